@@ -1,0 +1,121 @@
+//! The facts of one ELF file.
+
+use serde::{Deserialize, Serialize};
+
+/// All that is kept of one ELF file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ElfFacts {
+    /// 32 or 64.
+    pub class: u8,
+    /// `e_machine`: 62 is x86-64, 183 is AArch64.
+    pub machine: u16,
+    /// `e_type`: 2 is an executable, 3 a shared object.
+    pub object_type: u16,
+    /// DT_SONAME.
+    pub soname: Option<String>,
+    /// DT_NEEDED, in order.
+    pub needed: Vec<String>,
+    /// DT_RPATH.
+    pub rpath: Option<String>,
+    /// DT_RUNPATH.
+    pub runpath: Option<String>,
+    /// DT_FLAGS.
+    pub flags: u64,
+    /// DT_FLAGS_1.
+    pub flags_1: u64,
+    /// PT_INTERP.
+    pub interpreter: Option<String>,
+    /// NT_GNU_BUILD_ID, lower-case hexadecimal.
+    pub build_id: Option<String>,
+    /// Whether PT_GNU_STACK asks for an executable stack; `None` without that header.
+    pub executable_stack: Option<bool>,
+    /// DT_VERNEED: what each needed file must define.
+    pub version_needs: Vec<VersionNeed>,
+    /// DT_VERDEF: the versions this file defines, without the base one.
+    pub version_definitions: Vec<String>,
+    /// Defined dynamic symbols, as sorted hashes.
+    pub exports: Exports,
+    /// Undefined dynamic symbols.
+    pub imports: Vec<Import>,
+    /// What the file was identified as by its exports, and the version evidence in it. `None` for a file that no
+    /// recipe knows.
+    pub identity: Option<Identity>,
+    /// GPU code in the file; `None` where there is none.
+    pub gpu: Option<GpuCode>,
+}
+
+/// The versions that one needed file must define.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionNeed {
+    /// The needed file, by SONAME.
+    pub file: String,
+    /// Version names, with whether the reference is weak (VER_FLG_WEAK).
+    pub versions: Vec<(String, bool)>,
+}
+
+/// The defined dynamic symbols of a file: xxh3-64 of `name` for each, and of `name@version` for each versioned one, sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exports(pub Vec<u64>);
+
+/// One undefined dynamic symbol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// Mangled name.
+    pub name: String,
+    /// Index into the versions of [`ElfFacts::version_needs`], counted through all files; `None` if unversioned.
+    pub version: Option<u16>,
+    /// STB_WEAK: may stay undefined.
+    pub weak: bool,
+}
+
+/// Which library a file is, and what its bytes say of its version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// A name of the recipe table, such as `cuda-runtime`, `cudnn`, `torch-cuda`, `driver`.
+    pub library: String,
+    /// Which part of a library that comes in several files, such as `graph` of cuDNN; `stub` for a stub.
+    pub part: Option<String>,
+    /// What was read, strongest first.
+    pub readings: Vec<Reading>,
+}
+
+/// One value read from a file's bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// What the value is: `version`, `built-with-cuda`, `compiled-cudnn`, `compiled-cuda`, `compiled-nccl`,
+    /// `max-device`, `min-device`, `static-cudart`, `arch-list`, `cuda-level` …
+    pub fact: String,
+    /// Dotted for versions: `12.8`, `9.10.2`.
+    pub value: String,
+    /// How it was read.
+    pub kind: ReadingKind,
+    /// Where: the export, the string or the section.
+    pub detail: String,
+}
+
+/// How a value was read from a file's bytes, in the order of trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadingKind {
+    /// A constant in machine code or a data object.
+    Code,
+    /// A string.
+    String,
+}
+
+/// The GPU code in a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuCode {
+    /// Number of fat-binary containers.
+    pub containers: u32,
+    /// Number of entries in them.
+    pub entries: u32,
+    /// For each architecture with SASS, in how many containers it is: `("sm_90a", 4)`.
+    pub sass: Vec<(String, u32)>,
+    /// For each architecture with PTX, in how many containers: `("compute_90", 1)`.
+    pub ptx: Vec<(String, u32)>,
+    /// For each architecture with LTO-IR, in how many containers.
+    pub lto: Vec<(String, u32)>,
+    /// A container could not be read to its end.
+    pub damaged: bool,
+}

@@ -1,0 +1,31 @@
+//! The rules and knowledge tables that are built into the program: the files of `rules/`.
+
+use include_dir::{Dir, include_dir};
+
+static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
+
+/// The text of one file, by its path below `rules/`, such as `knowledge/cuda.yaml`.
+pub fn text(path: &str) -> Option<&'static str> {
+    RULES.get_file(path)?.contents_utf8()
+}
+
+/// All files below a directory of `rules/`, recursively, by path, in order of their names.
+pub fn files(directory: &str) -> Vec<(&'static str, &'static str)> {
+    let mut found = Vec::new();
+    if let Some(start) = RULES.get_dir(directory) {
+        collect(start, &mut found);
+    }
+    found.sort_unstable();
+    found
+}
+
+fn collect(directory: &Dir<'static>, found: &mut Vec<(&'static str, &'static str)>) {
+    for file in directory.files() {
+        if let (Some(path), Some(text)) = (file.path().to_str(), file.contents_utf8()) {
+            found.push((path, text));
+        }
+    }
+    for child in directory.dirs() {
+        collect(child, found);
+    }
+}

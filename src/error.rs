@@ -1,0 +1,86 @@
+//! What can go wrong, by stage, always with the thing that was being read and the way out.
+
+use thiserror::Error;
+
+/// The result of every fallible step of the pipeline.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error that ends the check of one image, or the whole run.
+///
+/// `subject` names the thing that was being read (a path, a digest, a rule file); `problem` says what is wrong
+/// with it; `help`, where there is one, says what to do. [`Error::exit_code`] maps the stage to the exit code.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The command line, a configuration or an option is wrong.
+    #[error("{problem}{}", with_help(.help))]
+    Usage {
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        help: Option<String>,
+    },
+    /// A rule file or a knowledge table is wrong; `problem` is a rendered diagnostic with file, line and column.
+    #[error("{problem}")]
+    Rule {
+        /// The rendered diagnostic.
+        problem: String,
+    },
+    /// The image could not be found, opened or understood.
+    #[error("{subject}: {problem}{}", with_help(.help))]
+    Source {
+        /// The archive, layout, directory or reference.
+        subject: String,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        help: Option<String>,
+    },
+    /// A layer could not be read whole, so nothing can be said of the image.
+    #[error("layer {subject}: {problem}")]
+    Layer {
+        /// The digest or name of the layer, and the entry within it where one was being read.
+        subject: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The report could not be written.
+    #[error("{subject}: {problem}")]
+    Output {
+        /// The file or stream.
+        subject: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+fn with_help(help: &Option<String>) -> String {
+    help.as_ref()
+        .map_or_else(String::new, |text| format!("\n  help: {text}"))
+}
+
+impl Error {
+    /// A [`Error::Source`] without help.
+    pub fn source(subject: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::Source {
+            subject: subject.into(),
+            problem: problem.into(),
+            help: None,
+        }
+    }
+
+    /// A [`Error::Layer`].
+    pub fn layer(subject: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::Layer {
+            subject: subject.into(),
+            problem: problem.into(),
+        }
+    }
+
+    /// 2 for what the user wrote, 3 for what could not be read. A failed scan is never a pass.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Usage { .. } | Error::Rule { .. } => 2,
+            Error::Source { .. } | Error::Layer { .. } | Error::Output { .. } => 3,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a rule found.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stack::Evidence;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// Works today by luck, or only on some hosts.
+    Warning,
+    /// It will not run, will run on the CPU, or is not what it says.
+    Error,
+}
+
+/// How sure a rule is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// A hint.
+    Low,
+    /// Probably.
+    Medium,
+    /// Proven by the bytes of the image.
+    High,
+}
+
+/// One fault of one image. The keys are those of the JSON report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// Id of the rule.
+    pub rule: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// How sure the rule is.
+    pub confidence: Confidence,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The file it is about.
+    pub path: Option<String>,
+    /// Index of the layer that put the file there.
+    pub layer: Option<usize>,
+    /// What the message rests on.
+    pub evidence: Vec<Evidence>,
+    /// Stays the same when the image is rebuilt and the fault remains.
+    pub fingerprint: String,
+    /// The rule's page.
+    pub docs: String,
+}

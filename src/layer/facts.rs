@@ -1,0 +1,63 @@
+//! What is known of one layer: everything that any rule may ever need from it.
+//!
+//! A layer never changes, so its facts are a pure function of its bytes, the [`Depth`](crate::elf::Depth) and the
+//! [`Wanted`](super::Wanted) data; they serialise, so that they can be kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::elf::ElfFacts;
+
+/// The facts of one layer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LayerFacts {
+    /// The entries in the order of the archive. A path may occur twice: the later one wins.
+    pub entries: Vec<Entry>,
+}
+
+/// One entry of a layer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Path from the root without a leading `/` or `./`, without empty, `.` or trailing components: `usr/lib/libc.so.6`.
+    /// Bytes that are not UTF-8 are written as `\xNN`.
+    pub path: String,
+    /// What the entry is.
+    pub kind: EntryKind,
+    /// Bytes of content of a file (the expanded size of a sparse one); 0 otherwise.
+    pub size: u64,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File(Content),
+    /// A symbolic link with its target as written.
+    Symlink(String),
+    /// A hard link to the path (normalised as [`Entry::path`]), in this layer or a lower one.
+    HardLink(String),
+    /// A device, fifo or socket: known to be there, never opened.
+    Special,
+    /// `.wh.NAME`: removes the path (the entry's `path` is the removed one) from lower layers.
+    Whiteout,
+    /// `.wh..wh..opq`: hides all that lower layers have in the directory (the entry's `path` is the directory).
+    Opaque,
+}
+
+/// What was read of a regular file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Content {
+    /// Nothing: no rule needs it.
+    Unread,
+    /// The text of a file whose path is among the wanted ones (lossy UTF-8).
+    Text(String),
+    /// Bytes of a wanted binary file, such as `ld.so.cache`.
+    Bytes(Vec<u8>),
+    /// An ELF file.
+    Elf(Box<ElfFacts>),
+    /// Starts as an ELF file but cannot be understood, and why.
+    BrokenElf(String),
+}

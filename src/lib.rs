@@ -1,0 +1,30 @@
+//! imgcheck reads a container image at rest and says whether it holds what its labels promise.
+//!
+//! Data flows one way, and each module knows only the modules above it in this list:
+//! reference → source → layer facts (with ELF facts) → root filesystem → stack and claims → rules →
+//! findings → report. [`pipeline`] is the only place that joins them.
+
+pub mod embedded;
+pub mod error;
+pub mod yaml;
+
+pub mod reference;
+pub mod version;
+
+pub mod elf;
+pub mod source;
+
+pub mod layer;
+
+pub mod image;
+
+pub mod claims;
+pub mod stack;
+
+pub mod finding;
+pub mod rules;
+
+pub mod report;
+
+pub mod cli;
+pub mod pipeline;

@@ -1,0 +1,1 @@
+//! Image references: registry, repository, tag and digest.

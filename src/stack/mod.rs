@@ -1,0 +1,79 @@
+//! Which PyTorch, CUDA, cuDNN, Python … an image holds, each version with all the evidence for it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The stack of one image.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Stack {
+    /// Every copy of every library and package of the stack.
+    pub components: Vec<Component>,
+    /// Number of ELF files of each machine, by its usual name: `x86_64`, `aarch64`.
+    pub machines: BTreeMap<String, usize>,
+}
+
+/// One copy of one part of the stack. The keys are those of the JSON report.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Component {
+    /// A name of the fixed list: `torch`, `cuda-runtime`, `cudnn`, `python`, `os` …
+    pub name: String,
+    /// The version that the strongest evidence gives; empty if nothing tells it.
+    pub version: String,
+    /// The file or directory that stands for it.
+    pub path: String,
+    /// Index of the layer that put it there.
+    pub layer: Option<usize>,
+    /// Whether the process of this image gets this copy.
+    pub loaded: bool,
+    /// Further facts of this copy by name, such as `cuda`, `compiled-cudnn` and `build` of torch.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
+    /// All that says something of its version, strongest first.
+    pub evidence: Vec<Evidence>,
+}
+
+/// One piece of evidence for a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// How it was read.
+    pub kind: EvidenceKind,
+    /// The version or fact it gives.
+    pub value: String,
+    /// The file it was read from.
+    pub path: String,
+    /// Where in the file, or how.
+    pub detail: String,
+}
+
+/// How evidence was read, strongest first: where evidence disagrees, the smaller one wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvidenceKind {
+    /// A constant in machine code or data.
+    Code,
+    /// A string in a binary.
+    String,
+    /// The build id of a known file.
+    BuildId,
+    /// `METADATA` of a dist-info directory, or a Python file of the package.
+    PythonMetadata,
+    /// Debian's package database.
+    Dpkg,
+    /// Alpine's package database.
+    Apk,
+    /// The RPM database.
+    Rpm,
+    /// `conda-meta`.
+    Conda,
+    /// A C header or a version file of the toolkit.
+    HeaderFile,
+    /// DT_SONAME.
+    Soname,
+    /// The name of the file.
+    FileName,
+    /// An environment variable of the image.
+    Env,
+    /// A label of the image.
+    Label,
+}
