@@ -77,3 +77,11 @@ pub enum EvidenceKind {
     /// A label of the image.
     Label,
 }
+
+/// GPU code of an image.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct GpuCoverage {}
+
+/// The driver that the image's CUDA runtime needs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DriverFloor {}

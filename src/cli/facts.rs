@@ -1,0 +1,37 @@
+//! `imgcheck facts`: what is in an image, without any rule.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::output::{self, OutputArguments};
+use super::{ImageArguments, progress};
+use crate::error::Result;
+use crate::pipeline;
+use crate::report;
+
+/// Arguments of `imgcheck facts`.
+#[derive(Debug, Args)]
+pub struct FactsArguments {
+    #[command(flatten)]
+    image: ImageArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Shows the stack of every image.
+pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
+    let reading = arguments.image.reading();
+    let progress = progress::bar(arguments.image.no_progress);
+    let mut images = Vec::new();
+    for target in arguments.image.targets()? {
+        images.extend(pipeline::scan(&target, &reading, &progress, |scan| {
+            Ok(scan.facts)
+        })?);
+    }
+    output::write(&arguments.output, |format| match format {
+        output::Format::Text => Ok(report::text::facts(&images, arguments.output.width())),
+        output::Format::Json => report::json::facts(&images),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

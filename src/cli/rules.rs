@@ -1,0 +1,1 @@
+//! `imgcheck rules`: list, show and test the rules.
