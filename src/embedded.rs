@@ -9,10 +9,15 @@ pub fn text(path: &str) -> Option<&'static str> {
     RULES.get_file(path)?.contents_utf8()
 }
 
-/// All files below a directory of `rules/`, recursively, by path, in order of their names.
+/// All files below a directory of `rules/` (all there are, if it is empty), recursively, by path, in order of their
+/// names.
 pub fn files(directory: &str) -> Vec<(&'static str, &'static str)> {
     let mut found = Vec::new();
-    if let Some(start) = RULES.get_dir(directory) {
+    let start = match directory {
+        "" => Some(&RULES),
+        directory => RULES.get_dir(directory),
+    };
+    if let Some(start) = start {
         collect(start, &mut found);
     }
     found.sort_unstable();

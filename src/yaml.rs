@@ -1,12 +1,139 @@
-//! The one place that knows which YAML library is used.
+//! The one place that knows which YAML library is used, and how a fault in a file is shown: file, line, column, and
+//! the line itself with a caret.
 
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// Reads a YAML document. `name` is the file as the user knows it; an error shows it with line, column and the line.
+/// A value that remembers where it was written.
+pub type Spanned<T> = serde_saphyr::Spanned<T>;
+
+/// Reads a YAML document. `name` is the file as the user knows it.
+///
+/// # Errors
+///
+/// [`Error::Rule`] that shows the line, and for an unknown key the one that was probably meant.
 pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
-    serde_saphyr::from_str(text).map_err(|error| Error::Rule {
-        problem: format!("{name}: {}", error.render()),
+    serde_saphyr::from_str(text).map_err(|error| {
+        let error = error.without_snippet();
+        let (problem, help) = describe(error);
+        let start = error
+            .location()
+            .and_then(|location| location.span().byte_offset())
+            .and_then(|offset| usize::try_from(offset).ok())
+            .unwrap_or(0);
+        fault(name, text, word_at(text, start), &problem, help.as_deref())
     })
+}
+
+/// Where in the text a value is written, in bytes, quotes included.
+pub fn span<T>(value: &Spanned<T>) -> Range<usize> {
+    let span = value.referenced.span();
+    let part = |number: Option<u64>| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let start = part(span.byte_offset());
+    start..start.saturating_add(part(span.byte_len()))
+}
+
+/// An [`Error::Rule`] that shows the place in the file.
+pub fn fault(
+    name: &str,
+    text: &str,
+    place: Range<usize>,
+    problem: &str,
+    help: Option<&str>,
+) -> Error {
+    let end = place.end.min(text.len());
+    let place = place.start.min(end)..end;
+    let snippet = Snippet::source(text)
+        .path(name)
+        .annotation(AnnotationKind::Primary.span(place));
+    let mut group = Level::ERROR.primary_title(problem).element(snippet);
+    if let Some(help) = help {
+        group = group.element(Level::HELP.message(help));
+    }
+    Error::Rule {
+        problem: Renderer::plain().render(&[group]).to_string(),
+    }
+}
+
+/// The word that starts at a place, or one character.
+fn word_at(text: &str, start: usize) -> Range<usize> {
+    let start = start.min(text.len());
+    let rest = text.get(start..).unwrap_or_default();
+    let word = rest
+        .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+        .unwrap_or(rest.len());
+    start..start.saturating_add(word.max(1)).min(text.len())
+}
+
+/// What is wrong, and what to do where that is clear.
+fn describe(error: &serde_saphyr::Error) -> (String, Option<String>) {
+    match error {
+        serde_saphyr::Error::SerdeUnknownField {
+            field, expected, ..
+        } => {
+            let known = expected.join(", ");
+            let help = nearest(field, expected.iter().copied()).map_or_else(
+                || format!("the known keys are {known}"),
+                |near| format!("did you mean `{near}`?"),
+            );
+            (format!("unknown key `{field}`"), Some(help))
+        }
+        serde_saphyr::Error::SerdeMissingField { field, .. } => {
+            (format!("the key `{field}` is missing"), None)
+        }
+        other => {
+            let text = other.render();
+            let text = text.split(" at line ").next().unwrap_or(&text);
+            (text.to_owned(), None)
+        }
+    }
+}
+
+/// The known word that a misspelt one probably means: the nearest by edits, at most one edit for three letters.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (edits(word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= (word.chars().count() / 3).max(1))
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edit distance, where swapping two neighbours counts as one edit (optimal string alignment).
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[i - 1][j] + 1)
+                .min(row[j - 1] + 1)
+                .min(rows[i - 1][j - 1] + changed);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_found_but_not_any_word() {
+        let known = ["severity", "message", "fail", "at"];
+        assert_eq!(nearest("severty", known), Some("severity"));
+        assert_eq!(nearest("mesasge", known), Some("message"));
+        assert_eq!(nearest("fial", known), Some("fail"));
+        assert_eq!(nearest("colour", known), None);
+    }
 }

@@ -1,0 +1,175 @@
+//! Evaluates rules on facts.
+
+use std::collections::HashMap;
+
+use cel::objects::Key;
+use cel::{Context, Value};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::expression::{Expression, Missing};
+use super::facts::Facts;
+use super::file::{Level, Named, Rule};
+use super::{functions, knowledge, pages};
+use crate::error::{Error, Result};
+use crate::finding::Finding;
+
+/// The longest list a rule is evaluated for.
+const MAX_EACH: usize = 10_000;
+
+/// All findings of some rules, the worst first, then by rule, in the order of the claims.
+///
+/// # Errors
+///
+/// An expression does what it cannot do; missing facts are no error.
+pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Result<Vec<Finding>> {
+    let mut context = functions::context();
+    context.set_variable_resolver(knowledge::builtin());
+    bind(&mut context, facts)?;
+    let mut findings = Vec::new();
+    for rule in rules {
+        Evaluation { rule, facts }.run(&context, &mut findings)?;
+    }
+    findings.sort_by(|a: &Finding, b: &Finding| {
+        b.severity
+            .cmp(&a.severity)
+            .then_with(|| a.rule.cmp(&b.rule))
+    });
+    distinguish(&mut findings);
+    Ok(findings)
+}
+
+/// Makes the roots of the facts variables; a root that is absent is none.
+fn bind(context: &mut Context<'_, '_>, facts: &Facts) -> Result<()> {
+    let inner = |error: cel::SerializationError| Error::Rule {
+        problem: format!("the facts cannot be given to the rules: {error}"),
+    };
+    let Value::Map(roots) = cel::to_value(facts).map_err(inner)? else {
+        return Ok(());
+    };
+    for (name, value) in roots.map.iter() {
+        context.add_variable_from_value(name.to_string(), value.clone());
+    }
+    Ok(())
+}
+
+struct Evaluation<'a> {
+    rule: &'a Rule,
+    facts: &'a Facts,
+}
+
+impl Evaluation<'_> {
+    fn run(&self, context: &Context<'_, '_>, findings: &mut Vec<Finding>) -> Result<()> {
+        let Some(each) = &self.rule.each else {
+            findings.extend(self.once(context, None)?);
+            return Ok(());
+        };
+        let Ok(Value::List(items)) = each.evaluate(context)? else {
+            return Ok(());
+        };
+        if items.len() > MAX_EACH {
+            let problem = format!(
+                "this list has {} elements, more than {MAX_EACH}",
+                items.len()
+            );
+            return Err(each.fault(0..each.text().len(), &problem, None));
+        }
+        for item in items.iter() {
+            let mut inner = context.new_inner_scope();
+            inner.add_variable_from_value("it", item.clone());
+            findings.extend(self.once(&inner, Some(item))?);
+        }
+        Ok(())
+    }
+
+    /// One finding, or none if the rule does not apply or does not fail.
+    fn once(&self, context: &Context<'_, '_>, item: Option<&Value>) -> Result<Option<Finding>> {
+        let rule = self.rule;
+        for condition in rule.when.iter().chain([&rule.fail]) {
+            if condition.holds(context)? != Ok(true) {
+                return Ok(None);
+            }
+        }
+        let path = self.path(context)?;
+        let part = path.as_deref().and_then(|path| self.facts.part_at(path));
+        Ok(Some(Finding {
+            rule: rule.id.clone(),
+            severity: level(&rule.severity, context)?,
+            confidence: level(&rule.confidence, context)?,
+            message: rule.message.render(context)?,
+            help: rule
+                .help
+                .as_ref()
+                .map(|help| help.render(context))
+                .transpose()?,
+            layer: part.and_then(|part| part.layer),
+            evidence: part.map(|part| part.evidence.clone()).unwrap_or_default(),
+            fingerprint: self.fingerprint(path.as_deref(), item),
+            path,
+            docs: pages::url(&rule.id),
+        }))
+    }
+
+    fn path(&self, context: &Context<'_, '_>) -> Result<Option<String>> {
+        let Some(at) = &self.rule.at else {
+            return Ok(None);
+        };
+        Ok(match at.evaluate(context)? {
+            Ok(Value::String(path)) if !path.is_empty() => Some(path.to_string()),
+            _ => None,
+        })
+    }
+
+    /// Names the fault, not the image that has it: the same for every tag and every rebuild.
+    fn fingerprint(&self, path: Option<&str>, item: Option<&Value>) -> String {
+        let image = &self.facts.image;
+        let parts = [
+            self.rule.id.as_str(),
+            &image.registry,
+            &image.repository,
+            path.unwrap_or_default(),
+            &item.and_then(subject).unwrap_or_default(),
+        ];
+        format!("{:032x}", xxh3_128(parts.join("\0").as_bytes()))
+    }
+}
+
+/// What an element of `each` is about: the element itself if it is text, else its `subject`, `name` or `claim`.
+fn subject(item: &Value) -> Option<String> {
+    match item {
+        Value::String(text) => Some(text.to_string()),
+        Value::Map(map) => ["subject", "name", "claim"]
+            .into_iter()
+            .find_map(|key| subject(map.map.get(&Key::from(key))?)),
+        _ => None,
+    }
+}
+
+/// Numbers findings that would have the same fingerprint, in their order.
+fn distinguish(findings: &mut [Finding]) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for finding in findings {
+        let count = seen.entry(finding.fingerprint.clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            finding.fingerprint = format!("{}-{count}", finding.fingerprint);
+        }
+    }
+}
+
+/// A level, where an expression decides it: the name that it gives, or the mildest if facts for it are missing.
+fn level<T: Named>(level: &Level<T>, context: &Context<'_, '_>) -> Result<T> {
+    let expression: &Expression = match level {
+        Level::Fixed(level) => return Ok(*level),
+        Level::Decided(expression) => expression,
+    };
+    let named = match expression.evaluate(context)? {
+        Ok(Value::String(name)) => T::named(&name),
+        Ok(_) => None,
+        Err(Missing) => T::ALL.last().map(|(_, level)| *level),
+    };
+    named.ok_or_else(|| {
+        let names: Vec<&str> = T::ALL.iter().map(|(name, _)| *name).collect();
+        let problem = format!("this must give one of {}", names.join(", "));
+        expression.fault(0..expression.text().len(), &problem, None)
+    })
+}

@@ -1,0 +1,157 @@
+//! What a rule may look at: the roots of its expressions.
+//!
+//! A fact that is not known is left out, never empty or null: an expression that needs it makes its rule not
+//! applicable. So before an image is read there is no `stack`, no `copies` and no `image.env`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::claims::Claim;
+use crate::stack::{Component, Evidence, Stack};
+
+/// The facts of one image, or of a reference alone.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Facts {
+    /// What tag, repository, labels and environment promise.
+    pub claims: Vec<Claim>,
+    /// By name, the copy that the process of the image gets. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack: Option<BTreeMap<String, Part>>,
+    /// All copies. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Vec<Part>>,
+    /// GPU code, as in the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<serde_json::Value>,
+    /// The driver floor, as in the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<serde_json::Value>,
+    /// The loader model, as in the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loader: Option<serde_json::Value>,
+    /// The image itself.
+    pub image: ImageFacts,
+    /// GPUs and drivers the image must run on.
+    pub targets: Vec<serde_json::Value>,
+    /// What the team asked for.
+    pub policy: serde_json::Map<String, serde_json::Value>,
+}
+
+/// One copy of one part of the stack.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// A name of the fixed list: `torch`, `cuda-runtime`, `os` …
+    pub name: String,
+    /// Its version, absent if nothing tells it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// The file or directory that stands for it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// Index of the layer that put it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
+    /// Further facts by name: `cuda`, `build`, `compiled-cudnn` …
+    #[serde(default)]
+    pub details: BTreeMap<String, String>,
+    /// All that says something of its version, strongest first.
+    #[serde(default)]
+    pub evidence: Vec<Evidence>,
+}
+
+impl From<&Component> for Part {
+    fn from(component: &Component) -> Self {
+        Part {
+            name: component.name.clone(),
+            version: component.version.clone(),
+            path: component.path.clone(),
+            layer: component.layer,
+            details: component.details.clone(),
+            evidence: component.evidence.clone(),
+        }
+    }
+}
+
+/// The image itself: its name and its configuration.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImageFacts {
+    /// The reference as the user wrote it.
+    pub reference: String,
+    /// `docker.io`, `nvcr.io` …
+    pub registry: String,
+    /// `pytorch/pytorch`, without registry and tag.
+    pub repository: String,
+    /// The tag, absent if the reference has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// The digest that the reference names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// `linux/amd64`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// `os` of the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub os: Option<String>,
+    /// `architecture` of the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<String>,
+    /// The environment of the configuration. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    /// The labels of the configuration. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Number of ELF files of each machine. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machines: Option<BTreeMap<String, usize>>,
+    /// Whether the image was read, or only its reference.
+    pub scanned: bool,
+}
+
+impl Facts {
+    /// The facts of a reference alone: rules that need the image do not apply.
+    pub fn of_reference(image: ImageFacts, claims: Vec<Claim>) -> Self {
+        Facts {
+            claims,
+            image: ImageFacts {
+                scanned: false,
+                ..image
+            },
+            ..Facts::default()
+        }
+    }
+
+    /// The facts of an image that was read. The environment and labels in `image` are those of its configuration.
+    pub fn of_image(image: ImageFacts, claims: Vec<Claim>, stack: &Stack) -> Self {
+        let mut loaded = BTreeMap::new();
+        for component in stack.components.iter().filter(|component| component.loaded) {
+            loaded
+                .entry(component.name.clone())
+                .or_insert_with(|| Part::from(component));
+        }
+        Facts {
+            claims,
+            stack: Some(loaded),
+            copies: Some(stack.components.iter().map(Part::from).collect()),
+            image: ImageFacts {
+                env: Some(image.env.unwrap_or_default()),
+                labels: Some(image.labels.unwrap_or_default()),
+                machines: Some(stack.machines.clone()),
+                scanned: true,
+                ..image
+            },
+            ..Facts::default()
+        }
+    }
+
+    /// The copy at a path.
+    pub fn part_at(&self, path: &str) -> Option<&Part> {
+        let loaded = self.stack.iter().flat_map(BTreeMap::values);
+        let copies = self.copies.iter().flatten();
+        loaded.chain(copies).find(|part| part.path == path)
+    }
+}

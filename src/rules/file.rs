@@ -1,0 +1,218 @@
+//! A rule file: one rule, as DESIGN of the format is described in the book under "Writing rules".
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::check::{self, Scope};
+use super::expression::{Expression, Source, Template};
+use super::schema::{self, Shape};
+use super::testing::RuleTest;
+use crate::error::Result;
+use crate::finding::{Confidence, Severity};
+use crate::yaml::{self, Spanned};
+
+/// The keys of a rule file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    id: Spanned<String>,
+    title: String,
+    severity: Spanned<String>,
+    #[serde(default)]
+    confidence: Option<Spanned<String>>,
+    since: String,
+    #[serde(default)]
+    each: Option<Spanned<String>>,
+    #[serde(default)]
+    when: Option<Spanned<String>>,
+    fail: Spanned<String>,
+    #[serde(default)]
+    at: Option<Spanned<String>>,
+    message: Spanned<String>,
+    #[serde(default)]
+    help: Option<Spanned<String>>,
+    why: String,
+    #[serde(default)]
+    references: Vec<String>,
+    tests: Vec<RuleTest>,
+}
+
+/// One rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its name, the same for ever once released.
+    pub id: String,
+    /// What it says, in one line.
+    pub title: String,
+    /// How bad a finding is.
+    pub severity: Level<Severity>,
+    /// How sure it is.
+    pub confidence: Level<Confidence>,
+    /// The version of imgcheck that had it first.
+    pub since: String,
+    /// The list it is evaluated for; each element is `it`.
+    pub each: Option<Expression>,
+    /// Whether it applies.
+    pub when: Option<Expression>,
+    /// Whether it fails.
+    pub fail: Expression,
+    /// The path of the file that is at fault.
+    pub at: Option<Expression>,
+    /// What is wrong.
+    pub message: Template,
+    /// What to do.
+    pub help: Option<Template>,
+    /// Markdown: what goes wrong at run time, how it looks, how to confirm it.
+    pub why: String,
+    /// Public threads where people met it.
+    pub references: Vec<String>,
+    /// Its own tests.
+    pub tests: Vec<RuleTest>,
+    /// The file it comes from.
+    pub source: Arc<Source>,
+}
+
+/// A level that is fixed, or that an expression decides.
+#[derive(Debug)]
+pub enum Level<T> {
+    /// Always the same.
+    Fixed(T),
+    /// An expression that gives the level's name.
+    Decided(Expression),
+}
+
+impl<T: Named> Level<T> {
+    fn read(source: &Arc<Source>, scalar: &Spanned<String>) -> Self {
+        match T::named(scalar.value.trim()) {
+            Some(level) => Level::Fixed(level),
+            None => Level::Decided(Expression::new(source, scalar)),
+        }
+    }
+
+    fn expression(&self) -> Option<&Expression> {
+        match self {
+            Level::Fixed(_) => None,
+            Level::Decided(expression) => Some(expression),
+        }
+    }
+}
+
+/// A level that has a name in rule files and reports.
+pub trait Named: Copy + Sized + 'static {
+    /// All levels with their names, the worst or surest first.
+    const ALL: &'static [(&'static str, Self)];
+
+    /// The level of a name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .find_map(|(known, level)| (*known == name).then_some(*level))
+    }
+}
+
+impl Named for Severity {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("error", Severity::Error),
+        ("warning", Severity::Warning),
+        ("note", Severity::Note),
+    ];
+}
+
+impl Named for Confidence {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("high", Confidence::High),
+        ("medium", Confidence::Medium),
+        ("low", Confidence::Low),
+    ];
+}
+
+impl Rule {
+    /// Reads a rule file. Its expressions are only cut out here; [`Rule::check`] compiles them.
+    ///
+    /// # Errors
+    ///
+    /// The file is not YAML, a key is missing or unknown, or the id is not made of words and dashes.
+    pub fn read(name: &str, text: &str) -> Result<Self> {
+        let file: File = yaml::parse(name, text)?;
+        let source = Arc::new(Source {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        });
+        let id = &file.id.value;
+        let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if id.is_empty() || !id.chars().all(word) {
+            let problem = format!(
+                "`{id}` is not an id: use lower-case words with dashes, such as claim-torch-version"
+            );
+            return Err(source.fault(yaml::span(&file.id), &problem, None));
+        }
+        let expression = |scalar: &Option<Spanned<String>>| {
+            scalar
+                .as_ref()
+                .map(|scalar| Expression::new(&source, scalar))
+        };
+        Ok(Rule {
+            severity: Level::read(&source, &file.severity),
+            confidence: match &file.confidence {
+                Some(scalar) => Level::read(&source, scalar),
+                None => Level::Fixed(Confidence::High),
+            },
+            each: expression(&file.each),
+            when: expression(&file.when),
+            fail: Expression::new(&source, &file.fail),
+            at: expression(&file.at),
+            message: Template::new(&source, &file.message)?,
+            help: file
+                .help
+                .as_ref()
+                .map(|help| Template::new(&source, help))
+                .transpose()?,
+            id: file.id.value,
+            title: file.title,
+            since: file.since,
+            why: file.why,
+            references: file.references,
+            tests: file.tests,
+            source,
+        })
+    }
+
+    /// Checks every expression: syntax, names, fields, functions, and what kind of value it gives.
+    ///
+    /// # Errors
+    ///
+    /// The first fault, with its place.
+    pub fn check(&self) -> Result<()> {
+        let mut scope: Scope = schema::roots()
+            .into_iter()
+            .map(|(name, shape)| (name.to_owned(), shape))
+            .collect();
+        if let Some(each) = &self.each {
+            if let Shape::List(element) = check::expect(each, &scope, &[Shape::list(Shape::Any)])? {
+                scope.insert("it".to_owned(), *element);
+            } else {
+                scope.insert("it".to_owned(), Shape::Any);
+            }
+        }
+        for condition in self.when.iter().chain([&self.fail]) {
+            check::expect(condition, &scope, &[Shape::Bool])?;
+        }
+        if let Some(at) = &self.at {
+            check::expect(at, &scope, &[Shape::Text, Shape::Null])?;
+        }
+        for level in self
+            .severity
+            .expression()
+            .into_iter()
+            .chain(self.confidence.expression())
+        {
+            check::expect(level, &scope, &[Shape::Text])?;
+        }
+        let templates = std::iter::once(&self.message).chain(&self.help);
+        for expression in templates.flat_map(Template::expressions) {
+            check::infer(expression, &scope)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! The shape of the facts: which names and fields an expression may use. A name or field that no report could ever
+//! have is an error when a rule is loaded, so that a typing mistake never silences a rule.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What is known of a value before there is one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// Element of an empty list.
+    Never,
+    /// Anything.
+    Any,
+    /// Null.
+    Null,
+    /// True or false.
+    Bool,
+    /// A number.
+    Number,
+    /// Text.
+    Text,
+    /// A list of one shape.
+    List(Box<Shape>),
+    /// A map with keys that an image chooses, such as its environment.
+    Map(Box<Shape>),
+    /// A map whose keys are among the fixed ones.
+    Keys(&'static [&'static str], Box<Shape>),
+    /// Fields by name.
+    Record(BTreeMap<String, Shape>),
+}
+
+/// Names that `stack` may have: the parts of the report, and the frameworks that a claim may name.
+pub const PARTS: &[&str] = &[
+    "torch",
+    "torchvision",
+    "torchaudio",
+    "triton",
+    "cuda-runtime",
+    "cuda-toolkit",
+    "cudnn",
+    "nccl",
+    "cublas",
+    "cublaslt",
+    "cufft",
+    "curand",
+    "cusolver",
+    "cusparse",
+    "cusparselt",
+    "nvrtc",
+    "nvjitlink",
+    "cupti",
+    "nvtx",
+    "tensorrt",
+    "tensorflow",
+    "jax",
+    "onnxruntime",
+    "cupy",
+    "driver",
+    "cuda-compat",
+    "python",
+    "glibc",
+    "libstdc++",
+    "os",
+    "vllm",
+    "sglang",
+    "triton-server",
+    "tgi",
+    "ray",
+    "paddle",
+    "llamacpp",
+    "rocm",
+];
+
+/// Names that `details` of a part may have.
+pub const DETAILS: &[&str] = &[
+    "cuda",
+    "build",
+    "compiled-cudnn",
+    "compiled-cuda",
+    "compiled-nccl",
+    "arch-list",
+    "environment",
+    "nvcc",
+    "headers",
+    "cudnn-headers",
+    "part",
+    "set",
+    "id",
+    "version",
+];
+
+/// The roots of expressions, and their shapes. `it` and `known` are not among them.
+pub fn roots() -> BTreeMap<&'static str, Shape> {
+    let part = part();
+    BTreeMap::from([
+        ("claims", Shape::list(claim())),
+        ("stack", Shape::Keys(PARTS, Box::new(part.clone()))),
+        ("copies", Shape::list(part)),
+        ("gpu", gpu()),
+        (
+            "driver",
+            Shape::record(&["cuda", "native", "compatible"], Shape::Text),
+        ),
+        ("loader", loader()),
+        ("image", image()),
+        ("targets", Shape::list(Shape::Any)),
+        ("policy", Shape::Any),
+    ])
+}
+
+fn claim() -> Shape {
+    Shape::record(&["subject", "version", "origin", "text"], Shape::Text)
+}
+
+fn part() -> Shape {
+    Shape::record(&["name", "version", "path"], Shape::Text)
+        .with("layer", Shape::Number)
+        .with("details", Shape::Keys(DETAILS, Box::new(Shape::Text)))
+        .with(
+            "evidence",
+            Shape::list(Shape::record(
+                &["kind", "value", "path", "detail"],
+                Shape::Text,
+            )),
+        )
+}
+
+fn gpu() -> Shape {
+    let coverage = Shape::record(&["sass", "ptx"], Shape::list(Shape::Text));
+    Shape::Record(BTreeMap::new())
+        .with(
+            "libraries",
+            Shape::list(coverage.clone().with("path", Shape::Text)),
+        )
+        .with("torch", coverage)
+}
+
+fn loader() -> Shape {
+    let lists = ["missing", "unmet_versions", "undefined_symbols", "shadowed"];
+    Shape::record(&lists, Shape::list(Shape::Any)).with("objects", Shape::Number)
+}
+
+fn image() -> Shape {
+    let texts = [
+        "reference",
+        "registry",
+        "repository",
+        "tag",
+        "digest",
+        "platform",
+        "os",
+        "architecture",
+    ];
+    Shape::record(&texts, Shape::Text)
+        .with("env", Shape::Map(Box::new(Shape::Text)))
+        .with("labels", Shape::Map(Box::new(Shape::Text)))
+        .with("machines", Shape::Map(Box::new(Shape::Number)))
+        .with("scanned", Shape::Bool)
+}
+
+impl Shape {
+    /// A list of one shape.
+    pub fn list(element: Shape) -> Self {
+        Shape::List(Box::new(element))
+    }
+
+    fn record(names: &[&str], field: Shape) -> Self {
+        Shape::Record(
+            names
+                .iter()
+                .map(|name| ((*name).to_owned(), field.clone()))
+                .collect(),
+        )
+    }
+
+    fn with(mut self, name: &str, field: Shape) -> Self {
+        if let Shape::Record(fields) = &mut self {
+            fields.insert(name.to_owned(), field);
+        }
+        self
+    }
+
+    /// The shape of a data value: the rows of a knowledge table.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Shape::Null,
+            Value::Bool(_) => Shape::Bool,
+            Value::Number(_) => Shape::Number,
+            Value::String(_) => Shape::Text,
+            Value::Array(items) => {
+                Shape::list(items.iter().map(Shape::of).fold(Shape::Never, Shape::join))
+            }
+            Value::Object(fields) => Shape::Record(
+                fields
+                    .iter()
+                    .map(|(name, value)| (name.clone(), Shape::of(value)))
+                    .collect(),
+            ),
+        }
+    }
+
+    /// What fits a value that has either shape; a record has the fields of both, for any of them may be missing.
+    pub fn join(self, other: Shape) -> Shape {
+        match (self, other) {
+            (Shape::Never, shape) | (shape, Shape::Never) => shape,
+            (Shape::Null, shape) | (shape, Shape::Null) => shape,
+            (Shape::List(a), Shape::List(b)) => Shape::list(a.join(*b)),
+            (Shape::Map(a), Shape::Map(b)) => Shape::Map(Box::new(a.join(*b))),
+            (Shape::Record(mut a), Shape::Record(b)) => {
+                for (name, shape) in b {
+                    let joined = match a.remove(&name) {
+                        Some(first) => first.join(shape),
+                        None => shape,
+                    };
+                    a.insert(name, joined);
+                }
+                Shape::Record(a)
+            }
+            (a, b) if a == b => a,
+            _ => Shape::Any,
+        }
+    }
+
+    /// How to call it in a message.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Shape::Never | Shape::Any => "a value",
+            Shape::Null => "null",
+            Shape::Bool => "true or false",
+            Shape::Number => "a number",
+            Shape::Text => "a text",
+            Shape::List(_) => "a list",
+            Shape::Map(_) | Shape::Keys(..) | Shape::Record(_) => "a map",
+        }
+    }
+
+    /// Whether a value of this shape may be used where the other is wanted.
+    pub fn fits(&self, wanted: &Shape) -> bool {
+        matches!(self, Shape::Never | Shape::Any) || self.name() == wanted.name()
+    }
+}

@@ -1,0 +1,228 @@
+//! The tests that every rule carries: facts that are given, and what is expected of the rule.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::facts::{Facts, ImageFacts, Part};
+use super::file::{Named, Rule};
+use super::functions::glob;
+use super::{evaluate, schema};
+use crate::claims::Claim;
+use crate::finding::{Finding, Severity};
+
+/// One test of a rule.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleTest {
+    /// What it shows.
+    pub name: String,
+    /// The facts.
+    pub given: Given,
+    /// What the rule must say of them.
+    pub expect: Expect,
+}
+
+/// Facts of a test. With `stack` or `copies` an image was read, without them only its reference.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Given {
+    claims: Vec<GivenClaim>,
+    /// Copies that the process gets.
+    stack: Option<Vec<Part>>,
+    /// Copies that it does not get.
+    copies: Option<Vec<Part>>,
+    image: ImageFacts,
+    gpu: Option<serde_json::Value>,
+    driver: Option<serde_json::Value>,
+    loader: Option<serde_json::Value>,
+    targets: Vec<serde_json::Value>,
+    policy: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenClaim {
+    subject: String,
+    version: String,
+    #[serde(default = "tag")]
+    origin: String,
+    /// The version, if it is not given.
+    #[serde(default)]
+    text: Option<String>,
+}
+
+fn tag() -> String {
+    "tag".to_owned()
+}
+
+/// What a test expects.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// How many findings.
+    findings: usize,
+    /// A pattern that the first message matches: `*contains 2.8.0*`.
+    #[serde(default)]
+    message: Option<String>,
+    /// A pattern that the first help matches.
+    #[serde(default)]
+    help: Option<String>,
+    /// Severity of the first.
+    #[serde(default)]
+    severity: Option<String>,
+    /// File of the first.
+    #[serde(default)]
+    path: Option<String>,
+}
+
+/// What the tests of some rules gave.
+#[derive(Debug, Default)]
+pub struct TestReport {
+    /// One result a test.
+    pub results: Vec<TestResult>,
+}
+
+/// What one test gave.
+#[derive(Debug)]
+pub struct TestResult {
+    /// Id of the rule.
+    pub rule: String,
+    /// Name of the test.
+    pub name: String,
+    /// What is wrong, if it failed.
+    pub problem: Option<String>,
+}
+
+impl TestReport {
+    /// The tests that failed.
+    pub fn failures(&self) -> impl Iterator<Item = &TestResult> {
+        self.results
+            .iter()
+            .filter(|result| result.problem.is_some())
+    }
+}
+
+impl std::fmt::Display for TestReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for result in self.failures() {
+            let problem = result.problem.as_deref().unwrap_or_default();
+            writeln!(f, "{}: {}: {problem}", result.rule, result.name)?;
+        }
+        let failed = self.failures().count();
+        write!(f, "{} tests, {failed} failed", self.results.len())
+    }
+}
+
+/// Runs the tests of rules.
+pub fn run<'r>(rules: impl Iterator<Item = &'r Rule>) -> TestReport {
+    let results = rules.flat_map(|rule| {
+        rule.tests.iter().map(|test| TestResult {
+            rule: rule.id.clone(),
+            name: test.name.clone(),
+            problem: test.problem(rule),
+        })
+    });
+    TestReport {
+        results: results.collect(),
+    }
+}
+
+impl RuleTest {
+    /// What is wrong, if the test fails.
+    fn problem(&self, rule: &Rule) -> Option<String> {
+        let facts = match self.given.facts() {
+            Ok(facts) => facts,
+            Err(problem) => return Some(problem),
+        };
+        match evaluate::evaluate(std::iter::once(rule), &facts) {
+            Ok(findings) => self.expect.problem(&findings),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+impl Given {
+    fn facts(&self) -> Result<Facts, String> {
+        let scanned = self.stack.is_some() || self.copies.is_some();
+        let loaded = self.stack.clone().unwrap_or_default();
+        let others = self.copies.clone().unwrap_or_default();
+        for part in loaded.iter().chain(&others) {
+            if !schema::PARTS.contains(&part.name.as_str()) {
+                return Err(format!("no part of a stack is called `{}`", part.name));
+            }
+        }
+        let stack: BTreeMap<String, Part> = loaded
+            .iter()
+            .map(|part| (part.name.clone(), part.clone()))
+            .collect();
+        let image = ImageFacts {
+            scanned,
+            env: scanned.then(|| self.image.env.clone().unwrap_or_default()),
+            labels: scanned.then(|| self.image.labels.clone().unwrap_or_default()),
+            machines: scanned.then(|| self.image.machines.clone().unwrap_or_default()),
+            ..self.image.clone()
+        };
+        Ok(Facts {
+            claims: self.claims.iter().map(GivenClaim::claim).collect(),
+            stack: scanned.then_some(stack),
+            copies: scanned.then(|| loaded.into_iter().chain(others).collect()),
+            image,
+            gpu: self.gpu.clone(),
+            driver: self.driver.clone(),
+            loader: self.loader.clone(),
+            targets: self.targets.clone(),
+            policy: self.policy.clone(),
+        })
+    }
+}
+
+impl GivenClaim {
+    fn claim(&self) -> Claim {
+        Claim {
+            subject: self.subject.clone(),
+            version: self.version.clone(),
+            origin: self.origin.clone(),
+            text: self.text.clone().unwrap_or_else(|| self.version.clone()),
+        }
+    }
+}
+
+impl Expect {
+    fn problem(&self, findings: &[Finding]) -> Option<String> {
+        if findings.len() != self.findings {
+            let messages: Vec<&str> = findings
+                .iter()
+                .map(|finding| finding.message.as_str())
+                .collect();
+            let got = messages.join(" | ");
+            return Some(format!(
+                "expected {} findings, got {}: {got}",
+                self.findings,
+                findings.len()
+            ));
+        }
+        let first = findings.first()?;
+        let wrong = |what: &str, wanted: &str, got: &str| {
+            Some(format!("expected {what} `{wanted}`, got `{got}`"))
+        };
+        if let Some(pattern) = self
+            .message
+            .as_ref()
+            .filter(|pattern| !glob(&first.message, pattern))
+        {
+            return wrong("message", pattern, &first.message);
+        }
+        let help = first.help.as_deref().unwrap_or_default();
+        if let Some(pattern) = self.help.as_ref().filter(|pattern| !glob(help, pattern)) {
+            return wrong("help", pattern, help);
+        }
+        let path = first.path.as_deref().unwrap_or_default();
+        if let Some(wanted) = self.path.as_ref().filter(|wanted| *wanted != path) {
+            return wrong("path", wanted, path);
+        }
+        let wanted = self.severity.as_ref()?;
+        (Severity::named(wanted) != Some(first.severity))
+            .then(|| format!("expected severity `{wanted}`, got `{:?}`", first.severity))
+    }
+}
