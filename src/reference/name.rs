@@ -255,8 +255,8 @@ fn is_unfilled_version(part: &str) -> bool {
     };
     let pieces = || part.trim_start_matches(['v', 'V', 'r']).split('.');
     let count = pieces().filter(|piece| unfilled(piece)).count();
-    let shouted = pieces().any(|piece| piece.contains("YYYY"))
-        || pieces().skip(1).any(|piece| piece == "X");
+    let shouted =
+        pieces().any(|piece| piece.contains("YYYY")) || pieces().skip(1).any(|piece| piece == "X");
     count >= 2 || shouted
 }
 
@@ -286,9 +286,17 @@ mod tests {
         );
         assert_eq!(
             parts("192.168.193.253:5000/pytorch:2.1"),
-            (some("192.168.193.253:5000"), "pytorch".to_owned(), some("2.1"), None)
+            (
+                some("192.168.193.253:5000"),
+                "pytorch".to_owned(),
+                some("2.1"),
+                None
+            )
         );
-        assert_eq!(parts("pytorch:5000"), (None, "pytorch".to_owned(), some("5000"), None));
+        assert_eq!(
+            parts("pytorch:5000"),
+            (None, "pytorch".to_owned(), some("5000"), None)
+        );
         assert_eq!(
             parts("[::1]:5000/a/b"),
             (some("[::1]:5000"), "a/b".to_owned(), None, None)
@@ -299,7 +307,12 @@ mod tests {
     fn tag_and_digest_may_stand_together() {
         assert_eq!(
             parts(&format!("docker.io/vllm/vllm-openai:v0.10.2@{DIGEST}")),
-            (some("docker.io"), "vllm/vllm-openai".to_owned(), some("v0.10.2"), some(DIGEST))
+            (
+                some("docker.io"),
+                "vllm/vllm-openai".to_owned(),
+                some("v0.10.2"),
+                some(DIGEST)
+            )
         );
         assert_eq!(
             parts(&format!("nvidia/cuda@{DIGEST}")),
@@ -327,12 +340,24 @@ mod tests {
             ("a/b:", "`` is not a tag"),
             ("a b", "not a part of a repository"),
             ("host:port/a", "`host:port` is not a registry"),
-            ("nvidia/cuda:${CUDA_VERSION}-base", "`${CUDA_VERSION}` is a placeholder"),
+            (
+                "nvidia/cuda:${CUDA_VERSION}-base",
+                "`${CUDA_VERSION}` is a placeholder",
+            ),
             ("nvidia/cuda:$CUDA", "`$CUDA` is a placeholder"),
-            ("mcr.microsoft.com/azureml/<image>:<tag>", "`<image>` is a placeholder"),
+            (
+                "mcr.microsoft.com/azureml/<image>:<tag>",
+                "`<image>` is a placeholder",
+            ),
             ("a/{name}:1", "`{name}` is a placeholder"),
-            ("nvcr.io/nvidia/jax:YY.MM-maxtext-py3", "`YY.MM` is a placeholder"),
-            ("nvcr.io/nvidia/pytorch:xx.xx-py3", "`xx.xx` is a placeholder"),
+            (
+                "nvcr.io/nvidia/jax:YY.MM-maxtext-py3",
+                "`YY.MM` is a placeholder",
+            ),
+            (
+                "nvcr.io/nvidia/pytorch:xx.xx-py3",
+                "`xx.xx` is a placeholder",
+            ),
             ("rayproject/ray:X.Y.Z-py310", "`X.Y.Z` is a placeholder"),
             ("nvidia/cuda:12.X-base", "`12.X` is a placeholder"),
         ] {
@@ -344,7 +369,12 @@ mod tests {
 
     #[test]
     fn words_that_look_like_placeholders_are_kept() {
-        for reference in ["amazon/aws-xray-daemon:3.x", "a/xx:x86_64", "a/b:m.2", "a/b:dd"] {
+        for reference in [
+            "amazon/aws-xray-daemon:3.x",
+            "a/xx:x86_64",
+            "a/b:m.2",
+            "a/b:dd",
+        ] {
             assert!(reference.parse::<Name>().is_ok(), "{reference}");
         }
     }
@@ -353,10 +383,19 @@ mod tests {
     fn the_canonical_form_fills_in_what_docker_fills_in() {
         let canonical = |text: &str| text.parse::<Name>().unwrap().canonical().to_string();
         assert_eq!(canonical("ubuntu"), "docker.io/library/ubuntu:latest");
-        assert_eq!(canonical("index.docker.io/ubuntu:22.04"), "docker.io/library/ubuntu:22.04");
-        assert_eq!(canonical("pytorch/pytorch:2.8.0"), "docker.io/pytorch/pytorch:2.8.0");
+        assert_eq!(
+            canonical("index.docker.io/ubuntu:22.04"),
+            "docker.io/library/ubuntu:22.04"
+        );
+        assert_eq!(
+            canonical("pytorch/pytorch:2.8.0"),
+            "docker.io/pytorch/pytorch:2.8.0"
+        );
         assert_eq!(canonical("localhost:5000/a"), "localhost:5000/a:latest");
-        assert_eq!(canonical(&format!("a/b@{DIGEST}")), format!("docker.io/a/b@{DIGEST}"));
+        assert_eq!(
+            canonical(&format!("a/b@{DIGEST}")),
+            format!("docker.io/a/b@{DIGEST}")
+        );
     }
 
     proptest! {
