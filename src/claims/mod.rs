@@ -1,6 +1,55 @@
 //! What a reference, the labels and the environment of an image promise.
+//!
+//! How people write versions into tags is data: the grammar files of `rules/knowledge/tags/`, whose language is
+//! described in [`file`]. This module only applies them.
+
+pub mod file;
+
+mod pattern;
+mod publisher;
+mod scan;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+use crate::embedded;
+use crate::error::Result;
+use crate::reference::name::Name;
+
+use file::{Grammars, Product, Token, Variable};
+use publisher::Publisher;
+use scan::Scan;
+
+/// Everything that can be promised, by the name that the report gives it.
+pub const SUBJECTS: &[&str] = &[
+    "torch",
+    "torchvision",
+    "tensorflow",
+    "jax",
+    "vllm",
+    "sglang",
+    "triton-server",
+    "tgi",
+    "ray",
+    "paddle",
+    "onnxruntime",
+    "tensorrt",
+    "llamacpp",
+    "cuda",
+    "cudnn",
+    "nccl",
+    "python",
+    "os",
+    "ngc",
+    "l4t",
+    "rocm",
+    "flavour",
+    "device",
+];
+
+/// The directory of the grammar files below `rules/`.
+const DIRECTORY: &str = "knowledge/tags";
 
 /// One promise, with the text it was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,4 +62,155 @@ pub struct Claim {
     pub origin: String,
     /// The piece of text: `v2.9`.
     pub text: String,
+}
+
+/// How versions are written into references, labels and environments.
+#[derive(Debug, Default)]
+pub struct Grammar {
+    tokens: Vec<Token>,
+    products: Vec<Product>,
+    publishers: Vec<Publisher>,
+    variables: Vec<Variable>,
+    labels: Vec<Variable>,
+}
+
+impl Grammar {
+    /// The grammar files that are built into the program. Their patterns are compiled when a reference first needs
+    /// them, so loading takes the time of reading the YAML.
+    pub fn builtin() -> Result<Grammar> {
+        let mut grammar = Grammar::default();
+        for (name, text) in embedded::files(DIRECTORY) {
+            grammar.add(file::parse(name, text)?);
+        }
+        Ok(grammar)
+    }
+
+    /// Reads grammar files, given by name and text, and compiles every pattern, so that a mistake is reported with
+    /// its file, line and column.
+    pub fn load<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Grammar> {
+        let mut grammar = Grammar::default();
+        for (name, text) in files {
+            file::check(name, text)?;
+            grammar.add(file::parse(name, text)?);
+        }
+        Ok(grammar)
+    }
+
+    fn add(&mut self, file: Grammars) {
+        self.tokens.extend(file.tokens);
+        self.products.extend(file.products);
+        self.publishers
+            .extend(file.grammars.into_iter().map(Publisher::from));
+        self.variables.extend(file.variables);
+        self.labels.extend(file.labels);
+    }
+
+    /// What a reference promises, in the order in which it is written. A digest promises nothing.
+    ///
+    /// # Errors
+    /// If the text is no image reference, or holds a placeholder.
+    pub fn claims(&self, reference: &str) -> Result<Vec<Claim>> {
+        let name: Name = reference.parse()?;
+        let product = self.product(name.last_component());
+        let publisher = self
+            .publishers
+            .iter()
+            .filter_map(|publisher| Some((publisher.specificity(&name)?, publisher)))
+            .max_by_key(|(specificity, _)| *specificity)
+            .map(|(_, publisher)| publisher);
+
+        let mut repository = Scan::new("repository", name.last_component());
+        let mut tag = Scan::new("tag", name.tag.as_deref().unwrap_or_default());
+        if let Some(publisher) = publisher {
+            repository.read_all(&publisher.name);
+            tag.read_all(&publisher.tag);
+        }
+        repository.read_tokens(self.tokens.iter().filter(|token| !token.only_in_tags));
+        tag.read_tokens(&self.tokens);
+        let bare = publisher
+            .and_then(|publisher| publisher.bare.as_deref())
+            .or(product.map(|product| product.bare.as_slice()));
+        tag.read_unless_claimed(bare.unwrap_or_default(), &repository);
+        Ok(distinct(
+            repository.finish().into_iter().chain(tag.finish()),
+        ))
+    }
+
+    /// What an image promises: by its reference, its labels, and its environment. A reference that cannot be read
+    /// promises nothing.
+    pub fn image_claims(
+        &self,
+        reference: Option<&str>,
+        labels: &BTreeMap<String, String>,
+        env: &[(String, String)],
+    ) -> Vec<Claim> {
+        let referred = reference.and_then(|reference| self.claims(reference).ok());
+        let labelled = labels
+            .iter()
+            .flat_map(|(name, value)| self.assignment("label", &self.labels, labels, name, value));
+        let variables = BTreeMap::new();
+        let exported = env.iter().flat_map(|(name, value)| {
+            self.assignment("env", &self.variables, &variables, name, value)
+        });
+        distinct(
+            referred
+                .into_iter()
+                .flatten()
+                .chain(labelled)
+                .chain(exported),
+        )
+    }
+
+    /// What one label or variable promises. The text of the claim is the whole `NAME=value`.
+    fn assignment(
+        &self,
+        origin: &'static str,
+        known: &[Variable],
+        neighbours: &BTreeMap<String, String>,
+        name: &str,
+        value: &str,
+    ) -> Vec<Claim> {
+        let mut scan = Scan::new(origin, value);
+        for variable in known.iter().filter(|variable| variable.is(name)) {
+            scan.read_all(&variable.value);
+            if let Some(title) = &variable.tag_of {
+                scan.read_tokens(&self.tokens);
+                let product = neighbours.get(title).and_then(|title| self.product(title));
+                let bare = product.map(|product| product.bare.as_slice());
+                scan.read_unless_claimed(bare.unwrap_or_default(), &Scan::new(origin, ""));
+            }
+        }
+        let mut claims = scan.finish();
+        for claim in &mut claims {
+            claim.text = format!("{name}={value}");
+        }
+        claims
+    }
+
+    /// The product whose name this is, in full.
+    fn product(&self, name: &str) -> Option<&Product> {
+        self.products.iter().find(|product| {
+            product
+                .names
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(name))
+        })
+    }
+}
+
+/// Each promise once for each place it was read in.
+fn distinct(claims: impl Iterator<Item = Claim>) -> Vec<Claim> {
+    let mut kept: Vec<Claim> = Vec::new();
+    for claim in claims {
+        let reference = |origin: &str| matches!(origin, "tag" | "repository");
+        let again = |earlier: &Claim| {
+            (&earlier.subject, &earlier.version) == (&claim.subject, &claim.version)
+                && (earlier.origin == claim.origin
+                    || reference(&earlier.origin) && reference(&claim.origin))
+        };
+        if !kept.iter().any(again) {
+            kept.push(claim);
+        }
+    }
+    kept
 }
