@@ -95,16 +95,14 @@ fn declared() -> Vec<Vec<String>> {
 fn used(source: &Source) -> BTreeSet<String> {
     let path = Regex::new(r"\bcrate::([a-z_]+)").unwrap();
     let group = Regex::new(r"\bcrate::\{([^;]*)\};").unwrap();
+    let nested = Regex::new(r"\{[^{}]*\}").unwrap();
     let item = Regex::new(r"(?:^|,)\s*([a-z_]+)").unwrap();
     let mut names: BTreeSet<String> = path
         .captures_iter(&source.code)
         .map(|found| found[1].to_owned())
         .collect();
     for found in group.captures_iter(&source.code) {
-        let outermost = Regex::new(r"\{[^{}]*\}")
-            .unwrap()
-            .replace_all(&found[1], "")
-            .into_owned();
+        let outermost = nested.replace_all(&found[1], "").into_owned();
         names.extend(
             item.captures_iter(&outermost)
                 .map(|name| name[1].to_owned()),
