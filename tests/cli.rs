@@ -286,45 +286,33 @@ fn the_environment_stands_for_a_flag_and_the_flag_wins() {
     assert!(serde_json::from_slice::<Value>(&output.stdout).is_err());
 }
 
-#[test]
-fn a_bad_rule_file_is_shown_with_file_line_and_column() {
+/// What checking the honest sample with a rule of these severity and condition says.
+fn rule_error(severity: &str, condition: &str) -> String {
     let directory = tempdir().unwrap();
     let file = directory.path().join("broken.yaml");
-    fs::write(
-        &file,
-        "id: my-rule\ntitle: Mine\nseverity: terrible\nfail: 'true'\nmessage: m\n",
-    )
-    .unwrap();
-    let path = file.to_str().unwrap();
-    let error = failure(
+    let rule = format!(
+        "id: my-rule\ntitle: Mine\nseverity: {severity}\nsince: 0.1.0\nfail: '{condition}'\nmessage: m\nwhy: w\ntests: []\n"
+    );
+    fs::write(&file, rule).unwrap();
+    let image = repository(HONEST);
+    failure(
         2,
         &[
             "check",
-            repository(HONEST).to_str().unwrap(),
+            image.to_str().unwrap(),
             "--rules",
-            path,
+            file.to_str().unwrap(),
         ],
-    );
-    assert!(error.contains("broken.yaml:3:"), "{error}");
-    assert!(
-        error.contains("severity: terrible"),
-        "the line is not shown: {error}"
-    );
+    )
+}
 
-    fs::write(
-        &file,
-        "id: my-rule\ntitle: Mine\nseverity: error\nfail: 'stakc.torch.version'\nmessage: m\n",
-    )
-    .unwrap();
-    let error = failure(
-        2,
-        &[
-            "check",
-            repository(HONEST).to_str().unwrap(),
-            "--rules",
-            path,
-        ],
-    );
+#[test]
+fn a_bad_rule_file_is_shown_with_file_line_column_and_the_line() {
+    let error = rule_error("terrible", "true");
+    assert!(error.contains("broken.yaml:3:"), "{error}");
+    assert!(error.contains("severity: terrible"), "{error}");
+    let error = rule_error("error", "stakc.torch.version == \"2\"");
+    assert!(error.contains("broken.yaml:5:"), "{error}");
     assert!(error.contains("stakc"), "{error}");
 }
 

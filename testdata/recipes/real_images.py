@@ -88,8 +88,11 @@ def debian_root(directory, given):
     if given:
         run("cp", "-a", given, directory)
     else:
-        mirror = [value for value in [system_mirror()] if value]
-        run("debootstrap", "--variant=minbase", "--include=python3", SUITE, directory, *mirror)
+        mirror = filter(None, [system_mirror()])
+        command = ["debootstrap", "--variant=minbase", "--include=python3", SUITE, directory, *mirror]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{done.stdout}\ndebootstrap failed with exit code {done.returncode}")
     for pattern in ("var/cache/apt/*.bin", "var/cache/apt/archives/*.deb", "var/lib/apt/lists/*_*", "var/log/*.log"):
         for path in glob.glob(os.path.join(directory, pattern)):
             os.remove(path)
