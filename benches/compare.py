@@ -40,9 +40,14 @@ def main():
             if not os.path.exists(path):
                 print(f"{path} is not there; make it with testdata/recipes/real_images.py", file=sys.stderr)
                 continue
+            if options.only:
+                commands = {name: command for name, command in commands.items() if name in options.only}
             warm(path)
             results = measure(commands, options)
             print(table(title, path, results), flush=True)
+            peak = max((peak for _, peak, _ in results.get("imgcheck", [])), default=0) / 1e6
+            if options.max_memory and peak > options.max_memory:
+                sys.exit(f"imgcheck took {peak:.0f} MB, more than {options.max_memory} MB")
 
 
 def arguments():
@@ -53,6 +58,8 @@ def arguments():
     parser.add_argument("--peers", help="virtual environment with other tools")
     parser.add_argument("--runs", type=int, default=5, help="rounds")
     parser.add_argument("--budget", type=float, default=90, help="seconds after which a command is left out of later rounds")
+    parser.add_argument("--only", action="append", help="run only this command; may be repeated")
+    parser.add_argument("--max-memory", type=float, help="fail if imgcheck takes more megabytes than this")
     return parser.parse_args()
 
 

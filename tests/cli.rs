@@ -263,6 +263,20 @@ fn a_wrong_command_line_is_exit_code_2() {
 }
 
 #[test]
+fn a_report_can_go_to_a_file() {
+    let directory = tempdir().unwrap();
+    let file = directory.path().join("report.json");
+    let output = imgcheck()
+        .arg(repository(HONEST))
+        .args(["--format", "json", "--output", file.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    let report: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    assert_eq!(only_image(&report)["verdict"], "pass");
+}
+
+#[test]
 fn fail_on_moves_the_line() {
     let sample = repository(MISLABELLED);
     assert_eq!(check(&sample, &["--fail-on", "note"]).0, 1);
@@ -410,6 +424,38 @@ fn a_platform_that_is_not_there_is_named_with_those_that_are() {
         &["--platform", "linux/s390x"],
         &["linux/s390x", "linux/amd64"],
     );
+}
+
+#[test]
+fn one_platform_of_several_is_picked_and_attestations_are_none() {
+    let directory = tempdir().unwrap();
+    let plain = layout::layer(&[("etc/os-release", OS_RELEASE)]);
+    let layers = [(plain.clone(), layout::gzip(&plain))];
+    let mut entries: Vec<Value> = ["amd64", "arm64"]
+        .map(|architecture| layout::image(directory.path(), architecture, &layers))
+        .into();
+    let mut attestation = entries[0].clone();
+    attestation["platform"] = serde_json::json!({"architecture": "unknown", "os": "unknown"});
+    attestation["annotations"] =
+        serde_json::json!({"vnd.docker.reference.type": "attestation-manifest"});
+    entries.push(attestation);
+    layout::write_index(directory.path(), &entries);
+
+    for platform in ["linux/amd64", "linux/arm64"] {
+        let (code, report) = check(directory.path(), &["--platform", platform]);
+        assert_eq!(
+            (code, &only_image(&report)["platform"]),
+            (0, &platform.into())
+        );
+    }
+    let (_, report) = check(directory.path(), &["--all-platforms"]);
+    let platforms: Vec<&Value> = report["images"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|image| &image["platform"])
+        .collect();
+    assert_eq!(platforms, ["linux/amd64", "linux/arm64"]);
 }
 
 #[test]

@@ -66,3 +66,24 @@ fn the_book_lists_every_page() {
         );
     }
 }
+
+#[test]
+fn the_example_rule_passes_its_own_tests() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/writing-rules.md");
+    let text = fs::read_to_string(page).unwrap();
+    let rule = text
+        .split("```yaml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("team-python.yaml");
+    fs::write(&file, rule).unwrap();
+    assert_cmd::Command::new(env!("CARGO_BIN_EXE_imgcheck"))
+        .args(["rules", "test"])
+        .arg(file)
+        .assert()
+        .success();
+}

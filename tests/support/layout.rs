@@ -37,46 +37,49 @@ pub fn digest(data: &[u8]) -> String {
 
 /// Writes an OCI layout of one linux/amd64 image: each layer as its plain tar and as the blob that is stored.
 pub fn write(directory: &Path, reference: &str, layers: &[(Vec<u8>, Vec<u8>)]) {
+    let mut entry = image(directory, "amd64", layers);
+    entry["annotations"] = json!({"org.opencontainers.image.ref.name": reference});
+    write_index(directory, &[entry]);
+}
+
+/// Stores an image for linux and this architecture; returns its entry for the index.
+pub fn image(directory: &Path, architecture: &str, layers: &[(Vec<u8>, Vec<u8>)]) -> Value {
     let diff_ids: Vec<String> = layers.iter().map(|(plain, _)| digest(plain)).collect();
+    let history: Vec<Value> = layers
+        .iter()
+        .map(|_| json!({"created_by": "COPY"}))
+        .collect();
     let config = json!({
-        "architecture": "amd64", "os": "linux", "config": {},
+        "architecture": architecture, "os": "linux", "config": {}, "history": history,
         "rootfs": {"type": "layers", "diff_ids": diff_ids},
-        "history": layers.iter().map(|_| json!({"created_by": "COPY"})).collect::<Vec<_>>(),
     });
-    let config = store(
-        directory,
-        &serde_json::to_vec(&config).unwrap(),
-        "config.v1+json",
-    );
+    let config = store(directory, &bytes(&config), "config.v1+json");
     let layers: Vec<Value> = layers
         .iter()
         .map(|(plain, stored)| {
-            let kind = if plain == stored {
-                "layer.v1.tar"
-            } else {
-                "layer.v1.tar+gzip"
-            };
-            store(directory, stored, kind)
+            let packed = if plain == stored { "" } else { "+gzip" };
+            store(directory, stored, &format!("layer.v1.tar{packed}"))
         })
         .collect();
     let manifest = json!({"schemaVersion": 2, "config": config, "layers": layers});
-    let mut entry = store(
-        directory,
-        &serde_json::to_vec(&manifest).unwrap(),
-        "manifest.v1+json",
-    );
-    entry["annotations"] = json!({"org.opencontainers.image.ref.name": reference});
-    let index = json!({"schemaVersion": 2, "manifests": [entry]});
-    fs::write(
-        directory.join("index.json"),
-        serde_json::to_vec(&index).unwrap(),
-    )
-    .unwrap();
+    let mut entry = store(directory, &bytes(&manifest), "manifest.v1+json");
+    entry["platform"] = json!({"architecture": architecture, "os": "linux"});
+    entry
+}
+
+/// Writes the index that makes the directory an OCI layout.
+pub fn write_index(directory: &Path, entries: &[Value]) {
+    let index = json!({"schemaVersion": 2, "manifests": entries});
+    fs::write(directory.join("index.json"), bytes(&index)).unwrap();
     fs::write(
         directory.join("oci-layout"),
         r#"{"imageLayoutVersion":"1.0.0"}"#,
     )
     .unwrap();
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap()
 }
 
 /// The file of a blob.
