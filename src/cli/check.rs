@@ -9,7 +9,7 @@ use super::output::{self, OutputArguments};
 use super::{ImageArguments, progress};
 use crate::error::Result;
 use crate::finding::Severity;
-use crate::pipeline;
+use crate::pipeline::{self, Scanner};
 use crate::report::{self, ImageReport, Verdict};
 use crate::rules::RuleSet;
 
@@ -79,15 +79,15 @@ impl FailOn {
 /// Checks every image; the exit code is 1 when one fails.
 pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     let threshold = arguments.fail_on.threshold();
-    let reading = arguments.image.reading();
-    let targets = arguments.image.targets()?;
+    let targets = arguments.image.targets();
     let progress = progress::bar(arguments.image.no_progress);
     // The rules are compiled while the layers are read.
     let reports = std::thread::scope(|scope| -> Result<Vec<ImageReport>> {
         let rules = scope.spawn(|| arguments.rules.load());
+        let scanner = Scanner::new(arguments.image.reading())?;
         let mut scans = Vec::new();
         for target in &targets {
-            scans.extend(pipeline::scan(target, &reading, &progress, Ok)?);
+            scans.extend(scanner.scan(target, &progress)?);
         }
         let rules = rules
             .join()

@@ -7,7 +7,7 @@ use clap::Args;
 use super::output::{self, OutputArguments};
 use super::{ImageArguments, progress};
 use crate::error::Result;
-use crate::pipeline;
+use crate::pipeline::Scanner;
 use crate::report;
 
 /// Arguments of `imgcheck facts`.
@@ -21,13 +21,12 @@ pub struct FactsArguments {
 
 /// Shows the stack of every image.
 pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
-    let reading = arguments.image.reading();
+    let scanner = Scanner::new(arguments.image.reading())?;
     let progress = progress::bar(arguments.image.no_progress);
     let mut images = Vec::new();
-    for target in arguments.image.targets()? {
-        images.extend(pipeline::scan(&target, &reading, &progress, |scan| {
-            Ok(scan.facts)
-        })?);
+    for target in arguments.image.targets() {
+        let scans = scanner.scan(&target, &progress)?;
+        images.extend(scans.into_iter().map(|scan| scan.facts));
     }
     output::write(&arguments.output, |format| match format {
         output::Format::Text => Ok(report::text::facts(&images, arguments.output.width())),

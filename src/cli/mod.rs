@@ -12,7 +12,6 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::elf::Depth;
-use crate::error::Result;
 use crate::pipeline::Reading;
 use crate::reference::transport::Target;
 use crate::source::Selection;
@@ -125,7 +124,7 @@ impl ImageArguments {
         }
     }
 
-    fn targets(&self) -> Result<Vec<Target>> {
+    fn targets(&self) -> Vec<Target> {
         self.images
             .iter()
             .map(|image| Target::parse(image))

@@ -33,7 +33,7 @@ pub struct ImageFacts {
     /// Every copy of every part of the stack.
     pub stack: Vec<Component>,
     /// GPU code of the libraries.
-    pub gpu: crate::stack::GpuCoverage,
+    pub gpu: crate::stack::Gpu,
     /// The driver that the CUDA runtime needs; `None` without one, or where the tables do not know it.
     pub driver: Option<crate::stack::DriverFloor>,
     /// What the dynamic loader would do; `None` as long as it is not modelled.
