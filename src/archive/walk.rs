@@ -165,6 +165,13 @@ impl<I: Input> Walk<I> {
         Ok(&self.input.fill_buf()?[..count])
     }
 
+    /// Makes the last `count` bytes that [`Walk::content`] gave its next ones again.
+    pub fn give_back(&mut self, count: usize) {
+        // A hole was never taken from the input.
+        self.handed = self.handed.saturating_sub(count);
+        self.piece.length += count as u64;
+    }
+
     fn take_handed(&mut self) {
         let count = std::mem::take(&mut self.handed);
         self.input.consume(count);

@@ -1,10 +1,10 @@
 //! Uncompressed layers, read at random: from header to header, and of the files only the parts that matter.
 
-use super::content::{Budget, ELF_MAGIC, SparseRange, elf, kept};
-use super::entry::entry;
-use super::wanted::{Form, Wanted};
-use super::{EntryKind, LayerFacts, parallel};
-use crate::archive::{ArchiveError, FileRange, Member, RangeInput, Walk};
+use super::content::{SparseRange, elf};
+use super::walk::{entries, is_elf};
+use super::wanted::Wanted;
+use super::{Content, EntryKind, LayerFacts, parallel};
+use crate::archive::{FileRange, Member, RangeInput, Walk};
 use crate::elf::ReadAt;
 use crate::error::{Error, Result};
 
@@ -15,56 +15,30 @@ struct ElfFile {
 }
 
 /// The facts of an uncompressed layer: first one walk, then all ELF files on all cores.
+///
+/// Since most of its bytes are never read, the digest of the layer is not verified.
 pub(super) fn scan(
     name: &str,
     range: &FileRange,
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
-    let mut facts = LayerFacts::default();
     let mut files = Vec::new();
-    let mut walk = Walk::new(RangeInput::new(range.clone()), wanted.limits.archive);
-    let budget = Budget::default();
     let mut position = 0;
-    let wrong = |facts: &LayerFacts, problem: String| {
-        let after = facts
-            .entries
-            .last()
-            .map_or_else(String::new, |entry| format!(" (after {})", entry.path));
-        Error::layer(name, format!("{problem}{after}"))
-    };
-    while let Some(member) = walk
-        .advance()
-        .map_err(|error| wrong(&facts, error.to_string()))?
-    {
+    let mut walk = Walk::new(RangeInput::new(range.clone()), wanted.limits.archive);
+    let entries = entries(name, &mut walk, wanted, |walk, member, entry| {
         progress(walk.position() - position);
         position = walk.position();
-        let Some(mut entry) = entry(&member).map_err(|problem| wrong(&facts, problem))? else {
-            continue;
-        };
-        if matches!(entry.kind, EntryKind::File(_)) {
-            match wanted.form(&entry.path) {
-                Form::Sniffed => {
-                    if is_elf(&mut walk).map_err(|error| wrong(&facts, error.to_string()))? {
-                        files.push(ElfFile {
-                            entry: facts.entries.len(),
-                            bytes: bytes(range, member),
-                        });
-                    }
-                }
-                form => {
-                    budget
-                        .take(&entry, &wanted.limits)
-                        .map_err(|problem| Error::layer(name, problem))?;
-                    let bytes =
-                        whole(&mut walk).map_err(|error| wrong(&facts, error.to_string()))?;
-                    entry.kind = EntryKind::File(kept(form, bytes));
-                }
-            }
+        if is_elf(walk)? {
+            files.push(ElfFile {
+                entry,
+                bytes: bytes(range, member),
+            });
         }
-        facts.entries.push(entry);
-    }
+        Ok(Content::Unread)
+    })?;
     progress(range.length().saturating_sub(position));
+    let mut facts = LayerFacts { entries };
     read_elf_files(name, &mut facts, files, wanted)?;
     Ok(facts)
 }
@@ -99,29 +73,5 @@ fn bytes(range: &FileRange, member: Member) -> Box<dyn ReadAt + Send> {
             size: member.size,
         }),
         None => Box::new(stored),
-    }
-}
-
-fn is_elf(walk: &mut Walk<RangeInput>) -> Result<bool, ArchiveError> {
-    let mut magic = &ELF_MAGIC[..];
-    while !magic.is_empty() {
-        let content = walk.content()?;
-        let length = content.len().min(magic.len());
-        if length == 0 || content[..length] != magic[..length] {
-            return Ok(false);
-        }
-        magic = &magic[length..];
-    }
-    Ok(true)
-}
-
-fn whole(walk: &mut Walk<RangeInput>) -> Result<Vec<u8>, ArchiveError> {
-    let mut bytes = Vec::new();
-    loop {
-        let content = walk.content()?;
-        if content.is_empty() {
-            return Ok(bytes);
-        }
-        bytes.extend_from_slice(content);
     }
 }

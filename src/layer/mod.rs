@@ -6,7 +6,11 @@ mod content;
 mod directory;
 mod entry;
 pub mod facts;
+mod gzip;
 mod parallel;
+mod pipe;
+mod stream;
+mod walk;
 mod wanted;
 
 pub use facts::{Content, Entry, EntryKind, LayerFacts};
@@ -16,6 +20,7 @@ use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::source::{LayerBlob, LayerData};
 use compression::{Compression, sniff};
+use stream::Stream;
 
 /// Reads all facts of one layer.
 ///
@@ -27,25 +32,28 @@ pub fn scan(
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
-    let name = blob.name();
-    match &blob.data {
-        LayerData::Directory(path) => directory::scan(path, wanted, progress),
+    let name = &blob.name();
+    let (file, offset, length) = match &blob.data {
+        LayerData::Directory(path) => return directory::scan(path, wanted, progress),
         LayerData::Range {
             file,
             offset,
             length,
             ..
-        } => {
-            let range = FileRange::new(file.clone(), *offset, *length);
-            let compression =
-                sniff(&range).map_err(|error| Error::layer(&name, error.to_string()))?;
-            match compression.map_err(|problem| Error::layer(&name, problem))? {
-                Compression::None => at_rest::scan(&name, &range, wanted, progress),
-                compression => Err(Error::layer(
-                    &name,
-                    format!("{compression:?} is not read yet"),
-                )),
-            }
+        } => (file, *offset, *length),
+    };
+    let range = &FileRange::new(file.clone(), offset, length);
+    let compression =
+        sniff(range).map_err(|error| Error::layer(name, format!("cannot be read: {error}")))?;
+    match compression.map_err(|problem| Error::layer(name, problem))? {
+        Compression::None => at_rest::scan(name, range, wanted, progress),
+        compression => Stream {
+            name,
+            blob,
+            range,
+            compression,
+            wanted,
         }
+        .scan(progress),
     }
 }
