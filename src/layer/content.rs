@@ -34,8 +34,22 @@ impl ReadAt for SparseRange {
         self.size
     }
 
-    /// Reads within one stored range or one hole; the caller goes on from there.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let count = self.read_piece(offset.saturating_add(done as u64), &mut buffer[done..])?;
+            if count == 0 {
+                break;
+            }
+            done += count;
+        }
+        Ok(done)
+    }
+}
+
+impl SparseRange {
+    /// Reads within one stored range or one hole.
+    fn read_piece(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let following = self
             .segments
             .partition_point(|segment| segment.offset <= offset);
