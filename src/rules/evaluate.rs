@@ -10,6 +10,7 @@ use super::expression::{Expression, Missing};
 use super::facts::Facts;
 use super::file::{Level, Named, Rule};
 use super::{functions, knowledge, pages};
+use crate::claims::Claim;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 
@@ -96,6 +97,7 @@ impl Evaluation<'_> {
             severity: level(&rule.severity, context)?,
             confidence: level(&rule.confidence, context)?,
             message: rule.message.render(context)?,
+            claim: item.and_then(claim),
             help: rule
                 .help
                 .as_ref()
@@ -142,6 +144,23 @@ fn subject(item: &Value) -> Option<String> {
             .find_map(|key| subject(map.map.get(&Key::from(key))?)),
         _ => None,
     }
+}
+
+/// The claim that a rule looks at, for a rule whose `each` goes through claims.
+fn claim(item: &Value) -> Option<Claim> {
+    let Value::Map(fields) = item else {
+        return None;
+    };
+    let text = |name: &str| match fields.map.get(&Key::from(name))? {
+        Value::String(text) => Some(text.to_string()),
+        _ => None,
+    };
+    Some(Claim {
+        subject: text("subject")?,
+        version: text("version")?,
+        origin: text("origin")?,
+        text: text("text")?,
+    })
 }
 
 /// Numbers findings that would have the same fingerprint, in their order.
