@@ -100,8 +100,7 @@ impl<'a> Merge<'a> {
             && id != ROOT
         {
             let NodeData { parent, name, .. } = *self.tree.data(id);
-            if let NodeKind::Directory { children, .. } =
-                &mut self.tree.nodes[parent as usize].kind
+            if let NodeKind::Directory { children, .. } = &mut self.tree.nodes[parent as usize].kind
             {
                 children.remove(name);
             }

@@ -27,7 +27,7 @@ pub enum ResolveError {
     NameTooLong,
 }
 
-impl RootFilesystem<'_> {
+impl<'a> RootFilesystem<'a> {
     /// The node a path leads to, all symbolic links followed. A path without a leading `/` starts at the root, too.
     pub fn resolve(&self, path: &str) -> Result<Node<'_>, ResolveError> {
         self.walk(path, true).map(|id| self.node(id))
@@ -39,7 +39,7 @@ impl RootFilesystem<'_> {
     }
 
     /// The entries of the directory that a path leads to, in the order of their names; none if there is no such directory.
-    pub fn read_dir(&self, path: &str) -> impl Iterator<Item = Node<'_>> {
+    pub fn read_dir<'r>(&'r self, path: &str) -> impl Iterator<Item = Node<'r>> + use<'r, 'a> {
         self.resolve(path).into_iter().flat_map(Node::children)
     }
 
