@@ -2,11 +2,32 @@
 //! fat binaries and version constants. Which library answers to which export is data (a [`Recipes`] table), not code:
 //! nothing here knows what PyTorch is.
 
+mod constants;
+mod decode;
+mod dynamic;
+pub mod error;
 pub mod facts;
+mod fat_binary;
+mod identify;
+mod notes;
+mod object;
+pub mod read_at;
+mod recipes;
+mod symbols;
+mod versions;
 
+pub use error::ElfError;
 pub use facts::ElfFacts;
+pub use read_at::{FileRange, NotHeld, ReadAt};
+pub use recipes::Recipes;
 
 use serde::{Deserialize, Serialize};
+
+use dynamic::Dynamic;
+use identify::Subject;
+use object::{Object, Opened};
+use symbols::Symbols;
+use versions::Versions;
 
 /// How much of a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -16,4 +37,112 @@ pub enum Depth {
     Default,
     /// Also whole-section searches.
     Deep,
+}
+
+/// Reads the facts of one ELF file.
+///
+/// Only little-endian files are read whole: of one of the other byte order class, machine and type are given.
+///
+/// # Errors
+/// [`ElfError::Broken`] for bytes that no loader could use (no ELF file, truncated, tables outside the file),
+/// [`ElfError::Missing`] if `source` does not hold a range that is needed, [`ElfError::Io`] if it cannot be read.
+pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
+    let object = match Object::open(source)? {
+        Opened::Little(object) => object,
+        Opened::Big(foreign) => {
+            return Ok(ElfFacts {
+                class: foreign.class,
+                machine: foreign.machine,
+                object_type: foreign.object_type,
+                ..ElfFacts::default()
+            });
+        }
+    };
+    let mut facts = ElfFacts {
+        class: object.class,
+        machine: object.machine,
+        object_type: object.object_type,
+        interpreter: notes::interpreter(&object)?,
+        build_id: notes::build_id(&object)?,
+        executable_stack: notes::executable_stack(&object),
+        ..ElfFacts::default()
+    };
+    let mut exports = Vec::new();
+    if let Some(dynamic) = Dynamic::read(&object)? {
+        let count = symbols::count(&object, &dynamic)?;
+        let versions = Versions::read(&object, &dynamic, count)?;
+        let symbols = Symbols::read(&object, &dynamic, &versions, count, recipes)?;
+        facts.soname = dynamic.soname();
+        facts.needed = dynamic.needed();
+        facts.rpath = dynamic.rpath();
+        facts.runpath = dynamic.runpath();
+        (facts.flags, facts.flags_1) = dynamic.flags();
+        facts.version_needs = versions.needs;
+        facts.version_definitions = versions.definitions;
+        facts.exports = symbols.exports;
+        facts.imports = symbols.imports;
+        exports = symbols.asked;
+    }
+    let subject = Subject {
+        object: &object,
+        exports: &exports,
+        soname: facts.soname.as_deref(),
+        needed: &facts.needed,
+        depth,
+    };
+    facts.identity = identify::identify(&subject, recipes)?;
+    facts.gpu = fat_binary::read(&object, depth)?;
+    Ok(facts)
+}
+
+/// A stand-in.
+#[derive(Debug)]
+pub struct Retainer {
+    size: u64,
+    at: u64,
+    head: Vec<u8>,
+    extra: Option<(u64, u64)>,
+}
+impl Retainer {
+    /// A stand-in.
+    pub fn new(size: u64, _: &Recipes, _: Depth) -> Self {
+        Retainer {
+            size,
+            at: 0,
+            head: Vec::new(),
+            extra: None,
+        }
+    }
+    /// A stand-in.
+    pub fn with_ranges(self, ranges: &[(u64, u64)]) -> Self {
+        Retainer {
+            extra: ranges.first().copied(),
+            ..self
+        }
+    }
+    /// A stand-in.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.at += bytes.len() as u64;
+        if self.head.len() < 64 {
+            self.head.extend_from_slice(&bytes[..bytes.len().min(64)]);
+        }
+    }
+    /// A stand-in.
+    pub fn finish(self) -> SparseFile {
+        SparseFile(self.head, self.size)
+    }
+}
+/// A stand-in.
+#[derive(Debug)]
+pub struct SparseFile(Vec<u8>, u64);
+impl ReadAt for SparseFile {
+    fn size(&self) -> u64 {
+        self.1
+    }
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let rest = &self.0[(offset as usize).min(self.0.len())..];
+        let n = rest.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&rest[..n]);
+        Ok(n)
+    }
 }

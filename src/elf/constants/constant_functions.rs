@@ -1,0 +1,109 @@
+//! Functions that only return a constant, side by side: a class of hooks whose virtual methods answer which versions the
+//! library was compiled against. They are not exported, so the code is searched for them.
+
+use std::ops::ControlFlow;
+
+use memchr::memmem;
+use serde::Deserialize;
+
+use super::{Found, only_returns, unanimous};
+use crate::elf::decode::Decoder;
+use crate::elf::error::ElfError;
+use crate::elf::identify::Subject;
+use crate::elf::object::{AARCH64, X86_64};
+
+/// Functions start at multiples of this.
+const STRIDE: usize = 16;
+
+/// Which function of a run counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::elf) enum Take {
+    First,
+    Last,
+    /// Any that decodes, if all that decode agree; runs do not matter.
+    Any,
+}
+
+/// Runs that start with a number of the format `first` followed by at least one of the format `then`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(in crate::elf) struct ConstantFunctions {
+    pub first: Decoder,
+    pub then: Decoder,
+    pub take: Take,
+}
+
+impl ConstantFunctions {
+    pub fn read(&self, subject: &Subject, decoder: Decoder) -> Result<Found, ElfError> {
+        let mut functions = Vec::new();
+        for range in subject.object.code() {
+            let machine = subject.object.machine;
+            subject.object.windows(range, STRIDE, |offset, code| {
+                find(machine, offset, code, &mut functions);
+                ControlFlow::<()>::Continue(())
+            })?;
+        }
+        functions.dedup();
+        let numbers: Vec<u32> = match self.take {
+            Take::Any => functions.iter().map(|(_, value)| *value).collect(),
+            take => self
+                .runs(&functions)
+                .filter_map(|run| {
+                    if take == Take::First {
+                        run.first()
+                    } else {
+                        run.last()
+                    }
+                })
+                .map(|(_, value)| *value)
+                .collect(),
+        };
+        Ok(unanimous(
+            numbers,
+            decoder,
+            "functions that return a constant",
+        ))
+    }
+
+    fn runs<'f>(&self, functions: &'f [(u64, u32)]) -> impl Iterator<Item = &'f [(u64, u32)]> {
+        let starts = functions.iter().enumerate();
+        starts
+            .filter(|(_, (_, value))| self.first.decode(*value).is_some())
+            .filter_map(|(index, (place, _))| {
+                let rest = &functions[index + 1..];
+                let following = rest
+                    .iter()
+                    .zip(1_u64..)
+                    .take_while(|((at, value), step)| {
+                        *at == place + step * STRIDE as u64 && self.then.decode(*value).is_some()
+                    })
+                    .count();
+                (following > 0).then(|| &functions[index..=index + following])
+            })
+    }
+}
+
+/// The functions of a window, by the `ret` that ends them.
+fn find(machine: u16, offset: u64, code: &[u8], functions: &mut Vec<(u64, u32)>) {
+    let (needle, before): (&[u8], &[usize]) = match machine {
+        // ret and the no-operation that pads to 16 bytes, behind mov eax,imm32
+        X86_64 => (b"\xc3\x66\x2e\x0f\x1f\x84\x00", &[5]),
+        // ret, behind movz or movz and movk
+        AARCH64 => (b"\xc0\x03\x5f\xd6", &[4, 8]),
+        _ => return,
+    };
+    for at in memmem::find_iter(code, needle) {
+        for length in before {
+            let Some(start) = at.checked_sub(*length) else {
+                continue;
+            };
+            if !(offset + start as u64).is_multiple_of(STRIDE as u64) {
+                continue;
+            }
+            if let Some(value) = only_returns(machine, &code[start..]) {
+                functions.push((offset + start as u64, value));
+            }
+        }
+    }
+}
