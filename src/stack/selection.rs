@@ -1,0 +1,378 @@
+//! Which copy of each component the process of the image gets.
+//!
+//! This is a choice by search order, not a model of the loader. The process is the image's entrypoint with its environment; its
+//! Python is the one that the entrypoint or PATH names, unless only another environment holds PyTorch. Libraries come
+//! from where `ld.so(8)` would look on behalf of PyTorch's own libraries: their DT_RPATH, LD_LIBRARY_PATH, their DT_RUNPATH,
+//! the directories of `ld.so.conf`, the default ones. A copy whose SONAME PyTorch does not ask for yields to one that it asks for.
+
+use std::collections::{BTreeMap, HashSet};
+
+use oci_spec::image::ImageConfiguration;
+
+use super::inventory::{ElfFile, Inventory, directory_of, name_of};
+use super::python::Environment;
+use super::torch::Copy;
+use super::{Component, Evidence, EvidenceKind};
+
+/// PATH of a process whose image sets none (`DefaultPathEnv` of the container engines).
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The loader's default directories on the distributions that GPU images rest on, after those of its configuration.
+const DEFAULT_DIRECTORIES: [&str; 8] = [
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
+
+/// The process that the image starts.
+pub(super) struct Process {
+    variables: BTreeMap<String, String>,
+    command: Option<String>,
+}
+
+impl Process {
+    pub(super) fn of(config: &ImageConfiguration) -> Self {
+        let config = config.config().as_ref();
+        let variables = config
+            .and_then(|config| config.env().as_ref())
+            .into_iter()
+            .flatten()
+            .filter_map(|variable| {
+                let (name, value) = variable.split_once('=')?;
+                Some((name.to_owned(), value.to_owned()))
+            })
+            .collect();
+        let command = config.and_then(|config| {
+            let entrypoint = config.entrypoint().iter().flatten();
+            entrypoint
+                .chain(config.cmd().iter().flatten())
+                .next()
+                .cloned()
+        });
+        Process { variables, command }
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// The directories of a variable such as PATH, as they are in the image.
+    fn directories(&self, name: &str, inventory: &Inventory) -> Vec<String> {
+        let value = self.variable(name).unwrap_or(match name {
+            "PATH" => DEFAULT_PATH,
+            _ => "",
+        });
+        value
+            .split(':')
+            .filter(|directory| directory.starts_with('/'))
+            .filter_map(|directory| real_directory(inventory, directory))
+            .collect()
+    }
+}
+
+fn real_directory(inventory: &Inventory, path: &str) -> Option<String> {
+    let directory = inventory.root.resolve(path).ok()?;
+    directory.is_directory().then(|| directory.path())
+}
+
+/// Marks the copy of each component that the process gets, and puts it before the other copies.
+pub(super) fn select(
+    components: &mut [Component],
+    inventory: &Inventory,
+    process: &Process,
+    environments: &[Environment],
+    copies: &[Copy],
+) {
+    let has_torch = |environment: &&Environment| {
+        let mut sites = environment.sites.iter();
+        sites.any(|site| {
+            copies
+                .iter()
+                .any(|copy| directory_of(&copy.directory) == site)
+        })
+    };
+    let named = environment_of_process(inventory, process, environments);
+    let environment = named
+        .filter(|environment| has_torch(environment))
+        .or_else(|| environments.iter().find(has_torch))
+        .or(named);
+    let mut sites = process.directories("PYTHONPATH", inventory);
+    sites.extend(
+        environment
+            .into_iter()
+            .flat_map(|found| found.sites.clone()),
+    );
+
+    let torch = chosen_torch(copies, &sites);
+    let search = SearchOrder::of(torch, inventory, process, &sites);
+    let elf: BTreeMap<&str, &ElfFile> = inventory
+        .elf
+        .iter()
+        .map(|file| (file.path.as_str(), file))
+        .collect();
+    let mut best: BTreeMap<String, (Rank, usize)> = BTreeMap::new();
+    for (index, component) in components.iter().enumerate() {
+        let rank = match component.name.as_str() {
+            "torch" => torch
+                .filter(|torch| torch.directory == component.path)
+                .map(|_| Rank::default()),
+            "python" => Some(rank_of_python(component, environment, torch)),
+            "cuda-toolkit" => Some(rank_of_toolkit(component, inventory)),
+            _ if component
+                .details
+                .get("kind")
+                .is_some_and(|kind| kind == "stub") =>
+            {
+                None
+            }
+            _ => match elf.get(component.path.as_str()) {
+                Some(file) => Some(search.rank(file)),
+                None => Some(rank_of_package(component, &sites)),
+            },
+        };
+        // Nothing asks for the forward-compatibility driver unless a search path names it.
+        let rank = rank.filter(|rank| component.name != "cuda-compat" || rank.place != usize::MAX);
+        if let Some(rank) = rank {
+            let entry = best.entry(component.name.clone()).or_insert((rank, index));
+            *entry = (*entry).min((rank, index));
+        }
+    }
+    for (_, index) in best.into_values() {
+        components[index].loaded = true;
+    }
+    add_environment(components, environment, process);
+}
+
+/// The place of a copy among the copies of one component: the smallest is taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// PyTorch asks for another SONAME.
+    is_unwanted: bool,
+    /// Position in the search order.
+    place: usize,
+}
+
+impl Rank {
+    fn at(place: Option<usize>) -> Self {
+        Rank {
+            is_unwanted: false,
+            place: place.unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// The environment of the interpreter that the command is, or lies beside, or that PATH names first.
+fn environment_of_process<'e>(
+    inventory: &Inventory,
+    process: &Process,
+    environments: &'e [Environment],
+) -> Option<&'e Environment> {
+    let path = process.directories("PATH", inventory);
+    let of_directory = |directory: &str| {
+        environments.iter().find(|environment| {
+            directory
+                .strip_prefix(&environment.prefix)
+                .is_some_and(|rest| rest == "/bin")
+        })
+    };
+    let command = process.command.as_deref().and_then(|command| {
+        let directory = if command.starts_with('/') {
+            real_directory(inventory, directory_of(command))
+        } else {
+            let holds = |directory: &&String| {
+                let path = format!("{directory}/{command}");
+                inventory.root.resolve(&path).is_ok()
+            };
+            path.iter().find(holds).cloned()
+        };
+        let environment = of_directory(&directory?)?;
+        let is_python = name_of(command).starts_with("python");
+        (is_python || environment.is_virtual).then_some(environment)
+    });
+    command.or_else(|| path.iter().find_map(|directory| of_directory(directory)))
+}
+
+fn chosen_torch<'c, 'i, 'r>(
+    copies: &'c [Copy<'i, 'r>],
+    sites: &[String],
+) -> Option<&'c Copy<'i, 'r>> {
+    let place = |copy: &&Copy| {
+        let site = directory_of(&copy.directory);
+        sites
+            .iter()
+            .position(|candidate| candidate == site)
+            .unwrap_or(usize::MAX)
+    };
+    copies.iter().min_by_key(place)
+}
+
+/// The interpreter of the environment; without one, that of the release whose directory PyTorch lies in.
+fn rank_of_python(
+    component: &Component,
+    environment: Option<&Environment>,
+    torch: Option<&Copy>,
+) -> Rank {
+    let is_selected =
+        environment.is_some_and(|environment| environment.interpreter == component.path);
+    let fits_torch = torch.is_some_and(|torch| {
+        let release = name_of(&component.path);
+        torch.directory.split('/').any(|part| part == release)
+    });
+    Rank {
+        is_unwanted: torch.is_some() && !fits_torch && !is_selected,
+        place: usize::from(!is_selected),
+    }
+}
+
+/// `/usr/local/cuda` leads to the toolkit that is in use.
+fn rank_of_toolkit(component: &Component, inventory: &Inventory) -> Rank {
+    let current = real_directory(inventory, "/usr/local/cuda");
+    Rank::at((current.as_deref() == Some(&component.path)).then_some(0))
+}
+
+fn rank_of_package(component: &Component, sites: &[String]) -> Rank {
+    Rank::at(
+        sites
+            .iter()
+            .position(|site| component.path.starts_with(&format!("{site}/"))),
+    )
+}
+
+/// Where the loader looks for the libraries of the process, first to last.
+struct SearchOrder {
+    directories: Vec<String>,
+    /// SONAMEs that PyTorch's libraries need.
+    wanted: HashSet<String>,
+}
+
+impl SearchOrder {
+    fn of(
+        torch: Option<&Copy>,
+        inventory: &Inventory,
+        process: &Process,
+        sites: &[String],
+    ) -> Self {
+        let libraries = || torch.into_iter().flat_map(|torch| &torch.libraries);
+        let mut directories = Vec::new();
+        for file in libraries().filter(|file| file.facts.runpath.is_none()) {
+            directories.extend(own_directories(
+                file,
+                file.facts.rpath.as_deref(),
+                inventory,
+            ));
+        }
+        if torch.is_none() {
+            directories.extend(wheel_directories(inventory, sites));
+        }
+        directories.extend(process.directories("LD_LIBRARY_PATH", inventory));
+        for file in libraries() {
+            let runpath = file.facts.runpath.as_deref();
+            directories.extend(own_directories(file, runpath, inventory));
+        }
+        directories.extend(configured_directories(inventory));
+        let defaults = DEFAULT_DIRECTORIES.iter();
+        directories.extend(defaults.filter_map(|directory| real_directory(inventory, directory)));
+        directories.extend(wheel_directories(inventory, sites));
+        let mut seen = HashSet::new();
+        directories.retain(|directory| seen.insert(directory.clone()));
+        SearchOrder {
+            directories,
+            wanted: libraries()
+                .flat_map(|file| file.facts.needed.iter().cloned())
+                .collect(),
+        }
+    }
+
+    fn rank(&self, file: &ElfFile) -> Rank {
+        let directory = directory_of(&file.path);
+        let place = self
+            .directories
+            .iter()
+            .position(|candidate| candidate == directory);
+        let is_wanted = file
+            .facts
+            .soname
+            .as_ref()
+            .is_some_and(|soname| self.wanted.contains(soname));
+        Rank {
+            is_unwanted: !is_wanted,
+            ..Rank::at(place)
+        }
+    }
+}
+
+/// The directories of a DT_RPATH or DT_RUNPATH, `$ORIGIN` replaced.
+fn own_directories(file: &ElfFile, path: Option<&str>, inventory: &Inventory) -> Vec<String> {
+    let origin = directory_of(&file.path);
+    path.unwrap_or_default()
+        .split(':')
+        .map(|directory| {
+            directory
+                .replace("${ORIGIN}", origin)
+                .replace("$ORIGIN", origin)
+        })
+        .filter(|directory| directory.starts_with('/'))
+        .filter_map(|directory| real_directory(inventory, &directory))
+        .collect()
+}
+
+/// The `lib` directories of NVIDIA's wheels.
+fn wheel_directories(inventory: &Inventory, sites: &[String]) -> Vec<String> {
+    sites
+        .iter()
+        .flat_map(|site| inventory.root.read_dir(&format!("{site}/nvidia")))
+        .flat_map(crate::image::Node::children)
+        .filter(|node| node.name() == "lib" && node.is_directory())
+        .map(crate::image::Node::path)
+        .collect()
+}
+
+/// The directories that `ld.so.conf` and the files beside it name (ldconfig(8)).
+fn configured_directories(inventory: &Inventory) -> Vec<String> {
+    inventory
+        .texts
+        .iter()
+        .filter(|file| {
+            file.path == "/etc/ld.so.conf" || file.path.starts_with("/etc/ld.so.conf.d/")
+        })
+        .flat_map(|file| file.text.lines())
+        .map(str::trim)
+        .filter(|line| line.starts_with('/'))
+        .filter_map(|directory| real_directory(inventory, directory))
+        .collect()
+}
+
+/// Notes the environment of PyTorch, and what the image's variables say of its Python.
+fn add_environment(
+    components: &mut [Component],
+    environment: Option<&Environment>,
+    process: &Process,
+) {
+    for component in components.iter_mut().filter(|component| component.loaded) {
+        match component.name.as_str() {
+            "torch" => {
+                if let Some(environment) = environment {
+                    component
+                        .details
+                        .insert("environment".to_owned(), environment.prefix.clone());
+                }
+            }
+            "python" => {
+                if let Some(version) = process.variable("PYTHON_VERSION") {
+                    component.evidence.push(Evidence::new(
+                        EvidenceKind::Env,
+                        version,
+                        "",
+                        "PYTHON_VERSION",
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+}
