@@ -18,7 +18,8 @@ use crate::reference::transport::Target;
 use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Image, LayerBlob, Selection};
-use crate::stack::{self, Catalogue, ToolkitTable};
+use crate::stack::driver::{self, ToolkitRow};
+use crate::stack::{self, Catalogue};
 
 /// What the user chose for reading images.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +60,7 @@ pub struct Scanner {
     wanted: Wanted,
     grammar: Grammar,
     catalogue: Catalogue,
-    toolkits: ToolkitTable,
+    toolkits: Vec<ToolkitRow>,
 }
 
 impl Scanner {
@@ -72,7 +73,7 @@ impl Scanner {
             wanted: Wanted::builtin(reading.depth)?,
             grammar: Grammar::builtin()?,
             catalogue: Catalogue::builtin()?,
-            toolkits: ToolkitTable::builtin()?,
+            toolkits: driver::toolkits()?,
             reading,
         })
     }

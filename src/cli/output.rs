@@ -121,7 +121,7 @@ pub fn write(
 }
 
 /// Writes lines of a command that has no report formats, such as a list of rules.
-pub fn standard_output_text(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     standard_output(text, Colour::Auto)
 }
 

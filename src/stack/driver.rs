@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::Stack;
 use super::catalogue::first_numbers;
 use super::evidence::{is_version, split_release};
+use crate::error::Result;
+use crate::{embedded, yaml};
 
 /// One release of the CUDA toolkit, of the knowledge table `cuda.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +17,20 @@ pub struct ToolkitRow {
     pub driver_native_min: String,
     /// The oldest driver that minor-version compatibility allows. Text that is not a version stands for none.
     pub driver_minor_compat_min: String,
+}
+
+/// The toolkits of the built-in knowledge table.
+///
+/// # Errors
+/// The table is broken, which the tests exclude.
+pub fn toolkits() -> Result<Vec<ToolkitRow>> {
+    #[derive(Deserialize)]
+    struct Table {
+        toolkits: Vec<ToolkitRow>,
+    }
+    let name = "knowledge/cuda.yaml";
+    let text = embedded::text(name).unwrap_or_default();
+    yaml::parse::<Table>(name, text).map(|table| table.toolkits)
 }
 
 /// The oldest drivers that run a CUDA version. The keys are those of the JSON report.
