@@ -268,7 +268,7 @@ fn a_report_can_go_to_a_file() {
     let file = directory.path().join("report.json");
     let output = imgcheck()
         .arg(repository(HONEST))
-        .args(["--format", "json", "--output", file.to_str().unwrap()])
+        .args(["--format", "json", "-o", file.to_str().unwrap()])
         .output()
         .unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
