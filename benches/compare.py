@@ -45,6 +45,8 @@ def main():
             warm(path)
             results = measure(commands, options)
             print(table(title, path, results), flush=True)
+            if any(code not in (0, 1) for _, _, code in results.get("imgcheck", [])):
+                sys.exit(f"imgcheck could not check {path}")
             peak = max((peak for _, peak, _ in results.get("imgcheck", [])), default=0) / 1e6
             if options.max_memory and peak > options.max_memory:
                 sys.exit(f"imgcheck took {peak:.0f} MB, more than {options.max_memory} MB")

@@ -1,5 +1,7 @@
 //! Runs the built program and reads its JSON report.
 
+#![allow(dead_code)] // each test file uses its part
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
@@ -69,4 +71,17 @@ pub fn version(report: &Value, name: &str) -> Option<String> {
         .iter()
         .find(|part| part["name"] == name && part["loaded"] == true)
         .map(|part| part["version"].as_str().unwrap().to_owned())
+}
+
+/// Runs a command that must fail; returns what it said.
+pub fn failure(code: i32, arguments: &[&str]) -> String {
+    let output = imgcheck().args(arguments).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{error}");
+    assert!(!error.contains("panicked"), "{error}");
+    assert!(
+        !error.trim().is_empty(),
+        "{arguments:?} failed without a word"
+    );
+    error
 }

@@ -1,4 +1,4 @@
-# libcudart.so.12: cudaRuntimeGetVersion calls a helper that stores the version, as the real one does.
+# libcudart.so.12: cudaRuntimeGetVersion calls a local function that stores the version, as the real one does.
         .include "common.inc"
 
         .type   store_version, @function
