@@ -18,8 +18,7 @@ use crate::reference::transport::Target;
 use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Image, LayerBlob, Selection};
-use crate::stack::driver::{self, ToolkitRow};
-use crate::stack::{self, Catalogue};
+use crate::stack::{self, Catalogue, ToolkitRow};
 
 /// What the user chose for reading images.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +72,7 @@ impl Scanner {
             wanted: Wanted::builtin(reading.depth)?,
             grammar: Grammar::builtin()?,
             catalogue: Catalogue::builtin()?,
-            toolkits: driver::toolkits()?,
+            toolkits: stack::toolkits()?,
             reading,
         })
     }

@@ -43,7 +43,7 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    check: Option<check::CheckArguments>,
+    check: check::CheckArguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -62,15 +62,12 @@ enum Command {
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    let result = match (cli.command, cli.check) {
-        (Some(Command::Check(arguments)), _) | (None, Some(arguments)) => check::run(&arguments),
-        (Some(Command::Facts(arguments)), _) => facts::run(&arguments),
-        (Some(Command::Claims(arguments)), _) => claims::run(&arguments),
-        (Some(Command::Rules(arguments)), _) => rules::run(&arguments),
-        (None, None) => Err(crate::error::Error::Usage {
-            problem: "no image is named".to_owned(),
-            help: Some("imgcheck --help shows how".to_owned()),
-        }),
+    let result = match cli.command {
+        None => check::run(&cli.check),
+        Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Facts(arguments)) => facts::run(&arguments),
+        Some(Command::Claims(arguments)) => claims::run(&arguments),
+        Some(Command::Rules(arguments)) => rules::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         output::error(&error);

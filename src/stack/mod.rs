@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::image::RootFilesystem;
 
 pub use catalogue::Catalogue;
-pub use driver::{DriverFloor, ToolkitRow, driver_floor};
+pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
 
 use inventory::Inventory;
