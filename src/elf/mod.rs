@@ -123,8 +123,8 @@ impl Retainer {
     /// A stand-in.
     pub fn push(&mut self, bytes: &[u8]) {
         self.at += bytes.len() as u64;
-        if self.head.len() < 64 {
-            self.head.extend_from_slice(&bytes[..bytes.len().min(64)]);
+        if self.size < 64 << 20 {
+            self.head.extend_from_slice(bytes);
         }
     }
     /// A stand-in.

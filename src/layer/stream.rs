@@ -100,7 +100,7 @@ impl Stream<'_> {
         mut ranges: Vec<(u64, u64)>,
         misses: &mut Misses,
     ) -> Result<Content, ArchiveError> {
-        if !is_elf(walk)? {
+        if !is_elf(walk, member, &self.wanted.limits)? {
             return Ok(Content::Unread);
         }
         let mut retainer = Retainer::new(member.size, &self.wanted.recipes, self.wanted.depth)

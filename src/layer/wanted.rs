@@ -35,6 +35,8 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Bytes of all files of a layer that are kept.
     pub kept_bytes: u64,
+    /// Bytes of an ELF file that is stored sparse, with its holes.
+    pub sparse_bytes: u64,
     /// Bytes of a layer after decompression.
     pub layer_bytes: u64,
     /// How many times its stored size a layer may have after decompression, as soon as it passes
@@ -53,6 +55,7 @@ impl Default for Limits {
             archive: archive::Limits::default(),
             file_bytes: 32 << 20,
             kept_bytes: 128 << 20,
+            sparse_bytes: 16 << 30,
             layer_bytes: 1 << 40,
             ratio: 1100,
         }
