@@ -13,6 +13,8 @@ mod notes;
 mod object;
 pub mod read_at;
 mod recipes;
+pub mod retain;
+mod sparse;
 mod symbols;
 mod versions;
 
@@ -20,6 +22,8 @@ pub use error::ElfError;
 pub use facts::ElfFacts;
 pub use read_at::{FileRange, NotHeld, ReadAt};
 pub use recipes::Recipes;
+pub use retain::Retainer;
+pub use sparse::SparseFile;
 
 use serde::{Deserialize, Serialize};
 

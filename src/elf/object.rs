@@ -362,7 +362,8 @@ impl<'a> Object<'a> {
         Ok(self.source.read_at(offset, buffer)?)
     }
 
-    /// Hands a range over in windows that overlap by `overlap` bytes, each with its file offset, until told to stop.
+    /// Hands a range over in windows that overlap by `overlap` bytes, each with its file offset, until told to stop. What a
+    /// source does not hold is missing up to the end of the range, so that it need be fetched only once.
     pub fn windows<B>(
         &self,
         range: Range<u64>,
@@ -375,7 +376,13 @@ impl<'a> Object<'a> {
         while offset < end {
             let length = usize::try_from(end - offset).map_or(WINDOW, |left| left.min(WINDOW));
             buffer.resize(length, 0);
-            let got = fill(self.source, offset, &mut buffer)?;
+            let got = fill(self.source, offset, &mut buffer).map_err(|error| match error {
+                ElfError::Missing { offset, .. } => ElfError::Missing {
+                    offset,
+                    length: end.saturating_sub(offset),
+                },
+                other => other,
+            })?;
             if let ControlFlow::Break(value) = each(offset, &buffer[..got]) {
                 return Ok(Some(value));
             }
