@@ -25,8 +25,8 @@
 //!   tag_of: org.opencontainers.image.title   # read as a tag under the repository that this label names
 //! ```
 //!
-//! A *pattern* is a regular expression (syntax of the `regex` crate, without regard to case) that must begin and end
-//! at a component boundary: an end of the text, `-`, `_` or `.`. What it captures is what it claims:
+//! A *pattern* is a regular expression (syntax of the `regex` crate) that must begin and end at a component boundary:
+//! an end of the text, `-`, `_` or `.`. It sees the text in lower case. What it captures is what it claims:
 //!
 //! - `(?<cuda>…)` is a claim about `cuda`; `triton-server` is written `triton_server`;
 //! - `(?<cuda.1>1[0-9])(?<cuda.2>[0-9])` are the components of one version, joined by dots: `cu118` is 11.8;
@@ -125,13 +125,6 @@ pub struct Variable<P = Pattern> {
     /// Read its value as the tag of the repository that this label names.
     #[serde(default)]
     pub tag_of: Option<String>,
-}
-
-impl Variable {
-    /// Whether a variable of this name is meant.
-    pub fn is(&self, name: &str) -> bool {
-        self.name == name
-    }
 }
 
 /// Reads a grammar file; its patterns are compiled when they are first used.

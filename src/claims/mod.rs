@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::reference::name::Name;
 
 use file::{Grammars, Product, Token, Variable};
+use pattern::Pattern;
 use publisher::Publisher;
 use scan::Scan;
 
@@ -111,7 +112,6 @@ impl Grammar {
     /// If the text is no image reference, or holds a placeholder.
     pub fn claims(&self, reference: &str) -> Result<Vec<Claim>> {
         let name: Name = reference.parse()?;
-        let product = self.product(name.last_component());
         let publisher = self
             .publishers
             .iter()
@@ -120,17 +120,15 @@ impl Grammar {
             .map(|(_, publisher)| publisher);
 
         let mut repository = Scan::new("repository", name.last_component());
-        let mut tag = Scan::new("tag", name.tag.as_deref().unwrap_or_default());
-        if let Some(publisher) = publisher {
-            repository.read_all(&publisher.name);
-            tag.read_all(&publisher.tag);
-        }
+        repository.read(publisher.map_or(&[], |publisher| &publisher.name));
         repository.read_tokens(self.tokens.iter().filter(|token| !token.only_in_tags));
-        tag.read_tokens(&self.tokens);
+
+        let mut tag = Scan::new("tag", name.tag.as_deref().unwrap_or_default());
+        tag.read(publisher.map_or(&[], |publisher| &publisher.tag));
         let bare = publisher
             .and_then(|publisher| publisher.bare.as_deref())
-            .or(product.map(|product| product.bare.as_slice()));
-        tag.read_unless_claimed(bare.unwrap_or_default(), &repository);
+            .unwrap_or_else(|| self.bare(name.last_component()));
+        self.read_tag(&mut tag, bare, &repository.subjects());
         Ok(distinct(
             repository.finish().into_iter().chain(tag.finish()),
         ))
@@ -145,12 +143,12 @@ impl Grammar {
         env: &[(String, String)],
     ) -> Vec<Claim> {
         let referred = reference.and_then(|reference| self.claims(reference).ok());
-        let labelled = labels
-            .iter()
-            .flat_map(|(name, value)| self.assignment("label", &self.labels, labels, name, value));
-        let variables = BTreeMap::new();
+        let labelled = labels.iter().flat_map(|(name, value)| {
+            self.assignment("label", &self.labels, (name, value), labels)
+        });
+        let unrelated = BTreeMap::new();
         let exported = env.iter().flat_map(|(name, value)| {
-            self.assignment("env", &self.variables, &variables, name, value)
+            self.assignment("env", &self.variables, (name, value), &unrelated)
         });
         distinct(
             referred
@@ -161,23 +159,20 @@ impl Grammar {
         )
     }
 
-    /// What one label or variable promises. The text of the claim is the whole `NAME=value`.
+    /// What one label or variable promises. The text of such a claim is the whole `NAME=value`.
     fn assignment(
         &self,
         origin: &'static str,
         known: &[Variable],
+        (name, value): (&str, &str),
         neighbours: &BTreeMap<String, String>,
-        name: &str,
-        value: &str,
     ) -> Vec<Claim> {
         let mut scan = Scan::new(origin, value);
-        for variable in known.iter().filter(|variable| variable.is(name)) {
-            scan.read_all(&variable.value);
+        for variable in known.iter().filter(|variable| variable.name == name) {
+            scan.read(&variable.value);
             if let Some(title) = &variable.tag_of {
-                scan.read_tokens(&self.tokens);
-                let product = neighbours.get(title).and_then(|title| self.product(title));
-                let bare = product.map(|product| product.bare.as_slice());
-                scan.read_unless_claimed(bare.unwrap_or_default(), &Scan::new(origin, ""));
+                let title = neighbours.get(title).map_or("", String::as_str);
+                self.read_tag(&mut scan, self.bare(title), &[]);
             }
         }
         let mut claims = scan.finish();
@@ -187,26 +182,47 @@ impl Grammar {
         claims
     }
 
-    /// The product whose name this is, in full.
-    fn product(&self, name: &str) -> Option<&Product> {
-        self.products.iter().find(|product| {
+    /// Reads what a tag says after its publisher's own patterns: tokens, then the bare version, then the tokens that
+    /// count only beside others.
+    fn read_tag(&self, tag: &mut Scan<'_>, bare: &[Pattern], elsewhere: &[&str]) {
+        tag.read_tokens(self.tokens.iter().filter(|token| token.beside.is_empty()));
+        tag.read_bare(bare, elsewhere);
+        let claimed = [tag.subjects().as_slice(), elsewhere].concat();
+        let accompanied = |token: &&Token| {
+            token
+                .beside
+                .iter()
+                .any(|subject| claimed.contains(&subject.as_str()))
+        };
+        tag.read_tokens(self.tokens.iter().filter(accompanied));
+    }
+
+    /// How the bare version of a product is written, by the full name of the product.
+    fn bare(&self, name: &str) -> &[Pattern] {
+        let named = |product: &&Product| {
             product
                 .names
                 .iter()
                 .any(|known| known.eq_ignore_ascii_case(name))
-        })
+        };
+        self.products
+            .iter()
+            .find(named)
+            .map_or(&[], |product| &product.bare)
     }
 }
 
-/// Each promise once for each place it was read in.
+/// Each promise once for each place it was read in; tag and repository are one place.
 fn distinct(claims: impl Iterator<Item = Claim>) -> Vec<Claim> {
+    let place = |claim: &Claim| match claim.origin.as_str() {
+        "repository" => "tag".to_owned(),
+        origin => origin.to_owned(),
+    };
     let mut kept: Vec<Claim> = Vec::new();
     for claim in claims {
-        let reference = |origin: &str| matches!(origin, "tag" | "repository");
         let again = |earlier: &Claim| {
-            (&earlier.subject, &earlier.version) == (&claim.subject, &claim.version)
-                && (earlier.origin == claim.origin
-                    || reference(&earlier.origin) && reference(&claim.origin))
+            (&earlier.subject, &earlier.version, place(earlier))
+                == (&claim.subject, &claim.version, place(&claim))
         };
         if !kept.iter().any(again) {
             kept.push(claim);

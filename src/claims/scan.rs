@@ -1,10 +1,8 @@
 //! Reading one text with patterns, each character once.
 
-use std::ops::Range;
-
 use super::Claim;
 use super::file::Token;
-use super::pattern::Pattern;
+use super::pattern::{Pattern, Reading};
 
 /// What stands in place of a character that was read: no pattern and no boundary.
 const READ: &str = "\0";
@@ -13,10 +11,9 @@ const READ: &str = "\0";
 pub struct Scan<'t> {
     origin: &'static str,
     text: &'t str,
-    /// The text with everything that was read blanked out, byte for byte.
+    /// The text in lower case, with everything that was read blanked out, byte for byte.
     unread: String,
-    /// Subject, version and place.
-    found: Vec<(String, String, Range<usize>)>,
+    found: Vec<Reading>,
 }
 
 impl<'t> Scan<'t> {
@@ -25,82 +22,74 @@ impl<'t> Scan<'t> {
         Scan {
             origin,
             text,
-            unread: text.to_owned(),
+            unread: text.to_ascii_lowercase(),
             found: Vec::new(),
         }
     }
 
+    /// The subjects that the text speaks of.
+    pub fn subjects(&self) -> Vec<&'static str> {
+        self.found.iter().map(|reading| reading.subject).collect()
+    }
+
     /// Reads all that the patterns find, one pattern after the other.
-    pub fn read_all(&mut self, patterns: &[Pattern]) {
+    pub fn read(&mut self, patterns: &[Pattern]) {
         for pattern in patterns {
-            self.read(pattern, |_, _| true);
+            let readings = self.take(pattern);
+            self.found.extend(readings);
         }
     }
 
-    /// Reads all that the tokens find. A token whose words do not occur costs no more than the search.
+    /// Reads all that the tokens find. A token whose words do not occur costs no more than the search for them.
     pub fn read_tokens<'a>(&mut self, tokens: impl IntoIterator<Item = &'a Token>) {
-        let lower = self.text.to_ascii_lowercase();
         for token in tokens {
-            if token.near.iter().any(|word| lower.contains(word.as_str())) {
-                self.read(&token.read, |found, _| {
-                    token.beside.is_empty()
-                        || found
-                            .iter()
-                            .any(|(subject, ..)| token.beside.contains(subject))
-                });
+            let near = |word: &String| self.unread.contains(word.as_str());
+            if token.near.iter().any(near) {
+                let readings = self.take(&token.read);
+                self.found.extend(readings);
             }
         }
     }
 
-    /// Reads what the patterns say of subjects of which neither this text nor the other says anything yet.
-    pub fn read_unless_claimed(&mut self, patterns: &[Pattern], other: &Scan<'_>) {
-        let claimed: Vec<String> = self
-            .found
-            .iter()
-            .chain(&other.found)
-            .map(|(subject, ..)| subject.clone())
-            .collect();
-        self.unread = self.text.to_owned();
-        for pattern in patterns {
-            self.read(pattern, |_, subject| {
-                !claimed.iter().any(|known| known == subject)
-            });
-        }
+    /// Reads the whole text again with patterns whose claims count only about subjects that neither this text nor
+    /// anything `elsewhere` speaks of yet.
+    pub fn read_bare(&mut self, patterns: &[Pattern], elsewhere: &[&str]) {
+        let claimed = self.subjects();
+        let mut again = Scan::new(self.origin, self.text);
+        again.read(patterns);
+        again.found.retain(|reading| {
+            !claimed.contains(&reading.subject) && !elsewhere.contains(&reading.subject)
+        });
+        self.found.append(&mut again.found);
     }
 
-    fn read(
-        &mut self,
-        pattern: &Pattern,
-        counts: impl Fn(&[(String, String, Range<usize>)], &str) -> bool,
-    ) {
+    /// All that one pattern finds, which is blanked out.
+    fn take(&mut self, pattern: &Pattern) -> Vec<Reading> {
+        let mut readings = Vec::new();
         let mut from = 0;
-        while let Some(found) = pattern.find(&self.unread, from) {
-            if found.span.is_empty() {
-                return;
+        while let Some((span, found)) = pattern.find(&self.unread, from) {
+            if span.is_empty() {
+                break;
             }
-            from = found.span.end;
-            let claims: Vec<_> = found
-                .claims
-                .into_iter()
-                .filter(|(subject, ..)| counts(&self.found, subject))
-                .collect();
-            self.found.extend(claims);
-            self.unread
-                .replace_range(found.span.clone(), &READ.repeat(found.span.len()));
+            from = span.end;
+            let blank = READ.repeat(span.len());
+            self.unread.replace_range(span, &blank);
+            readings.extend(found);
         }
+        readings
     }
 
     /// The claims, in the order of the text.
     pub fn finish(mut self) -> Vec<Claim> {
-        self.found.sort_by_key(|(.., place)| place.start);
+        self.found.retain(|reading| !reading.version.is_empty());
+        self.found.sort_by_key(|reading| reading.place.start);
         self.found
             .into_iter()
-            .filter(|(_, version, _)| !version.is_empty())
-            .map(|(subject, version, place)| Claim {
-                subject,
-                version,
+            .map(|reading| Claim {
+                subject: reading.subject.to_owned(),
+                version: reading.version,
                 origin: self.origin.to_owned(),
-                text: self.text[place].to_owned(),
+                text: self.text[reading.place].to_owned(),
             })
             .collect()
     }
