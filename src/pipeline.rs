@@ -91,12 +91,7 @@ impl Scanner {
         Ok(scans)
     }
 
-    fn scan_image(
-        &self,
-        image: Image,
-        progress: &dyn Progress,
-        started: Instant,
-    ) -> Result<Scan> {
+    fn scan_image(&self, image: Image, progress: &dyn Progress, started: Instant) -> Result<Scan> {
         let reference = self.reading.reference.clone().or(image.reference);
         let bytes = image.layers.iter().map(|layer| layer.size).sum();
         progress.image(reference.as_deref().unwrap_or(&image.platform), bytes);

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::output::{self, OutputArguments};
-use super::{ImageArguments, progress};
+use super::ImageArguments;
+use super::output::{self, Format, OutputArguments};
 use crate::error::Result;
 use crate::finding::Severity;
-use crate::pipeline::{self, Scanner};
+use crate::pipeline;
 use crate::report::{self, ImageReport, Verdict};
 use crate::rules::RuleSet;
 
@@ -76,31 +76,29 @@ impl FailOn {
     }
 }
 
-/// Checks every image; the exit code is 1 when one fails.
+/// Checks every image. The exit code is 1 when one fails, and 3 when one could not be read: the others are reported all
+/// the same.
 pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     let threshold = arguments.fail_on.threshold();
-    let targets = arguments.image.targets();
-    let progress = progress::bar(arguments.image.no_progress);
-    // The rules are compiled while the layers are read.
-    let reports = std::thread::scope(|scope| -> Result<Vec<ImageReport>> {
+    // The rules are loaded while the layers are read.
+    let (scans, unreadable, rules) = std::thread::scope(|scope| -> Result<_> {
         let rules = scope.spawn(|| arguments.rules.load());
-        let scanner = Scanner::new(arguments.image.reading())?;
-        let mut scans = Vec::new();
-        for target in &targets {
-            scans.extend(scanner.scan(target, &progress)?);
-        }
+        let (scans, unreadable) = arguments.image.scan_all()?;
         let rules = rules
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        scans
-            .into_iter()
-            .map(|scan| pipeline::judge(scan, &rules, threshold))
-            .collect()
+        Ok((scans, unreadable, rules))
     })?;
-    output::write(&arguments.output, |format| match format {
-        output::Format::Text => Ok(report::text::report(&reports, arguments.output.width())),
-        output::Format::Json => report::json::report(&reports),
-    })?;
+    let reports = scans
+        .into_iter()
+        .map(|scan| pipeline::judge(scan, &rules, threshold))
+        .collect::<Result<Vec<ImageReport>>>()?;
+    if !reports.is_empty() {
+        output::write(&arguments.output, |format| match format {
+            Format::Text => Ok(report::text::report(&reports, arguments.output.width())),
+            Format::Json => report::json::report(&reports),
+        })?;
+    }
     let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(super::finish(&unreadable, ExitCode::from(u8::from(failed))))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::check::RuleArguments;
-use super::output::{self, OutputArguments};
+use super::output::{self, Format, OutputArguments};
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::Severity;
@@ -34,8 +34,8 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
         .map(|reference| pipeline::claims(reference, &grammar, &rules))
         .collect::<Result<Vec<_>>>()?;
     output::write(&arguments.output, |format| match format {
-        output::Format::Text => Ok(report::text::claims(&reports, arguments.output.width())),
-        output::Format::Json => report::json::claims(&reports),
+        Format::Text => Ok(report::text::claims(&reports, arguments.output.width())),
+        Format::Json => report::json::claims(&reports),
     })?;
     let failed = reports
         .iter()

@@ -4,11 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::output::{self, OutputArguments};
-use super::{ImageArguments, progress};
+use super::ImageArguments;
+use super::output::{self, Format, OutputArguments};
 use crate::error::Result;
-use crate::pipeline::Scanner;
-use crate::report;
+use crate::report::{self, ImageFacts};
 
 /// Arguments of `imgcheck facts`.
 #[derive(Debug, Args)]
@@ -21,16 +20,13 @@ pub struct FactsArguments {
 
 /// Shows the stack of every image.
 pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
-    let scanner = Scanner::new(arguments.image.reading())?;
-    let progress = progress::bar(arguments.image.no_progress);
-    let mut images = Vec::new();
-    for target in arguments.image.targets() {
-        let scans = scanner.scan(&target, &progress)?;
-        images.extend(scans.into_iter().map(|scan| scan.facts));
+    let (scans, unreadable) = arguments.image.scan_all()?;
+    let images: Vec<ImageFacts> = scans.into_iter().map(|scan| scan.facts).collect();
+    if !images.is_empty() {
+        output::write(&arguments.output, |format| match format {
+            Format::Text => Ok(report::text::facts(&images, arguments.output.width())),
+            Format::Json => report::json::facts(&images),
+        })?;
     }
-    output::write(&arguments.output, |format| match format {
-        output::Format::Text => Ok(report::text::facts(&images, arguments.output.width())),
-        output::Format::Json => report::json::facts(&images),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(super::finish(&unreadable, ExitCode::SUCCESS))
 }

@@ -12,7 +12,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::elf::Depth;
-use crate::pipeline::Reading;
+use crate::error::{Error, Result};
+use crate::pipeline::{Reading, Scan, Scanner};
 use crate::reference::transport::Target;
 use crate::source::Selection;
 
@@ -121,10 +122,27 @@ impl ImageArguments {
         }
     }
 
-    fn targets(&self) -> Vec<Target> {
-        self.images
-            .iter()
-            .map(|image| Target::parse(image))
-            .collect()
+    /// Reads all images; those that cannot be read come back as errors, so that the others are not lost.
+    fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Error>)> {
+        let scanner = Scanner::new(self.reading())?;
+        let progress = progress::bar(self.no_progress);
+        let mut scans = Vec::new();
+        let mut unreadable = Vec::new();
+        for image in &self.images {
+            match scanner.scan(&Target::parse(image), &progress) {
+                Ok(read) => scans.extend(read),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        Ok((scans, unreadable))
+    }
+}
+
+/// Tells what could not be read; the worst of its exit codes stands above that of what was read.
+fn finish(unreadable: &[Error], otherwise: ExitCode) -> ExitCode {
+    unreadable.iter().for_each(output::error);
+    match unreadable.iter().map(Error::exit_code).max() {
+        Some(code) => ExitCode::from(code),
+        None => otherwise,
     }
 }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::check::RuleArguments;
 use super::output;
 use crate::error::{Error, Result};
-use crate::rules::{Rule, pages, testing};
+use crate::rules::{Rule, RuleSet, pages, testing};
 
 /// Arguments of `imgcheck rules`.
 #[derive(Debug, Args)]
@@ -28,8 +28,12 @@ enum Command {
         /// Id of the rule, as in claim-torch-version
         id: String,
     },
-    /// Run the tests that the rules carry
-    Test,
+    /// Run the tests that the rules carry: of all rules, or of the files named here
+    Test {
+        /// Rule files, or directories of them
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
     /// Write the pages of the book
     #[command(hide = true)]
     Docs {
@@ -43,20 +47,31 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode> {
     let rules = arguments.rules.load()?;
     let text = match &arguments.command {
         Command::List => pages::list(rules.rules()),
-        Command::Show { id } => pages::page(rules.get(id).ok_or_else(|| unknown(id, rules.rules()))?),
-        Command::Test => {
-            let report = testing::run(rules.rules());
+        Command::Show { id } => {
+            pages::page(rules.get(id).ok_or_else(|| unknown(id, rules.rules()))?)
+        }
+        Command::Test { paths } => {
+            let mut named = RuleSet::default();
+            for path in paths {
+                named.add_path(path)?;
+            }
+            let report = testing::run(if paths.is_empty() { rules } else { named }.rules());
             output::print(&format!("{report}\n"))?;
             return Ok(ExitCode::from(u8::from(report.failures().next().is_some())));
         }
-        Command::Docs { directory } => return pages::write(rules.rules(), directory).map(|()| ExitCode::SUCCESS),
+        Command::Docs { directory } => {
+            return pages::write(rules.rules(), directory).map(|()| ExitCode::SUCCESS);
+        }
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn unknown<'r>(id: &str, rules: impl Iterator<Item = &'r Rule>) -> Error {
-    let near: Vec<&str> = rules.map(|rule| rule.id.as_str()).filter(|known| known.contains(id)).collect();
+    let near: Vec<&str> = rules
+        .map(|rule| rule.id.as_str())
+        .filter(|known| known.contains(id))
+        .collect();
     Error::Usage {
         problem: format!("there is no rule {id}"),
         help: Some(match near.as_slice() {

@@ -114,7 +114,9 @@ impl Retainer {
             if self.pending.capacity() == 0 {
                 self.pending.reserve_exact(BLOCK);
             }
-            let length = bytes.len().min(BLOCK.saturating_sub(self.pending.len()).max(1));
+            let length = bytes
+                .len()
+                .min(BLOCK.saturating_sub(self.pending.len()).max(1));
             self.pending.extend_from_slice(&bytes[..length]);
             bytes = &bytes[length..];
             if self.pending.len() >= BLOCK {
@@ -299,7 +301,11 @@ impl Plan {
 
     fn of_headers(head: &[u8], size: u64, limit: u64) -> Option<Self> {
         let header = Elf::parse_header(head).ok()?;
-        let class = if head.get(4) == Some(&2) { Class::Big } else { Class::Little };
+        let class = if head.get(4) == Some(&2) {
+            Class::Big
+        } else {
+            Class::Little
+        };
         let segments = ProgramHeader::parse(
             head,
             usize::try_from(header.e_phoff).ok()?,
@@ -322,7 +328,8 @@ impl Plan {
             .collect();
         ranges.push(0..PREFIX.min(size));
         let table = u64::from(header.e_shnum) * u64::from(header.e_shentsize);
-        ranges.push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
+        ranges
+            .push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
         let mut small: Vec<Range<u64>> = loads.map(|segment| within(segment, 0)).collect();
         small.sort_by_key(|range| range.end - range.start);
         let mut budget = limit / 2;

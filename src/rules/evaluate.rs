@@ -146,11 +146,14 @@ fn subject(item: &Value) -> Option<String> {
     }
 }
 
-/// The claim that a rule looks at, for a rule whose `each` goes through claims.
+/// The claim that a rule looks at: the element of `each` itself, or its `claim`.
 fn claim(item: &Value) -> Option<Claim> {
     let Value::Map(fields) = item else {
         return None;
     };
+    if let Some(inner) = fields.map.get(&Key::from("claim")) {
+        return claim(inner);
+    }
     let text = |name: &str| match fields.map.get(&Key::from(name))? {
         Value::String(text) => Some(text.to_string()),
         _ => None,

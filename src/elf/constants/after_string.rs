@@ -50,7 +50,11 @@ fn number_behind(bytes: &[u8], end: usize, offset: u64, decoder: Decoder) -> Opt
     // The number's own zero bytes may be among the padding: start one word early.
     let misalignment = ((offset + (end + padding) as u64) % 4) as usize;
     let aligned = end + padding + (4 - misalignment) % 4;
-    let first = if aligned > end + 4 { aligned - 4 } else { aligned };
+    let first = if aligned > end + 4 {
+        aligned - 4
+    } else {
+        aligned
+    };
     (first..=first + REACH).step_by(4).find_map(|at| {
         let word: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
         decoder.decode(u32::from_le_bytes(word))

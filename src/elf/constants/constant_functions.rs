@@ -49,11 +49,21 @@ impl ConstantFunctions {
             Take::Any => functions.iter().map(|(_, value)| *value).collect(),
             take => self
                 .runs(&functions)
-                .filter_map(|run| if take == Take::First { run.first() } else { run.last() })
+                .filter_map(|run| {
+                    if take == Take::First {
+                        run.first()
+                    } else {
+                        run.last()
+                    }
+                })
                 .map(|(_, value)| *value)
                 .collect(),
         };
-        Ok(unanimous(numbers, decoder, "functions that return a constant"))
+        Ok(unanimous(
+            numbers,
+            decoder,
+            "functions that return a constant",
+        ))
     }
 
     fn runs<'f>(&self, functions: &'f [(u64, u32)]) -> impl Iterator<Item = &'f [(u64, u32)]> {

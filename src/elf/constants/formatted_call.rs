@@ -65,21 +65,24 @@ impl FormattedCall {
             return Ok(versions);
         };
         for range in subject.object.code() {
-            subject.object.windows(range, BEFORE + AFTER, |offset, code| {
-                let Some(base) = subject.object.address_of(offset) else {
-                    return ControlFlow::Break(());
-                };
-                for lea in LEA.captures_iter(code) {
-                    let (Some(whole), Some(distance)) = (lea.get(0), immediate(lea.get(1))) else {
-                        continue;
+            subject
+                .object
+                .windows(range, BEFORE + AFTER, |offset, code| {
+                    let Some(base) = subject.object.address_of(offset) else {
+                        return ControlFlow::Break(());
                     };
-                    let next = base.wrapping_add(whole.end() as u64);
-                    if next.wrapping_add_signed(i64::from(distance as i32)) == format {
-                        versions.extend(arguments_x86(code, whole.start(), self.major));
+                    for lea in LEA.captures_iter(code) {
+                        let (Some(whole), Some(distance)) = (lea.get(0), immediate(lea.get(1)))
+                        else {
+                            continue;
+                        };
+                        let next = base.wrapping_add(whole.end() as u64);
+                        if next.wrapping_add_signed(i64::from(distance as i32)) == format {
+                            versions.extend(arguments_x86(code, whole.start(), self.major));
+                        }
                     }
-                }
-                ControlFlow::Continue(())
-            })?;
+                    ControlFlow::Continue(())
+                })?;
         }
         Ok(versions)
     }
@@ -88,12 +91,14 @@ impl FormattedCall {
         let mut wanted = self.format.clone().into_bytes();
         wanted.push(0);
         for range in subject.object.constants() {
-            let found = subject.object.windows(range, wanted.len(), |offset, bytes| {
-                match memmem::find(bytes, &wanted) {
-                    Some(at) => ControlFlow::Break(offset + at as u64),
-                    None => ControlFlow::Continue(()),
-                }
-            })?;
+            let found = subject
+                .object
+                .windows(range, wanted.len(), |offset, bytes| {
+                    match memmem::find(bytes, &wanted) {
+                        Some(at) => ControlFlow::Break(offset + at as u64),
+                        None => ControlFlow::Continue(()),
+                    }
+                })?;
             if let Some(offset) = found {
                 return Ok(subject.object.address_of(offset));
             }
@@ -104,16 +109,18 @@ impl FormattedCall {
     fn read_aarch64(&self, subject: &Subject) -> Result<BTreeSet<(u32, u32, u32)>, ElfError> {
         let mut versions = BTreeSet::new();
         for range in subject.object.code() {
-            subject.object.windows(range, 4 * (ARGUMENTS + 1), |_, code| {
-                let words: Vec<u32> = aarch64::words(code).collect();
-                for (index, word) in words.iter().enumerate() {
-                    if word >> 26 == 0x25 {
-                        let before = &words[index.saturating_sub(ARGUMENTS)..index];
-                        versions.extend(self.arguments_aarch64(before));
+            subject
+                .object
+                .windows(range, 4 * (ARGUMENTS + 1), |_, code| {
+                    let words: Vec<u32> = aarch64::words(code).collect();
+                    for (index, word) in words.iter().enumerate() {
+                        if word >> 26 == 0x25 {
+                            let before = &words[index.saturating_sub(ARGUMENTS)..index];
+                            versions.extend(self.arguments_aarch64(before));
+                        }
                     }
-                }
-                ControlFlow::<()>::Continue(())
-            })?;
+                    ControlFlow::<()>::Continue(())
+                })?;
         }
         Ok(versions)
     }

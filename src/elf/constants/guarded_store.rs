@@ -35,6 +35,10 @@ impl GuardedStore {
                 ControlFlow::<()>::Continue(())
             })?;
         }
-        Ok(unanimous(numbers, decoder, "stored by a function of the code"))
+        Ok(unanimous(
+            numbers,
+            decoder,
+            "stored by a function of the code",
+        ))
     }
 }

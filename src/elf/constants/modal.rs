@@ -40,7 +40,10 @@ impl Modal {
                 ControlFlow::<()>::Continue(())
             })?;
         }
-        let mut ordered: Vec<(u32, u32)> = counts.iter().map(|(value, count)| (*count, *value)).collect();
+        let mut ordered: Vec<(u32, u32)> = counts
+            .iter()
+            .map(|(value, count)| (*count, *value))
+            .collect();
         ordered.sort_unstable_by(|left, right| right.cmp(left));
         let second = ordered.get(1).map_or(0, |(count, _)| *count);
         Ok(match ordered.first() {
@@ -60,8 +63,9 @@ impl Modal {
             let Some(start) = at.checked_sub(4) else {
                 continue;
             };
-            let Some(&[rex, opcode, a, b, c, d, i, j, k, l]) =
-                code.get(start..start + LENGTH).and_then(|it| it.first_chunk())
+            let Some(&[rex, opcode, a, b, c, d, i, j, k, l]) = code
+                .get(start..start + LENGTH)
+                .and_then(|it| it.first_chunk())
             else {
                 continue;
             };

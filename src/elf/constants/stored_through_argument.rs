@@ -66,7 +66,10 @@ fn stores_at(subject: &Subject, address: u64) -> Result<Vec<u32>, ElfError> {
             let found = STORE
                 .captures(&code)
                 .filter(|captures| captures.get(0).is_some_and(|it| it.start() < REACH));
-            Ok(found.and_then(|it| immediate(it.get(1))).into_iter().collect())
+            Ok(found
+                .and_then(|it| immediate(it.get(1)))
+                .into_iter()
+                .collect())
         }
         AARCH64 => {
             let code = subject.object.at_address(address, REACH_AARCH64)?;
