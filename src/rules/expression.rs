@@ -195,6 +195,7 @@ fn locate(written: &str, value: &str, offset: usize) -> usize {
 /// A text with expressions in braces: `{it.origin} says PyTorch {it.version}`. A doubled brace stands for itself.
 #[derive(Debug)]
 pub struct Template {
+    text: String,
     pieces: Vec<Piece>,
 }
 
@@ -245,7 +246,15 @@ impl Template {
         if !text.is_empty() {
             pieces.push(Piece::Text(text));
         }
-        Ok(Template { pieces })
+        Ok(Template {
+            text: value.clone(),
+            pieces,
+        })
+    }
+
+    /// The template as it is written.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// The expressions in it.
