@@ -35,6 +35,7 @@ struct File {
     why: String,
     #[serde(default)]
     references: Vec<String>,
+    #[serde(default)]
     tests: Vec<RuleTest>,
 }
 
@@ -67,8 +68,6 @@ pub struct Rule {
     pub why: String,
     /// Public threads where people met it.
     pub references: Vec<String>,
-    /// Its own tests.
-    pub tests: Vec<RuleTest>,
     /// The file it comes from.
     pub source: Arc<Source>,
 }
@@ -127,14 +126,29 @@ impl Named for Confidence {
     ];
 }
 
+/// The text before a last key `tests`; the whole text if another key follows.
+fn without_tests(text: &str) -> &str {
+    match text.split_once("\ntests:") {
+        Some((before, after))
+            if after
+                .lines()
+                .all(|line| !line.starts_with(|c: char| c.is_ascii_alphabetic())) =>
+        {
+            before
+        }
+        _ => text,
+    }
+}
+
 impl Rule {
-    /// Reads a rule file. Its expressions are only cut out here; [`Rule::check`] compiles them.
+    /// Reads a rule file up to its tests, which come last and are half of it. The expressions are only cut out here;
+    /// [`Rule::check`] compiles them and reads the tests too.
     ///
     /// # Errors
     ///
     /// The file is not YAML, a key is missing or unknown, or the id is not made of words and dashes.
     pub fn read(name: &str, text: &str) -> Result<Self> {
-        let file: File = yaml::parse(name, text)?;
+        let file: File = yaml::parse(name, without_tests(text))?;
         let source = Arc::new(Source {
             name: name.to_owned(),
             text: text.to_owned(),
@@ -173,9 +187,18 @@ impl Rule {
             since: file.since,
             why: file.why,
             references: file.references,
-            tests: file.tests,
             source,
         })
+    }
+
+    /// Its own tests.
+    ///
+    /// # Errors
+    ///
+    /// They are not written as tests are.
+    pub fn tests(&self) -> Result<Vec<RuleTest>> {
+        let file: File = yaml::parse(&self.source.name, &self.source.text)?;
+        Ok(file.tests)
     }
 
     /// Checks every expression: syntax, names, fields, functions, and what kind of value it gives.
@@ -184,6 +207,7 @@ impl Rule {
     ///
     /// The first fault, with its place.
     pub fn check(&self) -> Result<()> {
+        self.tests()?;
         let mut scope: Scope = schema::roots()
             .into_iter()
             .map(|(name, shape)| (name.to_owned(), shape))

@@ -10,10 +10,9 @@ use cel::context::VariableResolver;
 use serde_json::Value;
 
 use super::schema::Shape;
-use crate::error::Result;
-use crate::{embedded, yaml};
+use crate::embedded;
 
-/// The tables by name: `known.pytorch` is `rules/knowledge/pytorch.yaml`.
+/// The tables by name: `known.pytorch_docker_tags` is `rules/knowledge/pytorch-docker-tags.yaml`.
 #[derive(Debug)]
 pub struct Knowledge {
     tables: BTreeMap<String, Table>,
@@ -21,9 +20,7 @@ pub struct Knowledge {
 
 #[derive(Debug)]
 struct Table {
-    file: &'static str,
     text: &'static str,
-    data: OnceLock<Option<Value>>,
     value: OnceLock<Option<Box<dyn Val>>>,
 }
 
@@ -31,20 +28,13 @@ struct Table {
 pub fn builtin() -> &'static Knowledge {
     static BUILTIN: OnceLock<Knowledge> = OnceLock::new();
     BUILTIN.get_or_init(|| Knowledge {
-        tables: embedded::files("knowledge")
-            .into_iter()
-            .filter_map(|(file, text)| {
-                let name = file.strip_prefix("knowledge/")?.strip_suffix(".yaml")?;
-                // Tables in folders are for other parts of the program.
-                (!name.contains('/')).then(|| {
-                    let table = Table {
-                        file,
-                        text,
-                        data: OnceLock::new(),
-                        value: OnceLock::new(),
-                    };
-                    (name.replace('-', "_"), table)
-                })
+        tables: embedded::tables()
+            .filter_map(|name| {
+                let table = Table {
+                    text: embedded::table(name)?,
+                    value: OnceLock::new(),
+                };
+                Some((name.replace('-', "_"), table))
             })
             .collect(),
     })
@@ -56,29 +46,21 @@ impl Knowledge {
         self.tables.keys().map(String::as_str)
     }
 
-    /// The shape of a table.
-    pub fn shape(&self, name: &str) -> Option<Shape> {
-        self.tables.get(name)?.data().map(Shape::of)
+    /// The data of a table.
+    pub fn data(&self, name: &str) -> Option<Value> {
+        self.tables.get(name)?.data()
     }
 
-    /// Reads all tables.
-    ///
-    /// # Errors
-    ///
-    /// A table is not valid YAML.
-    pub fn check(&self) -> Result<()> {
-        self.tables
-            .values()
-            .try_for_each(|table| yaml::parse::<Value>(table.file, table.text).map(drop))
+    /// The shape of a table.
+    pub fn shape(&self, name: &str) -> Option<Shape> {
+        self.data(name).as_ref().map(Shape::of)
     }
 }
 
 impl Table {
-    /// `None` if the built-in file is broken, which a test excludes.
-    fn data(&self) -> Option<&Value> {
-        self.data
-            .get_or_init(|| yaml::parse(self.file, self.text).ok())
-            .as_ref()
+    /// Never `None`: the build wrote the text itself.
+    fn data(&self) -> Option<Value> {
+        serde_json::from_str(self.text).ok()
     }
 
     fn value(&self) -> Option<&dyn Val> {

@@ -114,14 +114,21 @@ impl std::fmt::Display for TestReport {
     }
 }
 
-/// Runs the tests of rules.
+/// Runs the tests of rules. A rule without tests, or with tests that cannot be read, fails.
 pub fn run<'r>(rules: impl Iterator<Item = &'r Rule>) -> TestReport {
     let results = rules.flat_map(|rule| {
-        rule.tests.iter().map(|test| TestResult {
-            rule: rule.id.clone(),
-            name: test.name.clone(),
-            problem: test.problem(rule),
-        })
+        let failed = |problem: String| {
+            vec![TestResult {
+                rule: rule.id.clone(),
+                name: "its tests".to_owned(),
+                problem: Some(problem),
+            }]
+        };
+        match rule.tests() {
+            Err(error) => failed(error.to_string()),
+            Ok(tests) if tests.is_empty() => failed("there are none".to_owned()),
+            Ok(tests) => tests.iter().map(|test| test.result(rule)).collect(),
+        }
     });
     TestReport {
         results: results.collect(),
@@ -129,6 +136,14 @@ pub fn run<'r>(rules: impl Iterator<Item = &'r Rule>) -> TestReport {
 }
 
 impl RuleTest {
+    fn result(&self, rule: &Rule) -> TestResult {
+        TestResult {
+            rule: rule.id.clone(),
+            name: self.name.clone(),
+            problem: self.problem(rule),
+        }
+    }
+
     /// What is wrong, if the test fails.
     fn problem(&self, rule: &Rule) -> Option<String> {
         let facts = match self.given.facts() {
