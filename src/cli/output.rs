@@ -75,14 +75,22 @@ impl FromStr for Destination {
 impl OutputArguments {
     /// Columns of the terminal that the text goes to; `None` where it goes elsewhere, so that nothing is wrapped.
     pub fn width(&self) -> Option<u16> {
-        let direct = self
-            .output
-            .iter()
-            .all(|destination| destination.format.is_some());
-        (direct && io::stdout().is_terminal())
-            .then(|| comfy_table::Table::new().width())
-            .flatten()
+        self.to_standard_output().then(width).flatten()
     }
+
+    fn to_standard_output(&self) -> bool {
+        self.output
+            .iter()
+            .all(|destination| destination.format.is_some())
+    }
+}
+
+/// Columns of the terminal, if the standard output is one.
+pub fn width() -> Option<u16> {
+    io::stdout()
+        .is_terminal()
+        .then(|| comfy_table::Table::new().width())
+        .flatten()
 }
 
 /// Renders each format that is asked for, once a destination, and writes it there.
@@ -109,11 +117,7 @@ pub fn write(
             problem: error.to_string(),
         })?;
     }
-    if arguments
-        .output
-        .iter()
-        .all(|destination| destination.format.is_some())
-    {
+    if arguments.to_standard_output() {
         let text = rendered(arguments.format, "standard output")?;
         standard_output(&text, arguments.color)?;
     }

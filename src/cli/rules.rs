@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::check::RuleArguments;
 use super::output;
 use crate::error::{Error, Result};
+use crate::report;
 use crate::rules::{Rule, RuleSet, pages, testing};
 
 /// Arguments of `imgcheck rules`.
@@ -46,9 +47,9 @@ enum Command {
 pub fn run(arguments: &RulesArguments) -> Result<ExitCode> {
     let rules = arguments.rules.load()?;
     let text = match &arguments.command {
-        Command::List => pages::list(rules.rules()),
+        Command::List => report::text::rules(&pages::list_table(&rules), output::width()),
         Command::Show { id } => {
-            pages::page(rules.get(id).ok_or_else(|| unknown(id, rules.rules()))?)
+            pages::render(rules.get(id).ok_or_else(|| unknown(id, rules.rules()))?)
         }
         Command::Test { paths } => {
             let mut named = RuleSet::default();
@@ -60,7 +61,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode> {
             return Ok(ExitCode::from(u8::from(report.failures().next().is_some())));
         }
         Command::Docs { directory } => {
-            return pages::write(rules.rules(), directory).map(|()| ExitCode::SUCCESS);
+            return pages::write(&rules, directory).map(|()| ExitCode::SUCCESS);
         }
     };
     output::print(&text)?;

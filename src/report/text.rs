@@ -83,6 +83,13 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
     out
 }
 
+/// A table of rules: id, severity and title.
+pub fn rules(rows: &[[String; 3]], width: Option<u16>) -> String {
+    let mut table = table(width, &["RULE", "SEVERITY", "TITLE"]);
+    table.add_rows(rows.iter().cloned());
+    format!("{}\n", table.trim_fmt())
+}
+
 fn line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
