@@ -103,7 +103,7 @@ pub struct Product<P = Pattern> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublisherEntry<P = Pattern> {
-    /// Globs of the last components of `registry/repository`; see [`super::publisher`].
+    /// Globs of the last components of `registry/repository`: `*` within a component, `**` for one or more at the end.
     pub r#match: Vec<String>,
     /// Patterns of the tag.
     #[serde(default = "Vec::new")]

@@ -1,7 +1,7 @@
 //! What a reference, the labels and the environment of an image promise.
 //!
 //! How people write versions into tags is data: the grammar files of `rules/knowledge/tags/`, whose language is
-//! described in [`file`]. This module only applies them.
+//! described in [`mod@file`]. This module only applies them.
 
 pub mod file;
 
