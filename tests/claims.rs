@@ -329,6 +329,10 @@ fn labels_claim_what_they_name() {
         ["cudnn=8.9.7.29"]
     );
     assert_eq!(
+        read(&[("com.nvidia.pytorch.version", "2.1.0a0+29c30b1")]),
+        ["torch=2.1.0a0+29c30b1"]
+    );
+    assert_eq!(
         read(&[("com.nvidia.volumes.needed", "nvidia_driver")]),
         [""; 0]
     );

@@ -35,10 +35,13 @@
 //! - `(?<text>v?(?<torch>…))-gpu` is a claim whose text is `v2.8.0`, not all that the pattern matches;
 //! - a pattern without captures reads its text and claims nothing, so that no later pattern reads it.
 //!
-//! Each character is read once: publisher first, then tokens, in the order of the files. `bare` patterns come last, see
-//! the whole tag again, and what they say of a subject counts only if nothing else in the reference speaks of it. Two shapes have names:
-//! `{release}` is a version of a young product (`2.8.0`, `0.4.6.post5`, `2.3.0.dev20240301`), which a year and month
-//! such as `24.05` never is; `{dotted}` is any version of one to four components.
+//! Each character is read once: by the publisher's patterns, then by the tokens, in the order of the files, those with
+//! `beside` last. `bare` patterns see the whole tag again, and what they say of a subject counts only if nothing else in
+//! the reference speaks of it.
+//!
+//! Two shapes have names: `{release}` is a version of a product before its tenth major (`2.8.0`, `0.4.6.post5`,
+//! `2.3.0.dev20240301`), which a year and month such as `24.05` never is; `{dotted}` is any version of one to four
+//! components.
 
 use serde::Deserialize;
 
@@ -51,8 +54,8 @@ use crate::yaml;
 #[serde(deny_unknown_fields)]
 pub struct Grammars<P = Pattern> {
     /// Where the grammar is documented.
-    #[serde(default, rename = "source")]
-    _source: Option<String>,
+    #[serde(default)]
+    pub source: Option<String>,
     /// Tokens of all publishers.
     #[serde(default = "Vec::new")]
     pub tokens: Vec<Token<P>>,
@@ -100,7 +103,7 @@ pub struct Product<P = Pattern> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublisherEntry<P = Pattern> {
-    /// Globs of the last components of `registry/repository`; see [`super::publisher`].
+    /// Globs of the last components of `registry/repository`: `*` within a component, `**` for one or more at the end.
     pub r#match: Vec<String>,
     /// Patterns of the tag.
     #[serde(default = "Vec::new")]

@@ -1,7 +1,7 @@
 //! What a reference, the labels and the environment of an image promise.
 //!
 //! How people write versions into tags is data: the grammar files of `rules/knowledge/tags/`, whose language is
-//! described in [`file`]. This module only applies them.
+//! described in [`mod@file`]. This module only applies them.
 
 pub mod file;
 
@@ -121,7 +121,7 @@ impl Grammar {
 
         let mut repository = Scan::new("repository", name.last_component());
         repository.read(publisher.map_or(&[], |publisher| &publisher.name));
-        repository.read_tokens(self.tokens.iter().filter(|token| !token.only_in_tags));
+        self.read_tokens(&mut repository, |token| !token.only_in_tags, &[]);
 
         let mut tag = Scan::new("tag", name.tag.as_deref().unwrap_or_default());
         tag.read(publisher.map_or(&[], |publisher| &publisher.tag));
@@ -183,18 +183,29 @@ impl Grammar {
     }
 
     /// Reads what a tag says after its publisher's own patterns: tokens, then the bare version, then the tokens that
-    /// count only beside others.
+    /// stand beside it.
     fn read_tag(&self, tag: &mut Scan<'_>, bare: &[Pattern], elsewhere: &[&str]) {
-        tag.read_tokens(self.tokens.iter().filter(|token| token.beside.is_empty()));
+        self.read_tokens(tag, |_| true, elsewhere);
         tag.read_bare(bare, elsewhere);
-        let claimed = [tag.subjects().as_slice(), elsewhere].concat();
+        self.read_tokens(tag, |_| true, elsewhere);
+    }
+
+    /// Reads the tokens that stand alone, and then those that count only beside others.
+    fn read_tokens(&self, scan: &mut Scan<'_>, suits: fn(&Token) -> bool, elsewhere: &[&str]) {
+        let (alone, beside): (Vec<&Token>, Vec<&Token>) = self
+            .tokens
+            .iter()
+            .filter(|token| suits(token))
+            .partition(|token| token.beside.is_empty());
+        scan.read_tokens(&alone);
+        let claimed = [scan.subjects().as_slice(), elsewhere].concat();
         let accompanied = |token: &&Token| {
             token
                 .beside
                 .iter()
                 .any(|subject| claimed.contains(&subject.as_str()))
         };
-        tag.read_tokens(self.tokens.iter().filter(accompanied));
+        scan.read_tokens(&beside.into_iter().filter(accompanied).collect::<Vec<_>>());
     }
 
     /// How the bare version of a product is written, by the full name of the product.

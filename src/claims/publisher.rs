@@ -89,3 +89,52 @@ fn component_matches(pattern: &str, component: &str) -> bool {
     }
     left.ends_with(last)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn specificity(glob: &str, reference: &str) -> Option<usize> {
+        let entry = PublisherEntry {
+            r#match: vec![glob.to_owned()],
+            tag: Vec::new(),
+            name: Vec::new(),
+            bare: None,
+        };
+        Publisher::from(entry).specificity(&reference.parse().unwrap())
+    }
+
+    #[test]
+    fn a_glob_is_compared_with_the_last_components() {
+        assert!(specificity("nvidia/cuda", "nvidia/cuda:12").is_some());
+        assert!(specificity("nvidia/cuda", "mirror.example:5000/hub/nvidia/cuda").is_some());
+        assert!(specificity("nvidia/cuda", "nvidia/cuda/extra").is_none());
+        assert!(specificity("nvidia/cuda", "cuda").is_none());
+        assert!(specificity("nvcr.io/nvidia/*", "nvcr.io/nvidia/pytorch").is_some());
+        assert!(specificity("nvcr.io/nvidia/*", "nvcr.io/nvidia/k8s/dcgm").is_none());
+    }
+
+    #[test]
+    fn stars_stand_for_text_within_a_component() {
+        let host = "1.dkr.ecr.*.amazonaws.com/pytorch-*";
+        assert!(specificity(host, "1.dkr.ecr.us-east-1.amazonaws.com/pytorch-training").is_some());
+        assert!(specificity(host, "2.dkr.ecr.us-east-1.amazonaws.com/pytorch-training").is_none());
+        assert!(specificity("a*b*c", "x/a-b-c").is_some());
+        assert!(specificity("a*b*c", "x/a-c").is_none());
+        assert!(specificity("ab*b", "x/ab").is_none());
+    }
+
+    #[test]
+    fn two_stars_stand_for_one_or_more_components() {
+        assert!(specificity("vertex-ai/**", "us-docker.pkg.dev/vertex-ai/training/x").is_some());
+        assert!(specificity("vertex-ai/**", "us-docker.pkg.dev/vertex-ai").is_none());
+    }
+
+    #[test]
+    fn more_literal_characters_are_more_specific() {
+        let reference = "dustynv/cuda";
+        assert!(specificity("dustynv/cuda", reference) > specificity("dustynv/*", reference));
+        assert!(specificity("dustynv/*", reference) > specificity("cuda", reference));
+    }
+}

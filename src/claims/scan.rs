@@ -41,7 +41,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Reads all that the tokens find. A token whose words do not occur costs no more than the search for them.
-    pub fn read_tokens<'a>(&mut self, tokens: impl IntoIterator<Item = &'a Token>) {
+    pub fn read_tokens(&mut self, tokens: &[&Token]) {
         for token in tokens {
             let near = |word: &String| self.unread.contains(word.as_str());
             if token.near.iter().any(near) {
