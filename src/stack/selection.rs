@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use oci_spec::image::ImageConfiguration;
 
+use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, directory_of, name_of};
 use super::python::Environment;
 use super::torch::Copy;
@@ -121,7 +122,7 @@ pub(super) fn select(
             "torch" => torch
                 .filter(|torch| torch.directory == component.path)
                 .map(|_| Rank::default()),
-            "python" => Some(rank_of_python(component, environment, torch)),
+            "python" => Some(rank_of_python(component, named.or(environment), torch)),
             "cuda-toolkit" => Some(rank_of_toolkit(component, inventory)),
             _ if component
                 .details
@@ -131,7 +132,7 @@ pub(super) fn select(
                 None
             }
             _ => match elf.get(component.path.as_str()) {
-                Some(file) => Some(search.rank(file)),
+                Some(file) => Some(search.rank(component, file)),
                 None => Some(rank_of_package(component, &sites)),
             },
         };
@@ -145,7 +146,7 @@ pub(super) fn select(
     for (_, index) in best.into_values() {
         components[index].loaded = true;
     }
-    add_environment(components, environment, process);
+    add_environment(components, environment, torch, process);
 }
 
 /// The place of a copy among the copies of one component: the smallest is taken.
@@ -288,17 +289,15 @@ impl SearchOrder {
         }
     }
 
-    fn rank(&self, file: &ElfFile) -> Rank {
+    fn rank(&self, component: &Component, file: &ElfFile) -> Rank {
         let directory = directory_of(&file.path);
         let place = self
             .directories
             .iter()
             .position(|candidate| candidate == directory);
-        let is_wanted = file
-            .facts
-            .soname
-            .as_ref()
-            .is_some_and(|soname| self.wanted.contains(soname));
+        let is_wanted = component.evidence.iter().any(|evidence| {
+            evidence.kind == EvidenceKind::Soname && self.wanted.contains(&evidence.detail)
+        });
         Rank {
             is_unwanted: !is_wanted,
             ..Rank::at(place)
@@ -347,32 +346,43 @@ fn configured_directories(inventory: &Inventory) -> Vec<String> {
         .collect()
 }
 
-/// Notes the environment of PyTorch, and what the image's variables say of its Python.
+/// Notes the environment of PyTorch and of its Python, and what the image's variables say of the Python of the process.
 fn add_environment(
     components: &mut [Component],
     environment: Option<&Environment>,
+    torch: Option<&Copy>,
     process: &Process,
 ) {
-    for component in components.iter_mut().filter(|component| component.loaded) {
-        match component.name.as_str() {
-            "torch" => {
-                if let Some(environment) = environment {
-                    component
-                        .details
-                        .insert("environment".to_owned(), environment.prefix.clone());
-                }
-            }
-            "python" => {
-                if let Some(version) = process.variable("PYTHON_VERSION") {
-                    component.evidence.push(Evidence::new(
-                        EvidenceKind::Env,
-                        version,
-                        "",
-                        "PYTHON_VERSION",
-                    ));
-                }
-            }
-            _ => {}
+    let site = torch.map(|torch| directory_of(&torch.directory));
+    let environment = environment.filter(|environment| {
+        environment
+            .sites
+            .iter()
+            .any(|own| Some(own.as_str()) == site)
+    });
+    let prefix = match environment {
+        Some(environment) => Some(environment.prefix.as_str()),
+        None => site
+            .and_then(|site| site.split_once("/lib/python"))
+            .map(|(prefix, _)| prefix),
+    };
+    for component in components {
+        let is_interpreter = component.name == "python"
+            && environment.is_some_and(|found| found.interpreter == component.path);
+        let is_torch = component.name == "torch" && component.loaded;
+        if let Some(prefix) = prefix.filter(|_| is_interpreter || is_torch) {
+            component
+                .details
+                .insert("environment".to_owned(), prefix.to_owned());
+        }
+        if component.name == "python"
+            && component.loaded
+            && let Some(version) = process
+                .variable("PYTHON_VERSION")
+                .filter(|version| is_version(version))
+        {
+            let evidence = Evidence::new(EvidenceKind::Env, version, "", "PYTHON_VERSION");
+            component.evidence.push(evidence);
         }
     }
 }

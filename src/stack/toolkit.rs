@@ -47,16 +47,7 @@ pub(super) fn components(inventory: &Inventory, headers: &[Header]) -> Vec<Compo
                 .entry(prefix.to_owned())
                 .or_insert_with(|| empty(prefix, file.node.layer()));
             toolkit.details.insert("nvcc".to_owned(), file.path.clone());
-            let readings = file
-                .facts
-                .identity
-                .iter()
-                .flat_map(|identity| &identity.readings);
-            for reading in readings.filter(|reading| reading.fact == "version") {
-                toolkit
-                    .evidence
-                    .push(super::libraries::reading_evidence(reading, file));
-            }
+            toolkit.evidence.extend(file.versions());
         }
     }
     let mut toolkits: Vec<Component> = toolkits.into_values().collect();

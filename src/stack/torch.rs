@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::catalogue::first_numbers;
 use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
-use super::libraries::reading_evidence;
 use super::packages::Package;
 use super::{Component, Evidence, EvidenceKind};
 
@@ -148,20 +147,14 @@ impl Copy<'_, '_> {
 
     fn add_libraries(&self, component: &mut Component) {
         for file in &self.libraries {
-            let readings = file
-                .facts
-                .identity
+            component.evidence.extend(file.versions());
+            for reading in file
+                .readings()
                 .iter()
-                .flat_map(|identity| &identity.readings);
-            for reading in readings {
-                if reading.fact == "version" {
-                    component.evidence.push(reading_evidence(reading, file));
-                } else {
-                    component
-                        .details
-                        .entry(reading.fact.clone())
-                        .or_insert_with(|| reading.value.clone());
-                }
+                .filter(|reading| reading.fact != "version")
+            {
+                let detail = component.details.entry(reading.fact.clone());
+                detail.or_insert_with(|| reading.value.clone());
             }
         }
     }
