@@ -117,8 +117,13 @@ impl<'r> Inventory<'r> {
     }
 
     /// The text of the file at a path, if it was kept.
-    pub(super) fn text(&self, path: &str) -> Option<&TextFile<'r>> {
-        self.texts.iter().find(|file| file.path == path)
+    pub(super) fn text(&self, path: &str) -> Option<TextFile<'r>> {
+        let node = self.root.entry(path)?;
+        Some(TextFile {
+            path: node.path(),
+            layer: node.layer(),
+            text: node.text()?,
+        })
     }
 }
 

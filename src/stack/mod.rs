@@ -7,13 +7,14 @@ mod gpu;
 mod inventory;
 mod libraries;
 mod packages;
+mod process;
 mod python;
 mod selection;
 mod system;
 mod toolkit;
 mod torch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use oci_spec::image::ImageConfiguration;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub use driver::{DriverFloor, ToolkitRow, driver_floor};
 pub use gpu::{Gpu, LibraryCoverage};
 
 use inventory::Inventory;
-use selection::Process;
+use process::Process;
 
 /// The stack of one image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -87,7 +88,7 @@ pub struct Component {
 }
 
 /// One piece of evidence for a version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     /// How it was read.
     pub kind: EvidenceKind,
@@ -191,17 +192,25 @@ const SYSTEM: [&str; 3] = ["glibc", "libstdc++", "python"];
 
 /// Components of which nothing but a package is known: Python packages, and libraries whose files are not there.
 fn unclaimed(packages: &[packages::Package], components: &[Component]) -> Vec<Component> {
+    let names: HashSet<&str> = components
+        .iter()
+        .map(|component| component.name.as_str())
+        .collect();
+    let claimed: HashSet<(&str, &Evidence)> = components
+        .iter()
+        .flat_map(|component| {
+            let evidence = component.evidence.iter();
+            evidence.map(|evidence| (component.name.as_str(), evidence))
+        })
+        .collect();
     packages
         .iter()
         .filter(|package| {
-            let evidence = package.evidence();
-            let mut same = components
-                .iter()
-                .filter(|component| component.name == package.component);
-            if SYSTEM.contains(&package.component.as_str()) {
-                same.next().is_none()
+            let name = package.component.as_str();
+            if SYSTEM.contains(&name) {
+                !names.contains(name)
             } else {
-                !same.any(|component| component.evidence.contains(&evidence))
+                !claimed.contains(&(name, &package.evidence()))
             }
         })
         .map(packages::Package::as_component)

@@ -37,7 +37,7 @@ pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
         };
         let marker = inventory.text(&format!("{prefix}/pyvenv.cfg"));
         let mut sites = sites(inventory, &prefix, &release);
-        if marker.is_some_and(sees_system_packages) {
+        if marker.as_ref().is_some_and(sees_system_packages) {
             let base = directory_of(directory_of(&interpreter)).to_owned();
             sites.extend(self::sites(inventory, &base, &release));
         }

@@ -53,6 +53,11 @@ pub(super) fn components(inventory: &Inventory, headers: &[Header]) -> Vec<Compo
     let mut toolkits: Vec<Component> = toolkits.into_values().collect();
     for toolkit in &mut toolkits {
         add_headers(toolkit, headers);
+        let name = name_of(&toolkit.path);
+        if let Some(version) = name.strip_prefix("cuda-").filter(|text| is_version(text)) {
+            let evidence = Evidence::new(EvidenceKind::FileName, version, &toolkit.path, name);
+            toolkit.evidence.push(evidence);
+        }
     }
     toolkits
 }

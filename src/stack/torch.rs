@@ -24,7 +24,10 @@ pub(super) fn copies<'i, 'r>(
 ) -> Vec<Copy<'i, 'r>> {
     let mut copies: BTreeMap<String, Copy> = BTreeMap::new();
     for file in &inventory.texts {
-        if let Some(parent) = file.path.strip_suffix("/torch/version.py") {
+        // Other packages have a module `torch` as well; the generated file of PyTorch names its commit.
+        if let Some(parent) = file.path.strip_suffix("/torch/version.py")
+            && file.text.contains("git_version")
+        {
             let directory = format!("{parent}/torch");
             copies.entry(directory).or_default().version_py = Some(file);
         }
@@ -165,12 +168,13 @@ impl Copy<'_, '_> {
             let path = format!("{}/lib/{name}", self.directory);
             inventory.root.resolve(&path).is_ok()
         };
+        // The libraries of ROCm export the names of CUDA's.
+        if has("libtorch_hip.so") || has("libc10_hip.so") {
+            return Some("rocm");
+        }
         if self.library("torch-cuda").is_some() || has("libtorch_cuda.so") || has("libc10_cuda.so")
         {
             return Some("cuda");
-        }
-        if has("libtorch_hip.so") || has("libc10_hip.so") {
-            return Some("rocm");
         }
         if self.library("torch-cpu").is_some() || has("libtorch_cpu.so") {
             return Some("cpu");

@@ -1,0 +1,9 @@
+//! The stack of small images, one of each kind.
+
+#![allow(clippy::unwrap_used)]
+
+mod builder;
+mod libraries;
+mod python;
+mod system;
+mod torch;
