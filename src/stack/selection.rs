@@ -211,8 +211,12 @@ impl SearchOrder {
 
     fn rank(&self, component: &Component, file: &ElfFile) -> Rank {
         let place = self.places.get(directory_of(&file.path)).copied();
+        // Wheels with bundled libraries ask for them by the names that auditwheel gave the files; their SONAMEs are unchanged.
         let is_wanted = component.evidence.iter().any(|evidence| {
-            evidence.kind == EvidenceKind::Soname && self.wanted.contains(&evidence.detail)
+            evidence.kind == EvidenceKind::Soname
+                && [evidence.detail.as_str(), name_of(&evidence.path)]
+                    .iter()
+                    .any(|name| self.wanted.contains(*name))
         });
         Rank {
             is_unwanted: !is_wanted,

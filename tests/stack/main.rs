@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod builder;
+mod hostile;
 mod libraries;
 mod python;
 mod system;

@@ -1,5 +1,8 @@
 //! The distribution, its packages, CUDA toolkits, and nonsense.
 
+use imgcheck::elf::Depth;
+use imgcheck::layer::Wanted;
+
 use crate::builder::*;
 use imgcheck::stack::EvidenceKind;
 use imgcheck::stack::Stack;
@@ -163,42 +166,44 @@ fn toolkits() {
 }
 
 #[test]
-fn nonsense_is_no_evidence() {
-    let stack = Image::new()
-        .text(
-            &format!("{SITE}/torch/version.py"),
-            &"x = '".repeat(2_000_000),
-        )
-        .text(
-            &format!("{SITE}/torch-1.dist-info/METADATA"),
-            "\u{fffd}\u{fffd}",
-        )
-        .text(
-            &format!("{SITE}/jax-1.dist-info/METADATA"),
-            "Name: jax\nVersion: <script>\n",
-        )
-        .text("opt/conda/conda-meta/python-3.json", "{\"name\": 3")
-        .text("usr/local/cuda-12/version.json", "[]")
-        .text("usr/local/cuda-12/version.txt", "CUDA Version unknown")
-        .text(
-            "var/lib/dpkg/status",
-            "Package: libc6\nVersion:\n\n\n\n:\nPackage\n",
-        )
-        .text("lib/apk/db/installed", "P:\nV:\n")
-        .text("etc/os-release", "ID=\nVERSION_ID")
-        .text(
-            "usr/include/cudnn_version.h",
-            "#define CUDNN_MAJOR 99999999999999999999999\n#define",
-        )
-        .text("opt/venv/pyvenv.cfg", "=\n==")
-        .link("opt/venv/bin/python", "python")
-        .stack();
-    let names: Vec<_> = stack
-        .components
-        .iter()
-        .map(|component| (&component.name, &component.version))
-        .collect();
-    assert!(names.is_empty(), "{names:?}");
+fn the_files_that_are_kept() {
+    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    for path in [
+        "usr/local/lib/python3.11/site-packages/torch/version.py",
+        "opt/conda/lib/python3.12/site-packages/nvidia_nccl_cu12-2.27.3.dist-info/METADATA",
+        "usr/lib/python3/dist-packages/pip-23.0.1.egg-info/PKG-INFO",
+        "usr/lib/python3/dist-packages/six-1.16.0.egg-info",
+        "opt/venv/pyvenv.cfg",
+        "usr/local/include/python3.11/patchlevel.h",
+        "opt/conda/conda-meta/pytorch-2.8.0-cuda128_py312.json",
+        "opt/conda/envs/x/conda-meta/python-3.11.9-h1.json",
+        "var/lib/dpkg/status",
+        "var/lib/dpkg/status.d/libc6",
+        "var/lib/dpkg/info/libnccl2:amd64.list",
+        "var/lib/dpkg/info/cuda-cudart-12-8.list",
+        "lib/apk/db/installed",
+        "etc/os-release",
+        "usr/local/cuda-12.8/version.json",
+        "usr/local/cuda/version.txt",
+        "usr/local/cuda-12.8/targets/x86_64-linux/include/cuda_runtime_api.h",
+        "usr/include/cuda.h",
+        "usr/include/x86_64-linux-gnu/cudnn_version_v9.h",
+        "usr/include/cudnn_version.h",
+        "usr/include/x86_64-linux-gnu/NvInferVersion.h",
+        "etc/ld.so.conf.d/nvidia.conf",
+    ] {
+        assert!(wanted.texts.is_match(path), "{path}");
+    }
+    assert!(wanted.bytes.is_match("etc/ld.so.cache"));
+    for path in [
+        "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/RECORD",
+        "usr/local/lib/python3.11/site-packages/nvidia/cuda_runtime/include/cuda.h",
+        "opt/conda/conda-meta/numpy-2.2.6-py312.json",
+        "var/lib/dpkg/info/bash.list",
+        "usr/share/doc/METADATA",
+    ] {
+        assert!(!wanted.texts.is_match(path), "{path}");
+    }
 }
 
 #[test]

@@ -162,3 +162,36 @@ fn torch_in_another_environment_than_the_python_on_path() {
         .unwrap();
     assert_eq!(conda.details["environment"], "/opt/conda");
 }
+
+#[test]
+fn bundled_libraries_are_asked_for_by_their_file_names() {
+    let mut libtorch = libtorch_cuda(&[]);
+    libtorch.needed = vec!["libcudart-e409450e.so.11.0".to_owned()];
+    libtorch.rpath = None;
+    libtorch.runpath = Some("$ORIGIN".to_owned());
+    let stack = torch(Image::new(), SITE, "1.12.1+cu113", "'11.3'")
+        .process(&["LD_LIBRARY_PATH=/usr/local/cuda/lib64"], &["python"])
+        .elf(&format!("{SITE}/torch/lib/libtorch_cuda.so"), libtorch)
+        .elf(
+            &format!("{SITE}/torch/lib/libcudart-e409450e.so.11.0"),
+            library("cuda-runtime", "libcudart.so.11.0", Some("11.3")),
+        )
+        .elf(
+            "usr/local/cuda/lib64/libcudart.so.11.8.89",
+            library("cuda-runtime", "libcudart.so.11.0", Some("11.8")),
+        )
+        .stack();
+    assert!(table(&stack, "cuda-runtime")[0].starts_with("*11.3 "));
+}
+
+#[test]
+fn torch_for_rocm_exports_the_names_of_cuda() {
+    let image = torch(Image::new(), SITE, "2.8.0+rocm6.4", "None");
+    let stack = image
+        .elf(
+            &format!("{SITE}/torch/lib/libtorch_hip.so"),
+            libtorch_cuda(&[]),
+        )
+        .stack();
+    assert_eq!(only(&stack, "torch").details["build"], "rocm");
+}
