@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use imgcheck::elf::Depth;
 use imgcheck::image::RootFilesystem;
@@ -63,25 +63,21 @@ fn loaded<'s>(stack: &'s Stack, name: &str) -> &'s Component {
     first.unwrap_or_else(|| panic!("no {name} is loaded"))
 }
 
-#[test]
-fn torch_2_8_over_debian() {
-    let (Some(site), Some(root)) = (
-        directory("IMGCHECK_REAL_SITE"),
-        directory("IMGCHECK_REAL_ROOT"),
-    ) else {
-        return;
-    };
-    let layers = [scan(root), placed(scan(site), SITE)];
-    let catalogue = Catalogue::builtin().unwrap();
-    let start = Instant::now();
-    let filesystem = RootFilesystem::merge(&layers);
-    let merged = start.elapsed();
-    let stack = stack::read(&filesystem, &ImageConfiguration::default(), &catalogue);
-    let entries: usize = layers.iter().map(|layer| layer.entries.len()).sum();
-    eprintln!(
-        "{entries} entries: merge {merged:?}, stack {:?}",
-        start.elapsed() - merged
-    );
+/// The result of a computation, and the shortest of ten times it took.
+fn fastest<T>(compute: impl Fn() -> T) -> (T, Duration) {
+    let mut times = (0..10).map(|_| {
+        let start = Instant::now();
+        (compute(), start.elapsed())
+    });
+    let first = times.next().unwrap();
+    times.fold(
+        first,
+        |best, next| if next.1 < best.1 { next } else { best },
+    )
+}
+
+/// Shows the stack to whoever runs the test with `--nocapture`.
+fn print(stack: &Stack) {
     for component in &stack.components {
         eprintln!(
             "{} {:14} {:22} {:?} {}\n    {:?}",
@@ -100,6 +96,24 @@ fn torch_2_8_over_debian() {
         }
     }
     eprintln!("{:?} {:?}", stack.machines, stack.gpu.torch);
+}
+
+#[test]
+fn torch_2_8_over_debian() {
+    let (Some(site), Some(root)) = (
+        directory("IMGCHECK_REAL_SITE"),
+        directory("IMGCHECK_REAL_ROOT"),
+    ) else {
+        return;
+    };
+    let layers = [scan(root), placed(scan(site), SITE)];
+    let catalogue = Catalogue::builtin().unwrap();
+    let (filesystem, merging) = fastest(|| RootFilesystem::merge(&layers));
+    let (stack, reading) =
+        fastest(|| stack::read(&filesystem, &ImageConfiguration::default(), &catalogue));
+    let entries: usize = layers.iter().map(|layer| layer.entries.len()).sum();
+    eprintln!("{entries} entries: merge {merging:?}, stack {reading:?} (best of 10)");
+    print(&stack);
 
     // By the names of the wheels that were installed.
     for (name, version) in [

@@ -203,16 +203,27 @@ fn unclaimed(packages: &[packages::Package], components: &[Component]) -> Vec<Co
             evidence.map(|evidence| (component.name.as_str(), evidence))
         })
         .collect();
-    packages
-        .iter()
-        .filter(|package| {
-            let name = package.component.as_str();
-            if SYSTEM.contains(&name) {
-                !names.contains(name)
-            } else {
-                !claimed.contains(&(name, &package.evidence()))
-            }
-        })
-        .map(packages::Package::as_component)
-        .collect()
+    let mut unclaimed: BTreeMap<(&str, &str, &str), Component> = BTreeMap::new();
+    for package in packages {
+        let name = package.component.as_str();
+        let evidence = package.evidence();
+        let is_claimed = if SYSTEM.contains(&name) {
+            names.contains(name)
+        } else {
+            claimed.contains(&(name, &evidence))
+        };
+        if !is_claimed {
+            // Some projects are split into several packages of one version.
+            let key = (
+                name,
+                package.installed_in.as_str(),
+                package.version.as_str(),
+            );
+            let component = unclaimed
+                .entry(key)
+                .or_insert_with(|| package.as_component());
+            component.evidence.push(evidence);
+        }
+    }
+    unclaimed.into_values().collect()
 }

@@ -152,3 +152,26 @@ fn renamed_copies_stubs_and_compatibility_drivers() {
     assert_eq!(stack.machines["x86_64"], 3);
     assert_eq!(stack.machines["aarch64"], 1);
 }
+
+#[test]
+fn packages_of_one_project_are_one_component() {
+    let stack = Image::new()
+        .distribution(SITE, "tensorrt", "10.7.0")
+        .distribution(SITE, "tensorrt-cu12", "10.7.0")
+        .distribution(
+            "opt/venv/lib/python3.12/site-packages",
+            "tensorrt",
+            "10.7.0",
+        )
+        .stack();
+    let copies: Vec<_> = stack
+        .components
+        .iter()
+        .filter(|component| component.name == "tensorrt")
+        .collect();
+    assert_eq!(copies.len(), 2);
+    assert_eq!(
+        copies.iter().map(|copy| copy.evidence.len()).sum::<usize>(),
+        3
+    );
+}
