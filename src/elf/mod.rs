@@ -13,13 +13,19 @@ mod notes;
 mod object;
 pub mod read_at;
 mod recipes;
+pub mod retain;
+mod sparse;
 mod symbols;
+#[cfg(test)]
+mod testing;
 mod versions;
 
 pub use error::ElfError;
 pub use facts::ElfFacts;
 pub use read_at::{FileRange, NotHeld, ReadAt};
 pub use recipes::Recipes;
+pub use retain::Retainer;
+pub use sparse::SparseFile;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +52,11 @@ pub enum Depth {
 /// # Errors
 /// [`ElfError::Broken`] for bytes that no loader could use (no ELF file, truncated, tables outside the file),
 /// [`ElfError::Missing`] if `source` does not hold a range that is needed, [`ElfError::Io`] if it cannot be read.
-pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
+pub fn read(
+    source: &dyn ReadAt,
+    recipes: &Recipes,
+    depth: Depth,
+) -> Result<ElfFacts, ElfError> {
     let object = match Object::open(source)? {
         Opened::Little(object) => object,
         Opened::Big(foreign) => {
@@ -93,56 +103,4 @@ pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfF
     facts.identity = identify::identify(&subject, recipes)?;
     facts.gpu = fat_binary::read(&object, depth)?;
     Ok(facts)
-}
-
-/// A stand-in.
-#[derive(Debug)]
-pub struct Retainer {
-    size: u64,
-    at: u64,
-    head: Vec<u8>,
-    extra: Option<(u64, u64)>,
-}
-impl Retainer {
-    /// A stand-in.
-    pub fn new(size: u64, _: &Recipes, _: Depth) -> Self {
-        Retainer {
-            size,
-            at: 0,
-            head: Vec::new(),
-            extra: None,
-        }
-    }
-    /// A stand-in.
-    pub fn with_ranges(self, ranges: &[(u64, u64)]) -> Self {
-        Retainer {
-            extra: ranges.first().copied(),
-            ..self
-        }
-    }
-    /// A stand-in.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.at += bytes.len() as u64;
-        if self.head.len() < 64 {
-            self.head.extend_from_slice(&bytes[..bytes.len().min(64)]);
-        }
-    }
-    /// A stand-in.
-    pub fn finish(self) -> SparseFile {
-        SparseFile(self.head, self.size)
-    }
-}
-/// A stand-in.
-#[derive(Debug)]
-pub struct SparseFile(Vec<u8>, u64);
-impl ReadAt for SparseFile {
-    fn size(&self) -> u64 {
-        self.1
-    }
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let rest = &self.0[(offset as usize).min(self.0.len())..];
-        let n = rest.len().min(buffer.len());
-        buffer[..n].copy_from_slice(&rest[..n]);
-        Ok(n)
-    }
 }

@@ -334,9 +334,9 @@ impl<'a> Object<'a> {
     /// Up to `length` bytes from an address to the end of its segment; empty if the file has none there.
     pub fn at_address(&self, address: u64, length: u64) -> Result<Cow<'_, [u8]>, ElfError> {
         match self.locate(address) {
-            Some((offset, left)) => {
-                Ok(self.optional(offset, left.min(length))?.unwrap_or_default())
-            }
+            Some((offset, left)) => Ok(self
+                .optional(offset, left.min(length))?
+                .unwrap_or_default()),
             None => Ok(Cow::Borrowed(&[])),
         }
     }
@@ -362,7 +362,8 @@ impl<'a> Object<'a> {
         Ok(self.source.read_at(offset, buffer)?)
     }
 
-    /// Hands a range over in windows that overlap by `overlap` bytes, each with its file offset, until told to stop.
+    /// Hands a range over in windows that overlap by `overlap` bytes, each with its file offset, until told to stop. What a
+    /// source does not hold is missing up to the end of the range, so that it need be fetched only once.
     pub fn windows<B>(
         &self,
         range: Range<u64>,
@@ -375,7 +376,13 @@ impl<'a> Object<'a> {
         while offset < end {
             let length = usize::try_from(end - offset).map_or(WINDOW, |left| left.min(WINDOW));
             buffer.resize(length, 0);
-            let got = fill(self.source, offset, &mut buffer)?;
+            let got = fill(self.source, offset, &mut buffer).map_err(|error| match error {
+                ElfError::Missing { offset, .. } => ElfError::Missing {
+                    offset,
+                    length: end.saturating_sub(offset),
+                },
+                other => other,
+            })?;
             if let ControlFlow::Break(value) = each(offset, &buffer[..got]) {
                 return Ok(Some(value));
             }
@@ -409,3 +416,4 @@ fn fill(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> Result<usize, El
     }
     Ok(filled)
 }
+

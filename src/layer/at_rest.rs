@@ -29,7 +29,7 @@ pub(super) fn scan(
     let entries = entries(name, &mut walk, wanted, |walk, member, entry| {
         progress(walk.position() - position);
         position = walk.position();
-        if is_elf(walk)? {
+        if is_elf(walk, &member, &wanted.limits)? {
             files.push(ElfFile {
                 entry,
                 bytes: bytes(range, member),

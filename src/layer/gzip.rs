@@ -4,6 +4,9 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
+/// The first byte of a member.
+const GZIP_MAGIC: u8 = 0x1f;
+
 /// Decompresses all members. Reading ends with an error unless the last one is whole and its checksum right.
 #[derive(Debug)]
 pub(super) struct Gzip<R> {
@@ -42,8 +45,8 @@ impl<R: BufRead> Read for Gzip<R> {
                 }
                 Some(State::Between(mut input)) => match input.fill_buf()?.first() {
                     None => return Ok(0),
-                    Some(0) => only_zeros(&mut input)?,
-                    Some(_) => self.state = Some(State::Member(GzDecoder::new(input))),
+                    Some(&GZIP_MAGIC) => self.state = Some(State::Member(GzDecoder::new(input))),
+                    Some(_) => only_zeros(&mut input)?,
                 },
             }
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::thread::{self, ScopedJoinHandle};
 
 use super::compression::Compression;
@@ -29,7 +30,7 @@ const ZSTD_WINDOW_LOG: u32 = 27;
 const PASSES: usize = 4;
 
 /// The byte ranges that could not be had of an ELF file in the last pass, by the number of its entry.
-type Misses = BTreeMap<usize, Vec<(u64, u64)>>;
+type Misses = BTreeMap<usize, Vec<Range<u64>>>;
 
 /// A compressed layer.
 pub(super) struct Stream<'a> {
@@ -91,38 +92,65 @@ impl Stream<'_> {
         Ok(misses)
     }
 
-    /// The content of a file that is kept only if it is an ELF file. `ranges` are kept beyond what is always kept of one.
+    /// The content of a file that is kept only if it is an ELF file. `ranges` are kept beyond what is kept of every one.
     fn sniff(
         &self,
         walk: &mut Walk<Reader>,
         member: &Member,
         entry: usize,
-        mut ranges: Vec<(u64, u64)>,
+        ranges: Vec<Range<u64>>,
         misses: &mut Misses,
     ) -> Result<Content, ArchiveError> {
-        if !is_elf(walk)? {
+        if !is_elf(walk, member, &self.wanted.limits)? {
             return Ok(Content::Unread);
         }
-        let mut retainer = Retainer::new(member.size, &self.wanted.recipes, self.wanted.depth)
-            .with_ranges(&ranges);
-        retainer.push(ELF_MAGIC);
+        let mut usual = Retainer::new(member.size, self.wanted.limits.elf_bytes);
+        let mut extra = Retainer::with_ranges(member.size, ranges.clone());
+        let mut push = |bytes: &[u8]| {
+            usual.push(bytes);
+            if !ranges.is_empty() {
+                extra.push(bytes);
+            }
+        };
+        push(ELF_MAGIC);
         loop {
             let content = walk.content()?;
             if content.is_empty() {
                 break;
             }
-            retainer.push(content);
+            push(content);
         }
-        match elf::read(&retainer.finish(), &self.wanted.recipes, self.wanted.depth) {
+        let kept = if ranges.is_empty() {
+            usual.finish()
+        } else {
+            usual.finish().merge(extra.finish())
+        };
+        match elf::read(&kept, &self.wanted.recipes, self.wanted.depth) {
             Ok(facts) => Ok(Content::Elf(Box::new(facts))),
             Err(ElfError::Broken(problem)) => Ok(Content::BrokenElf(problem)),
             Err(ElfError::Io(error)) => Err(error.into()),
             Err(ElfError::Missing { offset, length }) => {
-                ranges.push((offset, length));
+                let ranges = with_range(ranges, offset..offset.saturating_add(length));
+                self.check_ranges(member, &ranges)?;
                 misses.insert(entry, ranges);
                 Ok(Content::Unread)
             }
         }
+    }
+
+    fn check_ranges(&self, member: &Member, ranges: &[Range<u64>]) -> Result<(), ArchiveError> {
+        let limit = self.wanted.limits.elf_bytes;
+        let bytes = ranges.iter().fold(0_u64, |sum, range| {
+            sum.saturating_add(range.end - range.start)
+        });
+        if bytes > limit {
+            return Err(ArchiveError::Limit {
+                what: "bytes of an ELF file that have to be kept (limit elf_bytes)",
+                offset: member.offset,
+                limit,
+            });
+        }
+        Ok(())
     }
 
     /// One pass over the blob, in three threads, with both digests verified.
@@ -240,6 +268,11 @@ fn read_blob(
     let mut buffer = vec![0; BUFFER];
     while read(&mut buffer)? > 0 {}
     Ok(hasher.finish())
+}
+
+fn with_range(mut ranges: Vec<Range<u64>>, range: Range<u64>) -> Vec<Range<u64>> {
+    ranges.push(range);
+    ranges
 }
 
 fn fill(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {

@@ -2,7 +2,7 @@
 
 use super::content::{Budget, ELF_MAGIC, kept};
 use super::entry::entry;
-use super::wanted::{Form, Wanted};
+use super::wanted::{Form, Limits, Wanted};
 use super::{Content, Entry, EntryKind};
 use crate::archive::{ArchiveError, Input, Member, Walk};
 use crate::error::{Error, Result};
@@ -47,8 +47,13 @@ pub(super) fn entries<I: Input>(
     Ok(entries)
 }
 
-/// Reads the magic number of an ELF file, or less where the present member is none.
-pub(super) fn is_elf<I: Input>(walk: &mut Walk<I>) -> Result<bool, ArchiveError> {
+/// Reads the magic number of an ELF file, or less where the present member is none. An ELF file whose holes make it too large
+/// is an error, for a stream has to go through them.
+pub(super) fn is_elf<I: Input>(
+    walk: &mut Walk<I>,
+    member: &Member,
+    limits: &Limits,
+) -> Result<bool, ArchiveError> {
     let mut magic = &ELF_MAGIC[..];
     while !magic.is_empty() {
         let content = walk.content()?;
@@ -59,6 +64,13 @@ pub(super) fn is_elf<I: Input>(walk: &mut Walk<I>) -> Result<bool, ArchiveError>
         magic = &magic[length..];
         let beyond = content.len() - length;
         walk.give_back(beyond);
+    }
+    if member.sparse.is_some() && member.size > limits.sparse_bytes {
+        return Err(ArchiveError::Limit {
+            what: "bytes of a sparse ELF file (limit sparse_bytes)",
+            offset: member.offset,
+            limit: limits.sparse_bytes,
+        });
     }
     Ok(true)
 }

@@ -4,6 +4,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
 use crate::archive;
+use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{Depth, Recipes};
 use crate::embedded;
 use crate::error::{Error, Result};
@@ -35,6 +36,10 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Bytes of all files of a layer that are kept.
     pub kept_bytes: u64,
+    /// Bytes of an ELF file that is stored sparse, with its holes.
+    pub sparse_bytes: u64,
+    /// Bytes that are kept of one ELF file of a compressed layer.
+    pub elf_bytes: u64,
     /// Bytes of a layer after decompression.
     pub layer_bytes: u64,
     /// How many times its stored size a layer may have after decompression, as soon as it passes
@@ -53,6 +58,8 @@ impl Default for Limits {
             archive: archive::Limits::default(),
             file_bytes: 32 << 20,
             kept_bytes: 128 << 20,
+            sparse_bytes: 16 << 30,
+            elf_bytes: DEFAULT_LIMIT,
             layer_bytes: 1 << 40,
             ratio: 1100,
         }

@@ -1,11 +1,13 @@
 //! Builds small images for the tests: layers from lists of entries, in every storage.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use imgcheck::source::digest::sha256;
+use imgcheck::source::{LayerBlob, LayerData};
 use serde_json::{Value, json};
 
 /// One entry of a layer.
@@ -257,4 +259,50 @@ pub fn write_directory(root: &Path, items: &[Item]) {
 /// The hexadecimal digest of some bytes.
 pub fn hex(bytes: &[u8]) -> String {
     sha256(bytes)["sha256:".len()..].to_owned()
+}
+
+/// A layer blob as a source would hand it over, with the digests that its bytes have.
+pub fn layer_blob(stored: &[u8], plain: &[u8]) -> LayerBlob {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(stored).unwrap();
+    LayerBlob {
+        diff_id: sha256(plain),
+        digest: Some(sha256(stored)),
+        size: stored.len() as u64,
+        data: LayerData::Range {
+            file: Arc::new(file),
+            name: "layer".into(),
+            offset: 0,
+            length: stored.len() as u64,
+        },
+    }
+}
+
+/// Whether a program is there. Where the environment says `IMGCHECK_REQUIRE_TOOLS=1` it must be; else its tests are skipped, and
+/// say so.
+pub fn tool(name: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .is_some_and(|paths| std::env::split_paths(&paths).any(|path| path.join(name).is_file()));
+    let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+    assert!(
+        found || !required,
+        "{name} is not installed, and IMGCHECK_REQUIRE_TOOLS=1"
+    );
+    if !found {
+        eprintln!("skipped: {name} is not installed");
+    }
+    found
+}
+
+/// Runs a program that must succeed.
+pub fn run(program: &str, arguments: &[&str]) {
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -120,7 +120,15 @@ impl<'o> Walker<'o> {
         let mut length = FIRST_SEARCH;
         while range.end.saturating_sub(offset) >= CONTAINER_HEADER as u64 {
             let left = usize::try_from(range.end - offset).unwrap_or(SEARCH);
-            self.refill(offset, length.min(left), MAGIC.len())?;
+            // What a source does not hold is missing up to the end of the range, so that it need be fetched only once.
+            let refilled = self.refill(offset, length.min(left), MAGIC.len());
+            refilled.map_err(|error| match error {
+                ElfError::Missing { offset, .. } => ElfError::Missing {
+                    offset,
+                    length: range.end.saturating_sub(offset),
+                },
+                other => other,
+            })?;
             if self.window.len() < MAGIC.len() {
                 return Ok(None);
             }
@@ -159,10 +167,7 @@ impl<'o> Walker<'o> {
         self.window.resize(length, 0);
         let mut filled = 0;
         while filled < minimum.min(length) {
-            match self
-                .object
-                .read_some(offset + filled as u64, &mut self.window[filled..])?
-            {
+            match self.object.read_some(offset + filled as u64, &mut self.window[filled..])? {
                 0 => break,
                 got => filled += got,
             }
