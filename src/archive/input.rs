@@ -79,9 +79,9 @@ pub struct RangeInput {
 }
 
 impl RangeInput {
-    /// Measured on an image of 7.2 GB with 32,800 files: 16 KiB is the fastest of 4 to 256 KiB when the file is in the page
-    /// cache.
-    const WINDOW: usize = 16 << 10;
+    /// Measured on a layer of 6.8 GB with 17,000 files in the page cache: 4 to 16 KiB cost the same processor time, more costs
+    /// more.
+    const WINDOW: usize = 8 << 10;
 
     /// Starts at the beginning of `range`.
     pub fn new(range: FileRange) -> Self {

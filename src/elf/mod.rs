@@ -16,6 +16,8 @@ mod recipes;
 pub mod retain;
 mod sparse;
 mod symbols;
+#[cfg(test)]
+mod testing;
 mod versions;
 
 pub use error::ElfError;

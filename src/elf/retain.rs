@@ -23,6 +23,8 @@ const BLOCK: usize = 256 << 10;
 pub const DEFAULT_LIMIT: u64 = 192 << 20;
 /// Kept free for the headers of fat binaries.
 const HEADERS: u64 = 16 << 20;
+/// Payloads are kept up to this many bytes: the few of a small library stand among its strings, where readings look.
+const PAYLOADS: u64 = 8 << 20;
 /// Always kept of the start of a file.
 const PREFIX: u64 = 1 << 20;
 /// Always kept around a place that a program header names.
@@ -40,14 +42,18 @@ pub struct Retainer {
     kept: SparseFile,
     held: u64,
     limit: u64,
-    /// Bytes that are not decided on yet, and their offset.
-    pending: Vec<u8>,
+    /// Bytes that came, of which the first `decided` need no further look.
+    block: Vec<u8>,
+    decided: usize,
+    /// Offset of the first byte that is not decided on.
     start: u64,
     /// Bytes before this are dropped unseen.
     skip: u64,
     state: State,
     /// A section name table that was found may reach this far.
     names: u64,
+    /// Payloads that may still be kept.
+    payloads: u64,
     plan: Option<Plan>,
 }
 
@@ -58,6 +64,8 @@ enum State {
     Outside,
     /// At an entry of a container that ends here.
     Entry(u64),
+    /// In a payload that ends here and is kept, of a container that ends there.
+    Payload(u64, u64),
 }
 
 /// What the headers of a file say of where things are.
@@ -78,11 +86,13 @@ impl Retainer {
             kept: SparseFile::new(size),
             held: 0,
             limit,
-            pending: Vec::new(),
+            block: Vec::new(),
+            decided: 0,
             start: 0,
             skip: 0,
             state: State::Outside,
             names: 0,
+            payloads: PAYLOADS,
             plan: None,
         }
     }
@@ -103,7 +113,7 @@ impl Retainer {
     /// Takes the next bytes of the file.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let position = self.start + self.pending.len() as u64;
+            let position = self.start + self.pending().len() as u64;
             if self.skip > position {
                 let length = usize::try_from(self.skip - position).unwrap_or(usize::MAX);
                 let length = length.min(bytes.len());
@@ -111,18 +121,20 @@ impl Retainer {
                 bytes = &bytes[length..];
                 continue;
             }
-            if self.pending.capacity() == 0 {
-                self.pending.reserve_exact(BLOCK);
-            }
-            let length = bytes
-                .len()
-                .min(BLOCK.saturating_sub(self.pending.len()).max(1));
-            self.pending.extend_from_slice(&bytes[..length]);
-            bytes = &bytes[length..];
-            if self.pending.len() >= BLOCK {
+            self.block.drain(..self.decided);
+            self.decided = 0;
+            let room = BLOCK.saturating_sub(self.block.len()).max(1);
+            let (taken, rest) = bytes.split_at(bytes.len().min(room));
+            self.block.extend_from_slice(taken);
+            bytes = rest;
+            if self.block.len() >= BLOCK {
                 self.decide(false);
             }
         }
+    }
+
+    fn pending(&self) -> &[u8] {
+        &self.block[self.decided..]
     }
 
     /// Ends the file and hands over what was kept.
@@ -134,12 +146,13 @@ impl Retainer {
     /// Decides on the pending bytes, all of them if these are the last ones.
     fn decide(&mut self, last: bool) {
         if self.plan.is_none() {
-            self.plan = Some(Plan::new(&self.pending, self.size(), self.limit));
+            self.plan = Some(Plan::new(self.pending(), self.size(), self.limit));
         }
         loop {
             let more = match self.state {
                 State::Outside => self.outside(last),
                 State::Entry(end) => self.entry(end, last),
+                State::Payload(payload, end) => self.payload(payload, end),
             };
             if !more {
                 break;
@@ -155,15 +168,15 @@ impl Retainer {
     fn outside(&mut self, last: bool) -> bool {
         let loaded = self.plan.as_ref().map_or(0, |plan| plan.loaded);
         let searched = usize::try_from(loaded.saturating_sub(self.start)).unwrap_or(usize::MAX);
-        let searched = &self.pending[..searched.min(self.pending.len())];
+        let searched = &self.pending()[..searched.min(self.pending().len())];
         let found = memmem::find_iter(searched, &MAGIC)
             .filter(|at| (self.start + *at as u64).is_multiple_of(ALIGNMENT))
             .find_map(|at| self.container(at, last).map(|container| (at, container)));
         match found {
             Some((at, Some(container))) => {
-                let entries = at + container.header as usize;
                 let end = self.start + at as u64 + container.size();
-                self.settle(entries, false);
+                self.settle(at, false);
+                self.settle(container.header as usize, true);
                 self.state = State::Entry(end);
                 true
             }
@@ -173,19 +186,19 @@ impl Retainer {
                 false
             }
             None if last => {
-                self.settle(self.pending.len(), false);
+                self.settle(self.pending().len(), false);
                 false
             }
             None => {
-                let end = self.start + self.pending.len() as u64;
+                let end = self.start + self.pending().len() as u64;
                 let undecided = if end > loaded {
                     // The name of the name table may follow, and the table starts before it.
-                    NAMES.min(self.pending.len())
+                    NAMES.min(self.pending().len())
                 } else {
                     // The first bytes of a magic may be the last ones.
                     (end % ALIGNMENT) as usize
                 };
-                self.settle(self.pending.len() - undecided, false);
+                self.settle(self.pending().len() - undecided, false);
                 false
             }
         }
@@ -193,7 +206,7 @@ impl Retainer {
 
     /// The container at a place of the pending bytes: `Some(None)` if more bytes must come to tell.
     fn container(&self, at: usize, last: bool) -> Option<Option<Container>> {
-        let bytes = &self.pending[at..];
+        let bytes = &self.pending()[at..];
         let short = |needed: usize| bytes.len() < needed && !last;
         if short(CONTAINER_HEADER) {
             return Some(None);
@@ -218,26 +231,37 @@ impl Retainer {
             self.state = State::Outside;
             return true;
         }
-        if self.pending.len() < ENTRY_HEADER && !last {
+        if self.pending().len() < ENTRY_HEADER && !last {
             return false;
         }
-        let Some(entry) = Entry::parse(&self.pending, left) else {
+        let Some(entry) = Entry::parse(self.pending(), left) else {
             // Nobody reads on in a damaged container: keep where it broke.
-            self.settle(self.pending.len().min(ENTRY_HEADER), true);
+            self.settle(self.pending().len().min(ENTRY_HEADER), true);
             self.leave(end);
-            return !self.pending.is_empty();
+            return !self.pending().is_empty();
         };
         let header = entry.header as usize;
-        if self.pending.len() < header && !last {
+        if self.pending().len() < header && !last {
             return false;
         }
-        let payload = self.start + entry.header + entry.payload;
-        self.settle(header.min(self.pending.len()), true);
-        self.drop_until(payload);
-        if payload >= end {
-            self.state = State::Outside;
+        self.settle(header.min(self.pending().len()), true);
+        match self.payloads.checked_sub(entry.payload) {
+            Some(left) => {
+                self.payloads = left;
+                self.state = State::Payload(self.start + entry.payload, end);
+            }
+            None => self.drop_until(self.start + entry.payload),
         }
-        !self.pending.is_empty()
+        !self.pending().is_empty()
+    }
+
+    fn payload(&mut self, payload: u64, end: u64) -> bool {
+        let left = usize::try_from(payload - self.start).unwrap_or(usize::MAX);
+        self.settle(left.min(self.pending().len()), false);
+        if self.start == payload {
+            self.state = State::Entry(end);
+        }
+        !self.pending().is_empty()
     }
 
     fn leave(&mut self, end: u64) {
@@ -248,8 +272,8 @@ impl Retainer {
     /// Drops what is pending, and what will come, before an offset.
     fn drop_until(&mut self, offset: u64) {
         let dropped = usize::try_from(offset.saturating_sub(self.start)).unwrap_or(usize::MAX);
-        let dropped = dropped.min(self.pending.len());
-        self.pending.drain(..dropped);
+        let dropped = dropped.min(self.pending().len());
+        self.decided += dropped;
         self.start += dropped as u64;
         self.skip = offset;
     }
@@ -265,7 +289,7 @@ impl Retainer {
         } else {
             let mut kept = plan.choose(&range, self.held, self.limit);
             if plan.rest && range.end > plan.loaded && self.held < self.limit {
-                for at in memmem::find_iter(&self.pending, NAME_TABLE) {
+                for at in memmem::find_iter(&self.block[self.decided..], NAME_TABLE) {
                     let place = self.start + at as u64;
                     kept.push(place.saturating_sub(NAMES as u64)..place);
                     self.names = place + NAMES as u64;
@@ -274,18 +298,14 @@ impl Retainer {
             }
             merged(kept.into_iter().map(|it| overlap(&it, &range)).collect())
         };
-        let rest = self.pending.split_off(length);
-        let bytes = std::mem::replace(&mut self.pending, rest);
-        self.start = range.end;
-        self.held += kept.iter().map(|it| it.end - it.start).sum::<u64>();
-        if kept.first() == Some(&range) {
-            self.kept.append(range.start, bytes);
-            return;
-        }
+        let bytes = &self.block[self.decided..self.decided + length];
         for part in kept {
             let inside = (part.start - range.start) as usize..(part.end - range.start) as usize;
-            self.kept.append(part.start, bytes[inside].to_vec());
+            self.held += inside.len() as u64;
+            self.kept.append(part.start, &bytes[inside]);
         }
+        self.decided += length;
+        self.start = range.end;
     }
 }
 
@@ -301,11 +321,7 @@ impl Plan {
 
     fn of_headers(head: &[u8], size: u64, limit: u64) -> Option<Self> {
         let header = Elf::parse_header(head).ok()?;
-        let class = if head.get(4) == Some(&2) {
-            Class::Big
-        } else {
-            Class::Little
-        };
+        let class = if head.get(4) == Some(&2) { Class::Big } else { Class::Little };
         let segments = ProgramHeader::parse(
             head,
             usize::try_from(header.e_phoff).ok()?,
@@ -328,8 +344,7 @@ impl Plan {
             .collect();
         ranges.push(0..PREFIX.min(size));
         let table = u64::from(header.e_shnum) * u64::from(header.e_shentsize);
-        ranges
-            .push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
+        ranges.push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
         let mut small: Vec<Range<u64>> = loads.map(|segment| within(segment, 0)).collect();
         small.sort_by_key(|range| range.end - range.start);
         let mut budget = limit / 2;

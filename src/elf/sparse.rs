@@ -4,6 +4,9 @@ use std::io;
 
 use super::read_at::{NotHeld, ReadAt};
 
+/// Neighbours are joined up to this many bytes.
+const EXTENT: usize = 64 << 10;
+
 /// Some ranges of a file, in memory.
 #[derive(Debug, Clone, Default)]
 pub struct SparseFile {
@@ -22,9 +25,15 @@ impl SparseFile {
     }
 
     /// Adds bytes behind all that are held.
-    pub(super) fn append(&mut self, offset: u64, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.extents.push((offset, bytes));
+    pub(super) fn append(&mut self, offset: u64, bytes: &[u8]) {
+        match self.extents.last_mut() {
+            Some((start, last))
+                if *start + last.len() as u64 == offset && last.len() + bytes.len() <= EXTENT =>
+            {
+                last.extend_from_slice(bytes);
+            }
+            _ if bytes.is_empty() => {}
+            _ => self.extents.push((offset, bytes.to_vec())),
         }
     }
 
@@ -43,13 +52,12 @@ impl SparseFile {
         all.sort_by_key(|(offset, _)| *offset);
         let mut merged = SparseFile::new(self.size.max(other.size));
         let mut end = 0;
-        for (offset, mut bytes) in all {
+        for (offset, bytes) in all {
             let known = usize::try_from(end.max(offset) - offset).unwrap_or(usize::MAX);
             if known < bytes.len() {
                 let start = offset + known as u64;
-                bytes.drain(..known);
-                end = start + bytes.len() as u64;
-                merged.append(start, bytes);
+                end = offset + bytes.len() as u64;
+                merged.append(start, &bytes[known..]);
             }
         }
         merged
@@ -106,9 +114,9 @@ mod tests {
 
     fn sample() -> SparseFile {
         let mut file = SparseFile::new(20);
-        file.append(0, b"0123".to_vec());
-        file.append(4, b"45".to_vec());
-        file.append(10, b"abc".to_vec());
+        file.append(0, b"0123");
+        file.append(4, b"45");
+        file.append(10, b"abc");
         file
     }
 
@@ -128,7 +136,7 @@ mod tests {
     #[test]
     fn merging_fills_a_hole_once() {
         let mut second = SparseFile::new(20);
-        second.append(3, b"3456789a".to_vec());
+        second.append(3, b"3456789a");
         let file = sample().merge(second);
         assert_eq!(file.held(), 13);
         let mut buffer = [0; 20];

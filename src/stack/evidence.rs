@@ -33,7 +33,7 @@ pub(super) fn settle(component: &mut Component) {
 }
 
 /// Whether `fine` says the same release as `coarse` and more: further numbers, or a suffix.
-fn refines(fine: &str, coarse: &str) -> bool {
+pub(super) fn refines(fine: &str, coarse: &str) -> bool {
     let (coarse_numbers, coarse_suffix) = split_release(coarse);
     let (fine_numbers, fine_suffix) = split_release(fine);
     coarse_suffix.is_empty()

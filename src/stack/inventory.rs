@@ -1,10 +1,13 @@
 //! The files of an image that say something of its stack, gathered in one walk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::elf::ElfFacts;
+use crate::elf::facts::{Reading, ReadingKind};
 use crate::image::{Node, RootFilesystem};
 use crate::layer::Content;
+
+use super::{Evidence, EvidenceKind};
 
 /// An ELF file.
 pub(super) struct ElfFile<'r> {
@@ -18,6 +21,27 @@ impl ElfFile<'_> {
     pub(super) fn library(&self) -> Option<&str> {
         let identity = self.facts.identity.as_ref()?;
         Some(&identity.library)
+    }
+
+    /// What was read from the file's bytes.
+    pub(super) fn readings(&self) -> &[Reading] {
+        let identity = self.facts.identity.as_ref();
+        identity.map_or(&[], |identity| &identity.readings)
+    }
+
+    /// The versions that were read from the file's bytes.
+    pub(super) fn versions(&self) -> impl Iterator<Item = Evidence> {
+        let versions = self
+            .readings()
+            .iter()
+            .filter(|reading| reading.fact == "version");
+        versions.map(|reading| {
+            let kind = match reading.kind {
+                ReadingKind::Code => EvidenceKind::Code,
+                ReadingKind::String => EvidenceKind::String,
+            };
+            Evidence::new(kind, &reading.value, &self.path, &reading.detail)
+        })
     }
 }
 
@@ -46,7 +70,7 @@ impl<'r> Inventory<'r> {
             texts: Vec::new(),
             interpreters: Vec::new(),
         };
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for node in root.walk_tree() {
             if is_interpreter_name(node.name())
                 && !node.is_directory()
@@ -93,8 +117,13 @@ impl<'r> Inventory<'r> {
     }
 
     /// The text of the file at a path, if it was kept.
-    pub(super) fn text(&self, path: &str) -> Option<&TextFile<'r>> {
-        self.texts.iter().find(|file| file.path == path)
+    pub(super) fn text(&self, path: &str) -> Option<TextFile<'r>> {
+        let node = self.root.entry(path)?;
+        Some(TextFile {
+            path: node.path(),
+            layer: node.layer(),
+            text: node.text()?,
+        })
     }
 }
 

@@ -2,16 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::elf::facts::{Identity, Reading, ReadingKind};
+use crate::elf::facts::Identity;
 
 use super::catalogue::Catalogue;
-use super::evidence::split_release;
+use super::evidence::{refines, split_release};
 use super::inventory::{ElfFile, Inventory, directory_of, name_of};
 use super::packages::Package;
 use super::{Component, Evidence, EvidenceKind};
 
-/// Libraries that are evidence for components with a file of their own here.
+/// Libraries that other files of this module read.
 const ELSEWHERE: [&str; 4] = ["python", "glibc", "libstdc++", "nvcc"];
+
+/// Whether an identified file is a copy of a library of its own: not part of PyTorch, and not merely linked with the library.
+fn is_copy(identity: &Identity) -> bool {
+    !ELSEWHERE.contains(&identity.library.as_str())
+        && !identity.library.starts_with("torch-")
+        && identity.part.as_deref() != Some("static")
+}
 
 /// One component for each copy of each library; for a library that comes in several files, one for each set of them.
 pub(super) fn components(
@@ -21,11 +28,9 @@ pub(super) fn components(
 ) -> Vec<Component> {
     let mut copies: BTreeMap<(String, String), Vec<&ElfFile>> = BTreeMap::new();
     for file in &inventory.elf {
-        let Some(library) = file.library() else {
-            continue;
-        };
-        if !ELSEWHERE.contains(&library) && !library.starts_with("torch-") {
-            let key = (library.to_owned(), copy_of(file, library, catalogue));
+        if let Some(identity) = identity(file).filter(|identity| is_copy(identity)) {
+            let library = &identity.library;
+            let key = (library.clone(), copy_of(file, library, catalogue));
             copies.entry(key).or_default().push(file);
         }
     }
@@ -37,18 +42,23 @@ pub(super) fn components(
     components
 }
 
-/// What tells the copies of a library apart: the file, or for sets the directory and the number behind `.so` in the SONAME.
+/// What tells the copies of a library apart: for sets the directory and the number behind `.so` in the SONAME, else the
+/// directory and the build id, for the same bytes often lie under several names (wheels have no symbolic links).
 fn copy_of(file: &ElfFile, library: &str, catalogue: &Catalogue) -> String {
+    let directory = directory_of(&file.path);
     let is_set = catalogue
         .component(library)
         .is_some_and(|row| !row.set.is_empty());
     if !is_set {
-        return file.path.clone();
+        return match &file.facts.build_id {
+            Some(build_id) => format!("{directory} {build_id} {}", file.node.size()),
+            None => file.path.clone(),
+        };
     }
     let soname = file.facts.soname.as_deref().unwrap_or_default();
     let number = library_version(soname).unwrap_or_default();
     let major = number.split('.').next().unwrap_or_default();
-    format!("{} {major}", directory_of(&file.path))
+    format!("{directory} {major}")
 }
 
 fn component(
@@ -57,8 +67,8 @@ fn component(
     packages: &[Package],
     catalogue: &Catalogue,
 ) -> Component {
-    // The file that tells the version of a set comes first and stands for it.
-    files.sort_by_key(|file| rank_in_set(file, library, catalogue));
+    // The file that tells the version of a set comes first and stands for it, under its plainest name.
+    files.sort_by_key(|file| (rank_in_set(file, library, catalogue), file.path.len()));
     let main = files[0];
     let is_compat = library == "driver" && main.path.contains("/compat/");
     let name = if is_compat { "cuda-compat" } else { library };
@@ -73,17 +83,36 @@ fn component(
         add_readings(&mut component, file, &mut versions);
         add_names(&mut component, file, catalogue);
     }
-    if versions.len() > 1 {
-        let versions: Vec<_> = versions.into_iter().collect();
-        component
-            .details
-            .insert("mixed".to_owned(), versions.join(" "));
-    }
+    add_set_details(&mut component, &files, &versions);
     let owners = packages
         .iter()
         .filter(|package| package.component == name && files.iter().any(|file| package.owns(file)));
     component.evidence.extend(owners.map(Package::evidence));
     component
+}
+
+/// The details `parts`, and `mixed` where files of a set are of different versions.
+fn add_set_details(component: &mut Component, files: &[&ElfFile], versions: &BTreeSet<String>) {
+    let parts: Vec<&str> = files
+        .iter()
+        .filter_map(|file| identity(file)?.part.as_deref())
+        .collect();
+    if files.len() > 1 && !parts.is_empty() {
+        component
+            .details
+            .insert("parts".to_owned(), parts.join(" "));
+    }
+    let is_vague = |version: &&String| versions.iter().any(|other| refines(other, version));
+    let distinct: Vec<&str> = versions
+        .iter()
+        .filter(|version| !is_vague(version))
+        .map(String::as_str)
+        .collect();
+    if distinct.len() > 1 {
+        component
+            .details
+            .insert("mixed".to_owned(), distinct.join(" "));
+    }
 }
 
 fn rank_in_set(file: &ElfFile, library: &str, catalogue: &Catalogue) -> usize {
@@ -104,43 +133,29 @@ fn identity<'f>(file: &'f ElfFile) -> Option<&'f Identity> {
     file.facts.identity.as_ref()
 }
 
-/// What the file's bytes say: versions as evidence, other facts as details (the first file that tells one counts).
+/// What the file's bytes say: versions as evidence, other facts as details (the first file that tells one counts). The
+/// strongest version of the file goes to `versions`.
 fn add_readings(component: &mut Component, file: &ElfFile, versions: &mut BTreeSet<String>) {
-    let Some(identity) = identity(file) else {
-        return;
-    };
-    let mut strongest = None;
-    for reading in &identity.readings {
-        if reading.fact == "version" {
-            strongest.get_or_insert(&reading.value);
-            component.evidence.push(reading_evidence(reading, file));
-        } else {
-            component
-                .details
-                .entry(reading.fact.clone())
-                .or_insert_with(|| reading.value.clone());
-        }
+    component.evidence.extend(file.versions());
+    versions.extend(file.versions().next().map(|evidence| evidence.value));
+    let is_stub = identity(file).is_some_and(|identity| identity.part.as_deref() == Some("stub"));
+    let readings = file
+        .readings()
+        .iter()
+        .filter(|reading| reading.fact != "version");
+    let facts = readings
+        .map(|reading| (reading.fact.as_str(), reading.value.as_str()))
+        .chain(
+            file.facts
+                .build_id
+                .as_deref()
+                .map(|build_id| ("build-id", build_id)),
+        )
+        .chain(is_stub.then_some(("kind", "stub")));
+    for (name, value) in facts {
+        let detail = component.details.entry(name.to_owned());
+        detail.or_insert_with(|| value.to_owned());
     }
-    versions.extend(strongest.cloned());
-    if identity.part.as_deref() == Some("stub") {
-        component
-            .details
-            .insert("kind".to_owned(), "stub".to_owned());
-    }
-    if let Some(build_id) = &file.facts.build_id {
-        component
-            .details
-            .entry("build-id".to_owned())
-            .or_insert_with(|| build_id.clone());
-    }
-}
-
-pub(super) fn reading_evidence(reading: &Reading, file: &ElfFile) -> Evidence {
-    let kind = match reading.kind {
-        ReadingKind::Code => EvidenceKind::Code,
-        ReadingKind::String => EvidenceKind::String,
-    };
-    Evidence::new(kind, &reading.value, &file.path, &reading.detail)
 }
 
 /// What SONAME and file name say.

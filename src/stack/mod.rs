@@ -7,13 +7,14 @@ mod gpu;
 mod inventory;
 mod libraries;
 mod packages;
+mod process;
 mod python;
 mod selection;
 mod system;
 mod toolkit;
 mod torch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use oci_spec::image::ImageConfiguration;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
 
 use inventory::Inventory;
-use selection::Process;
+use process::Process;
 
 /// The stack of one image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -87,7 +88,7 @@ pub struct Component {
 }
 
 /// One piece of evidence for a version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     /// How it was read.
     pub kind: EvidenceKind,
@@ -191,19 +192,38 @@ const SYSTEM: [&str; 3] = ["glibc", "libstdc++", "python"];
 
 /// Components of which nothing but a package is known: Python packages, and libraries whose files are not there.
 fn unclaimed(packages: &[packages::Package], components: &[Component]) -> Vec<Component> {
-    packages
+    let names: HashSet<&str> = components
         .iter()
-        .filter(|package| {
-            let evidence = package.evidence();
-            let mut same = components
-                .iter()
-                .filter(|component| component.name == package.component);
-            if SYSTEM.contains(&package.component.as_str()) {
-                same.next().is_none()
-            } else {
-                !same.any(|component| component.evidence.contains(&evidence))
-            }
+        .map(|component| component.name.as_str())
+        .collect();
+    let claimed: HashSet<(&str, &Evidence)> = components
+        .iter()
+        .flat_map(|component| {
+            let evidence = component.evidence.iter();
+            evidence.map(|evidence| (component.name.as_str(), evidence))
         })
-        .map(packages::Package::as_component)
-        .collect()
+        .collect();
+    let mut unclaimed: BTreeMap<(&str, &str, &str), Component> = BTreeMap::new();
+    for package in packages {
+        let name = package.component.as_str();
+        let evidence = package.evidence();
+        let is_claimed = if SYSTEM.contains(&name) {
+            names.contains(name)
+        } else {
+            claimed.contains(&(name, &evidence))
+        };
+        if !is_claimed {
+            // Some projects are split into several packages of one version.
+            let key = (
+                name,
+                package.installed_in.as_str(),
+                package.version.as_str(),
+            );
+            let component = unclaimed
+                .entry(key)
+                .or_insert_with(|| package.as_component());
+            component.evidence.push(evidence);
+        }
+    }
+    unclaimed.into_values().collect()
 }

@@ -8,7 +8,6 @@ use crate::image::Node;
 use super::catalogue::first_numbers;
 use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
-use super::libraries::reading_evidence;
 use super::packages::Package;
 use super::{Component, Evidence, EvidenceKind};
 
@@ -38,7 +37,7 @@ pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
         };
         let marker = inventory.text(&format!("{prefix}/pyvenv.cfg"));
         let mut sites = sites(inventory, &prefix, &release);
-        if marker.is_some_and(sees_system_packages) {
+        if marker.as_ref().is_some_and(sees_system_packages) {
             let base = directory_of(directory_of(&interpreter)).to_owned();
             sites.extend(self::sites(inventory, &base, &release));
         }
@@ -96,7 +95,6 @@ fn sites(inventory: &Inventory, prefix: &str, release: &str) -> Vec<String> {
         candidates.extend([
             format!("/usr/local/lib/python{release}/dist-packages"),
             "/usr/lib/python3/dist-packages".to_owned(),
-            format!("/usr/local/lib/python{release}/site-packages"),
         ]);
     }
     let mut sites = Vec::new();
@@ -145,18 +143,11 @@ fn component(inventory: &Inventory, packages: &[Package], path: &str) -> Option<
         name: "python".to_owned(),
         path: path.to_owned(),
         layer: node.layer(),
+        details: [("environment".to_owned(), prefix.to_owned())].into(),
         ..Component::default()
     };
     for file in binaries(inventory, path, prefix, &release) {
-        let readings = file
-            .facts
-            .identity
-            .iter()
-            .flat_map(|identity| &identity.readings);
-        let versions = readings.filter(|reading| reading.fact == "version");
-        component
-            .evidence
-            .extend(versions.map(|reading| reading_evidence(reading, file)));
+        component.evidence.extend(file.versions());
     }
     let owners = packages.iter().filter(|package| {
         package.component == "python"

@@ -5,17 +5,16 @@
 //! from where `ld.so(8)` would look on behalf of PyTorch's own libraries: their DT_RPATH, LD_LIBRARY_PATH, their DT_RUNPATH,
 //! the directories of `ld.so.conf`, the default ones. A copy whose SONAME PyTorch does not ask for yields to one that it asks for.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use oci_spec::image::ImageConfiguration;
+use crate::image::Node;
 
+use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, directory_of, name_of};
+use super::process::{Process, real_directory};
 use super::python::Environment;
 use super::torch::Copy;
 use super::{Component, Evidence, EvidenceKind};
-
-/// PATH of a process whose image sets none (`DefaultPathEnv` of the container engines).
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The loader's default directories on the distributions that GPU images rest on, after those of its configuration.
 const DEFAULT_DIRECTORIES: [&str; 8] = [
@@ -28,57 +27,6 @@ const DEFAULT_DIRECTORIES: [&str; 8] = [
     "/lib",
     "/usr/lib",
 ];
-
-/// The process that the image starts.
-pub(super) struct Process {
-    variables: BTreeMap<String, String>,
-    command: Option<String>,
-}
-
-impl Process {
-    pub(super) fn of(config: &ImageConfiguration) -> Self {
-        let config = config.config().as_ref();
-        let variables = config
-            .and_then(|config| config.env().as_ref())
-            .into_iter()
-            .flatten()
-            .filter_map(|variable| {
-                let (name, value) = variable.split_once('=')?;
-                Some((name.to_owned(), value.to_owned()))
-            })
-            .collect();
-        let command = config.and_then(|config| {
-            let entrypoint = config.entrypoint().iter().flatten();
-            entrypoint
-                .chain(config.cmd().iter().flatten())
-                .next()
-                .cloned()
-        });
-        Process { variables, command }
-    }
-
-    fn variable(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str)
-    }
-
-    /// The directories of a variable such as PATH, as they are in the image.
-    fn directories(&self, name: &str, inventory: &Inventory) -> Vec<String> {
-        let value = self.variable(name).unwrap_or(match name {
-            "PATH" => DEFAULT_PATH,
-            _ => "",
-        });
-        value
-            .split(':')
-            .filter(|directory| directory.starts_with('/'))
-            .filter_map(|directory| real_directory(inventory, directory))
-            .collect()
-    }
-}
-
-fn real_directory(inventory: &Inventory, path: &str) -> Option<String> {
-    let directory = inventory.root.resolve(path).ok()?;
-    directory.is_directory().then(|| directory.path())
-}
 
 /// Marks the copy of each component that the process gets, and puts it before the other copies.
 pub(super) fn select(
@@ -96,7 +44,7 @@ pub(super) fn select(
                 .any(|copy| directory_of(&copy.directory) == site)
         })
     };
-    let named = environment_of_process(inventory, process, environments);
+    let named = process.environment(inventory, environments);
     let environment = named
         .filter(|environment| has_torch(environment))
         .or_else(|| environments.iter().find(has_torch))
@@ -109,6 +57,8 @@ pub(super) fn select(
     );
 
     let torch = chosen_torch(copies, &sites);
+    // PyTorch is found by whoever runs it even where no interpreter looks, and so is what was installed beside it.
+    sites.extend(torch.map(|torch| directory_of(&torch.directory).to_owned()));
     let search = SearchOrder::of(torch, inventory, process, &sites);
     let elf: BTreeMap<&str, &ElfFile> = inventory
         .elf
@@ -121,7 +71,7 @@ pub(super) fn select(
             "torch" => torch
                 .filter(|torch| torch.directory == component.path)
                 .map(|_| Rank::default()),
-            "python" => Some(rank_of_python(component, environment, torch)),
+            "python" => Some(rank_of_python(component, named.or(environment), torch)),
             "cuda-toolkit" => Some(rank_of_toolkit(component, inventory)),
             _ if component
                 .details
@@ -131,7 +81,7 @@ pub(super) fn select(
                 None
             }
             _ => match elf.get(component.path.as_str()) {
-                Some(file) => Some(search.rank(file)),
+                Some(file) => Some(search.rank(component, file)),
                 None => Some(rank_of_package(component, &sites)),
             },
         };
@@ -145,7 +95,7 @@ pub(super) fn select(
     for (_, index) in best.into_values() {
         components[index].loaded = true;
     }
-    add_environment(components, environment, process);
+    add_environment(components, environment, torch, process);
 }
 
 /// The place of a copy among the copies of one component: the smallest is taken.
@@ -164,37 +114,6 @@ impl Rank {
             place: place.unwrap_or(usize::MAX),
         }
     }
-}
-
-/// The environment of the interpreter that the command is, or lies beside, or that PATH names first.
-fn environment_of_process<'e>(
-    inventory: &Inventory,
-    process: &Process,
-    environments: &'e [Environment],
-) -> Option<&'e Environment> {
-    let path = process.directories("PATH", inventory);
-    let of_directory = |directory: &str| {
-        environments.iter().find(|environment| {
-            directory
-                .strip_prefix(&environment.prefix)
-                .is_some_and(|rest| rest == "/bin")
-        })
-    };
-    let command = process.command.as_deref().and_then(|command| {
-        let directory = if command.starts_with('/') {
-            real_directory(inventory, directory_of(command))
-        } else {
-            let holds = |directory: &&String| {
-                let path = format!("{directory}/{command}");
-                inventory.root.resolve(&path).is_ok()
-            };
-            path.iter().find(holds).cloned()
-        };
-        let environment = of_directory(&directory?)?;
-        let is_python = name_of(command).starts_with("python");
-        (is_python || environment.is_virtual).then_some(environment)
-    });
-    command.or_else(|| path.iter().find_map(|directory| of_directory(directory)))
 }
 
 fn chosen_torch<'c, 'i, 'r>(
@@ -245,7 +164,7 @@ fn rank_of_package(component: &Component, sites: &[String]) -> Rank {
 
 /// Where the loader looks for the libraries of the process, first to last.
 struct SearchOrder {
-    directories: Vec<String>,
+    places: HashMap<String, usize>,
     /// SONAMEs that PyTorch's libraries need.
     wanted: HashSet<String>,
 }
@@ -278,27 +197,27 @@ impl SearchOrder {
         let defaults = DEFAULT_DIRECTORIES.iter();
         directories.extend(defaults.filter_map(|directory| real_directory(inventory, directory)));
         directories.extend(wheel_directories(inventory, sites));
-        let mut seen = HashSet::new();
-        directories.retain(|directory| seen.insert(directory.clone()));
+        let mut places = HashMap::new();
+        for (place, directory) in directories.into_iter().enumerate() {
+            places.entry(directory).or_insert(place);
+        }
         SearchOrder {
-            directories,
+            places,
             wanted: libraries()
                 .flat_map(|file| file.facts.needed.iter().cloned())
                 .collect(),
         }
     }
 
-    fn rank(&self, file: &ElfFile) -> Rank {
-        let directory = directory_of(&file.path);
-        let place = self
-            .directories
-            .iter()
-            .position(|candidate| candidate == directory);
-        let is_wanted = file
-            .facts
-            .soname
-            .as_ref()
-            .is_some_and(|soname| self.wanted.contains(soname));
+    fn rank(&self, component: &Component, file: &ElfFile) -> Rank {
+        let place = self.places.get(directory_of(&file.path)).copied();
+        // Wheels with bundled libraries ask for them by the names that auditwheel gave the files; their SONAMEs are unchanged.
+        let is_wanted = component.evidence.iter().any(|evidence| {
+            evidence.kind == EvidenceKind::Soname
+                && [evidence.detail.as_str(), name_of(&evidence.path)]
+                    .iter()
+                    .any(|name| self.wanted.contains(*name))
+        });
         Rank {
             is_unwanted: !is_wanted,
             ..Rank::at(place)
@@ -326,9 +245,9 @@ fn wheel_directories(inventory: &Inventory, sites: &[String]) -> Vec<String> {
     sites
         .iter()
         .flat_map(|site| inventory.root.read_dir(&format!("{site}/nvidia")))
-        .flat_map(crate::image::Node::children)
+        .flat_map(Node::children)
         .filter(|node| node.name() == "lib" && node.is_directory())
-        .map(crate::image::Node::path)
+        .map(Node::path)
         .collect()
 }
 
@@ -347,32 +266,43 @@ fn configured_directories(inventory: &Inventory) -> Vec<String> {
         .collect()
 }
 
-/// Notes the environment of PyTorch, and what the image's variables say of its Python.
+/// Notes the environment of PyTorch and of its Python, and what the image's variables say of the Python of the process.
 fn add_environment(
     components: &mut [Component],
     environment: Option<&Environment>,
+    torch: Option<&Copy>,
     process: &Process,
 ) {
-    for component in components.iter_mut().filter(|component| component.loaded) {
-        match component.name.as_str() {
-            "torch" => {
-                if let Some(environment) = environment {
-                    component
-                        .details
-                        .insert("environment".to_owned(), environment.prefix.clone());
-                }
-            }
-            "python" => {
-                if let Some(version) = process.variable("PYTHON_VERSION") {
-                    component.evidence.push(Evidence::new(
-                        EvidenceKind::Env,
-                        version,
-                        "",
-                        "PYTHON_VERSION",
-                    ));
-                }
-            }
-            _ => {}
+    let site = torch.map(|torch| directory_of(&torch.directory));
+    let environment = environment.filter(|environment| {
+        environment
+            .sites
+            .iter()
+            .any(|own| Some(own.as_str()) == site)
+    });
+    let prefix = match environment {
+        Some(environment) => Some(environment.prefix.as_str()),
+        None => site
+            .and_then(|site| site.split_once("/lib/python"))
+            .map(|(prefix, _)| prefix),
+    };
+    for component in components {
+        let is_interpreter = component.name == "python"
+            && environment.is_some_and(|found| found.interpreter == component.path);
+        let is_torch = component.name == "torch" && component.loaded;
+        if let Some(prefix) = prefix.filter(|_| is_interpreter || is_torch) {
+            component
+                .details
+                .insert("environment".to_owned(), prefix.to_owned());
+        }
+        if component.name == "python"
+            && component.loaded
+            && let Some(version) = process
+                .variable("PYTHON_VERSION")
+                .filter(|version| is_version(version))
+        {
+            let evidence = Evidence::new(EvidenceKind::Env, version, "", "PYTHON_VERSION");
+            component.evidence.push(evidence);
         }
     }
 }

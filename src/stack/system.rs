@@ -2,7 +2,6 @@
 
 use super::catalogue::{Catalogue, first_numbers};
 use super::inventory::{ElfFile, Inventory, name_of};
-use super::libraries::reading_evidence;
 use super::packages::Package;
 use super::{Component, Evidence, EvidenceKind};
 
@@ -117,15 +116,7 @@ fn of_file(name: &str, file: &ElfFile) -> Component {
         ..Component::default()
     };
     if file.library() == Some(name) {
-        let readings = file
-            .facts
-            .identity
-            .iter()
-            .flat_map(|identity| &identity.readings);
-        let versions = readings.filter(|reading| reading.fact == "version");
-        component
-            .evidence
-            .extend(versions.map(|reading| reading_evidence(reading, file)));
+        component.evidence.extend(file.versions());
     }
     let file_name = name_of(&file.path);
     if let Some(version) = file_name

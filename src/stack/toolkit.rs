@@ -47,21 +47,17 @@ pub(super) fn components(inventory: &Inventory, headers: &[Header]) -> Vec<Compo
                 .entry(prefix.to_owned())
                 .or_insert_with(|| empty(prefix, file.node.layer()));
             toolkit.details.insert("nvcc".to_owned(), file.path.clone());
-            let readings = file
-                .facts
-                .identity
-                .iter()
-                .flat_map(|identity| &identity.readings);
-            for reading in readings.filter(|reading| reading.fact == "version") {
-                toolkit
-                    .evidence
-                    .push(super::libraries::reading_evidence(reading, file));
-            }
+            toolkit.evidence.extend(file.versions());
         }
     }
     let mut toolkits: Vec<Component> = toolkits.into_values().collect();
     for toolkit in &mut toolkits {
         add_headers(toolkit, headers);
+        let name = name_of(&toolkit.path);
+        if let Some(version) = name.strip_prefix("cuda-").filter(|text| is_version(text)) {
+            let evidence = Evidence::new(EvidenceKind::FileName, version, &toolkit.path, name);
+            toolkit.evidence.push(evidence);
+        }
     }
     toolkits
 }

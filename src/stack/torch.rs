@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::catalogue::first_numbers;
 use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
-use super::libraries::reading_evidence;
 use super::packages::Package;
 use super::{Component, Evidence, EvidenceKind};
 
@@ -25,7 +24,10 @@ pub(super) fn copies<'i, 'r>(
 ) -> Vec<Copy<'i, 'r>> {
     let mut copies: BTreeMap<String, Copy> = BTreeMap::new();
     for file in &inventory.texts {
-        if let Some(parent) = file.path.strip_suffix("/torch/version.py") {
+        // Other packages have a module `torch` as well; the generated file of PyTorch names its commit.
+        if let Some(parent) = file.path.strip_suffix("/torch/version.py")
+            && file.text.contains("git_version")
+        {
             let directory = format!("{parent}/torch");
             copies.entry(directory).or_default().version_py = Some(file);
         }
@@ -148,20 +150,14 @@ impl Copy<'_, '_> {
 
     fn add_libraries(&self, component: &mut Component) {
         for file in &self.libraries {
-            let readings = file
-                .facts
-                .identity
+            component.evidence.extend(file.versions());
+            for reading in file
+                .readings()
                 .iter()
-                .flat_map(|identity| &identity.readings);
-            for reading in readings {
-                if reading.fact == "version" {
-                    component.evidence.push(reading_evidence(reading, file));
-                } else {
-                    component
-                        .details
-                        .entry(reading.fact.clone())
-                        .or_insert_with(|| reading.value.clone());
-                }
+                .filter(|reading| reading.fact != "version")
+            {
+                let detail = component.details.entry(reading.fact.clone());
+                detail.or_insert_with(|| reading.value.clone());
             }
         }
     }
@@ -172,12 +168,13 @@ impl Copy<'_, '_> {
             let path = format!("{}/lib/{name}", self.directory);
             inventory.root.resolve(&path).is_ok()
         };
+        // The libraries of ROCm export the names of CUDA's.
+        if has("libtorch_hip.so") || has("libc10_hip.so") {
+            return Some("rocm");
+        }
         if self.library("torch-cuda").is_some() || has("libtorch_cuda.so") || has("libc10_cuda.so")
         {
             return Some("cuda");
-        }
-        if has("libtorch_hip.so") || has("libc10_hip.so") {
-            return Some("rocm");
         }
         if self.library("torch-cpu").is_some() || has("libtorch_cpu.so") {
             return Some("cpu");

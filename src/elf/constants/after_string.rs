@@ -60,3 +60,31 @@ fn number_behind(bytes: &[u8], end: usize, offset: u64, decoder: Decoder) -> Opt
         decoder.decode(u32::from_le_bytes(word))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+
+    const FROM: &str = "{after-string: {string: 'x\\w+VersionCheck'}}";
+
+    #[test]
+    fn the_number_stands_at_the_next_word() {
+        for name in ["xOpsVersionCheck", "xCnnVersionCheck1", "xAdvVersionCheck12", "xGraphVersionCheck"] {
+            let mut data = [name.as_bytes(), b"\0"].concat();
+            data.resize(data.len().next_multiple_of(4), 0);
+            data.extend(b"\x00\x0a\x09\x00"); // 9.10.0: starts with a zero byte
+            let sample = Sample::new(X86_64).function("f", b"\xc3").data(&data);
+            assert_eq!(sample.values(FROM, "bytes", Depth::Default), ["9.10.0"], "{name}");
+        }
+    }
+
+    #[test]
+    fn something_else_behind_the_string_is_none() {
+        let sample = Sample::new(X86_64)
+            .function("f", b"\xc3")
+            .data(b"xOpsVersionCheck\0\0\0\0/usr/local/include/x.h");
+        assert!(sample.values(FROM, "bytes", Depth::Default).is_empty());
+    }
+}

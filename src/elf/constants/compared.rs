@@ -91,3 +91,35 @@ impl Compared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+
+    const NEAR: &str = "{compared: {status: 1002, near: [f]}}";
+
+    #[test]
+    fn the_comparison_may_stand_before_or_behind_the_status() {
+        // mov eax,1002; …; cmp edi,91002 — cmp edi,91002; mov ebx,1002 — mov eax,1002; …; cmp dword ptr [rax],0x090a02
+        let checks: [&[u8]; 3] = [
+            b"\xb8\xea\x03\x00\x00\x90\x90\x81\xff\x7a\x63\x01\x00\xc3",
+            b"\x81\xff\x7a\x63\x01\x00\xbb\xea\x03\x00\x00\xc3",
+            b"\xbb\xea\x03\x00\x00\x90\x81\x38\x02\x0a\x09\x00\xc3",
+        ];
+        for check in checks {
+            let sample = Sample::new(X86_64).function("f", b"\xc3").code(check);
+            assert_eq!(sample.values(NEAR, "cudnn", Depth::Default), ["9.10.2"], "{check:x?}");
+        }
+    }
+
+    #[test]
+    fn far_from_the_export_only_deep_finds_it() {
+        let mut code = vec![0x90; 40 << 10];
+        code.extend(b"\xb8\xea\x03\x00\x00\x81\xff\x7a\x63\x01\x00\xc3");
+        let sample = Sample::new(X86_64).function("f", b"\xc3").code(&code);
+        assert!(sample.values(NEAR, "cudnn", Depth::Default).is_empty());
+        assert_eq!(sample.values(NEAR, "cudnn", Depth::Deep), ["9.10.2"]);
+    }
+}

@@ -107,3 +107,45 @@ fn find(machine: u16, offset: u64, code: &[u8], functions: &mut Vec<(u64, u32)>)
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::{AARCH64, X86_64};
+    use crate::elf::testing::{Sample, words};
+
+    const FIRST: &str = "{constant-functions: {first: cudnn, then: cuda, take: first}}";
+    const LAST: &str = "{constant-functions: {first: cudnn, then: cuda, take: last}}";
+    const ANY: &str = "{constant-functions: {first: cudnn, then: cuda, take: any}}";
+
+    fn function(value: u32) -> Vec<u8> {
+        [&[0xb8][..], &value.to_le_bytes(), b"\xc3\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00"].concat()
+    }
+
+    fn sample(values: &[u32]) -> Sample {
+        let code: Vec<u8> = values.iter().flat_map(|value| function(*value)).collect();
+        Sample::new(X86_64).function("f", b"\xc3").code(&code)
+    }
+
+    #[test]
+    fn a_run_gives_both_versions() {
+        let sample = sample(&[7, 92600, 13000, 13020, 5, 92600, 13000, 13020]);
+        assert_eq!(sample.values(FIRST, "cudnn", Depth::Default), ["9.26.0"]);
+        assert_eq!(sample.values(LAST, "cuda", Depth::Default), ["13.2"]);
+    }
+
+    #[test]
+    fn numbers_apart_are_no_run() {
+        let sample = sample(&[92600, 7, 13000]);
+        assert!(sample.values(FIRST, "cudnn", Depth::Default).is_empty());
+        assert_eq!(sample.values(ANY, "cuda", Depth::Default), ["13.0"]);
+    }
+
+    #[test]
+    fn aarch64_functions_are_found() {
+        let code = words(&[0x528c_6f40, 0x72a0_0020, 0xd65f_03c0, 0xd503_201f, 0x5285_e600, 0xd65f_03c0]);
+        let sample = Sample::new(AARCH64).function("f", &words(&[0xd65f_03c0])).code(&code);
+        assert_eq!(sample.values(FIRST, "cudnn", Depth::Default), ["9.10.2"]);
+        assert_eq!(sample.values(LAST, "cuda", Depth::Default), ["12.8"]);
+    }
+}

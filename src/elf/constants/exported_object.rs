@@ -31,3 +31,23 @@ impl ExportedObject {
         Ok(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+
+    #[test]
+    fn an_object_of_four_bytes_is_read() {
+        let sample = Sample::new(X86_64)
+            .function("f", b"\xc3")
+            .object("x_graph_version", b"\x02\x0a\x09\x00")
+            .object("x_long_version", b"\x02\x0a\x09\x00\x00\x00\x00\x00");
+        let from = "{exported-object: {name: '^x_\\w+_version$'}}";
+        let readings = sample.readings(from, "bytes", Depth::Default);
+        assert_eq!(readings.len(), 1);
+        assert_eq!(readings[0].value, "9.10.2");
+        assert_eq!(readings[0].detail, "x_graph_version");
+    }
+}

@@ -82,3 +82,28 @@ impl Modal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+
+    fn record(id: u32, version: u32) -> Vec<u8> {
+        [&[0x48, 0xb8][..], &version.to_le_bytes(), &id.to_le_bytes()].concat()
+    }
+
+    fn values(records: &[(u32, u32)]) -> Vec<String> {
+        let code: Vec<u8> = records.iter().flat_map(|(id, version)| record(*id, *version)).collect();
+        let sample = Sample::new(X86_64).function("f", b"\xc3").code(&code);
+        sample.values("{modal: {range: [90000, 99999], patch: 9}}", "cudnn", Depth::Default)
+    }
+
+    #[test]
+    fn the_one_that_prevails_counts() {
+        assert_eq!(values(&[(1, 91002), (2, 91002), (3, 90100)]), ["9.10.2"]);
+        assert!(values(&[(1, 91002), (2, 91002), (3, 90100), (4, 90100)]).is_empty());
+        assert!(values(&[(1, 91002)]).is_empty());
+        assert!(values(&[(5000, 91002), (5000, 91002)]).is_empty());
+    }
+}

@@ -62,3 +62,31 @@ impl ReturnedFields {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::{AARCH64, X86_64};
+    use crate::elf::testing::{Sample, words};
+
+    const RETURNED: &str = "{returned: {export: f}}";
+
+    #[test]
+    fn the_plausible_constant_is_taken() {
+        // mov eax,3; …; mov eax,91002; ret
+        let code = b"\xb8\x03\x00\x00\x00\x85\xff\xb8\x7a\x63\x01\x00\xc3";
+        let sample = Sample::new(X86_64).function("f", code);
+        assert_eq!(sample.values(RETURNED, "cudnn", Depth::Default), ["9.10.2"]);
+        let sample = Sample::new(AARCH64)
+            .function("f", &words(&[0x528c_6f40, 0x72a0_0020, 0xd65f_03c0]));
+        assert_eq!(sample.values(RETURNED, "cudnn", Depth::Default), ["9.10.2"]);
+    }
+
+    #[test]
+    fn fields_of_a_structure_are_taken_apart() {
+        let code = b"\x48\xb8\x03\x00\x1b\x00\x02\x00\x00\x00\xc3";
+        let sample = Sample::new(X86_64).function("f", code);
+        let values = sample.values("{returned-fields: {export: f}}", "number", Depth::Default);
+        assert_eq!(values, ["2.27.3"]);
+    }
+}

@@ -74,3 +74,34 @@ impl StoredPair {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+
+    #[test]
+    fn every_base_register_is_understood() {
+        let stores: [&[u8]; 5] = [
+            b"\xc7\x07\xb7\x2d\x00\x00",
+            b"\x41\xc7\x45\x00\xb7\x2d\x00\x00",
+            b"\xc7\x45\x00\xb7\x2d\x00\x00",
+            b"\x41\xc7\x04\x24\xb7\x2d\x00\x00",
+            b"\x41\xc7\x06\xb7\x2d\x00\x00",
+        ];
+        for store in stores {
+            let sample = Sample::new(X86_64).function("f", &[store, b"\xc3"].concat());
+            let values = sample.values("{stored: {export: f}}", "thousands", Depth::Default);
+            assert_eq!(values, ["11.7.3"], "{store:x?}");
+        }
+    }
+
+    #[test]
+    fn a_pair_gives_major_and_minor() {
+        let code = b"\xc7\x07\x0c\x00\x00\x00\xc7\x06\x08\x00\x00\x00\x31\xc0\xc3";
+        let sample = Sample::new(X86_64).function("f", code);
+        let values = sample.values("{stored-pair: {export: f}}", "number", Depth::Default);
+        assert_eq!(values, ["12.8"]);
+    }
+}

@@ -106,3 +106,61 @@ fn targets_aarch64(body: &[u8], address: u64) -> Vec<u64> {
     targets.dedup();
     targets
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::{AARCH64, X86_64};
+    use crate::elf::testing::{Sample, words};
+
+    const OWN: &str = "{stored-through-argument: {export: f}}";
+    const CALLED: &str = "{stored-through-argument: {export: f, callees: true}}";
+    /// test rdi,rdi; je; mov dword ptr [rdi],12080; xor eax,eax; ret — the helper of CUDA 12
+    const HELPER: &[u8] = b"\x48\x85\xff\x74\x0b\xc7\x07\x30\x2f\x00\x00\x31\xc0\xc3";
+
+    #[test]
+    fn the_function_itself_stores() {
+        let sample = Sample::new(X86_64).function("f", HELPER);
+        assert_eq!(sample.values(OWN, "cuda", Depth::Default), ["12.8"]);
+        assert_eq!(sample.values(CALLED, "cuda", Depth::Default), ["12.8"]);
+    }
+
+    #[test]
+    fn a_called_function_stores() {
+        // sub rsp,24; call the code behind this function; ret
+        let wrapper = b"\x48\x83\xec\x18\xe8\x07\x00\x00\x00\xc3";
+        let sample = Sample::new(X86_64).function("f", wrapper).code(HELPER);
+        assert!(sample.values(OWN, "cuda", Depth::Default).is_empty());
+        assert_eq!(sample.values(CALLED, "cuda", Depth::Default), ["12.8"]);
+    }
+
+    #[test]
+    fn the_frame_pointer_and_a_long_jump_may_stand_between() {
+        // CUDA 10: sub rsp,24; test rdi,rdi; je …; mov dword ptr [rdi],10020
+        let old = b"\x48\x83\xec\x18\x48\x85\xff\x74\x0d\xc7\x07\x24\x27\x00\x00\x31\xc0\xc3";
+        let long = b"\x55\x48\x85\xff\x48\x89\xe5\x0f\x84\x01\x00\x00\x00\xc7\x07\x24\x27\x00\x00\xc3";
+        for code in [old.as_slice(), long.as_slice()] {
+            let sample = Sample::new(X86_64).function("f", code);
+            assert_eq!(sample.values(OWN, "cuda", Depth::Default), ["10.2"]);
+        }
+    }
+
+    #[test]
+    fn two_different_versions_are_none() {
+        let wrapper = b"\xe8\x0b\x00\x00\x00\xe8\x16\x00\x00\x00\xc3";
+        let mut both = [HELPER, &[0x90, 0x90], HELPER].concat();
+        both[16 + 7] = 0x12; // 12050
+        both[16 + 8] = 0x2f;
+        let sample = Sample::new(X86_64).function("f", wrapper).code(&both);
+        assert!(sample.values(CALLED, "cuda", Depth::Default).is_empty());
+    }
+
+    #[test]
+    fn aarch64_calls_and_stores() {
+        let helper = [0xaa00_03e1, 0xb400_00a0, 0x5286_5f42, 0x5280_0000, 0xb900_0022, 0xd65f_03c0];
+        // bl +8; ret; nop; nop
+        let wrapper = words(&[0x9400_0004, 0xd65f_03c0, 0xd503_201f, 0xd503_201f]);
+        let sample = Sample::new(AARCH64).function("f", &wrapper).code(&words(&helper));
+        assert_eq!(sample.values(CALLED, "cuda", Depth::Default), ["13.5"]);
+    }
+}

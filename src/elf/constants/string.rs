@@ -26,9 +26,6 @@ pub(in crate::elf) struct StringMatch {
     /// Counts only if the file has one such value.
     #[serde(default)]
     pub unique: bool,
-    /// Values that are known to be something else.
-    #[serde(default)]
-    pub except: Vec<String>,
 }
 
 impl StringMatch {
@@ -49,7 +46,7 @@ impl StringMatch {
                     };
                     let value = captures.get(1).unwrap_or(whole);
                     let value = self.value(value.as_bytes());
-                    if self.except.contains(&value) || found.iter().any(|(it, _)| *it == value) {
+                    if found.iter().any(|(it, _)| *it == value) {
                         continue;
                     }
                     found.push((value, shown(whole.as_bytes())));
@@ -116,5 +113,56 @@ impl SonameMatch {
             .map(|value| (value, format!("SONAME {soname}")))
             .into_iter()
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::elf::Depth;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+
+    fn values(from: &str, data: &[u8]) -> Vec<String> {
+        let sample = Sample::new(X86_64).function("f", b"\xc3").data(data);
+        sample.values(from, "number", Depth::Default)
+    }
+
+    #[test]
+    fn the_group_is_the_value() {
+        let from = "{string: {pattern: 'release \\d+\\.\\d+, V([\\d.]+)'}}";
+        assert_eq!(values(from, b"x\0tools, release 12.4, V12.4.127\0"), ["12.4.127"]);
+        assert!(values(from, b"tools, release twelve").is_empty());
+    }
+
+    #[test]
+    fn a_match_across_two_windows_is_whole() {
+        let from = "{string: {pattern: 'V(\\d+\\.\\d+)'}}";
+        // The window ends at 256 KiB; the string is moved over that place.
+        for gap in (256 << 10) - 400..(256 << 10) - 100 {
+            if gap % 7 == 0 {
+                let data = [vec![b' '; gap], b"V12.4567\0".to_vec()].concat();
+                assert_eq!(values(from, &data), ["12.4567"], "{gap}");
+            }
+        }
+    }
+
+    #[test]
+    fn unique_means_one_value() {
+        let from = "{string: {pattern: '\\x00(\\d\\.\\d\\.\\d)\\x00', unique: true}}";
+        assert_eq!(values(from, b"a\x002.8.0\0b\x002.8.0\0"), ["2.8.0"]);
+        assert!(values(from, b"a\x002.8.0\0b\x001.5.0\0").is_empty());
+    }
+
+    #[test]
+    fn parts_of_a_match_are_collected() {
+        let from = "{string: {pattern: '(?:code=\\w+;?)+', each: 'code=(sm_\\d+)'}}";
+        assert_eq!(values(from, b"\0code=sm_80;code=sm_90;code=sm_80\0"), ["sm_80 sm_90"]);
+    }
+
+    #[test]
+    fn the_soname_is_read() {
+        let from = "{soname: {pattern: '^libx\\.so\\.([\\d.]+)$'}}";
+        let sample = Sample::new(X86_64).soname("libx.so.12.8").function("f", b"\xc3");
+        assert_eq!(sample.values(from, "number", Depth::Default), ["12.8"]);
     }
 }

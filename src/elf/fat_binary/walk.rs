@@ -120,7 +120,15 @@ impl<'o> Walker<'o> {
         let mut length = FIRST_SEARCH;
         while range.end.saturating_sub(offset) >= CONTAINER_HEADER as u64 {
             let left = usize::try_from(range.end - offset).unwrap_or(SEARCH);
-            self.refill(offset, length.min(left), MAGIC.len())?;
+            // What a source does not hold is missing up to the end of the range, so that it need be fetched only once.
+            let refilled = self.refill(offset, length.min(left), MAGIC.len());
+            refilled.map_err(|error| match error {
+                ElfError::Missing { offset, .. } => ElfError::Missing {
+                    offset,
+                    length: range.end.saturating_sub(offset),
+                },
+                other => other,
+            })?;
             if self.window.len() < MAGIC.len() {
                 return Ok(None);
             }

@@ -58,12 +58,16 @@ fn from_stanza(
     record.packages(catalogue, |_| owned(inventory, name, architecture))
 }
 
-/// The upstream part of `[epoch:]upstream[-revision]` (deb-version(7)).
+/// The upstream part of `[epoch:]upstream[-revision]` (deb-version(7)), without what Debian puts behind a `~`: its CUDA packages
+/// name the toolkit there (`11.11.3.6~11.8.0-5`).
 fn upstream(version: &str) -> &str {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
-    version
+    let upstream = version
         .rsplit_once('-')
-        .map_or(version, |(upstream, _)| upstream)
+        .map_or(version, |(upstream, _)| upstream);
+    upstream
+        .split_once('~')
+        .map_or(upstream, |(upstream, _)| upstream)
 }
 
 /// The libraries on a package's list of files.
@@ -100,6 +104,7 @@ mod tests {
         assert_eq!(upstream("2.36-9+deb12u10"), "2.36");
         assert_eq!(upstream("1:9.10.2.21-1"), "9.10.2.21");
         assert_eq!(upstream("2.27.3-1+cuda12.8"), "2.27.3");
+        assert_eq!(upstream("11.11.3.6~11.8.0-5"), "11.11.3.6");
         assert_eq!(upstream("12"), "12");
     }
 }

@@ -67,13 +67,12 @@ impl Package {
             .strip_prefix('/')
     }
 
-    /// A component of which nothing but this package is known.
+    /// A component of which nothing but this package is known; its evidence is still to be added.
     pub(super) fn as_component(&self) -> Component {
         Component {
             name: self.component.clone(),
             path: self.path.clone(),
             layer: self.layer,
-            evidence: vec![self.evidence()],
             ..Component::default()
         }
     }
