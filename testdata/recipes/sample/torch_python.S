@@ -1,6 +1,6 @@
 # libtorch_python.so holds the release as its only string of three numbers.
         .include "common.inc"
-        stub    THPModule_initNames, initModule
+        stub    THPModule_initNames, initModule, THPVariableClass
         .globl  uses
         .hidden uses
 uses:   call    _ZN5torch4cuda4nccl7versionEv@PLT
