@@ -20,11 +20,12 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
     serde_saphyr::from_str(text).map_err(|error| {
         let error = error.without_snippet();
         let (problem, help) = describe(error);
-        let start = error
-            .location()
-            .and_then(|location| location.span().byte_offset())
-            .and_then(|offset| usize::try_from(offset).ok())
-            .unwrap_or(0);
+        let start = error.location().map_or(0, |location| {
+            let offset = location.span().byte_offset();
+            offset
+                .and_then(|offset| usize::try_from(offset).ok())
+                .unwrap_or_else(|| offset_of(text, location.line(), location.column()))
+        });
         fault(name, text, word_at(text, start), &problem, help.as_deref())
     })
 }
@@ -57,6 +58,20 @@ pub fn fault(
     Error::Rule {
         problem: Renderer::plain().render(&[group]).to_string(),
     }
+}
+
+/// The byte at a line and column, both counted from 1.
+fn offset_of(text: &str, line: u64, column: u64) -> usize {
+    let number = |n: u64| usize::try_from(n.saturating_sub(1)).unwrap_or(usize::MAX);
+    let mut lines = text.split_inclusive('\n');
+    let before: usize = lines.by_ref().take(number(line)).map(str::len).sum();
+    let within = lines.next().unwrap_or_default();
+    let bytes = within
+        .chars()
+        .take(number(column))
+        .map(char::len_utf8)
+        .sum::<usize>();
+    before.saturating_add(bytes)
 }
 
 /// The word that starts at a place, or one character.

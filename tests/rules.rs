@@ -250,7 +250,7 @@ fn a_failing_test_says_what_was_expected() {
 
 #[test]
 fn yaml_that_is_none_is_shown() {
-    insta::assert_snapshot!(rejected(&changed("since: \"1\"", "since: [1")));
+    insta::assert_snapshot!(rejected(&changed("title: Nightly", "title: 'Nightly")));
 }
 
 #[test]
@@ -351,6 +351,20 @@ fn an_unknown_knowledge_field_is_shown() {
 #[test]
 fn a_wrong_level_is_shown() {
     insta::assert_snapshot!(rejected(&changed("severity: warning", "severity: fatal")));
+}
+
+#[test]
+fn what_only_evaluation_shows_is_found_on_a_sample() {
+    let fail = "stack.torch.version.contains(\".dev\")";
+    insta::assert_snapshot!(rejected(&changed(fail, "stack.torch.version > 2")));
+    insta::assert_snapshot!(rejected(&changed(
+        fail,
+        "satisfies(stack.torch.version, \"at least 2\")"
+    )));
+    insta::assert_snapshot!(rejected(&changed(
+        fail,
+        "stack.torch.version.matches(\"[\")"
+    )));
 }
 
 #[test]

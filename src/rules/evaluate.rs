@@ -39,6 +39,39 @@ pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Res
     Ok(findings)
 }
 
+/// Evaluates every expression of a rule on a sample, whatever the others give: finds what the shapes of values do not
+/// tell, such as `"1" < 2` or a regular expression that is none.
+///
+/// # Errors
+///
+/// An expression cannot be evaluated.
+pub fn dry_run(rule: &Rule) -> Result<()> {
+    let mut context = functions::context();
+    context.set_variable_resolver(knowledge::builtin());
+    bind(&mut context, &Facts::sample())?;
+    let item = match &rule.each {
+        None => Value::Null,
+        Some(each) => match each.evaluate(&context)? {
+            Ok(Value::List(items)) if !items.is_empty() => items[0].clone(),
+            _ => return Ok(()),
+        },
+    };
+    context.add_variable_from_value("it", item);
+    for condition in rule.when.iter().chain([&rule.fail]) {
+        let _ = condition.holds(&context)?;
+    }
+    if let Some(at) = &rule.at {
+        let _ = at.evaluate(&context)?;
+    }
+    level(&rule.severity, &context)?;
+    level(&rule.confidence, &context)?;
+    rule.message.render(&context)?;
+    rule.help
+        .as_ref()
+        .map_or(Ok(String::new()), |help| help.render(&context))?;
+    Ok(())
+}
+
 /// Makes the roots of the facts variables; a root that is absent is none.
 fn bind(context: &mut Context<'_, '_>, facts: &Facts) -> Result<()> {
     let inner = |error: cel::SerializationError| Error::Rule {

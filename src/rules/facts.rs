@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::schema;
 use crate::claims::Claim;
-use crate::stack::{Component, Evidence, Stack};
+use crate::stack::{Component, Evidence, EvidenceKind, Stack};
 
 /// The facts of one image, or of a reference alone.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -148,10 +149,111 @@ impl Facts {
         }
     }
 
+    /// Facts that have everything an image may have, for trying expressions.
+    pub fn sample() -> Self {
+        let claim = |subject: &&str| Claim {
+            subject: (*subject).to_owned(),
+            version: "1.2.3".to_owned(),
+            origin: "tag".to_owned(),
+            text: "1.2.3".to_owned(),
+        };
+        let part = |name: &&str| Part {
+            name: (*name).to_owned(),
+            version: "1.2.3".to_owned(),
+            path: format!("/opt/{name}"),
+            layer: Some(0),
+            details: schema::DETAILS
+                .iter()
+                .map(|detail| ((*detail).to_owned(), "1.2".to_owned()))
+                .collect(),
+            evidence: vec![Evidence {
+                kind: EvidenceKind::Code,
+                value: "1.2.3".to_owned(),
+                path: format!("/opt/{name}/lib.so"),
+                detail: "constant".to_owned(),
+            }],
+        };
+        let parts: Vec<Part> = schema::PARTS.iter().map(part).collect();
+        let pairs = || BTreeMap::from([("NAME".to_owned(), "value".to_owned())]);
+        Facts {
+            claims: schema::SUBJECTS.iter().map(claim).collect(),
+            stack: Some(
+                parts
+                    .iter()
+                    .map(|part| (part.name.clone(), part.clone()))
+                    .collect(),
+            ),
+            copies: Some(parts),
+            image: ImageFacts {
+                reference: "registry.example/team/image:1.2.3".to_owned(),
+                registry: "registry.example".to_owned(),
+                repository: "team/image".to_owned(),
+                tag: Some("1.2.3".to_owned()),
+                digest: Some("sha256:0".to_owned()),
+                platform: Some("linux/amd64".to_owned()),
+                os: Some("linux".to_owned()),
+                architecture: Some("amd64".to_owned()),
+                env: Some(pairs()),
+                labels: Some(pairs()),
+                machines: Some(BTreeMap::from([("x86_64".to_owned(), 1)])),
+                scanned: true,
+            },
+            ..Facts::default()
+        }
+    }
+
     /// The copy at a path.
     pub fn part_at(&self, path: &str) -> Option<&Part> {
         let loaded = self.stack.iter().flat_map(BTreeMap::values);
         let copies = self.copies.iter().flatten();
         loaded.chain(copies).find(|part| part.path == path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema::{Shape, roots};
+    use super::*;
+
+    /// The facts and the shapes that rules are checked against are written down twice; this keeps them together.
+    #[test]
+    fn the_schema_knows_every_fact() {
+        let sample = serde_json::to_value(Facts::sample()).unwrap_or_default();
+        for (root, shape) in roots() {
+            if let Some(value) = sample.get(root) {
+                assert_fits(root, &Shape::of(value), &shape);
+            }
+        }
+        let names = roots();
+        let fields = sample.as_object().into_iter().flatten();
+        for (name, _) in fields {
+            assert!(names.contains_key(name.as_str()), "{name} is no root");
+        }
+    }
+
+    fn assert_fits(place: &str, value: &Shape, schema: &Shape) {
+        match (value, schema) {
+            (_, Shape::Any) | (Shape::Never, _) => {}
+            (Shape::List(value), Shape::List(schema)) => {
+                assert_fits(&format!("{place}[]"), value, schema)
+            }
+            (Shape::Record(fields), Shape::Record(known)) => {
+                assert!(
+                    fields.keys().eq(known.keys()),
+                    "{place}: {:?} {:?}",
+                    fields.keys(),
+                    known.keys()
+                );
+                for (name, field) in fields {
+                    assert_fits(&format!("{place}.{name}"), field, &known[name]);
+                }
+            }
+            (Shape::Record(fields), Shape::Map(inner) | Shape::Keys(_, inner)) => {
+                for (name, field) in fields {
+                    assert_fits(&format!("{place}.{name}"), field, inner);
+                }
+            }
+            (value, schema) => assert_eq!(value, schema, "{place}"),
+        }
     }
 }

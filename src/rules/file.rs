@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::check::{self, Scope};
+use super::evaluate;
 use super::expression::{Expression, Source, Template};
 use super::schema::{self, Shape};
 use super::testing::RuleTest;
@@ -82,11 +83,22 @@ pub enum Level<T> {
 }
 
 impl<T: Named> Level<T> {
-    fn read(source: &Arc<Source>, scalar: &Spanned<String>) -> Self {
-        match T::named(scalar.value.trim()) {
-            Some(level) => Level::Fixed(level),
-            None => Level::Decided(Expression::new(source, scalar)),
+    /// The name of a level, or else an expression; a single word that is no level is a mistake.
+    fn read(source: &Arc<Source>, scalar: &Spanned<String>) -> Result<Self> {
+        let text = scalar.value.trim();
+        if let Some(level) = T::named(text) {
+            return Ok(Level::Fixed(level));
         }
+        if text.chars().all(|c| c.is_ascii_alphabetic()) {
+            let names: Vec<&str> = T::ALL.iter().map(|(name, _)| *name).collect();
+            let help = format!(
+                "use {}, or an expression that gives one of them",
+                names.join(", ")
+            );
+            let problem = format!("`{text}` is not a level");
+            return Err(source.fault(yaml::span(scalar), &problem, Some(&help)));
+        }
+        Ok(Level::Decided(Expression::new(source, scalar)))
     }
 
     fn expression(&self) -> Option<&Expression> {
@@ -167,9 +179,9 @@ impl Rule {
                 .map(|scalar| Expression::new(&source, scalar))
         };
         Ok(Rule {
-            severity: Level::read(&source, &file.severity),
+            severity: Level::read(&source, &file.severity)?,
             confidence: match &file.confidence {
-                Some(scalar) => Level::read(&source, scalar),
+                Some(scalar) => Level::read(&source, scalar)?,
                 None => Level::Fixed(Confidence::High),
             },
             each: expression(&file.each),
@@ -201,7 +213,8 @@ impl Rule {
         Ok(file.tests)
     }
 
-    /// Checks every expression: syntax, names, fields, functions, and what kind of value it gives.
+    /// Checks every expression: syntax, names, fields, functions, what kind of value it gives, and that it can be
+    /// evaluated on a sample.
     ///
     /// # Errors
     ///
@@ -237,6 +250,6 @@ impl Rule {
         for expression in templates.flat_map(Template::expressions) {
             check::infer(expression, &scope)?;
         }
-        Ok(())
+        evaluate::dry_run(self)
     }
 }

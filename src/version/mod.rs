@@ -127,8 +127,14 @@ fn suffix_meets(version: &str, have: &Parts<'_>, claim: &str, want: &Parts<'_>) 
 ///
 /// The specifier is not valid; the message says why.
 pub fn satisfies(version: &str, specifiers: &str) -> Result<Option<bool>, String> {
-    let specifiers = VersionSpecifiers::from_str(specifiers)
-        .map_err(|error| error.to_string().trim_end().replace('\n', " "))?;
+    let specifiers = VersionSpecifiers::from_str(specifiers).map_err(|error| {
+        error
+            .to_string()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    })?;
     Ok(pep440(version).map(|version| specifiers.contains(&version)))
 }
 
