@@ -5,11 +5,13 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::ImageArguments;
+use super::{ImageArguments, Unreadable};
 use super::output::{self, Format, OutputArguments};
+use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::Severity;
 use crate::pipeline;
+use crate::reference::transport::Target;
 use crate::report::{self, ImageReport, Verdict};
 use crate::rules::RuleSet;
 
@@ -99,6 +101,23 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
             Format::Json => report::json::report(&reports),
         })?;
     }
+    advise(&unreadable, &rules)?;
     let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);
     Ok(super::finish(&unreadable, ExitCode::from(u8::from(failed))))
+}
+
+/// Where an image was named that could not be had: says so if none of that name was ever published, and which were.
+fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
+    let grammar = Grammar::builtin()?;
+    for image in unreadable {
+        let (Target::Reference(reference) | Target::Remote(_, reference)) = &image.target else {
+            continue;
+        };
+        if let Ok(report) = pipeline::claims(reference, &grammar, rules)
+            && !report.findings.is_empty()
+        {
+            output::remark(&report::text::claims(&[report], None));
+        }
+    }
+    Ok(())
 }

@@ -122,26 +122,35 @@ impl ImageArguments {
         }
     }
 
-    /// Reads all images; those that cannot be read come back as errors, so that the others are not lost.
-    fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Error>)> {
+    /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost.
+    fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
         let scanner = Scanner::new(self.reading())?;
         let progress = progress::bar(self.no_progress);
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();
         for image in &self.images {
-            match scanner.scan(&Target::parse(image), &progress) {
+            let target = Target::parse(image);
+            match scanner.scan(&target, &progress) {
                 Ok(read) => scans.extend(read),
-                Err(error) => unreadable.push(error),
+                Err(error) => unreadable.push(Unreadable { target, error }),
             }
         }
         Ok((scans, unreadable))
     }
 }
 
+/// What could not be read, and why.
+struct Unreadable {
+    target: Target,
+    error: Error,
+}
+
 /// Tells what could not be read; the worst of its exit codes stands above that of what was read.
-fn finish(unreadable: &[Error], otherwise: ExitCode) -> ExitCode {
-    unreadable.iter().for_each(output::error);
-    match unreadable.iter().map(Error::exit_code).max() {
+fn finish(unreadable: &[Unreadable], otherwise: ExitCode) -> ExitCode {
+    for image in unreadable {
+        output::error(&image.error);
+    }
+    match unreadable.iter().map(|image| image.error.exit_code()).max() {
         Some(code) => ExitCode::from(code),
         None => otherwise,
     }

@@ -148,13 +148,15 @@ fn standard_output(text: &str, colour: Colour) -> Result<()> {
     }
 }
 
+/// Writes a remark beside the report on the standard error stream.
+pub fn remark(text: &str) {
+    // Nothing can be done where even the error stream is closed.
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
 /// Tells an error on the standard error stream.
 pub fn error(error: &Error) {
     let red = anstyle::AnsiColor::Red.on_default().bold();
-    // Nothing can be done where even the error stream is closed.
-    let _ = writeln!(
-        anstream::stderr(),
-        "{red}error{red:#}: {}",
-        crate::report::printable(&error.to_string())
-    );
+    let text = crate::report::printable(&error.to_string());
+    remark(&format!("{red}error{red:#}: {text}\n"));
 }

@@ -46,7 +46,7 @@ pub fn rows(facts: &ImageFacts, findings: &[Finding]) -> Vec<Row> {
     subjects
         .into_iter()
         .map(|subject| row(subject, facts, findings))
-        .filter(|row| !row.claimed.is_empty() || !row.found.is_empty())
+        .filter(|row| row.agreement != Agreement::Unclaimed || !row.found.is_empty())
         .collect()
 }
 
@@ -99,10 +99,11 @@ fn found(subject: &str, stack: &[Component]) -> String {
         "cuda" => version_of(stack, "cuda-runtime")
             .or_else(|| detail_of(stack, "torch", "cuda"))
             .or_else(|| version_of(stack, "cuda-toolkit")),
-        "device" => {
-            detail_of(stack, "torch", "build").map(|build| format!("{build} build of torch"))
-        }
-        "flavour" => detail_of(stack, "cuda-toolkit", "nvcc").map(|_| "nvcc is there".to_owned()),
+        "device" => detail_of(stack, "torch", "build").map(|build| format!("PyTorch for {build}")),
+        "flavour" => Some(match detail_of(stack, "cuda-toolkit", "nvcc") {
+            Some(_) => "with nvcc".to_owned(),
+            None => "without nvcc".to_owned(),
+        }),
         _ => version_of(stack, subject),
     }
     .unwrap_or_default()
