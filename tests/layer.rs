@@ -485,8 +485,7 @@ fn limits_name_themselves() {
         let mut wanted = wanted();
         change(&mut wanted.limits);
         let stored = compress(&plain, Compression::Gzip);
-        let found = problem(layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {}));
-        found
+        problem(layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {}))
     };
     assert!(with(&|limits| limits.archive.members = 3).contains("limit members"));
     assert!(with(&|limits| limits.archive.path_bytes = 50).contains("limit path_bytes"));
@@ -516,7 +515,7 @@ fn pieces() -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
     #[test]
     fn no_bytes_make_the_walk_panic_or_run_for_ever(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40), cut in any::<prop::sample::Index>(), fix in any::<bool>()) {

@@ -118,12 +118,16 @@ fn change_json(items: &mut [Item], name: &str, with: impl FnOnce(&mut Value)) {
 fn every_storage_is_recognised() {
     let image = small("x/y:1");
     let place = Place::new();
-    let docker = place.archive(&docker_archive(&[image.clone()]));
-    let oci = place.layout(&oci_layout(&[image.clone()], Compression::Gzip, false));
+    let docker = place.archive(&docker_archive(std::slice::from_ref(&image)));
+    let oci = place.layout(&oci_layout(
+        std::slice::from_ref(&image),
+        Compression::Gzip,
+        false,
+    ));
     let oci_archive = place.path("oci.tar");
     write_archive(
         &oci_archive,
-        &oci_layout(&[image.clone()], Compression::Zstd, false),
+        &oci_layout(std::slice::from_ref(&image), Compression::Zstd, false),
     );
     let root = place.path("root");
     write_directory(&root, &[file("etc/os-release", "")]);

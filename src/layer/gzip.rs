@@ -15,14 +15,14 @@ pub(super) struct Gzip<R> {
 
 #[derive(Debug)]
 enum State<R> {
-    Member(GzDecoder<R>),
+    Member(Box<GzDecoder<R>>),
     Between(R),
 }
 
 impl<R: BufRead> Gzip<R> {
     pub fn new(input: R) -> Self {
         Gzip {
-            state: Some(State::Member(GzDecoder::new(input))),
+            state: Some(State::Member(Box::new(GzDecoder::new(input)))),
         }
     }
 }
@@ -45,7 +45,9 @@ impl<R: BufRead> Read for Gzip<R> {
                 }
                 Some(State::Between(mut input)) => match input.fill_buf()?.first() {
                     None => return Ok(0),
-                    Some(&GZIP_MAGIC) => self.state = Some(State::Member(GzDecoder::new(input))),
+                    Some(&GZIP_MAGIC) => {
+                        self.state = Some(State::Member(Box::new(GzDecoder::new(input))))
+                    }
                     Some(_) => only_zeros(&mut input)?,
                 },
             }

@@ -198,7 +198,7 @@ fn is_image_config(media_type: &MediaType) -> bool {
 }
 
 fn config(store: &Store, manifest: &Manifest) -> Result<ImageConfiguration> {
-    store.verified(&manifest.config.digest().to_string())
+    store.verified(manifest.config.digest().as_ref())
 }
 
 fn image(store: &Store, candidate: Candidate<Manifest>, kind: SourceKind) -> Result<Image> {
