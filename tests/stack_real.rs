@@ -163,6 +163,10 @@ fn torch_2_8_over_debian() {
         ]
     );
     assert!(coverage.ptx.is_empty());
+    for name in ["python", "glibc"] {
+        let kind = loaded(&stack, name).evidence[0].kind;
+        assert_eq!(kind, EvidenceKind::String, "{name}");
+    }
     assert_eq!(stack.machines.len(), 1);
     assert!(
         stack

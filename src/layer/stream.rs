@@ -293,3 +293,75 @@ fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs::File;
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::elf::Depth;
+    use crate::layer::EntryKind;
+    use crate::source::LayerData;
+    use crate::source::digest::sha256;
+
+    fn archive() -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (path, content) in [
+            ("bin/sh", std::fs::read("/bin/sh").unwrap()),
+            ("bin/broken", b"\x7fELF".to_vec()),
+            ("bin/again", std::fs::read("/bin/sh").unwrap()),
+        ] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            builder
+                .append_data(&mut header, path, &content[..])
+                .unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    fn gzip_file(bytes: &[u8]) -> Arc<File> {
+        let file = tempfile::tempfile().unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        Arc::new(encoder.finish().unwrap())
+    }
+
+    #[test]
+    fn what_was_missing_is_read_in_another_pass() {
+        let plain = archive();
+        let file = gzip_file(&plain);
+        let length = file.metadata().unwrap().len();
+        let blob = LayerBlob {
+            diff_id: sha256(&plain),
+            digest: None,
+            size: length,
+            data: LayerData::Range {
+                file: Arc::clone(&file),
+                name: "layer".into(),
+                offset: 0,
+                length,
+            },
+        };
+        let stream = Stream {
+            name: "layer",
+            blob: &blob,
+            range: &FileRange::new(file, 0, length),
+            compression: Compression::Gzip,
+            wanted: &Wanted::builtin(Depth::Default).unwrap(),
+        };
+        let expected = stream.scan(&|_| {}).unwrap().entries;
+        let mut entries = expected.clone();
+        entries[2].kind = EntryKind::File(Content::Unread);
+        let last = 100_000..plain.len() as u64;
+        let misses = stream
+            .pass_again(&mut entries, Misses::from([(2, vec![0..64, last])]))
+            .unwrap();
+        assert!(misses.is_empty());
+        assert_eq!(entries, expected);
+        assert!(matches!(entries[2].kind, EntryKind::File(Content::Elf(_))));
+    }
+}

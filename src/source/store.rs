@@ -97,7 +97,10 @@ impl Store {
 
     /// Whether there is a file of this name.
     pub fn contains(&self, name: &str) -> bool {
-        matches!(self.find(name), Ok(Some(_)))
+        match &self.place {
+            Place::Directory => self.file_path(name).is_file(),
+            Place::Archive { members, .. } => find_member(members, name).is_some(),
+        }
     }
 
     /// Whether there is something of this name at the top.
@@ -191,7 +194,7 @@ impl Store {
     }
 
     fn find_file(&self, name: &str) -> Result<Option<Blob>> {
-        let path = self.path.join(normalise(name.as_bytes()));
+        let path = self.file_path(name);
         let Ok(metadata) = path.metadata() else {
             return Ok(None);
         };
@@ -205,6 +208,11 @@ impl Store {
             offset: 0,
             length: metadata.len(),
         }))
+    }
+
+    /// Never outside the directory, whatever the name is.
+    fn file_path(&self, name: &str) -> PathBuf {
+        self.path.join(normalise(name.as_bytes()))
     }
 }
 

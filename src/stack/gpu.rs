@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::elf::facts::GpuCode;
 
 use super::inventory::Inventory;
-use super::torch::{Copy, is_2_or_later};
+use super::torch::{TorchCopy, is_2_or_later};
 use super::{Component, Coverage};
 
 /// The GPU code of an image. The keys are those of the JSON report.
@@ -54,7 +54,7 @@ pub(super) fn libraries(inventory: &Inventory) -> Vec<LibraryCoverage> {
 /// From 2.0 on these are the architectures in *every* container of `libtorch_cuda`: a few kernels are built for more, and the
 /// union would promise too much. Earlier releases link libraries with fewer architectures into it, so that no architecture
 /// is in every container; there, and where no container can be read, the build's own list (`-gencode`) counts.
-pub(super) fn torch(copy: &Copy, component: &Component) -> Option<Coverage> {
+pub(super) fn torch(copy: &TorchCopy, component: &Component) -> Option<Coverage> {
     if is_2_or_later(&component.version) {
         let gpu = copy.library("torch-cuda")?.facts.gpu.as_ref();
         if let Some(coverage) = gpu.map(in_all_containers)

@@ -187,15 +187,11 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
     }
 }
 
-/// Components whose packages number them otherwise, or are known to lie elsewhere: a package alone is no copy of them.
+/// Components that are always files of their own; their packages number them otherwise, or come without them.
 const SYSTEM: [&str; 3] = ["glibc", "libstdc++", "python"];
 
 /// Components of which nothing but a package is known: Python packages, and libraries whose files are not there.
 fn unclaimed(packages: &[packages::Package], components: &[Component]) -> Vec<Component> {
-    let names: HashSet<&str> = components
-        .iter()
-        .map(|component| component.name.as_str())
-        .collect();
     let claimed: HashSet<(&str, &Evidence)> = components
         .iter()
         .flat_map(|component| {
@@ -207,11 +203,7 @@ fn unclaimed(packages: &[packages::Package], components: &[Component]) -> Vec<Co
     for package in packages {
         let name = package.component.as_str();
         let evidence = package.evidence();
-        let is_claimed = if SYSTEM.contains(&name) {
-            names.contains(name)
-        } else {
-            claimed.contains(&(name, &evidence))
-        };
+        let is_claimed = SYSTEM.contains(&name) || claimed.contains(&(name, &evidence));
         if !is_claimed {
             // Some projects are split into several packages of one version.
             let key = (

@@ -13,7 +13,7 @@ use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, directory_of, name_of};
 use super::process::{Process, real_directory};
 use super::python::Environment;
-use super::torch::Copy;
+use super::torch::TorchCopy;
 use super::{Component, Evidence, EvidenceKind};
 
 /// The loader's default directories on the distributions that GPU images rest on, after those of its configuration.
@@ -34,7 +34,7 @@ pub(super) fn select(
     inventory: &Inventory,
     process: &Process,
     environments: &[Environment],
-    copies: &[Copy],
+    copies: &[TorchCopy],
 ) {
     let has_torch = |environment: &&Environment| {
         let mut sites = environment.sites.iter();
@@ -117,10 +117,10 @@ impl Rank {
 }
 
 fn chosen_torch<'c, 'i, 'r>(
-    copies: &'c [Copy<'i, 'r>],
+    copies: &'c [TorchCopy<'i, 'r>],
     sites: &[String],
-) -> Option<&'c Copy<'i, 'r>> {
-    let place = |copy: &&Copy| {
+) -> Option<&'c TorchCopy<'i, 'r>> {
+    let place = |copy: &&TorchCopy| {
         let site = directory_of(&copy.directory);
         sites
             .iter()
@@ -134,7 +134,7 @@ fn chosen_torch<'c, 'i, 'r>(
 fn rank_of_python(
     component: &Component,
     environment: Option<&Environment>,
-    torch: Option<&Copy>,
+    torch: Option<&TorchCopy>,
 ) -> Rank {
     let is_selected =
         environment.is_some_and(|environment| environment.interpreter == component.path);
@@ -171,7 +171,7 @@ struct SearchOrder {
 
 impl SearchOrder {
     fn of(
-        torch: Option<&Copy>,
+        torch: Option<&TorchCopy>,
         inventory: &Inventory,
         process: &Process,
         sites: &[String],
@@ -270,7 +270,7 @@ fn configured_directories(inventory: &Inventory) -> Vec<String> {
 fn add_environment(
     components: &mut [Component],
     environment: Option<&Environment>,
-    torch: Option<&Copy>,
+    torch: Option<&TorchCopy>,
     process: &Process,
 ) {
     let site = torch.map(|torch| directory_of(&torch.directory));

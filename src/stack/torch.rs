@@ -9,7 +9,7 @@ use super::{Component, Evidence, EvidenceKind};
 
 /// What belongs to one copy of PyTorch.
 #[derive(Default)]
-pub(super) struct Copy<'i, 'r> {
+pub(super) struct TorchCopy<'i, 'r> {
     /// The package directory: `…/site-packages/torch`.
     pub(super) directory: String,
     version_py: Option<&'i TextFile<'r>>,
@@ -21,8 +21,8 @@ pub(super) struct Copy<'i, 'r> {
 pub(super) fn copies<'i, 'r>(
     inventory: &'i Inventory<'r>,
     packages: &'i [Package],
-) -> Vec<Copy<'i, 'r>> {
-    let mut copies: BTreeMap<String, Copy> = BTreeMap::new();
+) -> Vec<TorchCopy<'i, 'r>> {
+    let mut copies: BTreeMap<String, TorchCopy> = BTreeMap::new();
     for file in &inventory.texts {
         // Other packages have a module `torch` as well; the generated file of PyTorch names its commit.
         if let Some(parent) = file.path.strip_suffix("/torch/version.py")
@@ -66,7 +66,7 @@ pub(super) fn copies<'i, 'r>(
 
 /// The package directory that a library of PyTorch belongs to: the one around its `lib`, or, where libtorch lies in the `lib` of
 /// an environment as conda-forge installs it, the one of that environment.
-fn package_directory(path: &str, copies: &BTreeMap<String, Copy>) -> String {
+fn package_directory(path: &str, copies: &BTreeMap<String, TorchCopy>) -> String {
     let directory = directory_of(path);
     if name_of(directory) != "lib" && name_of(directory) != "lib64" {
         return directory.to_owned();
@@ -78,7 +78,7 @@ fn package_directory(path: &str, copies: &BTreeMap<String, Copy>) -> String {
     of_environment.map_or_else(|| directory_of(directory).to_owned(), Clone::clone)
 }
 
-impl Copy<'_, '_> {
+impl TorchCopy<'_, '_> {
     pub(super) fn component(&self, inventory: &Inventory) -> Component {
         let mut component = Component {
             name: "torch".to_owned(),
