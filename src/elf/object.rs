@@ -269,30 +269,29 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The file ranges of machine code: `.text`, or the executable segments when no section says where it is.
+    /// The file ranges of machine code: the executable sections, or the executable segments when no section says where it is.
     pub fn code(&self) -> Vec<Range<u64>> {
-        self.named(&[".text"]).unwrap_or_else(|| {
-            self.loads()
-                .filter(|segment| segment.p_flags & PF_X != 0)
-                .map(file_range)
-                .collect()
-        })
+        let sections = self.sections.iter();
+        let sections = sections.filter(|section| section.allocated && section.executable);
+        let found: Vec<_> = sections.map(|section| section.file.clone()).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        self.loads()
+            .filter(|segment| segment.p_flags & PF_X != 0)
+            .map(file_range)
+            .collect()
     }
 
     /// The file ranges of constants and strings: `.rodata` and `.lrodata`, or all segments when no section says where they are.
     pub fn constants(&self) -> Vec<Range<u64>> {
-        self.named(&[".rodata", ".lrodata"])
-            .unwrap_or_else(|| self.loads().map(file_range).collect())
-    }
-
-    fn named(&self, names: &[&str]) -> Option<Vec<Range<u64>>> {
-        let found: Vec<_> = self
-            .sections
-            .iter()
-            .filter(|section| names.contains(&section.name.as_str()))
-            .map(|section| section.file.clone())
-            .collect();
-        (!found.is_empty()).then_some(found)
+        let sections = self.sections.iter();
+        let sections = sections.filter(|it| matches!(it.name.as_str(), ".rodata" | ".lrodata"));
+        let found: Vec<_> = sections.map(|section| section.file.clone()).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        self.loads().map(file_range).collect()
     }
 
     /// A whole table; an error if the file does not have it.

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_number_stands_at_the_next_word() {
-        for name in ["xOpsVersionCheck", "xCnnVersionCheck1", "xAdvVersionCheck12", "xGraphVersionCheck"] {
+        for name in ["xOpsVersionCheck", "xxCnnVersionCheck", "xxxAdvVersionCheck", "xxGraphVersionCheck"] {
             let mut data = [name.as_bytes(), b"\0"].concat();
             data.resize(data.len().next_multiple_of(4), 0);
             data.extend(b"\x00\x0a\x09\x00"); // 9.10.0: starts with a zero byte

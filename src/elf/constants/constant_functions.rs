@@ -49,28 +49,30 @@ impl ConstantFunctions {
             Take::Any => functions.iter().map(|(_, value)| *value).collect(),
             take => self
                 .runs(&functions)
-                .filter_map(|run| if take == Take::First { run.first() } else { run.last() })
-                .map(|(_, value)| *value)
+                .filter_map(|run| if take == Take::First { run.first().copied() } else { run.last().copied() })
                 .collect(),
         };
         Ok(unanimous(numbers, decoder, "functions that return a constant"))
     }
 
-    fn runs<'f>(&self, functions: &'f [(u64, u32)]) -> impl Iterator<Item = &'f [(u64, u32)]> {
+    /// The numbers of each run. Another function may stand between two of them.
+    fn runs(&self, functions: &[(u64, u32)]) -> impl Iterator<Item = Vec<u32>> {
         let starts = functions.iter().enumerate();
-        starts
-            .filter(|(_, (_, value))| self.first.decode(*value).is_some())
-            .filter_map(|(index, (place, _))| {
-                let rest = &functions[index + 1..];
-                let following = rest
-                    .iter()
-                    .zip(1_u64..)
-                    .take_while(|((at, value), step)| {
-                        *at == place + step * STRIDE as u64 && self.then.decode(*value).is_some()
-                    })
-                    .count();
-                (following > 0).then(|| &functions[index..=index + following])
-            })
+        let starts = starts.filter(|(_, (_, value))| self.first.decode(*value).is_some());
+        starts.filter_map(|(index, &(place, value))| {
+            let mut last = place;
+            let mut run = vec![value];
+            for &(next, value) in &functions[index + 1..] {
+                if next > last + 2 * STRIDE as u64 {
+                    break;
+                }
+                if self.then.decode(value).is_some() {
+                    last = next;
+                    run.push(value);
+                }
+            }
+            (run.len() > 1).then_some(run)
+        })
     }
 }
 
@@ -119,14 +121,14 @@ mod tests {
 
     #[test]
     fn a_run_gives_both_versions() {
-        let sample = sample(&[7, 92600, 13000, 13020, 5, 92600, 13000, 13020]);
+        let sample = sample(&[7, 92600, 1, 13000, 13020, 5, 5, 92600, 13000, 13020]);
         assert_eq!(sample.values(FIRST, "cudnn", Depth::Default), ["9.26.0"]);
         assert_eq!(sample.values(LAST, "cuda", Depth::Default), ["13.2"]);
     }
 
     #[test]
     fn numbers_apart_are_no_run() {
-        let sample = sample(&[92600, 7, 13000]);
+        let sample = sample(&[92600, 7, 7, 13000]);
         assert!(sample.values(FIRST, "cudnn", Depth::Default).is_empty());
         assert_eq!(sample.values(ANY, "cuda", Depth::Default), ["13.0"]);
     }

@@ -18,7 +18,7 @@ static STORE: LazyLock<Regex> = bytes_pattern!(
     r"\x48\x85\xff(?:\x48\x89\xe5)?(?:\x74.|\x0f\x84....)(?:\x31\xc0)?\xc7\x07(....)"
 );
 /// How far into a function the store is searched: bytes on x86-64, then the length of the pattern itself.
-const REACH: usize = 40;
+const REACH: u64 = 40;
 const PATTERN: u64 = 24;
 /// The same on AArch64: ten instructions.
 const REACH_AARCH64: u64 = 40;
@@ -38,8 +38,8 @@ impl StoredThroughArgument {
         let Some(export) = subject.export(&self.export) else {
             return Ok(Vec::new());
         };
-        let own = stores_at(subject, export.address)?;
-        let mut numbers = own;
+        let length = if export.size == 0 { u64::MAX } else { export.size };
+        let mut numbers = stores_at(subject, export.address, length)?;
         let mut detail = self.export.clone();
         if self.callees && !numbers.iter().any(|it| decoder.decode(*it).is_some()) {
             let body = subject.body(export)?;
@@ -50,7 +50,7 @@ impl StoredThroughArgument {
             };
             for target in targets {
                 if subject.object.is_executable(target) {
-                    numbers.extend(stores_at(subject, target)?);
+                    numbers.extend(stores_at(subject, target, u64::MAX)?);
                 }
             }
             detail.push_str(", function called");
@@ -59,17 +59,18 @@ impl StoredThroughArgument {
     }
 }
 
-fn stores_at(subject: &Subject, address: u64) -> Result<Vec<u32>, ElfError> {
+/// The constants that the function at `address` stores first; `length` is its size, if that is known.
+fn stores_at(subject: &Subject, address: u64, length: u64) -> Result<Vec<u32>, ElfError> {
     match subject.object.machine {
         X86_64 => {
-            let code = subject.object.at_address(address, REACH as u64 + PATTERN)?;
+            let code = subject.object.at_address(address, length.min(REACH + PATTERN))?;
             let found = STORE
                 .captures(&code)
-                .filter(|captures| captures.get(0).is_some_and(|it| it.start() < REACH));
+                .filter(|captures| captures.get(0).is_some_and(|it| it.start() < REACH as usize));
             Ok(found.and_then(|it| immediate(it.get(1))).into_iter().collect())
         }
         AARCH64 => {
-            let code = subject.object.at_address(address, REACH_AARCH64)?;
+            let code = subject.object.at_address(address, length.min(REACH_AARCH64))?;
             Ok(aarch64::stores(&code))
         }
         _ => Ok(Vec::new()),
