@@ -1,4 +1,4 @@
-//! A rule file: one rule, as DESIGN of the format is described in the book under "Writing rules".
+//! A rule file: one rule. The overview of rules in the book explains each key.
 
 use std::sync::Arc;
 
