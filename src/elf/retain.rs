@@ -312,7 +312,7 @@ impl Retainer {
 impl Plan {
     fn new(head: &[u8], size: u64, limit: u64) -> Self {
         let everything = Plan {
-            ranges: merged(vec![0..PREFIX]),
+            ranges: Vec::new(),
             rest: true,
             loaded: size,
         };
@@ -321,7 +321,11 @@ impl Plan {
 
     fn of_headers(head: &[u8], size: u64, limit: u64) -> Option<Self> {
         let header = Elf::parse_header(head).ok()?;
-        let class = if head.get(4) == Some(&2) { Class::Big } else { Class::Little };
+        let class = if head.get(4) == Some(&2) {
+            Class::Big
+        } else {
+            Class::Little
+        };
         let segments = ProgramHeader::parse(
             head,
             usize::try_from(header.e_phoff).ok()?,
@@ -344,7 +348,8 @@ impl Plan {
             .collect();
         ranges.push(0..PREFIX.min(size));
         let table = u64::from(header.e_shnum) * u64::from(header.e_shentsize);
-        ranges.push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
+        ranges
+            .push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
         let mut small: Vec<Range<u64>> = loads.map(|segment| within(segment, 0)).collect();
         small.sort_by_key(|range| range.end - range.start);
         let mut budget = limit / 2;
