@@ -6,6 +6,7 @@ mod constants;
 mod decode;
 mod dynamic;
 pub mod error;
+mod exports;
 pub mod facts;
 mod fat_binary;
 mod identify;

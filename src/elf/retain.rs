@@ -312,7 +312,7 @@ impl Retainer {
 impl Plan {
     fn new(head: &[u8], size: u64, limit: u64) -> Self {
         let everything = Plan {
-            ranges: merged(vec![0..PREFIX]),
+            ranges: Vec::new(),
             rest: true,
             loaded: size,
         };
@@ -321,7 +321,11 @@ impl Plan {
 
     fn of_headers(head: &[u8], size: u64, limit: u64) -> Option<Self> {
         let header = Elf::parse_header(head).ok()?;
-        let class = if head.get(4) == Some(&2) { Class::Big } else { Class::Little };
+        let class = if head.get(4) == Some(&2) {
+            Class::Big
+        } else {
+            Class::Little
+        };
         let segments = ProgramHeader::parse(
             head,
             usize::try_from(header.e_phoff).ok()?,
@@ -344,7 +348,8 @@ impl Plan {
             .collect();
         ranges.push(0..PREFIX.min(size));
         let table = u64::from(header.e_shnum) * u64::from(header.e_shentsize);
-        ranges.push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
+        ranges
+            .push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
         let mut small: Vec<Range<u64>> = loads.map(|segment| within(segment, 0)).collect();
         small.sort_by_key(|range| range.end - range.start);
         let mut budget = limit / 2;
@@ -392,4 +397,89 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+    use crate::elf::{Depth, ElfError, Recipes, read};
+
+    fn stream(mut retainer: Retainer, file: &[u8], chunk: usize) -> SparseFile {
+        file.chunks(chunk).for_each(|bytes| retainer.push(bytes));
+        retainer.finish()
+    }
+
+    #[test]
+    fn what_is_no_elf_file_is_kept_as_it_is() {
+        let file: Vec<u8> = (0..1_000_000_u32).map(|at| at as u8).collect();
+        for chunk in [1000, 65_536, 1_000_000] {
+            let kept = stream(
+                Retainer::new(file.len() as u64, DEFAULT_LIMIT),
+                &file,
+                chunk,
+            );
+            let mut copy = vec![0; file.len()];
+            assert_eq!(kept.read_at(0, &mut copy).unwrap(), file.len());
+            assert_eq!(copy, file);
+        }
+    }
+
+    #[test]
+    fn no_more_than_the_limit_is_kept() {
+        let file = vec![1; 64 << 20];
+        let kept = stream(Retainer::new(file.len() as u64, 40 << 20), &file, 1 << 20);
+        assert!(kept.held() <= 40 << 20, "{}", kept.held());
+        assert!(kept.held() >= 20 << 20, "{}", kept.held());
+    }
+
+    #[test]
+    fn a_second_pass_fetches_what_was_missing() {
+        let getter = b"\xb8\x7a\x63\x01\x00\xc3";
+        let sample = Sample::new(X86_64)
+            .code(&vec![0x90; 48 << 20])
+            .function("f", getter)
+            .build();
+        let recipes = "libraries: [{library: x, source: a test, parts: [{exports: [f]}], readings: \
+                       [{fact: version, decode: cudnn, from: {modal: {range: [90000, 99999], patch: 9}}}]}]";
+        let recipes = Recipes::parse("test", recipes).unwrap();
+        let whole = read(&sample, &recipes, Depth::Default).unwrap();
+        let size = sample.len() as u64;
+        let mut kept = stream(Retainer::new(size, 24 << 20), &sample, 1 << 16);
+        let mut passes = 1;
+        let facts = loop {
+            match read(&kept, &recipes, Depth::Default) {
+                Ok(facts) => break facts,
+                Err(ElfError::Missing { offset, length }) => {
+                    passes += 1;
+                    assert!(passes < 8, "{offset}+{length} again");
+                    let again = Retainer::with_ranges(size, vec![offset..offset + length]);
+                    kept = kept.merge(stream(again, &sample, 1 << 16));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(facts, whole);
+        assert!(passes > 1);
+    }
+
+    #[test]
+    fn the_name_table_behind_the_segments_is_kept() {
+        let mut file = Sample::new(X86_64).build();
+        let loaded = file.len();
+        file.resize(loaded + (3 << 20), 7);
+        let names = b"\0.text\0.shstrtab\0.symtab\0";
+        file[loaded + (1 << 20)..][..names.len()].copy_from_slice(names);
+        let size = file.len() as u64;
+        for chunk in [4096, 100_000, 1 << 20] {
+            let kept = stream(Retainer::new(size, DEFAULT_LIMIT), &file, chunk);
+            let mut found = vec![0; names.len()];
+            let place = (loaded + (1 << 20)) as u64;
+            assert_eq!(kept.read_at(place, &mut found).unwrap(), names.len());
+            assert_eq!(found, names);
+            assert!(kept.held() < 2 << 20, "{}", kept.held());
+        }
+    }
 }

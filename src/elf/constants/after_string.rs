@@ -71,12 +71,21 @@ mod tests {
 
     #[test]
     fn the_number_stands_at_the_next_word() {
-        for name in ["xOpsVersionCheck", "xxCnnVersionCheck", "xxxAdvVersionCheck", "xxGraphVersionCheck"] {
+        for name in [
+            "xOpsVersionCheck",
+            "xxCnnVersionCheck",
+            "xxxAdvVersionCheck",
+            "xxGraphVersionCheck",
+        ] {
             let mut data = [name.as_bytes(), b"\0"].concat();
             data.resize(data.len().next_multiple_of(4), 0);
             data.extend(b"\x00\x0a\x09\x00"); // 9.10.0: starts with a zero byte
             let sample = Sample::new(X86_64).function("f", b"\xc3").data(&data);
-            assert_eq!(sample.values(FROM, "bytes", Depth::Default), ["9.10.0"], "{name}");
+            assert_eq!(
+                sample.values(FROM, "bytes", Depth::Default),
+                ["9.10.0"],
+                "{name}"
+            );
         }
     }
 

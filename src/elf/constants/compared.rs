@@ -110,7 +110,11 @@ mod tests {
         ];
         for check in checks {
             let sample = Sample::new(X86_64).function("f", b"\xc3").code(check);
-            assert_eq!(sample.values(NEAR, "cudnn", Depth::Default), ["9.10.2"], "{check:x?}");
+            assert_eq!(
+                sample.values(NEAR, "cudnn", Depth::Default),
+                ["9.10.2"],
+                "{check:x?}"
+            );
         }
     }
 

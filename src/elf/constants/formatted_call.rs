@@ -168,17 +168,31 @@ mod tests {
     fn the_arguments_are_read_on_x86() {
         // push 2; mov r9d,10; mov r8d,9; lea rdx,[rip+…]; call — the code starts at 0xd0, the format at 0xf0
         let code = b"\x6a\x02\x41\xb9\x0a\x00\x00\x00\x41\xb8\x09\x00\x00\x00\x48\x8d\x15\x0b\x00\x00\x00\xe8\x00\x00\x00\x00";
-        let sample = Sample::new(X86_64).function("f", b"\xc3").code(code).data(b"%s.%d.%d.%d\0");
+        let sample = Sample::new(X86_64)
+            .function("f", b"\xc3")
+            .code(code)
+            .data(b"%s.%d.%d.%d\0");
         assert_eq!(sample.values(FROM, "number", Depth::Default), ["9.10.2"]);
-        let other = Sample::new(X86_64).function("f", b"\xc3").code(code).data(b"=%s.%d.%d.%d\0");
+        let other = Sample::new(X86_64)
+            .function("f", b"\xc3")
+            .code(code)
+            .data(b"=%s.%d.%d.%d\0");
         assert!(other.values(FROM, "number", Depth::Default).is_empty());
     }
 
     #[test]
     fn the_arguments_are_read_on_aarch64() {
         // mov x1,#64; mov w5,#1; mov w6,w5; mov w4,#9; bl
-        let code = [0xd280_0801, 0x5280_0025, 0x2a05_03e6, 0x5280_0124, 0x9400_0010];
-        let sample = Sample::new(AARCH64).function("f", &words(&[0xd65f_03c0])).code(&words(&code));
+        let code = [
+            0xd280_0801,
+            0x5280_0025,
+            0x2a05_03e6,
+            0x5280_0124,
+            0x9400_0010,
+        ];
+        let sample = Sample::new(AARCH64)
+            .function("f", &words(&[0xd65f_03c0]))
+            .code(&words(&code));
         assert_eq!(sample.values(FROM, "number", Depth::Default), ["9.1.1"]);
     }
 }

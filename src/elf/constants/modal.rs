@@ -94,9 +94,16 @@ mod tests {
     }
 
     fn values(records: &[(u32, u32)]) -> Vec<String> {
-        let code: Vec<u8> = records.iter().flat_map(|(id, version)| record(*id, *version)).collect();
+        let code: Vec<u8> = records
+            .iter()
+            .flat_map(|(id, version)| record(*id, *version))
+            .collect();
         let sample = Sample::new(X86_64).function("f", b"\xc3").code(&code);
-        sample.values("{modal: {range: [90000, 99999], patch: 9}}", "cudnn", Depth::Default)
+        sample.values(
+            "{modal: {range: [90000, 99999], patch: 9}}",
+            "cudnn",
+            Depth::Default,
+        )
     }
 
     #[test]
