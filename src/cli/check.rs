@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::{ImageArguments, Unreadable};
 use super::output::{self, Format, OutputArguments};
+use super::{ImageArguments, Unreadable};
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::Severity;

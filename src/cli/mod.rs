@@ -9,6 +9,7 @@ mod rules;
 
 use std::process::ExitCode;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
 use crate::elf::Depth;
@@ -96,13 +97,13 @@ struct ImageArguments {
     )]
     platform: Option<String>,
     /// Check every platform of a multi-platform image
-    #[arg(long, env = "IMGCHECK_ALL_PLATFORMS")]
+    #[arg(long, env = "IMGCHECK_ALL_PLATFORMS", value_parser = BoolishValueParser::new())]
     all_platforms: bool,
     /// Also search whole sections of libraries: slower, more evidence for notes
-    #[arg(long, env = "IMGCHECK_DEEP")]
+    #[arg(long, env = "IMGCHECK_DEEP", value_parser = BoolishValueParser::new())]
     deep: bool,
     /// No progress bar
-    #[arg(long, env = "IMGCHECK_NO_PROGRESS")]
+    #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
 }
 
@@ -124,6 +125,12 @@ impl ImageArguments {
 
     /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost.
     fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+        if self.reference.is_some() && self.images.len() > 1 {
+            return Err(Error::Usage {
+                problem: "--as gives a name to one image, and several are named".to_owned(),
+                help: Some("check them one by one".to_owned()),
+            });
+        }
         let scanner = Scanner::new(self.reading())?;
         let progress = progress::bar(self.no_progress);
         let mut scans = Vec::new();
