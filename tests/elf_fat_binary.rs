@@ -50,7 +50,10 @@ fn read(file: &[u8], depth: Depth) -> ElfFacts {
     let facts = elf::read(&file.to_vec(), &recipes, depth).unwrap();
     let mut retainer = Retainer::new(file.len() as u64, elf::retain::DEFAULT_LIMIT);
     file.chunks(97).for_each(|chunk| retainer.push(chunk));
-    assert_eq!(elf::read(&retainer.finish(), &recipes, depth).unwrap(), facts);
+    assert_eq!(
+        elf::read(&retainer.finish(), &recipes, depth).unwrap(),
+        facts
+    );
     facts
 }
 
@@ -64,15 +67,31 @@ fn names(list: &[(String, u32)]) -> Vec<&str> {
 
 #[test]
 fn suffixes_and_compression_modes_are_read() {
-    for name in ["75", "80", "90", "90a", "100", "100a", "100f", "103", "103a", "120", "120a", "120f"] {
-        let found = gpu(&elf_with(".nv_fatbin", &fixture(&format!("f_{name}"))), Depth::Default).unwrap();
+    for name in [
+        "75", "80", "90", "90a", "100", "100a", "100f", "103", "103a", "120", "120a", "120f",
+    ] {
+        let found = gpu(
+            &elf_with(".nv_fatbin", &fixture(&format!("f_{name}"))),
+            Depth::Default,
+        )
+        .unwrap();
         assert_eq!(names(&found.sass), [format!("sm_{name}")]);
         assert_eq!(names(&found.ptx), [format!("compute_{name}")]);
-        assert_eq!((found.containers, found.entries, found.damaged), (1, 2, false));
+        assert_eq!(
+            (found.containers, found.entries, found.damaged),
+            (1, 2, false)
+        );
     }
     for mode in ["none", "default", "size", "speed", "balance"] {
-        let found = gpu(&elf_with(".nv_fatbin", &fixture(&format!("m_{mode}"))), Depth::Default).unwrap();
-        assert_eq!((names(&found.sass), names(&found.ptx)), (vec!["sm_90a"], vec!["compute_90a"]));
+        let found = gpu(
+            &elf_with(".nv_fatbin", &fixture(&format!("m_{mode}"))),
+            Depth::Default,
+        )
+        .unwrap();
+        assert_eq!(
+            (names(&found.sass), names(&found.ptx)),
+            (vec!["sm_90a"], vec!["compute_90a"])
+        );
     }
 }
 
@@ -80,12 +99,19 @@ fn suffixes_and_compression_modes_are_read() {
 fn concatenated_entries_are_taken_apart() {
     for name in ["c_size", "c_speed", "c_balance", "c_x"] {
         let found = gpu(&elf_with("__nv_relfatbin", &fixture(name)), Depth::Default).unwrap();
-        assert_eq!(names(&found.sass), ["sm_80", "sm_90a", "sm_100f", "sm_120"], "{name}");
+        assert_eq!(
+            names(&found.sass),
+            ["sm_80", "sm_90a", "sm_100f", "sm_120"],
+            "{name}"
+        );
         assert_eq!(names(&found.ptx), ["compute_120"]);
         assert_eq!((found.entries, found.damaged), (5, false));
     }
     let found = gpu(&elf_with(".nv_fatbin", &fixture("c3")), Depth::Default).unwrap();
-    assert_eq!(names(&found.sass), ["sm_75", "sm_80", "sm_86", "sm_89", "sm_103f"]);
+    assert_eq!(
+        names(&found.sass),
+        ["sm_75", "sm_80", "sm_86", "sm_89", "sm_103f"]
+    );
 }
 
 #[test]
@@ -109,13 +135,20 @@ fn outside_the_named_sections_only_deep_searches() {
     let file = elf_with(".data", &content);
     assert_eq!(gpu(&file, Depth::Default), None);
     let found = gpu(&file, Depth::Deep).unwrap();
-    assert_eq!((names(&found.sass), found.damaged), (vec!["sm_100f"], false));
+    assert_eq!(
+        (names(&found.sass), found.damaged),
+        (vec!["sm_100f"], false)
+    );
 }
 
 #[test]
 fn damage_is_said() {
     let whole = fixture("f_80");
-    let cut = gpu(&elf_with(".nv_fatbin", &whole[..whole.len() - 8]), Depth::Default).unwrap();
+    let cut = gpu(
+        &elf_with(".nv_fatbin", &whole[..whole.len() - 8]),
+        Depth::Default,
+    )
+    .unwrap();
     assert!(cut.damaged);
     let mut wrong = whole.clone();
     wrong[16 + 4] = 0; // an entry header of no bytes
@@ -127,7 +160,7 @@ fn damage_is_said() {
 #[test]
 fn millions_of_entries_end() {
     // 48 bytes each, without payload: as many as fit into 96 MiB.
-    let mut entry = vec![0; 48];
+    let mut entry = [0; 48];
     entry[..8].copy_from_slice(&[2, 0, 1, 1, 48, 0, 0, 0]);
     let entries = entry.repeat(2 << 20);
     let mut content = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
@@ -136,7 +169,10 @@ fn millions_of_entries_end() {
     let file = elf_with(".nv_fatbin", &content);
     assert_eq!(ReadAt::size(&file), file.len() as u64);
     let recipes = Recipes::builtin().unwrap();
-    let found = elf::read(&file, &recipes, Depth::Default).unwrap().gpu.unwrap();
+    let found = elf::read(&file, &recipes, Depth::Default)
+        .unwrap()
+        .gpu
+        .unwrap();
     assert!(found.damaged);
     assert_eq!(found.entries, 1 << 20);
 }

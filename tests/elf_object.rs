@@ -14,15 +14,25 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Shared objects of this machine, smallest first; they differ from machine to machine, and so they should.
 fn libraries() -> Vec<PathBuf> {
     let mut found: Vec<(u64, PathBuf)> = Vec::new();
-    for directory in ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib64", "/lib"] {
+    for directory in [
+        "/lib/x86_64-linux-gnu",
+        "/lib/aarch64-linux-gnu",
+        "/usr/lib64",
+        "/lib",
+    ] {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         for entry in entries {
             let size = entry.metadata().map_or(0, |it| it.len());
             let name = entry.file_name();
             let mut magic = [0; 4];
-            let read = std::fs::File::open(entry.path()).and_then(|mut it| it.read_exact(&mut magic));
+            let read =
+                std::fs::File::open(entry.path()).and_then(|mut it| it.read_exact(&mut magic));
             let library = name.to_string_lossy().contains(".so") && magic == *b"\x7fELF";
-            if library && read.is_ok() && entry.file_type().is_ok_and(|it| it.is_file()) && size < 4 << 20 {
+            if library
+                && read.is_ok()
+                && entry.file_type().is_ok_and(|it| it.is_file())
+                && size < 4 << 20
+            {
                 found.push((size, entry.path()));
             }
         }
@@ -43,7 +53,9 @@ fn compare(path: &Path) {
     };
     let facts = elf::read(&bytes, recipes(), Depth::Deep).unwrap();
     let build_id = oracle.build_id().unwrap().map(|id| {
-        id.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        id.iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
     });
     assert_eq!(facts.build_id, build_id, "{}", path.display());
     let symbols: Vec<_> = oracle.dynamic_symbols().collect();
@@ -58,7 +70,13 @@ fn compare(path: &Path) {
         .iter()
         .filter(|symbol| symbol.is_definition() && symbol.is_global() && symbol.address() != 0)
         .filter_map(|symbol| symbol.name().ok())
-        .filter(|name| facts.exports.0.binary_search(&xxh3_64(name.as_bytes())).is_err())
+        .filter(|name| {
+            facts
+                .exports
+                .0
+                .binary_search(&xxh3_64(name.as_bytes()))
+                .is_err()
+        })
         .collect();
     // Symbols that only an explicit version finds are exported as `name@version` alone.
     let hidden: Vec<&str> = missing
@@ -66,7 +84,11 @@ fn compare(path: &Path) {
         .filter(|name| {
             !facts.version_definitions.iter().any(|version| {
                 let versioned = format!("{name}@{version}");
-                facts.exports.0.binary_search(&xxh3_64(versioned.as_bytes())).is_ok()
+                facts
+                    .exports
+                    .0
+                    .binary_search(&xxh3_64(versioned.as_bytes()))
+                    .is_ok()
             })
         })
         .collect();
@@ -110,7 +132,10 @@ fn broken_files_say_why() {
         (b"", "no ELF magic"),
         (b"#!/bin/sh\n", "no ELF magic"),
         (b"\x7fELF\x02\x01\x01", "ends within the ELF header"),
-        (b"\x7fELF\x07\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\0\0\0\0", "unknown ELF class 7"),
+        (
+            b"\x7fELF\x07\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\0\0\0\0",
+            "unknown ELF class 7",
+        ),
     ];
     for (bytes, problem) in cases {
         let error = elf::read(&bytes.to_vec(), recipes(), Depth::Default).unwrap_err();
@@ -137,19 +162,26 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     ];
     let value = prop_oneof![any::<u8>(), Just(0), Just(0xff), Just(0x7f), Just(1)];
     let length = prop_oneof![9 => Just(1.0), 1 => 0.0..1.0_f64];
-    (prop::sample::select(files), prop::collection::vec((place, value), 1..24), length).prop_map(
-        |(mut file, changes, length)| {
+    (
+        prop::sample::select(files),
+        prop::collection::vec((place, value), 1..24),
+        length,
+    )
+        .prop_map(|(mut file, changes, length)| {
             for (place, value) in changes {
                 let length = file.len();
-                let place = if place > length { length - 1 - (usize::MAX - place) % length } else { place };
+                let place = if place > length {
+                    length - 1 - (usize::MAX - place) % length
+                } else {
+                    place
+                };
                 if let Some(byte) = file.get_mut(place) {
                     *byte = value;
                 }
             }
             file.truncate((file.len() as f64 * length) as usize);
             file
-        },
-    )
+        })
 }
 
 proptest! {

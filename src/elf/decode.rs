@@ -61,7 +61,8 @@ impl Decoder {
             },
             Decoder::Bytes => {
                 let [patch, minor, major, zero] = value.to_le_bytes();
-                let plausible = zero == 0 && (4..=31).contains(&major) && minor < 100 && patch < 100;
+                let plausible =
+                    zero == 0 && (4..=31).contains(&major) && minor < 100 && patch < 100;
                 plausible.then(|| format!("{major}.{minor}.{patch}"))
             }
             Decoder::ComputeCapability => {
@@ -103,7 +104,11 @@ mod tests {
             (Decoder::Number, 0, None),
         ];
         for (decoder, value, expected) in cases {
-            assert_eq!(decoder.decode(value).as_deref(), expected, "{decoder:?} {value}");
+            assert_eq!(
+                decoder.decode(value).as_deref(),
+                expected,
+                "{decoder:?} {value}"
+            );
         }
     }
 }

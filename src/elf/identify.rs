@@ -146,9 +146,8 @@ fn take(
     for recipe in recipes {
         let of_part = recipe.parts.is_empty()
             || part.is_some_and(|part| recipe.parts.iter().any(|it| it == part));
-        let wanted = subject.depth == Depth::Deep
-            || !recipe.deep
-                && !(recipe.fallback && readings.iter().any(|it| it.fact == recipe.fact));
+        let known = recipe.fallback && readings.iter().any(|it| it.fact == recipe.fact);
+        let wanted = subject.depth == Depth::Deep || !(recipe.deep || known);
         if !of_part || !wanted {
             continue;
         }

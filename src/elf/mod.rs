@@ -6,6 +6,7 @@ mod constants;
 mod decode;
 mod dynamic;
 pub mod error;
+mod exports;
 pub mod facts;
 mod fat_binary;
 mod identify;
@@ -52,11 +53,7 @@ pub enum Depth {
 /// # Errors
 /// [`ElfError::Broken`] for bytes that no loader could use (no ELF file, truncated, tables outside the file),
 /// [`ElfError::Missing`] if `source` does not hold a range that is needed, [`ElfError::Io`] if it cannot be read.
-pub fn read(
-    source: &dyn ReadAt,
-    recipes: &Recipes,
-    depth: Depth,
-) -> Result<ElfFacts, ElfError> {
+pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
     let object = match Object::open(source)? {
         Opened::Little(object) => object,
         Opened::Big(foreign) => {

@@ -87,7 +87,9 @@ mod tests {
 
     #[test]
     fn a_note_longer_than_the_segment_ends_the_search() {
-        let notes = [4, 0, 0, 0, 255, 255, 255, 255, 3, 0, 0, 0, b'G', b'N', b'U', 0];
+        let notes = [
+            4, 0, 0, 0, 255, 255, 255, 255, 3, 0, 0, 0, b'G', b'N', b'U', 0,
+        ];
         assert_eq!(find_build_id(&notes, 4), None);
     }
 }

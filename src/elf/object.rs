@@ -333,9 +333,9 @@ impl<'a> Object<'a> {
     /// Up to `length` bytes from an address to the end of its segment; empty if the file has none there.
     pub fn at_address(&self, address: u64, length: u64) -> Result<Cow<'_, [u8]>, ElfError> {
         match self.locate(address) {
-            Some((offset, left)) => Ok(self
-                .optional(offset, left.min(length))?
-                .unwrap_or_default()),
+            Some((offset, left)) => {
+                Ok(self.optional(offset, left.min(length))?.unwrap_or_default())
+            }
             None => Ok(Cow::Borrowed(&[])),
         }
     }
@@ -415,4 +415,3 @@ fn fill(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> Result<usize, El
     }
     Ok(filled)
 }
-

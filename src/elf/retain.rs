@@ -1,9 +1,10 @@
 //! Keeps, of a file that streams by once, what [`read`](super::read) will ask for.
 //!
 //! A compressed layer can be read only forwards, and a GPU library has up to a gigabyte. Most of that are the payloads of fat
-//! binaries, of which only headers are needed, and debugging information behind the last loaded segment. What is left is
+//! binaries, of which only headers are needed, and symbols and debugging information that no segment loads. What is left is
 //! kept up to a limit: first what the program headers name, then all else from the start of the file on.
 
+use std::iter;
 use std::ops::Range;
 
 use goblin::container::{Container as Class, Ctx, Endian};
@@ -73,10 +74,8 @@ enum State {
 struct Plan {
     /// Kept in any case; ordered, not overlapping.
     ranges: Vec<Range<u64>>,
-    /// Whether all else is kept, too, as far as the limit goes.
-    rest: bool,
-    /// End of the last loaded segment.
-    loaded: u64,
+    /// The loaded segments, which are kept, too, as far as the limit goes; ordered, not overlapping.
+    loaded: Vec<Range<u64>>,
 }
 
 impl Retainer {
@@ -101,8 +100,7 @@ impl Retainer {
     pub fn with_ranges(size: u64, ranges: Vec<Range<u64>>) -> Self {
         let plan = Plan {
             ranges: merged(ranges),
-            rest: false,
-            loaded: 0,
+            loaded: Vec::new(),
         };
         Retainer {
             plan: Some(plan),
@@ -166,7 +164,7 @@ impl Retainer {
 
     /// Looks for the next container; true if there is something to look at behind it.
     fn outside(&mut self, last: bool) -> bool {
-        let loaded = self.plan.as_ref().map_or(0, |plan| plan.loaded);
+        let loaded = self.plan.as_ref().map_or(0, Plan::end);
         let searched = usize::try_from(loaded.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let searched = &self.pending()[..searched.min(self.pending().len())];
         let found = memmem::find_iter(searched, &MAGIC)
@@ -191,7 +189,11 @@ impl Retainer {
             }
             None => {
                 let end = self.start + self.pending().len() as u64;
-                let undecided = if end > loaded {
+                let loaded = self
+                    .plan
+                    .as_ref()
+                    .is_none_or(|plan| plan.loads(&(end.saturating_sub(1)..end)));
+                let undecided = if !loaded {
                     // The name of the name table may follow, and the table starts before it.
                     NAMES.min(self.pending().len())
                 } else {
@@ -288,7 +290,7 @@ impl Retainer {
             vec![range.clone()]
         } else {
             let mut kept = plan.choose(&range, self.held, self.limit);
-            if plan.rest && range.end > plan.loaded && self.held < self.limit {
+            if !plan.loaded.is_empty() && !plan.loads(&range) && self.held < self.limit {
                 for at in memmem::find_iter(&self.block[self.decided..], NAME_TABLE) {
                     let place = self.start + at as u64;
                     kept.push(place.saturating_sub(NAMES as u64)..place);
@@ -312,16 +314,19 @@ impl Retainer {
 impl Plan {
     fn new(head: &[u8], size: u64, limit: u64) -> Self {
         let everything = Plan {
-            ranges: merged(vec![0..PREFIX]),
-            rest: true,
-            loaded: size,
+            ranges: Vec::new(),
+            loaded: merged(iter::once(0..size).collect()),
         };
         Plan::of_headers(head, size, limit).unwrap_or(everything)
     }
 
     fn of_headers(head: &[u8], size: u64, limit: u64) -> Option<Self> {
         let header = Elf::parse_header(head).ok()?;
-        let class = if head.get(4) == Some(&2) { Class::Big } else { Class::Little };
+        let class = if head.get(4) == Some(&2) {
+            Class::Big
+        } else {
+            Class::Little
+        };
         let segments = ProgramHeader::parse(
             head,
             usize::try_from(header.e_phoff).ok()?,
@@ -335,7 +340,10 @@ impl Plan {
             start..end.saturating_add(margin).min(size).max(start)
         };
         let loads = segments.iter().filter(|segment| segment.p_type == PT_LOAD);
-        let loaded = loads.clone().map(|segment| within(segment, 0).end).max()?;
+        let loaded = merged(loads.clone().map(|segment| within(segment, 0)).collect());
+        if loaded.is_empty() {
+            return None;
+        }
         let named = [PT_DYNAMIC, PT_INTERP, PT_NOTE];
         let mut ranges: Vec<Range<u64>> = segments
             .iter()
@@ -344,7 +352,8 @@ impl Plan {
             .collect();
         ranges.push(0..PREFIX.min(size));
         let table = u64::from(header.e_shnum) * u64::from(header.e_shentsize);
-        ranges.push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
+        ranges
+            .push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
         let mut small: Vec<Range<u64>> = loads.map(|segment| within(segment, 0)).collect();
         small.sort_by_key(|range| range.end - range.start);
         let mut budget = limit / 2;
@@ -358,7 +367,6 @@ impl Plan {
         }
         Some(Plan {
             ranges: merged(ranges),
-            rest: true,
             loaded,
         })
     }
@@ -368,10 +376,21 @@ impl Plan {
         let ahead = |it: &Range<u64>| it.end.saturating_sub(it.start.max(range.end));
         let reserved: u64 = self.ranges.iter().map(ahead).sum();
         let mut kept = self.ranges.clone();
-        if self.rest && held.saturating_add(reserved).saturating_add(HEADERS) < limit {
-            kept.push(0..self.loaded);
+        if held.saturating_add(reserved).saturating_add(HEADERS) < limit {
+            kept.extend(self.loaded.iter().cloned());
         }
         kept
+    }
+
+    /// Whether all of a range belongs to one loaded segment.
+    fn loads(&self, range: &Range<u64>) -> bool {
+        let mut loaded = self.loaded.iter();
+        loaded.any(|it| it.start <= range.start && range.end <= it.end)
+    }
+
+    /// End of the last loaded segment.
+    fn end(&self) -> u64 {
+        self.loaded.last().map_or(0, |range| range.end)
     }
 }
 
@@ -392,4 +411,89 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
         }
     }
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+    use crate::elf::{Depth, ElfError, Recipes, read};
+
+    fn stream(mut retainer: Retainer, file: &[u8], chunk: usize) -> SparseFile {
+        file.chunks(chunk).for_each(|bytes| retainer.push(bytes));
+        retainer.finish()
+    }
+
+    #[test]
+    fn what_is_no_elf_file_is_kept_as_it_is() {
+        let file: Vec<u8> = (0..1_000_000_u32).map(|at| at as u8).collect();
+        for chunk in [1000, 65_536, 1_000_000] {
+            let kept = stream(
+                Retainer::new(file.len() as u64, DEFAULT_LIMIT),
+                &file,
+                chunk,
+            );
+            let mut copy = vec![0; file.len()];
+            assert_eq!(kept.read_at(0, &mut copy).unwrap(), file.len());
+            assert_eq!(copy, file);
+        }
+    }
+
+    #[test]
+    fn no_more_than_the_limit_is_kept() {
+        let file = vec![1; 64 << 20];
+        let kept = stream(Retainer::new(file.len() as u64, 40 << 20), &file, 1 << 20);
+        assert!(kept.held() <= 40 << 20, "{}", kept.held());
+        assert!(kept.held() >= 20 << 20, "{}", kept.held());
+    }
+
+    #[test]
+    fn a_second_pass_fetches_what_was_missing() {
+        let getter = b"\xb8\x7a\x63\x01\x00\xc3";
+        let sample = Sample::new(X86_64)
+            .code(&vec![0x90; 48 << 20])
+            .function("f", getter)
+            .build();
+        let recipes = "libraries: [{library: x, source: a test, parts: [{exports: [f]}], readings: \
+                       [{fact: version, decode: cudnn, from: {modal: {range: [90000, 99999], patch: 9}}}]}]";
+        let recipes = Recipes::parse("test", recipes).unwrap();
+        let whole = read(&sample, &recipes, Depth::Default).unwrap();
+        let size = sample.len() as u64;
+        let mut kept = stream(Retainer::new(size, 24 << 20), &sample, 1 << 16);
+        let mut passes = 1;
+        let facts = loop {
+            match read(&kept, &recipes, Depth::Default) {
+                Ok(facts) => break facts,
+                Err(ElfError::Missing { offset, length }) => {
+                    passes += 1;
+                    assert!(passes < 8, "{offset}+{length} again");
+                    let again = Retainer::with_ranges(size, vec![offset..offset + length]);
+                    kept = kept.merge(stream(again, &sample, 1 << 16));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(facts, whole);
+        assert!(passes > 1);
+    }
+
+    #[test]
+    fn the_name_table_behind_the_segments_is_kept() {
+        let mut file = Sample::new(X86_64).build();
+        let loaded = file.len();
+        file.resize(loaded + (3 << 20), 7);
+        let names = b"\0.text\0.shstrtab\0.symtab\0";
+        file[loaded + (1 << 20)..][..names.len()].copy_from_slice(names);
+        let size = file.len() as u64;
+        for chunk in [4096, 100_000, 1 << 20] {
+            let kept = stream(Retainer::new(size, DEFAULT_LIMIT), &file, chunk);
+            let mut found = vec![0; names.len()];
+            let place = (loaded + (1 << 20)) as u64;
+            assert_eq!(kept.read_at(place, &mut found).unwrap(), names.len());
+            assert_eq!(found, names);
+            assert!(kept.held() < 2 << 20, "{}", kept.held());
+        }
+    }
 }

@@ -39,7 +39,10 @@ impl SparseFile {
 
     /// Bytes that are held.
     pub fn held(&self) -> u64 {
-        self.extents.iter().map(|(_, bytes)| bytes.len() as u64).sum()
+        self.extents
+            .iter()
+            .map(|(_, bytes)| bytes.len() as u64)
+            .sum()
     }
 
     /// Both together: what a second pass over the same file fetched, and the first.

@@ -3,7 +3,9 @@
 //! gABI, "Symbol Table" and "Hash Table"; DT_GNU_HASH as glibc reads it (elf/dl-lookup.c).
 
 use goblin::elf::dynamic::{DT_GNU_HASH, DT_HASH, DT_SYMTAB};
-use goblin::elf::sym::{STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_TLS, STV_HIDDEN, STV_INTERNAL, Sym, Symtab};
+use goblin::elf::sym::{
+    STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_TLS, STV_HIDDEN, STV_INTERNAL, Sym, Symtab,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::dynamic::Dynamic;
@@ -111,17 +113,12 @@ impl Symbols {
 
 /// Whether glibc's `do_lookup_x` (elf/dl-lookup.c) would take a defined symbol.
 fn is_visible(symbol: &Sym) -> bool {
-    let placed =
-        symbol.st_value != 0 || symbol.st_shndx == ABSOLUTE || symbol.st_type() == STT_TLS;
+    let placed = symbol.st_value != 0 || symbol.st_shndx == ABSOLUTE || symbol.st_type() == STT_TLS;
     placed && !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
 }
 
 /// Where the symbol table is, checked against its segment.
-fn extent(
-    object: &Object,
-    dynamic: &Dynamic,
-    count: u64,
-) -> Result<Option<(u64, u64)>, ElfError> {
+fn extent(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Option<(u64, u64)>, ElfError> {
     let Some(address) = dynamic.value(DT_SYMTAB) else {
         return Ok(None);
     };
@@ -199,7 +196,11 @@ fn count_by_neighbour(object: &Object, dynamic: &Dynamic) -> u64 {
         return 0;
     };
     let entry = Sym::size(object.context().container) as u64;
-    if let Some(section) = object.sections.iter().find(|it| it.address == start && it.allocated) {
+    if let Some(section) = object
+        .sections
+        .iter()
+        .find(|it| it.address == start && it.allocated)
+    {
         return (section.file.end - section.file.start) / entry;
     }
     let Some((_, left)) = object.locate(start) else {

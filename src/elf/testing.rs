@@ -156,7 +156,14 @@ fn segment(kind: u32, flags: u32, offset: u64, address: u64, size: u64) -> [u8; 
     let mut segment = [0; 56];
     segment[..4].copy_from_slice(&kind.to_le_bytes());
     segment[4..8].copy_from_slice(&flags.to_le_bytes());
-    for (at, value) in [(8, offset), (16, address), (24, address), (32, size), (40, size), (48, 8)] {
+    for (at, value) in [
+        (8, offset),
+        (16, address),
+        (24, address),
+        (32, size),
+        (40, size),
+        (48, 8),
+    ] {
         segment[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
     segment

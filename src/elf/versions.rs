@@ -50,11 +50,7 @@ pub(super) struct SymbolVersion<'v> {
 
 impl<'a> Versions<'a> {
     /// Reads the tables; `symbols` is the number of dynamic symbols.
-    pub fn read(
-        object: &'a Object,
-        dynamic: &Dynamic<'a>,
-        symbols: u64,
-    ) -> Result<Self, ElfError> {
+    pub fn read(object: &'a Object, dynamic: &Dynamic<'a>, symbols: u64) -> Result<Self, ElfError> {
         let mut versions = Versions::default();
         if let Some(address) = dynamic.value(DT_VERNEED) {
             let count = dynamic.value(DT_VERNEEDNUM).unwrap_or(0);

@@ -77,7 +77,10 @@ pub(super) fn only_returns(code: &[u8]) -> Option<u32> {
         if word == RET {
             return registers.get(0);
         }
-        let moves = matches!(word & 0x7fe0_0000, 0x5280_0000 | 0x52a0_0000 | 0x7280_0000 | 0x72a0_0000);
+        let moves = matches!(
+            word & 0x7fe0_0000,
+            0x5280_0000 | 0x52a0_0000 | 0x7280_0000 | 0x72a0_0000
+        );
         // bti c may stand in front
         if !moves && word != 0xd503_245f {
             return None;
@@ -109,7 +112,12 @@ mod tests {
     fn a_store_of_a_constant_is_found_in_either_order() {
         // CUDA 13.5: mov x1,x0; cbz x0; movz w2,#13050; movz w0,#0; str w2,[x1]; ret
         let helper = [
-            0xaa00_03e1, 0xb400_00a0, 0x5286_5f42, 0x5280_0000, 0xb900_0022, RET,
+            0xaa00_03e1,
+            0xb400_00a0,
+            0x5286_5f42,
+            0x5280_0000,
+            0xb900_0022,
+            RET,
         ];
         assert_eq!(stores(&code(&helper)), [13050]);
     }

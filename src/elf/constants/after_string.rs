@@ -50,7 +50,11 @@ fn number_behind(bytes: &[u8], end: usize, offset: u64, decoder: Decoder) -> Opt
     // The number's own zero bytes may be among the padding: start one word early.
     let misalignment = ((offset + (end + padding) as u64) % 4) as usize;
     let aligned = end + padding + (4 - misalignment) % 4;
-    let first = if aligned > end + 4 { aligned - 4 } else { aligned };
+    let first = if aligned > end + 4 {
+        aligned - 4
+    } else {
+        aligned
+    };
     (first..=first + REACH).step_by(4).find_map(|at| {
         let word: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
         decoder.decode(u32::from_le_bytes(word))
@@ -67,12 +71,21 @@ mod tests {
 
     #[test]
     fn the_number_stands_at_the_next_word() {
-        for name in ["xOpsVersionCheck", "xxCnnVersionCheck", "xxxAdvVersionCheck", "xxGraphVersionCheck"] {
+        for name in [
+            "xOpsVersionCheck",
+            "xxCnnVersionCheck",
+            "xxxAdvVersionCheck",
+            "xxGraphVersionCheck",
+        ] {
             let mut data = [name.as_bytes(), b"\0"].concat();
             data.resize(data.len().next_multiple_of(4), 0);
             data.extend(b"\x00\x0a\x09\x00"); // 9.10.0: starts with a zero byte
             let sample = Sample::new(X86_64).function("f", b"\xc3").data(&data);
-            assert_eq!(sample.values(FROM, "bytes", Depth::Default), ["9.10.0"], "{name}");
+            assert_eq!(
+                sample.values(FROM, "bytes", Depth::Default),
+                ["9.10.0"],
+                "{name}"
+            );
         }
     }
 

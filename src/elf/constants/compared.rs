@@ -72,7 +72,10 @@ impl Compared {
     fn search(&self, code: &[u8], decoder: Decoder, values: &mut Vec<String>) {
         let status = self.status.to_le_bytes();
         for at in memchr::memmem::find_iter(code, &status) {
-            let Some(opcode) = at.checked_sub(1).filter(|it| matches!(code[*it], 0xb8 | 0xbb)) else {
+            let Some(opcode) = at
+                .checked_sub(1)
+                .filter(|it| matches!(code[*it], 0xb8 | 0xbb))
+            else {
                 continue;
             };
             if let Some(before) = BEFORE.captures(&code[opcode.saturating_sub(6)..opcode]) {
@@ -107,7 +110,11 @@ mod tests {
         ];
         for check in checks {
             let sample = Sample::new(X86_64).function("f", b"\xc3").code(check);
-            assert_eq!(sample.values(NEAR, "cudnn", Depth::Default), ["9.10.2"], "{check:x?}");
+            assert_eq!(
+                sample.values(NEAR, "cudnn", Depth::Default),
+                ["9.10.2"],
+                "{check:x?}"
+            );
         }
     }
 

@@ -49,10 +49,20 @@ impl ConstantFunctions {
             Take::Any => functions.iter().map(|(_, value)| *value).collect(),
             take => self
                 .runs(&functions)
-                .filter_map(|run| if take == Take::First { run.first().copied() } else { run.last().copied() })
+                .filter_map(|run| {
+                    if take == Take::First {
+                        run.first().copied()
+                    } else {
+                        run.last().copied()
+                    }
+                })
                 .collect(),
         };
-        Ok(unanimous(numbers, decoder, "functions that return a constant"))
+        Ok(unanimous(
+            numbers,
+            decoder,
+            "functions that return a constant",
+        ))
     }
 
     /// The numbers of each run. Another function may stand between two of them.
@@ -111,7 +121,12 @@ mod tests {
     const ANY: &str = "{constant-functions: {first: cudnn, then: cuda, take: any}}";
 
     fn function(value: u32) -> Vec<u8> {
-        [&[0xb8][..], &value.to_le_bytes(), b"\xc3\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00"].concat()
+        [
+            &[0xb8][..],
+            &value.to_le_bytes(),
+            b"\xc3\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00",
+        ]
+        .concat()
     }
 
     fn sample(values: &[u32]) -> Sample {
@@ -135,8 +150,17 @@ mod tests {
 
     #[test]
     fn aarch64_functions_are_found() {
-        let code = words(&[0x528c_6f40, 0x72a0_0020, 0xd65f_03c0, 0xd503_201f, 0x5285_e600, 0xd65f_03c0]);
-        let sample = Sample::new(AARCH64).function("f", &words(&[0xd65f_03c0])).code(&code);
+        let code = words(&[
+            0x528c_6f40,
+            0x72a0_0020,
+            0xd65f_03c0,
+            0xd503_201f,
+            0x5285_e600,
+            0xd65f_03c0,
+        ]);
+        let sample = Sample::new(AARCH64)
+            .function("f", &words(&[0xd65f_03c0]))
+            .code(&code);
         assert_eq!(sample.values(FIRST, "cudnn", Depth::Default), ["9.10.2"]);
         assert_eq!(sample.values(LAST, "cuda", Depth::Default), ["12.8"]);
     }

@@ -65,21 +65,24 @@ impl FormattedCall {
             return Ok(versions);
         };
         for range in subject.object.code() {
-            subject.object.windows(range, BEFORE + AFTER, |offset, code| {
-                let Some(base) = subject.object.address_of(offset) else {
-                    return ControlFlow::Break(());
-                };
-                for lea in LEA.captures_iter(code) {
-                    let (Some(whole), Some(distance)) = (lea.get(0), immediate(lea.get(1))) else {
-                        continue;
+            subject
+                .object
+                .windows(range, BEFORE + AFTER, |offset, code| {
+                    let Some(base) = subject.object.address_of(offset) else {
+                        return ControlFlow::Break(());
                     };
-                    let next = base.wrapping_add(whole.end() as u64);
-                    if next.wrapping_add_signed(i64::from(distance as i32)) == format {
-                        versions.extend(arguments_x86(code, whole.start(), self.major));
+                    for lea in LEA.captures_iter(code) {
+                        let (Some(whole), Some(distance)) = (lea.get(0), immediate(lea.get(1)))
+                        else {
+                            continue;
+                        };
+                        let next = base.wrapping_add(whole.end() as u64);
+                        if next.wrapping_add_signed(i64::from(distance as i32)) == format {
+                            versions.extend(arguments_x86(code, whole.start(), self.major));
+                        }
                     }
-                }
-                ControlFlow::Continue(())
-            })?;
+                    ControlFlow::Continue(())
+                })?;
         }
         Ok(versions)
     }
@@ -88,12 +91,14 @@ impl FormattedCall {
         let mut wanted = self.format.clone().into_bytes();
         wanted.push(0);
         for range in subject.object.constants() {
-            let found = subject.object.windows(range, wanted.len(), |offset, bytes| {
-                match memmem::find(bytes, &wanted) {
-                    Some(at) => ControlFlow::Break(offset + at as u64),
-                    None => ControlFlow::Continue(()),
-                }
-            })?;
+            let found = subject
+                .object
+                .windows(range, wanted.len(), |offset, bytes| {
+                    match memmem::find(bytes, &wanted) {
+                        Some(at) => ControlFlow::Break(offset + at as u64),
+                        None => ControlFlow::Continue(()),
+                    }
+                })?;
             if let Some(offset) = found {
                 return Ok(subject.object.address_of(offset));
             }
@@ -104,16 +109,18 @@ impl FormattedCall {
     fn read_aarch64(&self, subject: &Subject) -> Result<BTreeSet<(u32, u32, u32)>, ElfError> {
         let mut versions = BTreeSet::new();
         for range in subject.object.code() {
-            subject.object.windows(range, 4 * (ARGUMENTS + 1), |_, code| {
-                let words: Vec<u32> = aarch64::words(code).collect();
-                for (index, word) in words.iter().enumerate() {
-                    if word >> 26 == 0x25 {
-                        let before = &words[index.saturating_sub(ARGUMENTS)..index];
-                        versions.extend(self.arguments_aarch64(before));
+            subject
+                .object
+                .windows(range, 4 * (ARGUMENTS + 1), |_, code| {
+                    let words: Vec<u32> = aarch64::words(code).collect();
+                    for (index, word) in words.iter().enumerate() {
+                        if word >> 26 == 0x25 {
+                            let before = &words[index.saturating_sub(ARGUMENTS)..index];
+                            versions.extend(self.arguments_aarch64(before));
+                        }
                     }
-                }
-                ControlFlow::<()>::Continue(())
-            })?;
+                    ControlFlow::<()>::Continue(())
+                })?;
         }
         Ok(versions)
     }
@@ -161,17 +168,31 @@ mod tests {
     fn the_arguments_are_read_on_x86() {
         // push 2; mov r9d,10; mov r8d,9; lea rdx,[rip+…]; call — the code starts at 0xd0, the format at 0xf0
         let code = b"\x6a\x02\x41\xb9\x0a\x00\x00\x00\x41\xb8\x09\x00\x00\x00\x48\x8d\x15\x0b\x00\x00\x00\xe8\x00\x00\x00\x00";
-        let sample = Sample::new(X86_64).function("f", b"\xc3").code(code).data(b"%s.%d.%d.%d\0");
+        let sample = Sample::new(X86_64)
+            .function("f", b"\xc3")
+            .code(code)
+            .data(b"%s.%d.%d.%d\0");
         assert_eq!(sample.values(FROM, "number", Depth::Default), ["9.10.2"]);
-        let other = Sample::new(X86_64).function("f", b"\xc3").code(code).data(b"=%s.%d.%d.%d\0");
+        let other = Sample::new(X86_64)
+            .function("f", b"\xc3")
+            .code(code)
+            .data(b"=%s.%d.%d.%d\0");
         assert!(other.values(FROM, "number", Depth::Default).is_empty());
     }
 
     #[test]
     fn the_arguments_are_read_on_aarch64() {
         // mov x1,#64; mov w5,#1; mov w6,w5; mov w4,#9; bl
-        let code = [0xd280_0801, 0x5280_0025, 0x2a05_03e6, 0x5280_0124, 0x9400_0010];
-        let sample = Sample::new(AARCH64).function("f", &words(&[0xd65f_03c0])).code(&words(&code));
+        let code = [
+            0xd280_0801,
+            0x5280_0025,
+            0x2a05_03e6,
+            0x5280_0124,
+            0x9400_0010,
+        ];
+        let sample = Sample::new(AARCH64)
+            .function("f", &words(&[0xd65f_03c0]))
+            .code(&words(&code));
         assert_eq!(sample.values(FROM, "number", Depth::Default), ["9.1.1"]);
     }
 }

@@ -98,22 +98,38 @@ mod tests {
     #[test]
     fn getters_are_counted_by_value() {
         let getter = b"\x48\x85\xff\x74\x0b\xc7\x07\x30\x2f\x00\x00\x31\xc0\xc3\x90\x90";
-        let sample = Sample::new(X86_64).function("f", b"\xc3").code(&[*getter, *getter].concat());
+        let sample = Sample::new(X86_64)
+            .function("f", b"\xc3")
+            .code(&[*getter, *getter].concat());
         let readings = sample.readings(FROM, "cuda", Depth::Deep);
         assert_eq!(readings.len(), 1);
-        assert_eq!((readings[0].value.as_str(), readings[0].detail.as_str()), ("12.8", "2 getters in the code"));
+        assert_eq!(
+            (readings[0].value.as_str(), readings[0].detail.as_str()),
+            ("12.8", "2 getters in the code")
+        );
     }
 
     #[test]
     fn a_store_without_the_test_is_none() {
-        let sample = Sample::new(X86_64).function("f", b"\xc3").code(b"\xc7\x07\x30\x2f\x00\x00\x31\xc0\xc3");
+        let sample = Sample::new(X86_64)
+            .function("f", b"\xc3")
+            .code(b"\xc7\x07\x30\x2f\x00\x00\x31\xc0\xc3");
         assert!(sample.values(FROM, "cuda", Depth::Deep).is_empty());
     }
 
     #[test]
     fn aarch64_getters_are_found() {
-        let helper = [0xaa00_03e1, 0xb400_00a0, 0x5286_5f42, 0x5280_0000, 0xb900_0022, 0xd65f_03c0];
-        let sample = Sample::new(AARCH64).function("f", &words(&[0xd65f_03c0])).code(&words(&helper));
+        let helper = [
+            0xaa00_03e1,
+            0xb400_00a0,
+            0x5286_5f42,
+            0x5280_0000,
+            0xb900_0022,
+            0xd65f_03c0,
+        ];
+        let sample = Sample::new(AARCH64)
+            .function("f", &words(&[0xd65f_03c0]))
+            .code(&words(&helper));
         assert_eq!(sample.values(FROM, "cuda", Depth::Deep), ["13.5"]);
     }
 }

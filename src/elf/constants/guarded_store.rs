@@ -35,7 +35,11 @@ impl GuardedStore {
                 ControlFlow::<()>::Continue(())
             })?;
         }
-        Ok(unanimous(numbers, decoder, "stored by a function of the code"))
+        Ok(unanimous(
+            numbers,
+            decoder,
+            "stored by a function of the code",
+        ))
     }
 }
 
@@ -47,11 +51,19 @@ mod tests {
 
     #[test]
     fn the_only_plausible_store_counts() {
-        let store = b"\x74\x08\xc7\x07\xf4\x2e\x00\x00\x31\xc0\xc3\x74\x08\xc7\x07\x01\x00\x00\x00\x31\xc0";
+        let store =
+            b"\x74\x08\xc7\x07\xf4\x2e\x00\x00\x31\xc0\xc3\x74\x08\xc7\x07\x01\x00\x00\x00\x31\xc0";
         let sample = Sample::new(X86_64).function("f", b"\xc3").code(store);
-        assert_eq!(sample.values("{guarded-store: {}}", "cuda", Depth::Default), ["12.2"]);
+        assert_eq!(
+            sample.values("{guarded-store: {}}", "cuda", Depth::Default),
+            ["12.2"]
+        );
         let two = [&store[..11], b"\x74\x08\xc7\x07\xea\x2e\x00\x00\x31\xc0"].concat();
         let sample = Sample::new(X86_64).function("f", b"\xc3").code(&two);
-        assert!(sample.values("{guarded-store: {}}", "cuda", Depth::Default).is_empty());
+        assert!(
+            sample
+                .values("{guarded-store: {}}", "cuda", Depth::Default)
+                .is_empty()
+        );
     }
 }

@@ -40,7 +40,10 @@ impl Modal {
                 ControlFlow::<()>::Continue(())
             })?;
         }
-        let mut ordered: Vec<(u32, u32)> = counts.iter().map(|(value, count)| (*count, *value)).collect();
+        let mut ordered: Vec<(u32, u32)> = counts
+            .iter()
+            .map(|(value, count)| (*count, *value))
+            .collect();
         ordered.sort_unstable_by(|left, right| right.cmp(left));
         let second = ordered.get(1).map_or(0, |(count, _)| *count);
         Ok(match ordered.first() {
@@ -60,8 +63,9 @@ impl Modal {
             let Some(start) = at.checked_sub(4) else {
                 continue;
             };
-            let Some(&[rex, opcode, a, b, c, d, i, j, k, l]) =
-                code.get(start..start + LENGTH).and_then(|it| it.first_chunk())
+            let Some(&[rex, opcode, a, b, c, d, i, j, k, l]) = code
+                .get(start..start + LENGTH)
+                .and_then(|it| it.first_chunk())
             else {
                 continue;
             };
@@ -90,9 +94,16 @@ mod tests {
     }
 
     fn values(records: &[(u32, u32)]) -> Vec<String> {
-        let code: Vec<u8> = records.iter().flat_map(|(id, version)| record(*id, *version)).collect();
+        let code: Vec<u8> = records
+            .iter()
+            .flat_map(|(id, version)| record(*id, *version))
+            .collect();
         let sample = Sample::new(X86_64).function("f", b"\xc3").code(&code);
-        sample.values("{modal: {range: [90000, 99999], patch: 9}}", "cudnn", Depth::Default)
+        sample.values(
+            "{modal: {range: [90000, 99999], patch: 9}}",
+            "cudnn",
+            Depth::Default,
+        )
     }
 
     #[test]

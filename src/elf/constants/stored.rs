@@ -12,8 +12,9 @@ use crate::elf::identify::Subject;
 use crate::elf::object::{AARCH64, X86_64};
 
 /// mov dword ptr [reg],imm32 for every base register: C7 /0 with mod 00, or mod 01 and displacement 0 for rbp and r13.
-static STORE: LazyLock<Regex> =
-    bytes_pattern!(r"(?:\xc7\x45\x00|\x41\xc7\x04\x24|\x41\xc7\x45\x00|\x41?\xc7[\x00-\x03\x06\x07])(....)");
+static STORE: LazyLock<Regex> = bytes_pattern!(
+    r"(?:\xc7\x45\x00|\x41\xc7\x04\x24|\x41\xc7\x45\x00|\x41?\xc7[\x00-\x03\x06\x07])(....)"
+);
 /// mov dword ptr [rdi],imm32 and mov dword ptr [rsi],imm32
 static FIRST: LazyLock<Regex> = bytes_pattern!(r"\xc7\x07(....)");
 static SECOND: LazyLock<Regex> = bytes_pattern!(r"\xc7\x06(....)");

@@ -38,7 +38,11 @@ impl StoredThroughArgument {
         let Some(export) = subject.export(&self.export) else {
             return Ok(Vec::new());
         };
-        let length = if export.size == 0 { u64::MAX } else { export.size };
+        let length = if export.size == 0 {
+            u64::MAX
+        } else {
+            export.size
+        };
         let mut numbers = stores_at(subject, export.address, length)?;
         let mut detail = self.export.clone();
         if self.callees && !numbers.iter().any(|it| decoder.decode(*it).is_some()) {
@@ -63,14 +67,23 @@ impl StoredThroughArgument {
 fn stores_at(subject: &Subject, address: u64, length: u64) -> Result<Vec<u32>, ElfError> {
     match subject.object.machine {
         X86_64 => {
-            let code = subject.object.at_address(address, length.min(REACH + PATTERN))?;
-            let found = STORE
-                .captures(&code)
-                .filter(|captures| captures.get(0).is_some_and(|it| it.start() < REACH as usize));
-            Ok(found.and_then(|it| immediate(it.get(1))).into_iter().collect())
+            let code = subject
+                .object
+                .at_address(address, length.min(REACH + PATTERN))?;
+            let found = STORE.captures(&code).filter(|captures| {
+                captures
+                    .get(0)
+                    .is_some_and(|it| it.start() < REACH as usize)
+            });
+            Ok(found
+                .and_then(|it| immediate(it.get(1)))
+                .into_iter()
+                .collect())
         }
         AARCH64 => {
-            let code = subject.object.at_address(address, length.min(REACH_AARCH64))?;
+            let code = subject
+                .object
+                .at_address(address, length.min(REACH_AARCH64))?;
             Ok(aarch64::stores(&code))
         }
         _ => Ok(Vec::new()),
@@ -136,7 +149,8 @@ mod tests {
     fn the_frame_pointer_and_a_long_jump_may_stand_between() {
         // CUDA 10: sub rsp,24; test rdi,rdi; je …; mov dword ptr [rdi],10020
         let old = b"\x48\x83\xec\x18\x48\x85\xff\x74\x0d\xc7\x07\x24\x27\x00\x00\x31\xc0\xc3";
-        let long = b"\x55\x48\x85\xff\x48\x89\xe5\x0f\x84\x01\x00\x00\x00\xc7\x07\x24\x27\x00\x00\xc3";
+        let long =
+            b"\x55\x48\x85\xff\x48\x89\xe5\x0f\x84\x01\x00\x00\x00\xc7\x07\x24\x27\x00\x00\xc3";
         for code in [old.as_slice(), long.as_slice()] {
             let sample = Sample::new(X86_64).function("f", code);
             assert_eq!(sample.values(OWN, "cuda", Depth::Default), ["10.2"]);
@@ -155,10 +169,19 @@ mod tests {
 
     #[test]
     fn aarch64_calls_and_stores() {
-        let helper = [0xaa00_03e1, 0xb400_00a0, 0x5286_5f42, 0x5280_0000, 0xb900_0022, 0xd65f_03c0];
+        let helper = [
+            0xaa00_03e1,
+            0xb400_00a0,
+            0x5286_5f42,
+            0x5280_0000,
+            0xb900_0022,
+            0xd65f_03c0,
+        ];
         // bl +8; ret; nop; nop
         let wrapper = words(&[0x9400_0004, 0xd65f_03c0, 0xd503_201f, 0xd503_201f]);
-        let sample = Sample::new(AARCH64).function("f", &wrapper).code(&words(&helper));
+        let sample = Sample::new(AARCH64)
+            .function("f", &wrapper)
+            .code(&words(&helper));
         assert_eq!(sample.values(CALLED, "cuda", Depth::Default), ["13.5"]);
     }
 }

@@ -130,7 +130,10 @@ mod tests {
     #[test]
     fn the_group_is_the_value() {
         let from = "{string: {pattern: 'release \\d+\\.\\d+, V([\\d.]+)'}}";
-        assert_eq!(values(from, b"x\0tools, release 12.4, V12.4.127\0"), ["12.4.127"]);
+        assert_eq!(
+            values(from, b"x\0tools, release 12.4, V12.4.127\0"),
+            ["12.4.127"]
+        );
         assert!(values(from, b"tools, release twelve").is_empty());
     }
 
@@ -156,13 +159,18 @@ mod tests {
     #[test]
     fn parts_of_a_match_are_collected() {
         let from = "{string: {pattern: '(?:code=\\w+;?)+', each: 'code=(sm_\\d+)'}}";
-        assert_eq!(values(from, b"\0code=sm_80;code=sm_90;code=sm_80\0"), ["sm_80 sm_90"]);
+        assert_eq!(
+            values(from, b"\0code=sm_80;code=sm_90;code=sm_80\0"),
+            ["sm_80 sm_90"]
+        );
     }
 
     #[test]
     fn the_soname_is_read() {
         let from = "{soname: {pattern: '^libx\\.so\\.([\\d.]+)$'}}";
-        let sample = Sample::new(X86_64).soname("libx.so.12.8").function("f", b"\xc3");
+        let sample = Sample::new(X86_64)
+            .soname("libx.so.12.8")
+            .function("f", b"\xc3");
         assert_eq!(sample.values(from, "number", Depth::Default), ["12.8"]);
     }
 }

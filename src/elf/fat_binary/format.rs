@@ -66,7 +66,8 @@ pub(in crate::elf) struct Architecture {
 impl fmt::Display for Architecture {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.number)?;
-        self.suffix.map_or(Ok(()), |suffix| write!(formatter, "{suffix}"))
+        self.suffix
+            .map_or(Ok(()), |suffix| write!(formatter, "{suffix}"))
     }
 }
 
@@ -145,7 +146,10 @@ impl Entry {
         while found.len() < count {
             let sub = header.get(at..at.checked_add(SUB_HEADER)?)?;
             let kind = Kind::new(half(sub, 0)?);
-            let known = matches!(kind, Kind::Ptx | Kind::Cubin | Kind::LtoIr | Kind::Other(4 | 16 | 32 | 64));
+            let known = matches!(
+                kind,
+                Kind::Ptx | Kind::Cubin | Kind::LtoIr | Kind::Other(4 | 16 | 32 | 64)
+            );
             if known && half(sub, 2)? == ENTRY_VERSION {
                 // The size of a sub-header stands for an offset: only kind, architecture and flags are as in an entry.
                 let flags = double(sub, 40)?;
@@ -166,13 +170,25 @@ impl Entry {
 }
 
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().copied().map(u16::from_le_bytes)
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u16::from_le_bytes)
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u32::from_le_bytes)
 }
 
 fn double(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u64::from_le_bytes)
 }

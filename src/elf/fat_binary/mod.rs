@@ -35,7 +35,11 @@ struct Counts {
 pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, ElfError> {
     let mut counts = Counts::default();
     let mut walker = Walker::new(object);
-    for section in object.sections.iter().filter(|it| NAMED.contains(&it.name.as_str())) {
+    for section in object
+        .sections
+        .iter()
+        .filter(|it| NAMED.contains(&it.name.as_str()))
+    {
         walker.section(section.file.clone(), true, &mut counts)?;
     }
     for range in elsewhere(object, depth) {

@@ -167,7 +167,10 @@ impl<'o> Walker<'o> {
         self.window.resize(length, 0);
         let mut filled = 0;
         while filled < minimum.min(length) {
-            match self.object.read_some(offset + filled as u64, &mut self.window[filled..])? {
+            match self
+                .object
+                .read_some(offset + filled as u64, &mut self.window[filled..])?
+            {
                 0 => break,
                 got => filled += got,
             }
