@@ -1,9 +1,10 @@
 //! Keeps, of a file that streams by once, what [`read`](super::read) will ask for.
 //!
 //! A compressed layer can be read only forwards, and a GPU library has up to a gigabyte. Most of that are the payloads of fat
-//! binaries, of which only headers are needed, and debugging information behind the last loaded segment. What is left is
+//! binaries, of which only headers are needed, and symbols and debugging information that no segment loads. What is left is
 //! kept up to a limit: first what the program headers name, then all else from the start of the file on.
 
+use std::iter;
 use std::ops::Range;
 
 use goblin::container::{Container as Class, Ctx, Endian};
@@ -73,10 +74,8 @@ enum State {
 struct Plan {
     /// Kept in any case; ordered, not overlapping.
     ranges: Vec<Range<u64>>,
-    /// Whether all else is kept, too, as far as the limit goes.
-    rest: bool,
-    /// End of the last loaded segment.
-    loaded: u64,
+    /// The loaded segments, which are kept, too, as far as the limit goes; ordered, not overlapping.
+    loaded: Vec<Range<u64>>,
 }
 
 impl Retainer {
@@ -101,8 +100,7 @@ impl Retainer {
     pub fn with_ranges(size: u64, ranges: Vec<Range<u64>>) -> Self {
         let plan = Plan {
             ranges: merged(ranges),
-            rest: false,
-            loaded: 0,
+            loaded: Vec::new(),
         };
         Retainer {
             plan: Some(plan),
@@ -166,7 +164,7 @@ impl Retainer {
 
     /// Looks for the next container; true if there is something to look at behind it.
     fn outside(&mut self, last: bool) -> bool {
-        let loaded = self.plan.as_ref().map_or(0, |plan| plan.loaded);
+        let loaded = self.plan.as_ref().map_or(0, Plan::end);
         let searched = usize::try_from(loaded.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let searched = &self.pending()[..searched.min(self.pending().len())];
         let found = memmem::find_iter(searched, &MAGIC)
@@ -191,7 +189,11 @@ impl Retainer {
             }
             None => {
                 let end = self.start + self.pending().len() as u64;
-                let undecided = if end > loaded {
+                let loaded = self
+                    .plan
+                    .as_ref()
+                    .is_none_or(|plan| plan.loads(&(end.saturating_sub(1)..end)));
+                let undecided = if !loaded {
                     // The name of the name table may follow, and the table starts before it.
                     NAMES.min(self.pending().len())
                 } else {
@@ -288,7 +290,7 @@ impl Retainer {
             vec![range.clone()]
         } else {
             let mut kept = plan.choose(&range, self.held, self.limit);
-            if plan.rest && range.end > plan.loaded && self.held < self.limit {
+            if !plan.loaded.is_empty() && !plan.loads(&range) && self.held < self.limit {
                 for at in memmem::find_iter(&self.block[self.decided..], NAME_TABLE) {
                     let place = self.start + at as u64;
                     kept.push(place.saturating_sub(NAMES as u64)..place);
@@ -313,8 +315,7 @@ impl Plan {
     fn new(head: &[u8], size: u64, limit: u64) -> Self {
         let everything = Plan {
             ranges: Vec::new(),
-            rest: true,
-            loaded: size,
+            loaded: merged(iter::once(0..size).collect()),
         };
         Plan::of_headers(head, size, limit).unwrap_or(everything)
     }
@@ -339,7 +340,10 @@ impl Plan {
             start..end.saturating_add(margin).min(size).max(start)
         };
         let loads = segments.iter().filter(|segment| segment.p_type == PT_LOAD);
-        let loaded = loads.clone().map(|segment| within(segment, 0).end).max()?;
+        let loaded = merged(loads.clone().map(|segment| within(segment, 0)).collect());
+        if loaded.is_empty() {
+            return None;
+        }
         let named = [PT_DYNAMIC, PT_INTERP, PT_NOTE];
         let mut ranges: Vec<Range<u64>> = segments
             .iter()
@@ -363,7 +367,6 @@ impl Plan {
         }
         Some(Plan {
             ranges: merged(ranges),
-            rest: true,
             loaded,
         })
     }
@@ -373,10 +376,21 @@ impl Plan {
         let ahead = |it: &Range<u64>| it.end.saturating_sub(it.start.max(range.end));
         let reserved: u64 = self.ranges.iter().map(ahead).sum();
         let mut kept = self.ranges.clone();
-        if self.rest && held.saturating_add(reserved).saturating_add(HEADERS) < limit {
-            kept.push(0..self.loaded);
+        if held.saturating_add(reserved).saturating_add(HEADERS) < limit {
+            kept.extend(self.loaded.iter().cloned());
         }
         kept
+    }
+
+    /// Whether all of a range belongs to one loaded segment.
+    fn loads(&self, range: &Range<u64>) -> bool {
+        let mut loaded = self.loaded.iter();
+        loaded.any(|it| it.start <= range.start && range.end <= it.end)
+    }
+
+    /// End of the last loaded segment.
+    fn end(&self) -> u64 {
+        self.loaded.last().map_or(0, |range| range.end)
     }
 }
 

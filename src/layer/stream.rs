@@ -27,7 +27,7 @@ const BUFFERS: usize = 8;
 const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Passes over a blob. A second one is for the bytes of ELF files that turned out to be needed after they had gone by.
-const PASSES: usize = 4;
+const PASSES: usize = 8;
 
 /// The byte ranges that could not be had of an ELF file in the last pass, by the number of its entry.
 type Misses = BTreeMap<usize, Vec<Range<u64>>>;
@@ -139,13 +139,13 @@ impl Stream<'_> {
     }
 
     fn check_ranges(&self, member: &Member, ranges: &[Range<u64>]) -> Result<(), ArchiveError> {
-        let limit = self.wanted.limits.elf_bytes;
+        let limit = self.wanted.limits.elf_missing_bytes;
         let bytes = ranges.iter().fold(0_u64, |sum, range| {
             sum.saturating_add(range.end - range.start)
         });
         if bytes > limit {
             return Err(ArchiveError::Limit {
-                what: "bytes of an ELF file that have to be kept (limit elf_bytes)",
+                what: "bytes of an ELF file to be read in another pass (limit elf_missing_bytes)",
                 offset: member.offset,
                 limit,
             });

@@ -38,8 +38,11 @@ pub struct Limits {
     pub kept_bytes: u64,
     /// Bytes of an ELF file that is stored sparse, with its holes.
     pub sparse_bytes: u64,
-    /// Bytes that are kept of one ELF file of a compressed layer.
+    /// Bytes that are kept of one ELF file of a compressed layer when it goes by.
     pub elf_bytes: u64,
+    /// Bytes that are kept beyond them when it goes by again, because they turned out to be needed. Only [`Depth::Deep`],
+    /// which searches whole sections, comes near it.
+    pub elf_missing_bytes: u64,
     /// Bytes of a layer after decompression.
     pub layer_bytes: u64,
     /// How many times its stored size a layer may have after decompression, as soon as it passes
@@ -60,6 +63,7 @@ impl Default for Limits {
             kept_bytes: 128 << 20,
             sparse_bytes: 16 << 30,
             elf_bytes: DEFAULT_LIMIT,
+            elf_missing_bytes: 768 << 20,
             layer_bytes: 1 << 40,
             ratio: 1100,
         }

@@ -55,7 +55,8 @@ class Index:
             if row["wheel"] == link.filename:
                 return link
             parts = link.filename.removesuffix(".whl").split("-")
-            if not row["wheel"] and link.filename.endswith(".whl") and parts[1] == row["version"] and row["arch"] in parts[-1]:
+            linux = "manylinux" in parts[-1] and row["arch"] in parts[-1]
+            if not row["wheel"] and link.filename.endswith(".whl") and parts[1] == row["version"] and linux:
                 return link
         raise LookupError(f"the index has no wheel for {row['path']}")
 
