@@ -2,7 +2,9 @@
 //!
 //! This is the only file that knows all of them, and the only one that times and reports progress.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Instant;
 
 use oci_spec::image::ImageConfiguration;
@@ -52,6 +54,9 @@ pub struct Scan {
     pub started: Instant,
 }
 
+/// Layers that were read already, by where their bytes lie: that two layers have the same digest is only a claim.
+type LayersRead = HashMap<(PathBuf, u64, u64), Rc<LayerFacts>>;
+
 /// The knowledge that reading needs, loaded once for all images.
 #[derive(Debug)]
 pub struct Scanner {
@@ -84,25 +89,50 @@ impl Scanner {
     pub fn scan(&self, target: &Target, progress: &dyn Progress) -> Result<Vec<Scan>> {
         let mut started = Instant::now();
         let mut scans = Vec::new();
+        let mut read = LayersRead::default();
         for image in source::open(target, &self.reading.selection)? {
-            scans.push(self.scan_image(image, progress, started)?);
+            scans.push(self.scan_image(image, &mut read, progress, started)?);
             started = Instant::now();
         }
         Ok(scans)
     }
 
-    fn scan_image(&self, image: Image, progress: &dyn Progress, started: Instant) -> Result<Scan> {
+    /// The facts of a layer, read once for all images that share it.
+    fn layer_facts(
+        &self,
+        blob: &LayerBlob,
+        read: &mut LayersRead,
+        progress: &dyn Progress,
+    ) -> Result<Rc<LayerFacts>> {
+        let place = blob.data.place();
+        if let Some(facts) = read.get(&place) {
+            progress.advance(blob.size);
+            return Ok(Rc::clone(facts));
+        }
+        let facts = layer::scan(blob, &self.wanted, &|bytes| progress.advance(bytes))?;
+        let facts = Rc::new(facts);
+        read.insert(place, Rc::clone(&facts));
+        Ok(facts)
+    }
+
+    fn scan_image(
+        &self,
+        image: Image,
+        read: &mut LayersRead,
+        progress: &dyn Progress,
+        started: Instant,
+    ) -> Result<Scan> {
         let reference = self.reading.reference.clone().or(image.reference);
         let bytes = image.layers.iter().map(|layer| layer.size).sum();
         progress.image(reference.as_deref().unwrap_or(&image.platform), bytes);
         let layers = image
             .layers
             .iter()
-            .map(|blob| layer::scan(blob, &self.wanted, &|bytes| progress.advance(bytes)))
-            .collect::<Result<Vec<LayerFacts>>>()?;
+            .map(|blob| self.layer_facts(blob, read, progress))
+            .collect::<Result<Vec<Rc<LayerFacts>>>>()?;
         progress.finish();
 
-        let root = RootFilesystem::merge(&layers);
+        let root = RootFilesystem::merge(layers.iter().map(Rc::as_ref));
         let stack = stack::read(&root, &image.config, &self.catalogue);
         let environment = environment(&image.config);
         let labels = labels(&image.config);

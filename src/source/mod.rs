@@ -198,3 +198,18 @@ pub enum LayerData {
     /// A directory tree on this machine.
     Directory(PathBuf),
 }
+
+impl LayerData {
+    /// Names the bytes: two layers of one source with the same place are the same.
+    pub fn place(&self) -> (PathBuf, u64, u64) {
+        match self {
+            LayerData::Range {
+                name,
+                offset,
+                length,
+                ..
+            } => (name.clone(), *offset, *length),
+            LayerData::Directory(path) => (path.clone(), 0, 0),
+        }
+    }
+}
