@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::claims::Claim;
 use crate::stack::Evidence;
 
 /// How bad a finding is.
@@ -39,6 +40,9 @@ pub struct Finding {
     pub confidence: Confidence,
     /// What is wrong, in one sentence.
     pub message: String,
+    /// The claim that is not met, for a rule that looks at claims one by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
     /// What to do.
     pub help: Option<String>,
     /// The file it is about.

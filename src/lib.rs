@@ -11,6 +11,8 @@ pub mod yaml;
 pub mod reference;
 pub mod version;
 
+pub mod archive;
+
 pub mod elf;
 pub mod source;
 

@@ -1,1 +1,232 @@
-//! (to be written)
+//! Joins the boxes: a target becomes images, an image becomes facts, facts become findings.
+//!
+//! This is the only file that knows all of them, and the only one that times and reports progress.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use oci_spec::image::ImageConfiguration;
+
+use crate::claims::Grammar;
+use crate::elf::Depth;
+use crate::error::Result;
+use crate::finding::Severity;
+use crate::image::{RootFilesystem, provenance};
+use crate::layer::{self, LayerFacts, Wanted};
+use crate::reference::name::Name;
+use crate::reference::transport::Target;
+use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
+use crate::rules::{self, Facts, RuleSet};
+use crate::source::{self, Image, LayerBlob, Selection};
+use crate::stack::{self, Catalogue, ToolkitRow};
+
+/// What the user chose for reading images.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// Which of the images of a source.
+    pub selection: Selection,
+    /// How much of each file is read.
+    pub depth: Depth,
+    /// The reference to compare with, in place of the one that the source records.
+    pub reference: Option<String>,
+}
+
+/// Told of what goes on, from any thread; a terminal shows a bar.
+pub trait Progress: Sync {
+    /// An image begins: its name, and the bytes of its layers as stored.
+    fn image(&self, name: &str, bytes: u64);
+    /// So many more bytes of a layer are done.
+    fn advance(&self, bytes: u64);
+    /// The image is read.
+    fn finish(&self);
+}
+
+/// One image as read, before any rule.
+#[derive(Debug)]
+pub struct Scan {
+    /// What the report tells.
+    pub facts: ImageFacts,
+    /// What the rules see.
+    pub rule_facts: Facts,
+    /// When the work on it began.
+    pub started: Instant,
+}
+
+/// The knowledge that reading needs, loaded once for all images.
+#[derive(Debug)]
+pub struct Scanner {
+    reading: Reading,
+    wanted: Wanted,
+    grammar: Grammar,
+    catalogue: Catalogue,
+    toolkits: Vec<ToolkitRow>,
+}
+
+impl Scanner {
+    /// Loads the knowledge.
+    ///
+    /// # Errors
+    /// A built-in table is broken, which the tests exclude.
+    pub fn new(reading: Reading) -> Result<Self> {
+        Ok(Scanner {
+            wanted: Wanted::builtin(reading.depth)?,
+            grammar: Grammar::builtin()?,
+            catalogue: Catalogue::builtin()?,
+            toolkits: stack::toolkits()?,
+            reading,
+        })
+    }
+
+    /// Reads every image of a target.
+    ///
+    /// # Errors
+    /// The first image that cannot be read whole: a failed scan is never a pass.
+    pub fn scan(&self, target: &Target, progress: &dyn Progress) -> Result<Vec<Scan>> {
+        let mut started = Instant::now();
+        let mut scans = Vec::new();
+        for image in source::open(target, &self.reading.selection)? {
+            scans.push(self.scan_image(image, progress, started)?);
+            started = Instant::now();
+        }
+        Ok(scans)
+    }
+
+    fn scan_image(&self, image: Image, progress: &dyn Progress, started: Instant) -> Result<Scan> {
+        let reference = self.reading.reference.clone().or(image.reference);
+        let bytes = image.layers.iter().map(|layer| layer.size).sum();
+        progress.image(reference.as_deref().unwrap_or(&image.platform), bytes);
+        let layers = image
+            .layers
+            .iter()
+            .map(|blob| layer::scan(blob, &self.wanted, &|bytes| progress.advance(bytes)))
+            .collect::<Result<Vec<LayerFacts>>>()?;
+        progress.finish();
+
+        let root = RootFilesystem::merge(&layers);
+        let stack = stack::read(&root, &image.config, &self.catalogue);
+        let environment = environment(&image.config);
+        let labels = labels(&image.config);
+        let claims = self
+            .grammar
+            .image_claims(reference.as_deref(), &labels, &environment);
+        let about = rules::ImageFacts {
+            platform: Some(image.platform.clone()).filter(|platform| !platform.is_empty()),
+            os: Some(image.config.os().to_string()),
+            architecture: Some(image.config.architecture().to_string()),
+            env: Some(environment.into_iter().collect()),
+            labels: Some(labels),
+            ..named(reference.as_deref())
+        };
+        Ok(Scan {
+            rule_facts: Facts::of_image(about, claims.clone(), &stack),
+            facts: ImageFacts {
+                reference,
+                source: image.kind,
+                platform: image.platform,
+                digest: image.digest,
+                config_digest: image.config_digest,
+                layers: report_layers(
+                    &image.layers,
+                    &provenance::build_steps(&image.config, image.layers.len()),
+                ),
+                claims,
+                driver: stack.driver_floor(&self.toolkits),
+                stack: stack.components,
+                gpu: stack.gpu,
+                loader: None,
+                files: root.files().count(),
+            },
+            started,
+        })
+    }
+}
+
+/// `NAME=value` lines of the configuration, in order.
+fn environment(config: &ImageConfiguration) -> Vec<(String, String)> {
+    let lines = config
+        .config()
+        .as_ref()
+        .and_then(|config| config.env().as_ref());
+    lines
+        .into_iter()
+        .flatten()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+fn labels(config: &ImageConfiguration) -> BTreeMap<String, String> {
+    let labels = config
+        .config()
+        .as_ref()
+        .and_then(|config| config.labels().as_ref());
+    labels
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// What a reference says of the image itself; a text that is no reference says nothing but itself.
+fn named(reference: Option<&str>) -> rules::ImageFacts {
+    let reference = reference.unwrap_or_default();
+    let written = rules::ImageFacts {
+        reference: reference.to_owned(),
+        ..rules::ImageFacts::default()
+    };
+    match reference.parse::<Name>() {
+        Err(_) => written,
+        Ok(name) => rules::ImageFacts {
+            registry: name.registry.unwrap_or_default(),
+            repository: name.repository,
+            tag: name.tag,
+            digest: name.digest,
+            ..written
+        },
+    }
+}
+
+fn report_layers(blobs: &[LayerBlob], steps: &[String]) -> Vec<Layer> {
+    blobs
+        .iter()
+        .zip(steps)
+        .enumerate()
+        .map(|(index, (blob, step))| Layer {
+            index,
+            diff_id: blob.diff_id.clone(),
+            digest: blob.digest.clone(),
+            size: blob.size,
+            created_by: step.clone(),
+            cached: false,
+        })
+        .collect()
+}
+
+/// Judges one image; `fail_on` is the least severity that fails it.
+///
+/// # Errors
+/// A rule cannot be evaluated.
+pub fn judge(scan: Scan, rules: &RuleSet, fail_on: Option<Severity>) -> Result<ImageReport> {
+    let findings = rules.evaluate(&scan.rule_facts)?;
+    Ok(ImageReport {
+        facts: scan.facts,
+        verdict: Verdict::of(&findings, fail_on),
+        findings,
+        ignored: Vec::new(),
+        elapsed_ms: u64::try_from(scan.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+/// What a reference promises, and what the rules say of the promises alone. No image is read.
+///
+/// # Errors
+/// The text is no image reference.
+pub fn claims(reference: &str, grammar: &Grammar, rules: &RuleSet) -> Result<ReferenceReport> {
+    let claims = grammar.claims(reference)?;
+    let facts = Facts::of_reference(named(Some(reference)), claims.clone());
+    Ok(ReferenceReport {
+        reference: reference.to_owned(),
+        findings: rules.evaluate(&facts)?,
+        claims,
+    })
+}

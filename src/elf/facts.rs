@@ -53,8 +53,11 @@ pub struct VersionNeed {
     pub versions: Vec<(String, bool)>,
 }
 
-/// The defined dynamic symbols of a file: xxh3-64 of `name` for each, and of `name@version` for each versioned one, sorted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The defined dynamic symbols of a file, sorted: xxh3-64 of `name` for each, and of `name@version` for each versioned one.
+///
+/// A symbol that only a request for its version finds (the hidden versions of glibc, `memcpy@GLIBC_2.2.5`) is there as
+/// `name@version` only. Serialised as one string, 11 characters a symbol.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exports(pub Vec<u64>);
 
 /// One undefined dynamic symbol.
@@ -63,8 +66,10 @@ pub struct Import {
     /// Mangled name.
     pub name: String,
     /// Index into the versions of [`ElfFacts::version_needs`], counted through all files; `None` if unversioned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u16>,
     /// STB_WEAK: may stay undefined.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
 }
 

@@ -2,11 +2,39 @@
 //! fat binaries and version constants. Which library answers to which export is data (a [`Recipes`] table), not code:
 //! nothing here knows what PyTorch is.
 
+mod constants;
+mod decode;
+mod dynamic;
+pub mod error;
+mod exports;
 pub mod facts;
+mod fat_binary;
+mod identify;
+mod notes;
+mod object;
+pub mod read_at;
+mod recipes;
+pub mod retain;
+mod sparse;
+mod symbols;
+#[cfg(test)]
+mod testing;
+mod versions;
 
+pub use error::ElfError;
 pub use facts::ElfFacts;
+pub use read_at::{FileRange, NotHeld, ReadAt};
+pub use recipes::Recipes;
+pub use retain::Retainer;
+pub use sparse::SparseFile;
 
 use serde::{Deserialize, Serialize};
+
+use dynamic::Dynamic;
+use identify::Subject;
+use object::{Object, Opened};
+use symbols::Symbols;
+use versions::Versions;
 
 /// How much of a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -16,4 +44,60 @@ pub enum Depth {
     Default,
     /// Also whole-section searches.
     Deep,
+}
+
+/// Reads the facts of one ELF file.
+///
+/// Only little-endian files are read whole: of one of the other byte order class, machine and type are given.
+///
+/// # Errors
+/// [`ElfError::Broken`] for bytes that no loader could use (no ELF file, truncated, tables outside the file),
+/// [`ElfError::Missing`] if `source` does not hold a range that is needed, [`ElfError::Io`] if it cannot be read.
+pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
+    let object = match Object::open(source)? {
+        Opened::Little(object) => object,
+        Opened::Big(foreign) => {
+            return Ok(ElfFacts {
+                class: foreign.class,
+                machine: foreign.machine,
+                object_type: foreign.object_type,
+                ..ElfFacts::default()
+            });
+        }
+    };
+    let mut facts = ElfFacts {
+        class: object.class,
+        machine: object.machine,
+        object_type: object.object_type,
+        interpreter: notes::interpreter(&object)?,
+        build_id: notes::build_id(&object)?,
+        executable_stack: notes::executable_stack(&object),
+        ..ElfFacts::default()
+    };
+    let mut exports = Vec::new();
+    if let Some(dynamic) = Dynamic::read(&object)? {
+        let count = symbols::count(&object, &dynamic)?;
+        let versions = Versions::read(&object, &dynamic, count)?;
+        let symbols = Symbols::read(&object, &dynamic, &versions, count, recipes)?;
+        facts.soname = dynamic.soname();
+        facts.needed = dynamic.needed();
+        facts.rpath = dynamic.rpath();
+        facts.runpath = dynamic.runpath();
+        (facts.flags, facts.flags_1) = dynamic.flags();
+        facts.version_needs = versions.needs;
+        facts.version_definitions = versions.definitions;
+        facts.exports = symbols.exports;
+        facts.imports = symbols.imports;
+        exports = symbols.asked;
+    }
+    let subject = Subject {
+        object: &object,
+        exports: &exports,
+        soname: facts.soname.as_deref(),
+        needed: &facts.needed,
+        depth,
+    };
+    facts.identity = identify::identify(&subject, recipes)?;
+    facts.gpu = fat_binary::read(&object, depth)?;
+    Ok(facts)
 }

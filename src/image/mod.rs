@@ -1,1 +1,257 @@
 //! The root filesystem of an image: its layers merged, each path with the layer that put it there.
+//!
+//! Nothing is unpacked: the tree borrows names and contents from the [`LayerFacts`](crate::layer::LayerFacts) of the layers.
+
+mod merge;
+pub mod provenance;
+mod resolve;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map;
+
+use crate::elf::ElfFacts;
+use crate::layer::{Content, Entry, EntryKind};
+
+pub use resolve::ResolveError;
+
+/// Position of a node in the arena. Nodes are never moved or reused, so the position of the node that brought a file
+/// into the image also serves as the file's identity.
+type NodeId = u32;
+
+const ROOT: NodeId = 0;
+
+/// The merged tree of an image.
+#[derive(Debug)]
+pub struct RootFilesystem<'a> {
+    nodes: Vec<NodeData<'a>>,
+}
+
+#[derive(Debug)]
+struct NodeData<'a> {
+    parent: NodeId,
+    name: &'a str,
+    layer: Option<usize>,
+    kind: NodeKind<'a>,
+}
+
+#[derive(Debug)]
+enum NodeKind<'a> {
+    Directory {
+        children: BTreeMap<&'a str, NodeId>,
+        mode: Option<u32>,
+    },
+    Other {
+        entry: &'a Entry,
+        identity: NodeId,
+    },
+}
+
+/// Which file a path leads to: equal for all hard links of one file, and for nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileIdentity(NodeId);
+
+/// One path of the merged tree.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'r> {
+    root: &'r RootFilesystem<'r>,
+    id: NodeId,
+}
+
+impl<'a> RootFilesystem<'a> {
+    /// The directory `/`.
+    pub fn root(&self) -> Node<'_> {
+        self.node(ROOT)
+    }
+
+    /// All regular files, in the order of their paths. A file with several hard links comes once for each.
+    pub fn files(&self) -> impl Iterator<Item = Node<'_>> {
+        self.walk_tree().filter(|node| node.content().is_some())
+    }
+
+    /// All paths below `/` of whatever kind, each directory before its content, siblings in the order of their names.
+    pub fn walk_tree(&self) -> TreeWalk<'_> {
+        TreeWalk {
+            root: self,
+            open: vec![self.children_of(ROOT).iter()],
+        }
+    }
+
+    /// The other end of a hard link: all paths of this file, the given one included. Looks at the whole tree.
+    pub fn hard_links(&self, identity: FileIdentity) -> impl Iterator<Item = Node<'_>> {
+        self.walk_tree()
+            .filter(move |node| node.identity() == Some(identity))
+    }
+
+    fn node(&self, id: NodeId) -> Node<'_> {
+        Node { root: self, id }
+    }
+
+    fn data(&self, id: NodeId) -> &NodeData<'a> {
+        &self.nodes[id as usize]
+    }
+
+    fn children_of(&self, id: NodeId) -> &BTreeMap<&'a str, NodeId> {
+        static NONE: BTreeMap<&str, NodeId> = BTreeMap::new();
+        match &self.data(id).kind {
+            NodeKind::Directory { children, .. } => children,
+            NodeKind::Other { .. } => &NONE,
+        }
+    }
+
+    fn child(&self, directory: NodeId, name: &str) -> Option<NodeId> {
+        self.children_of(directory).get(name).copied()
+    }
+
+    fn is_directory(&self, id: NodeId) -> bool {
+        matches!(self.data(id).kind, NodeKind::Directory { .. })
+    }
+
+    fn symlink_target(&self, id: NodeId) -> Option<&'a str> {
+        match self.data(id).kind {
+            NodeKind::Other { entry, .. } => match &entry.kind {
+                EntryKind::Symlink(target) => Some(target),
+                _ => None,
+            },
+            NodeKind::Directory { .. } => None,
+        }
+    }
+}
+
+impl<'r> Node<'r> {
+    /// The absolute path, with its leading `/`. For a path that was reached through symbolic links, the one without them.
+    pub fn path(self) -> String {
+        let mut names = Vec::new();
+        let mut id = self.id;
+        while id != ROOT {
+            let data = self.root.data(id);
+            names.push(data.name);
+            id = data.parent;
+        }
+        if names.is_empty() {
+            return "/".to_owned();
+        }
+        let mut path = String::with_capacity(names.iter().map(|name| name.len() + 1).sum());
+        for name in names.iter().rev() {
+            path.push('/');
+            path.push_str(name);
+        }
+        path
+    }
+
+    /// The last component of the path; empty for `/`.
+    pub fn name(self) -> &'r str {
+        self.root.data(self.id).name
+    }
+
+    /// The directory that holds it; `/` for `/` itself.
+    pub fn parent(self) -> Node<'r> {
+        self.root.node(self.root.data(self.id).parent)
+    }
+
+    /// Index of the layer that put the path there, counted from the lowest; `None` for `/`. A directory belongs to the
+    /// layer that made it, not to later ones that list it again.
+    pub fn layer(self) -> Option<usize> {
+        self.root.data(self.id).layer
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(self) -> bool {
+        self.root.is_directory(self.id)
+    }
+
+    /// The target of a symbolic link, as written.
+    pub fn symlink_target(self) -> Option<&'r str> {
+        self.root.symlink_target(self.id)
+    }
+
+    /// What was read of a regular file; `None` for everything else.
+    pub fn content(self) -> Option<&'r Content> {
+        match &self.entry()?.kind {
+            EntryKind::File(content) => Some(content),
+            _ => None,
+        }
+    }
+
+    /// The text of a file, where the layer scan kept it.
+    pub fn text(self) -> Option<&'r str> {
+        match self.content()? {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a binary file, where the layer scan kept them.
+    pub fn bytes(self) -> Option<&'r [u8]> {
+        match self.content()? {
+            Content::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The facts of an ELF file.
+    pub fn elf(self) -> Option<&'r ElfFacts> {
+        match self.content()? {
+            Content::Elf(facts) => Some(facts),
+            _ => None,
+        }
+    }
+
+    /// Bytes of content of a regular file; 0 otherwise.
+    pub fn size(self) -> u64 {
+        self.entry().map_or(0, |entry| entry.size)
+    }
+
+    /// Permission bits; `None` for a directory that no layer lists (it is only implied by what is in it).
+    pub fn mode(self) -> Option<u32> {
+        match &self.root.data(self.id).kind {
+            NodeKind::Directory { mode, .. } => *mode,
+            NodeKind::Other { entry, .. } => Some(entry.mode),
+        }
+    }
+
+    /// Which file it is; `None` for a directory.
+    pub fn identity(self) -> Option<FileIdentity> {
+        match self.root.data(self.id).kind {
+            NodeKind::Other { identity, .. } => Some(FileIdentity(identity)),
+            NodeKind::Directory { .. } => None,
+        }
+    }
+
+    /// The entries of a directory, in the order of their names; none for anything else.
+    pub fn children(self) -> impl Iterator<Item = Node<'r>> {
+        let root = self.root;
+        root.children_of(self.id)
+            .values()
+            .map(move |&id| root.node(id))
+    }
+
+    fn entry(self) -> Option<&'r Entry> {
+        match self.root.data(self.id).kind {
+            NodeKind::Other { entry, .. } => Some(entry),
+            NodeKind::Directory { .. } => None,
+        }
+    }
+}
+
+/// All paths of a tree; made by [`RootFilesystem::walk_tree`].
+pub struct TreeWalk<'r> {
+    root: &'r RootFilesystem<'r>,
+    open: Vec<btree_map::Iter<'r, &'r str, NodeId>>,
+}
+
+impl<'r> Iterator for TreeWalk<'r> {
+    type Item = Node<'r>;
+
+    fn next(&mut self) -> Option<Node<'r>> {
+        loop {
+            let Some((_, &id)) = self.open.last_mut()?.next() else {
+                self.open.pop();
+                continue;
+            };
+            if self.root.is_directory(id) {
+                self.open.push(self.root.children_of(id).iter());
+            }
+            return Some(self.root.node(id));
+        }
+    }
+}

@@ -1,1 +1,171 @@
-//! Transports: `docker-archive:`, `oci:`, `dir:` …
+//! Transports: what was typed on the command line, as a place where an image is stored.
+//!
+//! Both families of spellings are understood: those of skopeo (`docker-archive:`, `oci:`, `oci-archive:`, `docker://`,
+//! `docker-daemon:`, `containers-storage:`) and those of syft (`docker:`, `oci-dir:`, `registry:`, `podman:`).
+
+use std::path::{Path, PathBuf};
+
+/// What the user wants to have checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A path without a transport: its kind is recognised by what is there.
+    Path(PathBuf),
+    /// `docker-archive:PATH[:REFERENCE]`: a `docker save` tarball, and which of its images.
+    DockerArchive(PathBuf, Option<String>),
+    /// `oci:PATH[:REFERENCE]` or `oci-dir:`: an OCI image layout in a directory, and which of its images.
+    Oci(PathBuf, Option<String>),
+    /// `oci-archive:PATH[:REFERENCE]`: an OCI image layout in a tar file, and which of its images.
+    OciArchive(PathBuf, Option<String>),
+    /// `dir:PATH`: a plain root directory.
+    Dir(PathBuf),
+    /// An image reference without a transport.
+    Reference(String),
+    /// An image that is held by a daemon, a registry or a local store.
+    Remote(Remote, String),
+}
+
+/// Who holds an image that is not a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remote {
+    /// The Docker daemon: `docker-daemon:` or `docker:`.
+    Docker,
+    /// Podman's store: `podman:` or `containers-storage:`.
+    Podman,
+    /// containerd: `containerd:`.
+    Containerd,
+    /// A registry: `docker://` or `registry:`.
+    Registry,
+}
+
+impl Target {
+    /// Reads one argument. A path that exists is that path, whatever colons are in it; then a transport is looked for; a word
+    /// that begins like a path (`/`, `./`, `../`) is one even if nothing is there; all else is a reference.
+    pub fn parse(text: &str) -> Target {
+        if exists(text) {
+            return Target::Path(text.into());
+        }
+        if let Some(target) = with_transport(text) {
+            return target;
+        }
+        if text.starts_with(['/', '.']) {
+            return Target::Path(text.into());
+        }
+        Target::Reference(text.to_owned())
+    }
+}
+
+fn with_transport(text: &str) -> Option<Target> {
+    if let Some(reference) = text.strip_prefix("docker://") {
+        return Some(Target::Remote(Remote::Registry, reference.to_owned()));
+    }
+    let (transport, rest) = text.split_once(':')?;
+    let remote = |holder| Some(Target::Remote(holder, rest.to_owned()));
+    match transport {
+        "docker-archive" => Some(path_and_reference(rest, Target::DockerArchive)),
+        "oci" | "oci-dir" => Some(path_and_reference(rest, Target::Oci)),
+        "oci-archive" => Some(path_and_reference(rest, Target::OciArchive)),
+        "dir" => Some(Target::Dir(rest.into())),
+        "docker-daemon" | "docker" => remote(Remote::Docker),
+        "podman" | "containers-storage" => remote(Remote::Podman),
+        "containerd" => remote(Remote::Containerd),
+        "registry" => remote(Remote::Registry),
+        _ => None,
+    }
+}
+
+/// Splits `PATH[:REFERENCE]`. Both may hold colons: the longest part that exists is the path; where nothing exists, the
+/// path ends at the first colon, as skopeo reads it.
+fn path_and_reference(text: &str, target: fn(PathBuf, Option<String>) -> Target) -> Target {
+    let colons = text.rmatch_indices(':').map(|(at, _)| at);
+    let end = std::iter::once(text.len())
+        .chain(colons)
+        .find(|&end| exists(&text[..end]))
+        .unwrap_or_else(|| text.find(':').unwrap_or(text.len()));
+    let reference = text
+        .get(end + 1..)
+        .filter(|reference| !reference.is_empty());
+    target(text[..end].into(), reference.map(str::to_owned))
+}
+
+fn exists(path: &str) -> bool {
+    !path.is_empty() && Path::new(path).symlink_metadata().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn both_families_of_spellings() {
+        let some = |text: &str| Some(text.to_owned());
+        for (text, target) in [
+            (
+                "docker-archive:a.tar",
+                Target::DockerArchive("a.tar".into(), None),
+            ),
+            (
+                "docker-archive:a.tar:x/y:1",
+                Target::DockerArchive("a.tar".into(), some("x/y:1")),
+            ),
+            ("oci:dir:latest", Target::Oci("dir".into(), some("latest"))),
+            ("oci-dir:dir", Target::Oci("dir".into(), None)),
+            (
+                "oci-archive:a.tar:",
+                Target::OciArchive("a.tar".into(), None),
+            ),
+            ("dir:/no/such:dir", Target::Dir("/no/such:dir".into())),
+            (
+                "docker-daemon:x:1",
+                Target::Remote(Remote::Docker, "x:1".into()),
+            ),
+            ("docker:x:1", Target::Remote(Remote::Docker, "x:1".into())),
+            (
+                "docker://h/x:1",
+                Target::Remote(Remote::Registry, "h/x:1".into()),
+            ),
+            (
+                "registry:h/x:1",
+                Target::Remote(Remote::Registry, "h/x:1".into()),
+            ),
+            ("podman:x", Target::Remote(Remote::Podman, "x".into())),
+            (
+                "containers-storage:x",
+                Target::Remote(Remote::Podman, "x".into()),
+            ),
+            (
+                "containerd:x",
+                Target::Remote(Remote::Containerd, "x".into()),
+            ),
+            (
+                "pytorch/pytorch:2.8.0",
+                Target::Reference("pytorch/pytorch:2.8.0".into()),
+            ),
+            (
+                "localhost:5000/x:1",
+                Target::Reference("localhost:5000/x:1".into()),
+            ),
+            ("./no-such.tar", Target::Path("./no-such.tar".into())),
+            ("/no/such", Target::Path("/no/such".into())),
+        ] {
+            assert_eq!(Target::parse(text), target, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_path_may_hold_colons() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a:b.tar");
+        std::fs::write(&path, "").unwrap();
+        let text = path.to_str().unwrap();
+        assert_eq!(Target::parse(text), Target::Path(path.clone()));
+        assert_eq!(
+            Target::parse(&format!("docker-archive:{text}")),
+            Target::DockerArchive(path.clone(), None)
+        );
+        assert_eq!(
+            Target::parse(&format!("docker-archive:{text}:x/y:1")),
+            Target::DockerArchive(path, Some("x/y:1".into()))
+        );
+    }
+}

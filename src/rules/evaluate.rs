@@ -10,6 +10,7 @@ use super::expression::{Expression, Missing};
 use super::facts::Facts;
 use super::file::{Level, Named, Rule};
 use super::{functions, knowledge, pages};
+use crate::claims::Claim;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 
@@ -129,6 +130,7 @@ impl Evaluation<'_> {
             severity: level(&rule.severity, context)?,
             confidence: level(&rule.confidence, context)?,
             message: rule.message.render(context)?,
+            claim: item.and_then(claim),
             help: rule
                 .help
                 .as_ref()
@@ -175,6 +177,26 @@ fn subject(item: &Value) -> Option<String> {
             .find_map(|key| subject(map.map.get(&Key::from(key))?)),
         _ => None,
     }
+}
+
+/// The claim that a rule looks at: the element of `each` itself, or its `claim`.
+fn claim(item: &Value) -> Option<Claim> {
+    let Value::Map(fields) = item else {
+        return None;
+    };
+    if let Some(inner) = fields.map.get(&Key::from("claim")) {
+        return claim(inner);
+    }
+    let text = |name: &str| match fields.map.get(&Key::from(name))? {
+        Value::String(text) => Some(text.to_string()),
+        _ => None,
+    };
+    Some(Claim {
+        subject: text("subject")?,
+        version: text("version")?,
+        origin: text("origin")?,
+        text: text("text")?,
+    })
 }
 
 /// Numbers findings that would have the same fingerprint, in their order.

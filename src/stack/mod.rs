@@ -1,8 +1,32 @@
 //! Which PyTorch, CUDA, cuDNN, Python … an image holds, each version with all the evidence for it.
 
-use std::collections::BTreeMap;
+mod catalogue;
+mod driver;
+mod evidence;
+mod gpu;
+mod inventory;
+mod libraries;
+mod packages;
+mod process;
+mod python;
+mod selection;
+mod system;
+mod toolkit;
+mod torch;
 
+use std::collections::{BTreeMap, HashSet};
+
+use oci_spec::image::ImageConfiguration;
 use serde::{Deserialize, Serialize};
+
+use crate::image::RootFilesystem;
+
+pub use catalogue::Catalogue;
+pub use driver::{DriverFloor, ToolkitRow, toolkits};
+pub use gpu::{Gpu, LibraryCoverage};
+
+use inventory::Inventory;
+use process::Process;
 
 /// The stack of one image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -11,6 +35,36 @@ pub struct Stack {
     pub components: Vec<Component>,
     /// Number of ELF files of each machine, by its usual name: `x86_64`, `aarch64`.
     pub machines: BTreeMap<String, usize>,
+    /// GPU code, file by file and PyTorch's own.
+    pub gpu: Gpu,
+    /// Every installed Python distribution whose metadata could be read, with its pins.
+    pub distributions: Vec<Distribution>,
+}
+
+/// An installed Python distribution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Name as PEP 503 normalises it: `nvidia-cudnn-cu12`.
+    pub name: String,
+    /// Version as written.
+    pub version: String,
+    /// `Requires-Dist`, as written (PEP 508).
+    pub requires: Vec<String>,
+    /// The directory that it is installed in: `…/site-packages`.
+    pub site: String,
+    /// Its metadata file.
+    pub path: String,
+    /// Index of the layer that put it there.
+    pub layer: Option<usize>,
+}
+
+/// Architectures that GPU code is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Machine code: `sm_90a`.
+    pub sass: Vec<String>,
+    /// PTX: `compute_90`.
+    pub ptx: Vec<String>,
 }
 
 /// One copy of one part of the stack. The keys are those of the JSON report.
@@ -34,7 +88,7 @@ pub struct Component {
 }
 
 /// One piece of evidence for a version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     /// How it was read.
     pub kind: EvidenceKind,
@@ -76,4 +130,92 @@ pub enum EvidenceKind {
     Env,
     /// A label of the image.
     Label,
+}
+
+/// Reads the stack out of an image's files. `config` tells which process the image starts, with which environment.
+///
+/// Files that cannot be understood are no evidence; nothing here fails. Components are ordered by name, the copy that the
+/// process gets first.
+pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Catalogue) -> Stack {
+    let inventory = Inventory::take(root);
+    let distributions = packages::python::distributions(&inventory);
+    let packages = packages::read(&inventory, &distributions, catalogue);
+    let environments = python::environments(&inventory);
+    let copies_of_torch = torch::copies(&inventory, &packages);
+    let headers = toolkit::headers(&inventory);
+
+    let mut components = libraries::components(&inventory, &packages, catalogue);
+    components.extend(
+        copies_of_torch
+            .iter()
+            .map(|copy| copy.component(&inventory)),
+    );
+    components.extend(python::components(&inventory, &packages, &environments));
+    components.extend(system::components(&inventory, &packages, catalogue));
+    components.extend(toolkit::components(&inventory, &headers));
+    toolkit::add_header_evidence(&mut components, &headers);
+    components.extend(unclaimed(&packages, &components));
+
+    let process = Process::of(config);
+    selection::select(
+        &mut components,
+        &inventory,
+        &process,
+        &environments,
+        &copies_of_torch,
+    );
+    components.iter_mut().for_each(evidence::settle);
+    let loaded_torch = components
+        .iter()
+        .find(|component| component.name == "torch" && component.loaded);
+    let torch_coverage = loaded_torch.and_then(|component| {
+        let copy = copies_of_torch
+            .iter()
+            .find(|copy| copy.directory == component.path)?;
+        gpu::torch(copy, component)
+    });
+    let gpu = Gpu {
+        libraries: gpu::libraries(&inventory),
+        torch: torch_coverage,
+    };
+    components.sort_by(|a, b| (&a.name, !a.loaded, &a.path).cmp(&(&b.name, !b.loaded, &b.path)));
+    Stack {
+        components,
+        machines: inventory.machines(),
+        gpu,
+        distributions,
+    }
+}
+
+/// Components that are always files of their own; their packages number them otherwise, or come without them.
+const SYSTEM: [&str; 3] = ["glibc", "libstdc++", "python"];
+
+/// Components of which nothing but a package is known: Python packages, and libraries whose files are not there.
+fn unclaimed(packages: &[packages::Package], components: &[Component]) -> Vec<Component> {
+    let claimed: HashSet<(&str, &Evidence)> = components
+        .iter()
+        .flat_map(|component| {
+            let evidence = component.evidence.iter();
+            evidence.map(|evidence| (component.name.as_str(), evidence))
+        })
+        .collect();
+    let mut unclaimed: BTreeMap<(&str, &str, &str), Component> = BTreeMap::new();
+    for package in packages {
+        let name = package.component.as_str();
+        let evidence = package.evidence();
+        let is_claimed = SYSTEM.contains(&name) || claimed.contains(&(name, &evidence));
+        if !is_claimed {
+            // Some projects are split into several packages of one version.
+            let key = (
+                name,
+                package.installed_in.as_str(),
+                package.version.as_str(),
+            );
+            let component = unclaimed
+                .entry(key)
+                .or_insert_with(|| package.as_component());
+            component.evidence.push(evidence);
+        }
+    }
+    unclaimed.into_values().collect()
 }

@@ -1,0 +1,98 @@
+//! The fields of one tar header block. The layout is that of the `tar` crate; numbers are read as Go's `archive/tar` reads
+//! them: octal with any padding, empty for zero, or base-256.
+
+use tar::Header;
+
+/// Whether the stored checksum is that of the block, in the unsigned sum of POSIX or the signed one of old writers.
+pub fn checksum_is_right(header: &Header) -> bool {
+    let stored = number(&header.as_old().cksum);
+    let mut unsigned = 0_u64;
+    let mut signed = 0_i64;
+    for (at, byte) in header.as_bytes().iter().enumerate() {
+        let byte = if (148..156).contains(&at) {
+            b' '
+        } else {
+            *byte
+        };
+        unsigned += u64::from(byte);
+        signed += i64::from(byte.cast_signed());
+    }
+    stored == Some(unsigned) || stored.map(u64::cast_signed) == Some(signed)
+}
+
+/// A numeric field: octal digits between spaces or NULs, or base-256 when the first bit is set (GNU tar's extension for
+/// large values). `None` for anything else, and for a negative number.
+pub fn number(field: &[u8]) -> Option<u64> {
+    match field.first() {
+        Some(&first) if first & 0x80 != 0 => base_256(first, &field[1..]),
+        _ => octal(field),
+    }
+}
+
+fn base_256(first: u8, rest: &[u8]) -> Option<u64> {
+    if first & 0x40 != 0 {
+        return None;
+    }
+    rest.iter()
+        .try_fold(u64::from(first & 0x3f), |value, byte| {
+            value.checked_mul(256)?.checked_add(u64::from(*byte))
+        })
+}
+
+fn octal(field: &[u8]) -> Option<u64> {
+    let padding = |byte: &u8| matches!(byte, b' ' | 0);
+    let start = field
+        .iter()
+        .position(|byte| !padding(byte))
+        .unwrap_or(field.len());
+    let digits = &field[start..];
+    let end = digits.iter().position(padding).unwrap_or(digits.len());
+    digits[..end]
+        .iter()
+        .try_fold(0_u64, |value, byte| match byte {
+            b'0'..=b'7' => value.checked_mul(8)?.checked_add(u64::from(byte - b'0')),
+            _ => None,
+        })
+}
+
+/// The bytes before the first NUL.
+pub fn until_nul(field: &[u8]) -> &[u8] {
+    let end = memchr::memchr(0, field).unwrap_or(field.len());
+    &field[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_writer() {
+        for (field, value) in [
+            (&b"0000644\0"[..], Some(0o644)),
+            (b"   644 \0", Some(0o644)),
+            (b"\0\0\0\0", Some(0)),
+            (b"", Some(0)),
+            (b"77777777777\0", Some(0o77_777_777_777)),
+            (b"\x80\0\0\0\0\0\0\x02\0\0\0\0", Some(8 << 30)),
+            (b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", None),
+            (b"\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", None),
+            (b"0000648\0", None),
+        ] {
+            assert_eq!(number(field), value, "{field:?}");
+        }
+    }
+
+    #[test]
+    fn both_checksums_are_accepted() {
+        let mut header = Header::new_ustar();
+        header.as_old_mut().name[0] = 0xe9;
+        header.set_cksum();
+        assert!(checksum_is_right(&header));
+        let signed = header.cksum().map(|sum| sum - 256).unwrap_or(0);
+        let field = format!("{signed:06o}\0 ");
+        header.as_old_mut().cksum.copy_from_slice(field.as_bytes());
+        assert!(checksum_is_right(&header));
+        header.as_old_mut().name[0] = b'x';
+        assert!(!checksum_is_right(&header));
+    }
+}

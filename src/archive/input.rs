@@ -1,0 +1,145 @@
+//! Where the bytes of an archive come from.
+
+use std::fs::File;
+use std::io::{self, BufRead, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Bytes that are read forward and can be passed over.
+pub trait Input: BufRead {
+    /// Passes over `count` bytes and returns how many there were: fewer only at the end.
+    fn skip(&mut self, count: u64) -> io::Result<u64>;
+}
+
+/// A range of a file that can be read at random, from several threads at once.
+#[derive(Debug, Clone)]
+pub struct FileRange {
+    file: Arc<File>,
+    offset: u64,
+    length: u64,
+}
+
+impl FileRange {
+    /// `length` bytes of `file` from `offset`. A range that passes the end of the file reads as a short one.
+    pub fn new(file: Arc<File>, offset: u64, length: u64) -> Self {
+        let length = length.min(u64::MAX - offset);
+        FileRange {
+            file,
+            offset,
+            length,
+        }
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The part of this range that starts at `offset` and has at most `length` bytes.
+    pub fn slice(&self, offset: u64, length: u64) -> Self {
+        let offset = offset.min(self.length);
+        FileRange {
+            file: Arc::clone(&self.file),
+            offset: self.offset + offset,
+            length: length.min(self.length - offset),
+        }
+    }
+
+    /// Reads at `offset` until the buffer is full or the range ends; returns the number of bytes.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let available = self.length.saturating_sub(offset);
+        let wanted = buffer
+            .len()
+            .min(usize::try_from(available).unwrap_or(usize::MAX));
+        let mut done = 0;
+        while done < wanted {
+            match self.file.read_at(
+                &mut buffer[done..wanted],
+                self.offset + offset + done as u64,
+            ) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// Reads a [`FileRange`] forward through a window. A skip only moves the position, and the window is filled again only
+/// when the position has left it: small members cost no call of the system, large ones cost one for their header.
+#[derive(Debug)]
+pub struct RangeInput {
+    range: FileRange,
+    position: u64,
+    window: Box<[u8]>,
+    window_start: u64,
+    window_length: usize,
+}
+
+impl RangeInput {
+    /// Measured on a layer of 6.8 GB with 17,000 files in the page cache: 4 to 16 KiB cost the same processor time, more costs
+    /// more.
+    const WINDOW: usize = 8 << 10;
+
+    /// Starts at the beginning of `range`.
+    pub fn new(range: FileRange) -> Self {
+        RangeInput {
+            range,
+            position: 0,
+            window: vec![0; Self::WINDOW].into_boxed_slice(),
+            window_start: 0,
+            window_length: 0,
+        }
+    }
+
+    fn window(&self) -> &[u8] {
+        let start = self
+            .position
+            .checked_sub(self.window_start)
+            .and_then(|start| usize::try_from(start).ok())
+            .unwrap_or(usize::MAX);
+        self.window[..self.window_length]
+            .get(start..)
+            .unwrap_or(&[])
+    }
+}
+
+impl Read for RangeInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(buffer)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for RangeInput {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.window().is_empty() {
+            self.window_length = self.range.read_at(self.position, &mut self.window)?;
+            self.window_start = self.position;
+        }
+        Ok(self.window())
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.position += count as u64;
+    }
+}
+
+impl Input for RangeInput {
+    fn skip(&mut self, count: u64) -> io::Result<u64> {
+        let count = count.min(self.range.length.saturating_sub(self.position));
+        self.position += count;
+        Ok(count)
+    }
+}
+
+impl Input for &[u8] {
+    fn skip(&mut self, count: u64) -> io::Result<u64> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.len());
+        *self = &self[count..];
+        Ok(count as u64)
+    }
+}

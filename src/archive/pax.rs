@@ -1,0 +1,128 @@
+//! Extended headers (`x`): records of `LENGTH KEY=VALUE\n`, POSIX.1-2001 "pax Header Block".
+
+/// The records of one extended header that change how a member is read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Pax {
+    pub path: Option<Vec<u8>>,
+    pub link: Option<Vec<u8>>,
+    pub size: Option<u64>,
+    pub sparse: PaxSparse,
+}
+
+/// The `GNU.sparse.*` records: GNU tar manual, "Storing Sparse Files", formats 0.0, 0.1 and 1.0.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct PaxSparse {
+    /// 1 when the map is stored before the content.
+    pub major: u64,
+    /// The true name; `path` holds a made-up one.
+    pub name: Option<Vec<u8>>,
+    /// The expanded size.
+    pub real_size: Option<u64>,
+    /// The map of formats 0.0 and 0.1: offsets and lengths in turn. `None` where no record of a map was seen.
+    pub numbers: Option<Vec<u64>>,
+}
+
+impl Pax {
+    /// Reads the records. `Err` says what is wrong.
+    pub fn parse(mut data: &[u8]) -> Result<Self, &'static str> {
+        let mut pax = Pax::default();
+        while !data.is_empty() {
+            let (key, value, rest) = record(data).ok_or("a pax record has a wrong length")?;
+            pax.set(key, value)?;
+            data = rest;
+        }
+        Ok(pax)
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), &'static str> {
+        let number = || decimal(value).ok_or("a number of a pax record is wrong");
+        let text = || (!value.is_empty()).then(|| value.to_vec());
+        match key {
+            b"path" => self.path = text(),
+            b"linkpath" => self.link = text(),
+            b"size" => self.size = Some(number()?),
+            b"GNU.sparse.major" => self.sparse.major = number()?,
+            b"GNU.sparse.name" => self.sparse.name = text(),
+            b"GNU.sparse.size" | b"GNU.sparse.realsize" => self.sparse.real_size = Some(number()?),
+            b"GNU.sparse.numblocks" => self.sparse.numbers = Some(Vec::new()),
+            b"GNU.sparse.offset" | b"GNU.sparse.numbytes" => {
+                self.sparse.numbers.get_or_insert_default().push(number()?);
+            }
+            b"GNU.sparse.map" => self.sparse.numbers = Some(map(value)?),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Splits off the first record: its key, its value and what follows.
+fn record(data: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let space = memchr::memchr(b' ', data.get(..data.len().min(20))?)?;
+    let length = usize::try_from(decimal(&data[..space])?).ok()?;
+    let body = data.get(space + 1..length)?.strip_suffix(b"\n")?;
+    let equals = memchr::memchr(b'=', body)?;
+    Some((&body[..equals], &body[equals + 1..], &data[length..]))
+}
+
+fn map(value: &[u8]) -> Result<Vec<u64>, &'static str> {
+    if value.is_empty() {
+        return Ok(Vec::new());
+    }
+    value
+        .split(|byte| *byte == b',')
+        .map(|part| decimal(part).ok_or("a number of a sparse map is wrong"))
+        .collect()
+}
+
+/// A decimal number; `None` for anything else or one that does not fit.
+pub fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |value, byte| match byte {
+        b'0'..=b'9' => value.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn values_may_hold_newlines_and_equal_signs() {
+        let pax = Pax::parse(b"14 path=a\nb=c\n12 comment=\n13 size=1234\n").unwrap();
+        assert_eq!(pax.path.as_deref(), Some(&b"a\nb=c"[..]));
+        assert_eq!(pax.size, Some(1234));
+    }
+
+    #[test]
+    fn sparse_maps_of_both_0_formats() {
+        let zero = Pax::parse(
+            b"26 GNU.sparse.numblocks=1\n23 GNU.sparse.offset=5\n25 GNU.sparse.numbytes=7\n",
+        )
+        .unwrap();
+        let one = Pax::parse(b"22 GNU.sparse.map=5,7\n").unwrap();
+        assert_eq!(zero.sparse.numbers, Some(vec![5, 7]));
+        assert_eq!(zero.sparse, one.sparse);
+    }
+
+    #[test]
+    fn wrong_records_are_errors() {
+        for data in [
+            &b"x"[..],
+            b"99 path=a\n",
+            b"11 size=1x2\n",
+            b"3 \n",
+            b"0 a=b\n",
+            b"8 path=a\n",
+        ] {
+            assert!(
+                Pax::parse(data).is_err(),
+                "{}",
+                String::from_utf8_lossy(data)
+            );
+        }
+    }
+}

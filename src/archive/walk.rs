@@ -1,0 +1,414 @@
+//! The walk from member to member.
+
+mod sparse_members;
+
+use std::io;
+
+use tar::Header;
+
+use super::header::{checksum_is_right, number, until_nul};
+use super::pax::Pax;
+use super::sparse::{Piece, Segment, pieces};
+use super::{ArchiveError, BLOCK, Input, Limits};
+
+/// One member of an archive: a file, a link, a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The path as written.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: Kind,
+    /// The target of a link as written.
+    pub link: Vec<u8>,
+    /// Permission bits.
+    pub mode: u32,
+    /// Bytes of content of a regular file, expanded if it is sparse; 0 otherwise.
+    pub size: u64,
+    /// Position of the stored content in the archive.
+    pub offset: u64,
+    /// Bytes stored.
+    pub stored: u64,
+    /// The stored ranges of a sparse file; `None` where the content is stored as it is.
+    pub sparse: Option<Vec<Segment>>,
+}
+
+/// What a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A hard link to another member.
+    HardLink,
+    /// A device or fifo.
+    Special,
+}
+
+/// Walks an archive. [`Walk::advance`] goes to the next member and [`Walk::content`] reads the present one, as far as the
+/// caller likes.
+#[derive(Debug)]
+pub struct Walk<I> {
+    input: I,
+    limits: Limits,
+    position: u64,
+    members: u64,
+    /// Bytes of the slice that `content` returned last, not yet consumed.
+    handed: usize,
+    /// Stored bytes of the present member that are not yet consumed.
+    stored: u64,
+    padding: u64,
+    piece: Piece,
+    pieces: std::vec::IntoIter<Piece>,
+}
+
+const NOTHING: Piece = Piece {
+    length: 0,
+    hole: true,
+};
+static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+
+/// The extension headers in front of a member.
+#[derive(Default)]
+struct Extensions {
+    pax: Pax,
+    path: Option<Vec<u8>>,
+    link: Option<Vec<u8>>,
+}
+
+impl<I: Input> Walk<I> {
+    /// Starts at the beginning of an archive.
+    pub fn new(input: I, limits: Limits) -> Self {
+        Walk {
+            input,
+            limits,
+            position: 0,
+            members: 0,
+            handed: 0,
+            stored: 0,
+            padding: 0,
+            piece: NOTHING,
+            pieces: Vec::new().into_iter(),
+        }
+    }
+
+    /// The bytes of the archive that have been passed.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The input, somewhere after the last member that was returned.
+    pub fn into_input(self) -> I {
+        self.input
+    }
+
+    /// Goes to the next member; `None` at the end of the archive.
+    ///
+    /// The end is two blocks of zeros, or simply the end of the input at a block boundary, as tar programs accept it.
+    pub fn advance(&mut self) -> Result<Option<Member>, ArchiveError> {
+        self.leave()?;
+        let mut extensions = Extensions::default();
+        let mut extended = false;
+        loop {
+            let start = self.position;
+            let Some(header) = self.header()? else {
+                return if extended {
+                    Err(self.truncated("an extended header"))
+                } else {
+                    Ok(None)
+                };
+            };
+            let size = field(start, "size", number(&header.as_old().size))?;
+            match header.entry_type().as_byte() {
+                b'x' | b'X' => {
+                    let data = self.extension(
+                        start,
+                        size,
+                        "pax header (limit pax_bytes)",
+                        self.limits.pax_bytes,
+                    )?;
+                    extensions.pax =
+                        Pax::parse(&data).map_err(|problem| invalid(start, problem))?;
+                }
+                b'L' => extensions.path = Some(self.long_name(start, size)?),
+                b'K' => extensions.link = Some(self.long_name(start, size)?),
+                // Like Go and the engines built on it: a global header (git writes one with its commit) changes no member.
+                // A volume label is no member either.
+                b'g' | b'V' => self.pass(size, "an extended header")?,
+                _ => return self.member(start, &header, size, extensions).map(Some),
+            }
+            extended = true;
+        }
+    }
+
+    /// The next part of the present member's content, with holes expanded; empty at its end.
+    pub fn content(&mut self) -> Result<&[u8], ArchiveError> {
+        self.take_handed();
+        if self.piece.length == 0 {
+            let Some(piece) = self.pieces.next() else {
+                return Ok(&[]);
+            };
+            self.piece = piece;
+        }
+        let limit = usize::try_from(self.piece.length).unwrap_or(usize::MAX);
+        if self.piece.hole {
+            let count = limit.min(ZEROS.len());
+            self.piece.length -= count as u64;
+            return Ok(&ZEROS[..count]);
+        }
+        let count = self.input.fill_buf()?.len().min(limit);
+        if count == 0 {
+            return Err(self.truncated("the content of a member"));
+        }
+        self.handed = count;
+        self.piece.length -= count as u64;
+        Ok(&self.input.fill_buf()?[..count])
+    }
+
+    /// Makes the last `count` bytes that [`Walk::content`] gave its next ones again.
+    pub fn give_back(&mut self, count: usize) {
+        // A hole was never taken from the input.
+        self.handed = self.handed.saturating_sub(count);
+        self.piece.length += count as u64;
+    }
+
+    fn take_handed(&mut self) {
+        let count = std::mem::take(&mut self.handed);
+        self.input.consume(count);
+        self.position += count as u64;
+        self.stored -= count as u64;
+    }
+
+    /// Passes over what is left of the present member.
+    fn leave(&mut self) -> Result<(), ArchiveError> {
+        self.take_handed();
+        let stored = std::mem::take(&mut self.stored);
+        self.pass_exactly(stored, "the content of a member")?;
+        // Some writers leave out the padding of the last member.
+        let padding = std::mem::take(&mut self.padding);
+        self.position += self.input.skip(padding)?;
+        self.piece = NOTHING;
+        self.pieces = Vec::new().into_iter();
+        Ok(())
+    }
+
+    fn member(
+        &mut self,
+        start: u64,
+        header: &Header,
+        size: u64,
+        extensions: Extensions,
+    ) -> Result<Member, ArchiveError> {
+        self.members += 1;
+        if self.members > self.limits.members {
+            return Err(ArchiveError::Limit {
+                what: "members (limit members)",
+                offset: start,
+                limit: self.limits.members,
+            });
+        }
+        let Extensions {
+            pax,
+            path: long_path,
+            link: long_link,
+        } = extensions;
+        let path = long_path
+            .or(pax.path)
+            .unwrap_or_else(|| header.path_bytes().into_owned());
+        let link = long_link
+            .or(pax.link)
+            .unwrap_or_else(|| until_nul(&header.as_old().linkname).to_vec());
+        let mode = field(start, "mode", number(&header.as_old().mode))?;
+        let kind = kind(header.entry_type().as_byte(), &path);
+        let mut member = Member {
+            path,
+            kind,
+            link,
+            mode: (mode & 0o7777) as u32,
+            size: 0,
+            offset: self.position,
+            stored: if has_content(header.entry_type().as_byte()) {
+                pax.size.unwrap_or(size)
+            } else {
+                0
+            },
+            sparse: None,
+        };
+        self.padding = padding(member.stored);
+        if kind == Kind::File {
+            member.size = member.stored;
+            if header.entry_type().is_gnu_sparse() {
+                self.old_sparse(start, header, &mut member)?;
+            } else if pax.sparse.major == 1 || pax.sparse.numbers.is_some() {
+                member.path = pax.sparse.name.clone().unwrap_or(member.path);
+                self.pax_sparse(start, pax.sparse, &mut member)?;
+            }
+        }
+        self.check_length(start, &member.path)?;
+        self.check_length(start, &member.link)?;
+        self.stored = member.stored;
+        match &member.sparse {
+            Some(segments) => self.pieces = pieces(segments, member.size).into_iter(),
+            None => {
+                self.piece = Piece {
+                    length: member.stored,
+                    hole: false,
+                }
+            }
+        }
+        Ok(member)
+    }
+
+    fn check_length(&self, start: u64, path: &[u8]) -> Result<(), ArchiveError> {
+        check(
+            start,
+            path.len() as u64,
+            "bytes of a path (limit path_bytes)",
+            self.limits.path_bytes,
+        )
+    }
+
+    /// The next header block; `None` at the end of the archive.
+    fn header(&mut self) -> Result<Option<Header>, ArchiveError> {
+        let start = self.position;
+        let mut header = Header::new_old();
+        match self.fill(header.as_mut_bytes())? {
+            0 => return Ok(None),
+            BLOCK => {}
+            _ => return Err(self.truncated("a header")),
+        }
+        if is_zero(&header) {
+            let mut second = Header::new_old();
+            let length = self.fill(second.as_mut_bytes())?;
+            return if length < BLOCK || is_zero(&second) {
+                Ok(None)
+            } else {
+                Err(invalid(start, "a single block of zeros inside the archive"))
+            };
+        }
+        if !checksum_is_right(&header) {
+            return Err(invalid(start, "its checksum is wrong"));
+        }
+        Ok(Some(header))
+    }
+
+    fn long_name(&mut self, start: u64, size: u64) -> Result<Vec<u8>, ArchiveError> {
+        let limit = self.limits.path_bytes.saturating_add(1);
+        let mut name = self.extension(start, size, "bytes of a path (limit path_bytes)", limit)?;
+        name.truncate(until_nul(&name).len());
+        Ok(name)
+    }
+
+    fn extension(
+        &mut self,
+        start: u64,
+        size: u64,
+        what: &'static str,
+        limit: u64,
+    ) -> Result<Vec<u8>, ArchiveError> {
+        check(start, size, what, limit)?;
+        let mut data = vec![0; size as usize];
+        self.exactly(&mut data, "an extended header")?;
+        self.position += self.input.skip(padding(size))?;
+        Ok(data)
+    }
+
+    fn pass(&mut self, size: u64, inside: &str) -> Result<(), ArchiveError> {
+        self.pass_exactly(size, inside)?;
+        self.position += self.input.skip(padding(size))?;
+        Ok(())
+    }
+
+    fn pass_exactly(&mut self, count: u64, inside: &str) -> Result<(), ArchiveError> {
+        let passed = self.input.skip(count)?;
+        self.position += passed;
+        if passed < count {
+            Err(self.truncated(inside))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn exactly(&mut self, buffer: &mut [u8], inside: &str) -> Result<(), ArchiveError> {
+        let length = buffer.len() as u64;
+        if self.fill(buffer)? < length {
+            Err(self.truncated(inside))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Fills the buffer as far as the input goes.
+    fn fill(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let available = self.input.fill_buf()?;
+            if available.is_empty() {
+                break;
+            }
+            let count = available.len().min(buffer.len() - done);
+            buffer[done..done + count].copy_from_slice(&available[..count]);
+            self.input.consume(count);
+            done += count;
+        }
+        self.position += done as u64;
+        Ok(done as u64)
+    }
+
+    fn truncated(&self, inside: &str) -> ArchiveError {
+        ArchiveError::Truncated {
+            end: self.position,
+            inside: inside.to_owned(),
+        }
+    }
+}
+
+/// A type without content, whatever its size field says: Go's `isHeaderOnly`.
+fn has_content(entry_type: u8) -> bool {
+    !matches!(entry_type, b'1'..=b'6')
+}
+
+fn kind(entry_type: u8, path: &[u8]) -> Kind {
+    match entry_type {
+        b'1' => Kind::HardLink,
+        b'2' => Kind::Symlink,
+        b'3' | b'4' | b'6' => Kind::Special,
+        b'5' | b'D' => Kind::Directory,
+        // Before POSIX a directory was a file with a slash at the end.
+        0 if path.ends_with(b"/") => Kind::Directory,
+        _ => Kind::File,
+    }
+}
+
+fn is_zero(header: &Header) -> bool {
+    header.as_bytes().iter().all(|byte| *byte == 0)
+}
+
+fn padding(size: u64) -> u64 {
+    size.wrapping_neg() % BLOCK
+}
+
+fn field(offset: u64, name: &str, value: Option<u64>) -> Result<u64, ArchiveError> {
+    value.ok_or_else(|| invalid(offset, format!("its {name} is not a number")))
+}
+
+fn check(offset: u64, value: u64, what: &'static str, limit: u64) -> Result<(), ArchiveError> {
+    if value > limit {
+        Err(ArchiveError::Limit {
+            what,
+            offset,
+            limit,
+        })
+    } else {
+        Ok(())
+    }
+}
+
+fn invalid(offset: u64, problem: impl Into<String>) -> ArchiveError {
+    ArchiveError::Header {
+        offset,
+        problem: problem.into(),
+    }
+}

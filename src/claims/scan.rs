@@ -1,0 +1,96 @@
+//! Reading one text with patterns, each character once.
+
+use super::Claim;
+use super::file::Token;
+use super::pattern::{Pattern, Reading};
+
+/// What stands in place of a character that was read: no pattern and no boundary.
+const READ: &str = "\0";
+
+/// A text that is being read, and what it claimed so far.
+pub struct Scan<'t> {
+    origin: &'static str,
+    text: &'t str,
+    /// The text in lower case, with everything that was read blanked out, byte for byte.
+    unread: String,
+    found: Vec<Reading>,
+}
+
+impl<'t> Scan<'t> {
+    /// A text of which nothing was read.
+    pub fn new(origin: &'static str, text: &'t str) -> Self {
+        Scan {
+            origin,
+            text,
+            unread: text.to_ascii_lowercase(),
+            found: Vec::new(),
+        }
+    }
+
+    /// The subjects that the text speaks of.
+    pub fn subjects(&self) -> Vec<&'static str> {
+        self.found.iter().map(|reading| reading.subject).collect()
+    }
+
+    /// Reads all that the patterns find, one pattern after the other.
+    pub fn read(&mut self, patterns: &[Pattern]) {
+        for pattern in patterns {
+            let readings = self.take(pattern);
+            self.found.extend(readings);
+        }
+    }
+
+    /// Reads all that the tokens find. A token whose words do not occur costs no more than the search for them.
+    pub fn read_tokens(&mut self, tokens: &[&Token]) {
+        for token in tokens {
+            let near = |word: &String| self.unread.contains(word.as_str());
+            if token.near.iter().any(near) {
+                let readings = self.take(&token.read);
+                self.found.extend(readings);
+            }
+        }
+    }
+
+    /// Reads the whole text again with patterns whose claims count only about subjects that neither this text nor
+    /// anything `elsewhere` speaks of yet.
+    pub fn read_bare(&mut self, patterns: &[Pattern], elsewhere: &[&str]) {
+        let claimed = self.subjects();
+        let mut again = Scan::new(self.origin, self.text);
+        again.read(patterns);
+        again.found.retain(|reading| {
+            !claimed.contains(&reading.subject) && !elsewhere.contains(&reading.subject)
+        });
+        self.found.append(&mut again.found);
+    }
+
+    /// All that one pattern finds, which is blanked out.
+    fn take(&mut self, pattern: &Pattern) -> Vec<Reading> {
+        let mut readings = Vec::new();
+        let mut from = 0;
+        while let Some((span, found)) = pattern.find(&self.unread, from) {
+            if span.is_empty() {
+                break;
+            }
+            from = span.end;
+            let blank = READ.repeat(span.len());
+            self.unread.replace_range(span, &blank);
+            readings.extend(found);
+        }
+        readings
+    }
+
+    /// The claims, in the order of the text.
+    pub fn finish(mut self) -> Vec<Claim> {
+        self.found.retain(|reading| !reading.version.is_empty());
+        self.found.sort_by_key(|reading| reading.place.start);
+        self.found
+            .into_iter()
+            .map(|reading| Claim {
+                subject: reading.subject.to_owned(),
+                version: reading.version,
+                origin: self.origin.to_owned(),
+                text: self.text[reading.place].to_owned(),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! `imgcheck check`: judge images by the rules.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::{ImageArguments, Unreadable};
+use super::output::{self, Format, OutputArguments};
+use crate::claims::Grammar;
+use crate::error::Result;
+use crate::finding::Severity;
+use crate::pipeline;
+use crate::reference::transport::Target;
+use crate::report::{self, ImageReport, Verdict};
+use crate::rules::RuleSet;
+
+/// Arguments of `imgcheck check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    #[command(flatten)]
+    image: ImageArguments,
+    #[command(flatten)]
+    rules: RuleArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+    /// The least severity that makes the exit code 1
+    #[arg(
+        long,
+        value_enum,
+        default_value = "error",
+        value_name = "SEVERITY",
+        env = "IMGCHECK_FAIL_ON"
+    )]
+    fail_on: FailOn,
+}
+
+/// Where rules come from besides the built-in ones.
+#[derive(Debug, Args)]
+pub struct RuleArguments {
+    /// Add a rule file, or every rule file of a directory
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "IMGCHECK_RULES",
+        value_delimiter = ':'
+    )]
+    rules: Vec<PathBuf>,
+}
+
+impl RuleArguments {
+    /// The built-in rules and the added ones.
+    pub fn load(&self) -> Result<RuleSet> {
+        let mut rules = RuleSet::builtin()?;
+        for path in &self.rules {
+            rules.add_path(path)?;
+        }
+        Ok(rules)
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FailOn {
+    Error,
+    Warning,
+    Note,
+    Never,
+}
+
+impl FailOn {
+    fn threshold(self) -> Option<Severity> {
+        match self {
+            FailOn::Error => Some(Severity::Error),
+            FailOn::Warning => Some(Severity::Warning),
+            FailOn::Note => Some(Severity::Note),
+            FailOn::Never => None,
+        }
+    }
+}
+
+/// Checks every image. The exit code is 1 when one fails, and 3 when one could not be read: the others are reported all
+/// the same.
+pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
+    let threshold = arguments.fail_on.threshold();
+    // The rules are loaded while the layers are read.
+    let (scans, unreadable, rules) = std::thread::scope(|scope| -> Result<_> {
+        let rules = scope.spawn(|| arguments.rules.load());
+        let (scans, unreadable) = arguments.image.scan_all()?;
+        let rules = rules
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok((scans, unreadable, rules))
+    })?;
+    let reports = scans
+        .into_iter()
+        .map(|scan| pipeline::judge(scan, &rules, threshold))
+        .collect::<Result<Vec<ImageReport>>>()?;
+    if !reports.is_empty() {
+        output::write(&arguments.output, |format| match format {
+            Format::Text => Ok(report::text::report(&reports, arguments.output.width())),
+            Format::Json => report::json::report(&reports),
+        })?;
+    }
+    advise(&unreadable, &rules)?;
+    let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);
+    Ok(super::finish(&unreadable, ExitCode::from(u8::from(failed))))
+}
+
+/// Where an image was named that could not be had: says so if none of that name was ever published, and which were.
+fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
+    let grammar = Grammar::builtin()?;
+    for image in unreadable {
+        let (Target::Reference(reference) | Target::Remote(_, reference)) = &image.target else {
+            continue;
+        };
+        if let Ok(report) = pipeline::claims(reference, &grammar, rules)
+            && !report.findings.is_empty()
+        {
+            output::remark(&report::text::claims(&[report], None));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! `imgcheck claims`: what references promise, without any image.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::check::RuleArguments;
+use super::output::{self, Format, OutputArguments};
+use crate::claims::Grammar;
+use crate::error::Result;
+use crate::finding::Severity;
+use crate::pipeline;
+use crate::report;
+
+/// Arguments of `imgcheck claims`.
+#[derive(Debug, Args)]
+pub struct ClaimsArguments {
+    /// Image references, as in pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
+    #[arg(value_name = "REFERENCE", required = true)]
+    references: Vec<String>,
+    #[command(flatten)]
+    rules: RuleArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Reads every reference; the exit code is 1 when one promises what was never published.
+pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
+    let grammar = Grammar::builtin()?;
+    let rules = arguments.rules.load()?;
+    let reports = arguments
+        .references
+        .iter()
+        .map(|reference| pipeline::claims(reference, &grammar, &rules))
+        .collect::<Result<Vec<_>>>()?;
+    output::write(&arguments.output, |format| match format {
+        Format::Text => Ok(report::text::claims(&reports, arguments.output.width())),
+        Format::Json => report::json::claims(&reports),
+    })?;
+    let failed = reports
+        .iter()
+        .flat_map(|report| &report.findings)
+        .any(|finding| finding.severity == Severity::Error);
+    Ok(ExitCode::from(u8::from(failed)))
+}

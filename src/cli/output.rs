@@ -1,0 +1,162 @@
+//! Where reports go: the standard output and files, in one format or several.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use crate::error::{Error, Result};
+
+/// How and where a command reports.
+#[derive(Debug, Args)]
+pub struct OutputArguments {
+    /// The format of the standard output, or of an -o FILE that names none
+    #[arg(
+        short,
+        long,
+        value_enum,
+        default_value = "text",
+        env = "IMGCHECK_FORMAT"
+    )]
+    format: Format,
+    /// Write to a file: FILE in place of the standard output, FORMAT=FILE besides it; repeatable
+    #[arg(short, long, value_name = "[FORMAT=]FILE", env = "IMGCHECK_OUTPUT")]
+    output: Vec<Destination>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value = "auto", env = "IMGCHECK_COLOR")]
+    color: Colour,
+}
+
+/// A format of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+/// `FILE` or `FORMAT=FILE`.
+#[derive(Debug, Clone)]
+struct Destination {
+    format: Option<Format>,
+    path: PathBuf,
+}
+
+impl FromStr for Destination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (format, path) = match text.split_once('=') {
+            None => (None, text),
+            Some((format, path)) => {
+                let known = Format::from_str(format, true);
+                (Some(known.map_err(|_| format!("`{format}` is no format (text, json); write a name with `=` as ./{text}"))?), path)
+            }
+        };
+        if path.is_empty() {
+            return Err("no file is named".to_owned());
+        }
+        Ok(Destination {
+            format,
+            path: path.into(),
+        })
+    }
+}
+
+impl OutputArguments {
+    /// Columns of the terminal that the text goes to; `None` where it goes elsewhere, so that nothing is wrapped.
+    pub fn width(&self) -> Option<u16> {
+        self.to_standard_output().then(width).flatten()
+    }
+
+    fn to_standard_output(&self) -> bool {
+        self.output
+            .iter()
+            .all(|destination| destination.format.is_some())
+    }
+}
+
+/// Columns of the terminal, if the standard output is one.
+pub fn width() -> Option<u16> {
+    io::stdout()
+        .is_terminal()
+        .then(|| comfy_table::Table::new().width())
+        .flatten()
+}
+
+/// Renders each format that is asked for, once a destination, and writes it there.
+///
+/// # Errors
+/// [`Error::Output`] when a file cannot be written. A reader that closes the pipe early is no error.
+pub fn write(
+    arguments: &OutputArguments,
+    render: impl Fn(Format) -> serde_json::Result<String>,
+) -> Result<()> {
+    let rendered = |format, subject: &str| {
+        render(format).map_err(|error| Error::Output {
+            subject: subject.to_owned(),
+            problem: error.to_string(),
+        })
+    };
+    for destination in &arguments.output {
+        let subject = destination.path.display().to_string();
+        let format = destination.format.unwrap_or(arguments.format);
+        let text = rendered(format, &subject)?;
+        let plain = anstream::adapter::strip_str(&text).to_string();
+        std::fs::write(&destination.path, plain).map_err(|error| Error::Output {
+            subject,
+            problem: error.to_string(),
+        })?;
+    }
+    if arguments.to_standard_output() {
+        let text = rendered(arguments.format, "standard output")?;
+        standard_output(&text, arguments.color)?;
+    }
+    Ok(())
+}
+
+/// Writes lines of a command that has no report formats, such as a list of rules.
+pub fn print(text: &str) -> Result<()> {
+    standard_output(text, Colour::Auto)
+}
+
+fn standard_output(text: &str, colour: Colour) -> Result<()> {
+    let choice = match colour {
+        Colour::Auto => anstream::AutoStream::choice(&io::stdout()),
+        Colour::Always => anstream::ColorChoice::AlwaysAnsi,
+        Colour::Never => anstream::ColorChoice::Never,
+    };
+    let mut stream = anstream::AutoStream::new(io::stdout().lock(), choice);
+    let written = stream
+        .write_all(text.as_bytes())
+        .and_then(|()| stream.flush());
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Output {
+            subject: "standard output".to_owned(),
+            problem: error.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a remark beside the report on the standard error stream.
+pub fn remark(text: &str) {
+    // Nothing can be done where even the error stream is closed.
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// Tells an error on the standard error stream.
+pub fn error(error: &Error) {
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    let text = crate::report::printable(&error.to_string());
+    remark(&format!("{red}error{red:#}: {text}\n"));
+}

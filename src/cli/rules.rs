@@ -1,0 +1,83 @@
+//! `imgcheck rules`: list, show and test the rules.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::check::RuleArguments;
+use super::output;
+use crate::error::{Error, Result};
+use crate::report;
+use crate::rules::{Rule, RuleSet, pages, testing};
+
+/// Arguments of `imgcheck rules`.
+#[derive(Debug, Args)]
+pub struct RulesArguments {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    rules: RuleArguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List all rules with their severity and title
+    List,
+    /// Show one rule: what goes wrong, how it looks, how to confirm it, what to do
+    Show {
+        /// Id of the rule, as in claim-torch-version
+        id: String,
+    },
+    /// Run the tests that the rules carry: of all rules, or of the files named here
+    Test {
+        /// Rule files, or directories of them
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Write the pages of the book
+    #[command(hide = true)]
+    Docs {
+        /// The directory of the pages
+        directory: PathBuf,
+    },
+}
+
+/// Runs one of the commands; `test` exits with 1 when a test fails.
+pub fn run(arguments: &RulesArguments) -> Result<ExitCode> {
+    let rules = arguments.rules.load()?;
+    let text = match &arguments.command {
+        Command::List => report::text::rules(&pages::list_table(&rules), output::width()),
+        Command::Show { id } => {
+            pages::render(rules.get(id).ok_or_else(|| unknown(id, rules.rules()))?)
+        }
+        Command::Test { paths } => {
+            let mut named = RuleSet::default();
+            for path in paths {
+                named.add_path(path)?;
+            }
+            let report = testing::run(if paths.is_empty() { rules } else { named }.rules());
+            output::print(&format!("{report}\n"))?;
+            return Ok(ExitCode::from(u8::from(report.failures().next().is_some())));
+        }
+        Command::Docs { directory } => {
+            return pages::write(&rules, directory).map(|()| ExitCode::SUCCESS);
+        }
+    };
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unknown<'r>(id: &str, rules: impl Iterator<Item = &'r Rule>) -> Error {
+    let near: Vec<&str> = rules
+        .map(|rule| rule.id.as_str())
+        .filter(|known| known.contains(id))
+        .collect();
+    Error::Usage {
+        problem: format!("there is no rule {id}"),
+        help: Some(match near.as_slice() {
+            [] => "imgcheck rules list names all of them".to_owned(),
+            near => format!("did you mean {}?", near.join(", ")),
+        }),
+    }
+}

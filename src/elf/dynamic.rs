@@ -1,0 +1,114 @@
+//! The dynamic section and the strings it names.
+//!
+//! gABI, "Dynamic Section"; a tag that occurs twice counts with its last value, as in glibc's
+//! `elf_get_dynamic_info` (elf/get-dynamic-info.h).
+
+use std::borrow::Cow;
+
+use goblin::elf::ProgramHeader;
+use goblin::elf::dynamic::{
+    DT_FLAGS, DT_FLAGS_1, DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, Dyn,
+    Dynamic as Parsed,
+};
+use goblin::elf::program_header::PT_DYNAMIC;
+
+use super::error::{ElfError, broken};
+use super::object::{Object, string_at};
+
+/// The entries of a dynamic section, with its string table.
+pub(super) struct Dynamic<'a> {
+    entries: Vec<Dyn>,
+    pub strings: Cow<'a, [u8]>,
+}
+
+impl<'a> Dynamic<'a> {
+    /// Reads PT_DYNAMIC and DT_STRTAB; `None` for a file without a dynamic section.
+    pub fn read(object: &'a Object) -> Result<Option<Self>, ElfError> {
+        let Some(segment) = object.dynamic_segment() else {
+            return Ok(None);
+        };
+        let bytes = object.table("the dynamic section", segment.p_offset, segment.p_filesz)?;
+        let alone = ProgramHeader {
+            p_type: PT_DYNAMIC,
+            p_offset: 0,
+            p_filesz: segment.p_filesz,
+            ..ProgramHeader::new()
+        };
+        let parsed = Parsed::parse(&bytes, &[alone], object.context())
+            .map_err(|error| broken(format!("the dynamic section is wrong: {error}")))?;
+        let Some(parsed) = parsed else {
+            return Ok(None);
+        };
+        let mut dynamic = Dynamic {
+            entries: parsed.dyns,
+            strings: Cow::Borrowed(&[]),
+        };
+        if let Some(address) = dynamic.value(DT_STRTAB) {
+            let length = dynamic.value(DT_STRSZ).unwrap_or(0);
+            let (offset, left) = object
+                .locate(address)
+                .ok_or_else(|| broken("the string table lies in no segment"))?;
+            if length > left {
+                return Err(broken("the string table is longer than its segment"));
+            }
+            dynamic.strings = object.table("the string table", offset, length)?;
+        }
+        Ok(Some(dynamic))
+    }
+
+    /// The value of a tag.
+    pub fn value(&self, tag: u64) -> Option<u64> {
+        self.entries
+            .iter()
+            .rev()
+            .find(|entry| entry.d_tag == tag)
+            .map(|entry| entry.d_val)
+    }
+
+    /// Every value, for those that are addresses.
+    pub fn values(&self) -> impl Iterator<Item = u64> {
+        self.entries.iter().map(|entry| entry.d_val)
+    }
+
+    /// A string of the string table; bytes that are not UTF-8 are replaced.
+    pub fn string(&self, index: u64) -> String {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        String::from_utf8_lossy(string_at(&self.strings, index)).into_owned()
+    }
+
+    fn named(&self, tag: u64) -> Option<String> {
+        self.value(tag).map(|index| self.string(index))
+    }
+
+    /// DT_SONAME.
+    pub fn soname(&self) -> Option<String> {
+        self.named(DT_SONAME)
+    }
+
+    /// DT_NEEDED, in order.
+    pub fn needed(&self) -> Vec<String> {
+        self.entries
+            .iter()
+            .filter(|entry| entry.d_tag == DT_NEEDED)
+            .map(|entry| self.string(entry.d_val))
+            .collect()
+    }
+
+    /// DT_RPATH.
+    pub fn rpath(&self) -> Option<String> {
+        self.named(DT_RPATH)
+    }
+
+    /// DT_RUNPATH.
+    pub fn runpath(&self) -> Option<String> {
+        self.named(DT_RUNPATH)
+    }
+
+    /// DT_FLAGS and DT_FLAGS_1.
+    pub fn flags(&self) -> (u64, u64) {
+        (
+            self.value(DT_FLAGS).unwrap_or(0),
+            self.value(DT_FLAGS_1).unwrap_or(0),
+        )
+    }
+}

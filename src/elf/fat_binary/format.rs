@@ -1,0 +1,194 @@
+//! The headers of a fat binary, as `fatbinary` of the CUDA toolkit writes them. The format is not documented; its fields
+//! were established with the tools of CUDA 13.5 (testdata/fatbin).
+//!
+//! ```text
+//! container  +0 u32 BA55ED50  +4 u16 version 1  +6 u16 header size  +8 u64 bytes of entries
+//! entry      +0 u16 kind  +2 u16 version 0x0101  +4 u32 header size  +8 u64 payload size
+//!            +16 u32 compressed size  +20 u32 offset of further header data  +28 u32 SM
+//!            +40 u64 flags  +56 u64 uncompressed size
+//! ```
+
+use std::fmt;
+
+/// The first bytes of a container.
+pub(in crate::elf) const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
+/// Containers start at multiples of this.
+pub(in crate::elf) const ALIGNMENT: u64 = 8;
+/// The part of a container header that has a meaning.
+pub(in crate::elf) const CONTAINER_HEADER: usize = 16;
+/// The part of an entry header that every entry has.
+pub(in crate::elf) const ENTRY_HEADER: usize = 48;
+/// Longest headers that are taken for real.
+const CONTAINER_HEADER_LIMIT: u64 = 256;
+const ENTRY_HEADER_LIMIT: u64 = 4096;
+/// The version of an entry.
+const ENTRY_VERSION: u16 = 0x0101;
+/// Size of the headers within a concatenated entry.
+const SUB_HEADER: usize = 64;
+/// Flags that make an architecture specific (`sm_90a`) or of a family (`sm_100f`).
+const FLAG_SPECIFIC: u64 = 0x10_0000;
+const FLAG_FAMILY: u64 = 0x20_0000;
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::elf) enum Kind {
+    /// PTX.
+    Ptx,
+    /// A cubin: SASS.
+    Cubin,
+    /// LTO-IR.
+    LtoIr,
+    /// `fatbinary --concat`: several entries compressed together.
+    Concatenated,
+    /// Something else that the format allows.
+    Other(u16),
+}
+
+impl Kind {
+    fn new(code: u16) -> Self {
+        match code {
+            1 => Kind::Ptx,
+            2 => Kind::Cubin,
+            8 => Kind::LtoIr,
+            0x100 => Kind::Concatenated,
+            other => Kind::Other(other),
+        }
+    }
+}
+
+/// An architecture, as in `90a`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::elf) struct Architecture {
+    number: u32,
+    suffix: Option<char>,
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.number)?;
+        self.suffix
+            .map_or(Ok(()), |suffix| write!(formatter, "{suffix}"))
+    }
+}
+
+/// A container header.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::elf) struct Container {
+    /// Bytes of the header.
+    pub header: u64,
+    /// Bytes of the entries behind it.
+    pub length: u64,
+}
+
+impl Container {
+    /// Reads a header; `None` if this is none.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let container = Container {
+            header: u64::from(half(bytes, 6)?),
+            length: double(bytes, 8)?,
+        };
+        let valid = bytes.starts_with(&MAGIC)
+            && half(bytes, 4)? == 1
+            && (CONTAINER_HEADER as u64..=CONTAINER_HEADER_LIMIT).contains(&container.header);
+        valid.then_some(container)
+    }
+
+    /// Bytes of header and entries.
+    pub fn size(&self) -> u64 {
+        self.header.saturating_add(self.length)
+    }
+}
+
+/// An entry header.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::elf) struct Entry {
+    pub kind: Kind,
+    pub architecture: Architecture,
+    /// Bytes of the header.
+    pub header: u64,
+    /// Bytes of the payload behind it.
+    pub payload: u64,
+    /// Where further header data starts within the header.
+    further: u32,
+}
+
+impl Entry {
+    /// Reads the first [`ENTRY_HEADER`] bytes of an entry that has `left` bytes before the end of its container; `None` if
+    /// this is none.
+    pub fn parse(bytes: &[u8], left: u64) -> Option<Self> {
+        let flags = double(bytes, 40)?;
+        let entry = Entry {
+            kind: Kind::new(half(bytes, 0)?),
+            architecture: Architecture {
+                number: word(bytes, 28)?,
+                suffix: match flags {
+                    flags if flags & FLAG_SPECIFIC != 0 => Some('a'),
+                    flags if flags & FLAG_FAMILY != 0 => Some('f'),
+                    _ => None,
+                },
+            },
+            header: u64::from(word(bytes, 4)?),
+            payload: double(bytes, 8)?,
+            further: word(bytes, 20)?,
+        };
+        let valid = half(bytes, 2)? == ENTRY_VERSION
+            && (ENTRY_HEADER as u64..=ENTRY_HEADER_LIMIT).contains(&entry.header)
+            && entry.header.checked_add(entry.payload)? <= left;
+        valid.then_some(entry)
+    }
+
+    /// The entries within a concatenated one, from its whole header; `None` if they are not as many as it says.
+    pub fn concatenated(&self, header: &[u8]) -> Option<Vec<(Kind, Architecture)>> {
+        let start = (self.further as usize).max(SUB_HEADER);
+        let count = word(header, start)? as usize;
+        let mut found = Vec::new();
+        let mut at = start + 8;
+        while found.len() < count {
+            let sub = header.get(at..at.checked_add(SUB_HEADER)?)?;
+            let kind = Kind::new(half(sub, 0)?);
+            let known = matches!(
+                kind,
+                Kind::Ptx | Kind::Cubin | Kind::LtoIr | Kind::Other(4 | 16 | 32 | 64)
+            );
+            if known && half(sub, 2)? == ENTRY_VERSION {
+                // The size of a sub-header stands for an offset: only kind, architecture and flags are as in an entry.
+                let flags = double(sub, 40)?;
+                let suffix = match flags {
+                    flags if flags & FLAG_SPECIFIC != 0 => Some('a'),
+                    flags if flags & FLAG_FAMILY != 0 => Some('f'),
+                    _ => None,
+                };
+                let number = word(sub, 28)?;
+                found.push((kind, Architecture { number, suffix }));
+                at += SUB_HEADER;
+            } else {
+                at += ALIGNMENT as usize;
+            }
+        }
+        Some(found)
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u16::from_le_bytes)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u32::from_le_bytes)
+}
+
+fn double(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .copied()
+        .map(u64::from_le_bytes)
+}

@@ -1,0 +1,101 @@
+//! The GPU code in a file: which architectures each fat-binary container holds. Only headers are read.
+//!
+//! nvcc places the containers in `.nv_fatbin`, and relocatable device code in `__nv_relfatbin`; some libraries keep
+//! more of them in data sections, which only the deep reading searches.
+
+pub(super) mod format;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::Depth;
+use super::error::ElfError;
+use super::facts::GpuCode;
+use super::object::Object;
+
+use format::{Architecture, Kind};
+use walk::Walker;
+
+/// The sections that hold nothing else.
+const NAMED: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
+/// Unwinding tables: large, and never fat binaries.
+const UNWINDING: [&str; 3] = [".eh_frame", ".eh_frame_hdr", ".gcc_except_table"];
+
+/// In how many containers each architecture is.
+#[derive(Default)]
+struct Counts {
+    containers: u32,
+    entries: u32,
+    damaged: bool,
+    by_kind: BTreeMap<(Kind, Architecture), u32>,
+}
+
+/// Reads the containers of a file; `None` if it has none.
+pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, ElfError> {
+    let mut counts = Counts::default();
+    let mut walker = Walker::new(object);
+    for section in object
+        .sections
+        .iter()
+        .filter(|it| NAMED.contains(&it.name.as_str()))
+    {
+        walker.section(section.file.clone(), true, &mut counts)?;
+    }
+    for range in elsewhere(object, depth) {
+        walker.section(range, false, &mut counts)?;
+    }
+    Ok(counts.finish())
+}
+
+fn elsewhere(object: &Object, depth: Depth) -> Vec<Range<u64>> {
+    if object.sections.is_empty() {
+        let loads = object.loads();
+        return loads
+            .map(|segment| segment.p_offset..segment.p_offset.saturating_add(segment.p_filesz))
+            .collect();
+    }
+    if depth == Depth::Default {
+        return Vec::new();
+    }
+    let sections = object.sections.iter();
+    sections
+        .filter(|section| section.allocated && !section.executable)
+        .filter(|section| !NAMED.contains(&section.name.as_str()))
+        .filter(|section| !UNWINDING.contains(&section.name.as_str()))
+        .map(|section| section.file.clone())
+        .collect()
+}
+
+impl Counts {
+    fn container(&mut self, entries: &[(Kind, Architecture)]) {
+        self.containers = self.containers.saturating_add(1);
+        let mut present = entries.to_vec();
+        present.sort_unstable();
+        present.dedup();
+        for entry in present {
+            *self.by_kind.entry(entry).or_insert(0) += 1;
+        }
+    }
+
+    fn finish(self) -> Option<GpuCode> {
+        if self.containers == 0 && !self.damaged {
+            return None;
+        }
+        let of = |wanted: Kind, prefix: &str| {
+            self.by_kind
+                .iter()
+                .filter(|((kind, _), _)| *kind == wanted)
+                .map(|((_, architecture), count)| (format!("{prefix}_{architecture}"), *count))
+                .collect()
+        };
+        Some(GpuCode {
+            containers: self.containers,
+            entries: self.entries,
+            sass: of(Kind::Cubin, "sm"),
+            ptx: of(Kind::Ptx, "compute"),
+            lto: of(Kind::LtoIr, "lto"),
+            damaged: self.damaged,
+        })
+    }
+}

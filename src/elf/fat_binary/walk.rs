@@ -1,0 +1,181 @@
+//! From container to container and from entry to entry.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::Counts;
+use super::format::{ALIGNMENT, CONTAINER_HEADER, Container, ENTRY_HEADER, Entry, Kind, MAGIC};
+use crate::elf::error::ElfError;
+use crate::elf::object::Object;
+
+/// What one read fetches: headers of small entries stand close together.
+const WINDOW: usize = 1024;
+/// What one read of a search fetches, and the first one, which mostly suffices.
+const SEARCH: usize = 256 << 10;
+const FIRST_SEARCH: usize = 1024;
+/// The most entries of any known file are some 24,000; a file with more than this is damaged on purpose.
+const ENTRY_LIMIT: u32 = 1 << 20;
+
+/// Reads headers through a small window.
+pub(super) struct Walker<'o> {
+    object: &'o Object<'o>,
+    window: Vec<u8>,
+    start: u64,
+    entries: Vec<(Kind, super::Architecture)>,
+}
+
+impl<'o> Walker<'o> {
+    pub fn new(object: &'o Object<'o>) -> Self {
+        Walker {
+            object,
+            window: Vec::new(),
+            start: 0,
+            entries: Vec::new(),
+        }
+    }
+
+    /// Walks all containers of a range. `named` says that the range holds nothing else, so that a wrong container is damage.
+    pub fn section(
+        &mut self,
+        range: Range<u64>,
+        named: bool,
+        counts: &mut Counts,
+    ) -> Result<(), ElfError> {
+        let mut from = range.start;
+        while let Some(at) = self.find(from..range.end)? {
+            if counts.entries >= ENTRY_LIMIT || counts.containers >= ENTRY_LIMIT {
+                counts.damaged = true;
+                break;
+            }
+            match self.container(at, range.end, named, counts)? {
+                Some(end) => from = end.max(at + ALIGNMENT),
+                None => {
+                    counts.damaged |= named;
+                    from = at + ALIGNMENT;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks one container and says where it ends; `None` if there is none. Outside the named sections its first entry must be
+    /// right, too.
+    fn container(
+        &mut self,
+        at: u64,
+        limit: u64,
+        named: bool,
+        counts: &mut Counts,
+    ) -> Result<Option<u64>, ElfError> {
+        let header = self.get(at, CONTAINER_HEADER)?;
+        let Some(container) = header.and_then(Container::parse) else {
+            return Ok(None);
+        };
+        let end = match at.checked_add(container.size()) {
+            Some(end) if end <= limit => end,
+            _ => return Ok(None),
+        };
+        self.entries.clear();
+        let mut damaged = false;
+        let mut number = 0_u32;
+        let mut place = at + container.header;
+        while end.saturating_sub(place) >= ENTRY_HEADER as u64 {
+            let header = self.get(place, ENTRY_HEADER)?;
+            let Some(entry) = header.and_then(|bytes| Entry::parse(bytes, end - place)) else {
+                damaged = true;
+                break;
+            };
+            if entry.kind == Kind::Concatenated {
+                let header = self.get(place, entry.header as usize)?;
+                match header.and_then(|bytes| entry.concatenated(bytes)) {
+                    Some(several) => {
+                        number = number.saturating_add(several.len() as u32);
+                        self.entries.extend(several);
+                    }
+                    None => damaged = true,
+                }
+            } else {
+                number = number.saturating_add(1);
+                self.entries.push((entry.kind, entry.architecture));
+            }
+            if number >= ENTRY_LIMIT {
+                damaged = true;
+                break;
+            }
+            place += entry.header + entry.payload;
+        }
+        if damaged && number == 0 && !named {
+            return Ok(None);
+        }
+        counts.entries = counts.entries.saturating_add(number);
+        counts.damaged |= damaged;
+        counts.container(&self.entries);
+        Ok(Some(end))
+    }
+
+    /// The next place in a range where the magic stands.
+    fn find(&mut self, range: Range<u64>) -> Result<Option<u64>, ElfError> {
+        let mut offset = range.start.next_multiple_of(ALIGNMENT);
+        let mut length = FIRST_SEARCH;
+        while range.end.saturating_sub(offset) >= CONTAINER_HEADER as u64 {
+            let left = usize::try_from(range.end - offset).unwrap_or(SEARCH);
+            // What a source does not hold is missing up to the end of the range, so that it need be fetched only once.
+            let refilled = self.refill(offset, length.min(left), MAGIC.len());
+            refilled.map_err(|error| match error {
+                ElfError::Missing { offset, .. } => ElfError::Missing {
+                    offset,
+                    length: range.end.saturating_sub(offset),
+                },
+                other => other,
+            })?;
+            if self.window.len() < MAGIC.len() {
+                return Ok(None);
+            }
+            for at in memmem::find_iter(&self.window, &MAGIC) {
+                if (at as u64).is_multiple_of(ALIGNMENT) {
+                    return Ok(Some(offset + at as u64));
+                }
+            }
+            // An unaligned end of the window is read again.
+            let done = (self.window.len() as u64 / ALIGNMENT * ALIGNMENT).max(ALIGNMENT);
+            offset += done;
+            length = SEARCH;
+        }
+        Ok(None)
+    }
+
+    /// `length` bytes at an offset; `None` at the end of the file.
+    fn get(&mut self, offset: u64, length: usize) -> Result<Option<&[u8]>, ElfError> {
+        let inside = offset
+            .checked_sub(self.start)
+            .and_then(|inside| usize::try_from(inside).ok())
+            .filter(|inside| inside.saturating_add(length) <= self.window.len());
+        let inside = match inside {
+            Some(inside) => inside,
+            None => {
+                self.refill(offset, WINDOW.max(length), length)?;
+                0
+            }
+        };
+        Ok(self.window.get(inside..inside + length))
+    }
+
+    /// Moves the window; it gets up to `length` bytes, and at least `minimum` unless the file ends before.
+    fn refill(&mut self, offset: u64, length: usize, minimum: usize) -> Result<(), ElfError> {
+        self.start = offset;
+        self.window.resize(length, 0);
+        let mut filled = 0;
+        while filled < minimum.min(length) {
+            match self
+                .object
+                .read_some(offset + filled as u64, &mut self.window[filled..])?
+            {
+                0 => break,
+                got => filled += got,
+            }
+        }
+        self.window.truncate(filled);
+        Ok(())
+    }
+}

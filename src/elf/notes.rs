@@ -1,0 +1,95 @@
+//! What the program headers say beside the dynamic section: interpreter, build id, stack.
+
+use std::fmt::Write;
+
+use goblin::elf::program_header::{PF_X, PT_GNU_STACK, PT_INTERP, PT_NOTE};
+
+use super::error::ElfError;
+use super::object::{Object, string_at};
+
+/// Note sections of real files are far smaller.
+const NOTES_LIMIT: u64 = 1 << 20;
+/// PATH_MAX of Linux.
+const INTERPRETER_LIMIT: u64 = 4096;
+/// `NT_GNU_BUILD_ID` of binutils' include/elf/common.h.
+const BUILD_ID: u32 = 3;
+
+/// PT_INTERP.
+pub(super) fn interpreter(object: &Object) -> Result<Option<String>, ElfError> {
+    let Some(segment) = object.segments.iter().find(|it| it.p_type == PT_INTERP) else {
+        return Ok(None);
+    };
+    let length = segment.p_filesz.min(INTERPRETER_LIMIT);
+    let bytes = object.optional(segment.p_offset, length)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(string_at(&bytes, 0)).into_owned()))
+}
+
+/// NT_GNU_BUILD_ID of any PT_NOTE, lower-case hexadecimal.
+pub(super) fn build_id(object: &Object) -> Result<Option<String>, ElfError> {
+    for segment in object.segments.iter().filter(|it| it.p_type == PT_NOTE) {
+        let length = segment.p_filesz.min(NOTES_LIMIT);
+        let Some(bytes) = object.optional(segment.p_offset, length)? else {
+            continue;
+        };
+        // Notes are aligned to 4 bytes, except in segments that say 8 (`.note.gnu.property`).
+        let alignment = if segment.p_align == 8 { 8 } else { 4 };
+        if let Some(found) = find_build_id(&bytes, alignment) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn find_build_id(notes: &[u8], alignment: usize) -> Option<String> {
+    let mut rest = notes;
+    while let Some((header, body)) = rest.split_first_chunk::<12>() {
+        let word = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let (name, description, kind) = (word(0) as usize, word(4) as usize, word(8));
+        let start = (12 + name).next_multiple_of(alignment) - 12;
+        let described = body.get(start..start.checked_add(description)?)?;
+        if kind == BUILD_ID && body.get(..name) == Some(b"GNU\0".as_slice()) {
+            return Some(described.iter().fold(String::new(), |mut text, byte| {
+                let _ = write!(text, "{byte:02x}");
+                text
+            }));
+        }
+        let next = (12 + start + description).next_multiple_of(alignment) - 12;
+        rest = body.get(next..)?;
+    }
+    None
+}
+
+/// Whether PT_GNU_STACK asks for an executable stack.
+pub(super) fn executable_stack(object: &Object) -> Option<bool> {
+    object
+        .segments
+        .iter()
+        .find(|segment| segment.p_type == PT_GNU_STACK)
+        .map(|segment| segment.p_flags & PF_X != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_build_id_is_found_behind_another_note() {
+        let mut notes = Vec::new();
+        notes.extend([4, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0]);
+        notes.extend(b"GNU\0\x01\x02\x03\x04\x05\0\0\0");
+        notes.extend([4, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
+        notes.extend(b"GNU\0\xab\x0c\0\0");
+        assert_eq!(find_build_id(&notes, 4).unwrap(), "ab0c");
+    }
+
+    #[test]
+    fn a_note_longer_than_the_segment_ends_the_search() {
+        let notes = [
+            4, 0, 0, 0, 255, 255, 255, 255, 3, 0, 0, 0, b'G', b'N', b'U', 0,
+        ];
+        assert_eq!(find_build_id(&notes, 4), None);
+    }
+}

@@ -1,0 +1,485 @@
+//! Keeps, of a file that streams by once, what [`read`](super::read) will ask for.
+//!
+//! A compressed layer can be read only forwards, and a GPU library has up to a gigabyte. Most of that are the payloads of fat
+//! binaries, of which only headers are needed, and debugging information behind the last loaded segment. What is left is
+//! kept up to a limit: first what the program headers name, then all else from the start of the file on.
+
+use std::ops::Range;
+
+use goblin::container::{Container as Class, Ctx, Endian};
+use goblin::elf::program_header::{PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE};
+use goblin::elf::{Elf, ProgramHeader};
+use memchr::memmem;
+
+use super::fat_binary::format::{
+    ALIGNMENT, CONTAINER_HEADER, Container, ENTRY_HEADER, Entry, MAGIC,
+};
+use super::read_at::ReadAt;
+use super::sparse::SparseFile;
+
+/// What is looked at in one go.
+const BLOCK: usize = 256 << 10;
+/// Most bytes that are kept of one file unless the caller says otherwise.
+pub const DEFAULT_LIMIT: u64 = 192 << 20;
+/// Kept free for the headers of fat binaries.
+const HEADERS: u64 = 16 << 20;
+/// Payloads are kept up to this many bytes: the few of a small library stand among its strings, where readings look.
+const PAYLOADS: u64 = 8 << 20;
+/// Always kept of the start of a file.
+const PREFIX: u64 = 1 << 20;
+/// Always kept around a place that a program header names.
+const MARGIN: u64 = 64 << 10;
+/// A loaded segment up to this size is always kept, as far as half of the limit goes.
+const SMALL_SEGMENT: u64 = 64 << 20;
+/// Kept on both sides of the name of the section name table, which stands within that table.
+const NAMES: usize = 32 << 10;
+/// That name. Behind the last segment nothing else tells where the table is before the section headers come, at the end.
+const NAME_TABLE: &[u8] = b".shstrtab\0";
+
+/// Takes a file in pieces, in order, and keeps what reading it will need.
+#[derive(Debug)]
+pub struct Retainer {
+    kept: SparseFile,
+    held: u64,
+    limit: u64,
+    /// Bytes that came, of which the first `decided` need no further look.
+    block: Vec<u8>,
+    decided: usize,
+    /// Offset of the first byte that is not decided on.
+    start: u64,
+    /// Bytes before this are dropped unseen.
+    skip: u64,
+    state: State,
+    /// A section name table that was found may reach this far.
+    names: u64,
+    /// Payloads that may still be kept.
+    payloads: u64,
+    plan: Option<Plan>,
+}
+
+/// Where in the structure of fat binaries the pending bytes start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Outside.
+    Outside,
+    /// At an entry of a container that ends here.
+    Entry(u64),
+    /// In a payload that ends here and is kept, of a container that ends there.
+    Payload(u64, u64),
+}
+
+/// What the headers of a file say of where things are.
+#[derive(Debug, Default)]
+struct Plan {
+    /// Kept in any case; ordered, not overlapping.
+    ranges: Vec<Range<u64>>,
+    /// Whether all else is kept, too, as far as the limit goes.
+    rest: bool,
+    /// End of the last loaded segment.
+    loaded: u64,
+}
+
+impl Retainer {
+    /// For a file of `size` bytes of which up to `limit` may be kept.
+    pub fn new(size: u64, limit: u64) -> Self {
+        Retainer {
+            kept: SparseFile::new(size),
+            held: 0,
+            limit,
+            block: Vec::new(),
+            decided: 0,
+            start: 0,
+            skip: 0,
+            state: State::Outside,
+            names: 0,
+            payloads: PAYLOADS,
+            plan: None,
+        }
+    }
+
+    /// For a second pass over a file of `size` bytes that fetches just these ranges.
+    pub fn with_ranges(size: u64, ranges: Vec<Range<u64>>) -> Self {
+        let plan = Plan {
+            ranges: merged(ranges),
+            rest: false,
+            loaded: 0,
+        };
+        Retainer {
+            plan: Some(plan),
+            ..Retainer::new(size, u64::MAX)
+        }
+    }
+
+    /// Takes the next bytes of the file.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let position = self.start + self.pending().len() as u64;
+            if self.skip > position {
+                let length = usize::try_from(self.skip - position).unwrap_or(usize::MAX);
+                let length = length.min(bytes.len());
+                self.start += length as u64;
+                bytes = &bytes[length..];
+                continue;
+            }
+            self.block.drain(..self.decided);
+            self.decided = 0;
+            let room = BLOCK.saturating_sub(self.block.len()).max(1);
+            let (taken, rest) = bytes.split_at(bytes.len().min(room));
+            self.block.extend_from_slice(taken);
+            bytes = rest;
+            if self.block.len() >= BLOCK {
+                self.decide(false);
+            }
+        }
+    }
+
+    fn pending(&self) -> &[u8] {
+        &self.block[self.decided..]
+    }
+
+    /// Ends the file and hands over what was kept.
+    pub fn finish(mut self) -> SparseFile {
+        self.decide(true);
+        self.kept
+    }
+
+    /// Decides on the pending bytes, all of them if these are the last ones.
+    fn decide(&mut self, last: bool) {
+        if self.plan.is_none() {
+            self.plan = Some(Plan::new(self.pending(), self.size(), self.limit));
+        }
+        loop {
+            let more = match self.state {
+                State::Outside => self.outside(last),
+                State::Entry(end) => self.entry(end, last),
+                State::Payload(payload, end) => self.payload(payload, end),
+            };
+            if !more {
+                break;
+            }
+        }
+    }
+
+    fn size(&self) -> u64 {
+        self.kept.size()
+    }
+
+    /// Looks for the next container; true if there is something to look at behind it.
+    fn outside(&mut self, last: bool) -> bool {
+        let loaded = self.plan.as_ref().map_or(0, |plan| plan.loaded);
+        let searched = usize::try_from(loaded.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        let searched = &self.pending()[..searched.min(self.pending().len())];
+        let found = memmem::find_iter(searched, &MAGIC)
+            .filter(|at| (self.start + *at as u64).is_multiple_of(ALIGNMENT))
+            .find_map(|at| self.container(at, last).map(|container| (at, container)));
+        match found {
+            Some((at, Some(container))) => {
+                let end = self.start + at as u64 + container.size();
+                self.settle(at, false);
+                self.settle(container.header as usize, true);
+                self.state = State::Entry(end);
+                true
+            }
+            // A header whose first entry is still to come.
+            Some((at, None)) => {
+                self.settle(at, false);
+                false
+            }
+            None if last => {
+                self.settle(self.pending().len(), false);
+                false
+            }
+            None => {
+                let end = self.start + self.pending().len() as u64;
+                let undecided = if end > loaded {
+                    // The name of the name table may follow, and the table starts before it.
+                    NAMES.min(self.pending().len())
+                } else {
+                    // The first bytes of a magic may be the last ones.
+                    (end % ALIGNMENT) as usize
+                };
+                self.settle(self.pending().len() - undecided, false);
+                false
+            }
+        }
+    }
+
+    /// The container at a place of the pending bytes: `Some(None)` if more bytes must come to tell.
+    fn container(&self, at: usize, last: bool) -> Option<Option<Container>> {
+        let bytes = &self.pending()[at..];
+        let short = |needed: usize| bytes.len() < needed && !last;
+        if short(CONTAINER_HEADER) {
+            return Some(None);
+        }
+        let container = Container::parse(bytes)?;
+        let end = (self.start + at as u64).checked_add(container.size())?;
+        if end > self.size() {
+            return None;
+        }
+        let first = container.header as usize;
+        if short(first + ENTRY_HEADER) {
+            return Some(None);
+        }
+        Entry::parse(bytes.get(first..)?, container.length)?;
+        Some(Some(container))
+    }
+
+    /// Keeps the header of an entry and skips its payload; false if more bytes must come.
+    fn entry(&mut self, end: u64, last: bool) -> bool {
+        let left = end.saturating_sub(self.start);
+        if left < ENTRY_HEADER as u64 {
+            self.state = State::Outside;
+            return true;
+        }
+        if self.pending().len() < ENTRY_HEADER && !last {
+            return false;
+        }
+        let Some(entry) = Entry::parse(self.pending(), left) else {
+            // Nobody reads on in a damaged container: keep where it broke.
+            self.settle(self.pending().len().min(ENTRY_HEADER), true);
+            self.leave(end);
+            return !self.pending().is_empty();
+        };
+        let header = entry.header as usize;
+        if self.pending().len() < header && !last {
+            return false;
+        }
+        self.settle(header.min(self.pending().len()), true);
+        match self.payloads.checked_sub(entry.payload) {
+            Some(left) => {
+                self.payloads = left;
+                self.state = State::Payload(self.start + entry.payload, end);
+            }
+            None => self.drop_until(self.start + entry.payload),
+        }
+        !self.pending().is_empty()
+    }
+
+    fn payload(&mut self, payload: u64, end: u64) -> bool {
+        let left = usize::try_from(payload - self.start).unwrap_or(usize::MAX);
+        self.settle(left.min(self.pending().len()), false);
+        if self.start == payload {
+            self.state = State::Entry(end);
+        }
+        !self.pending().is_empty()
+    }
+
+    fn leave(&mut self, end: u64) {
+        self.drop_until(end);
+        self.state = State::Outside;
+    }
+
+    /// Drops what is pending, and what will come, before an offset.
+    fn drop_until(&mut self, offset: u64) {
+        let dropped = usize::try_from(offset.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        let dropped = dropped.min(self.pending().len());
+        self.decided += dropped;
+        self.start += dropped as u64;
+        self.skip = offset;
+    }
+
+    /// Keeps or drops the first pending bytes. `header` marks those of a fat binary.
+    fn settle(&mut self, length: usize, header: bool) {
+        let Some(plan) = self.plan.as_ref().filter(|_| length > 0) else {
+            return;
+        };
+        let range = self.start..self.start + length as u64;
+        let kept = if header && self.held < self.limit {
+            vec![range.clone()]
+        } else {
+            let mut kept = plan.choose(&range, self.held, self.limit);
+            if plan.rest && range.end > plan.loaded && self.held < self.limit {
+                for at in memmem::find_iter(&self.block[self.decided..], NAME_TABLE) {
+                    let place = self.start + at as u64;
+                    kept.push(place.saturating_sub(NAMES as u64)..place);
+                    self.names = place + NAMES as u64;
+                }
+                kept.push(0..self.names);
+            }
+            merged(kept.into_iter().map(|it| overlap(&it, &range)).collect())
+        };
+        let bytes = &self.block[self.decided..self.decided + length];
+        for part in kept {
+            let inside = (part.start - range.start) as usize..(part.end - range.start) as usize;
+            self.held += inside.len() as u64;
+            self.kept.append(part.start, &bytes[inside]);
+        }
+        self.decided += length;
+        self.start = range.end;
+    }
+}
+
+impl Plan {
+    fn new(head: &[u8], size: u64, limit: u64) -> Self {
+        let everything = Plan {
+            ranges: Vec::new(),
+            rest: true,
+            loaded: size,
+        };
+        Plan::of_headers(head, size, limit).unwrap_or(everything)
+    }
+
+    fn of_headers(head: &[u8], size: u64, limit: u64) -> Option<Self> {
+        let header = Elf::parse_header(head).ok()?;
+        let class = if head.get(4) == Some(&2) {
+            Class::Big
+        } else {
+            Class::Little
+        };
+        let segments = ProgramHeader::parse(
+            head,
+            usize::try_from(header.e_phoff).ok()?,
+            usize::from(header.e_phnum),
+            Ctx::new(class, Endian::Little),
+        )
+        .ok()?;
+        let within = |segment: &ProgramHeader, margin: u64| {
+            let start = segment.p_offset.saturating_sub(margin);
+            let end = segment.p_offset.saturating_add(segment.p_filesz);
+            start..end.saturating_add(margin).min(size).max(start)
+        };
+        let loads = segments.iter().filter(|segment| segment.p_type == PT_LOAD);
+        let loaded = loads.clone().map(|segment| within(segment, 0).end).max()?;
+        let named = [PT_DYNAMIC, PT_INTERP, PT_NOTE];
+        let mut ranges: Vec<Range<u64>> = segments
+            .iter()
+            .filter(|segment| named.contains(&segment.p_type) && segment.p_filesz <= PREFIX)
+            .map(|segment| within(segment, MARGIN))
+            .collect();
+        ranges.push(0..PREFIX.min(size));
+        let table = u64::from(header.e_shnum) * u64::from(header.e_shentsize);
+        ranges
+            .push(header.e_shoff.min(size)..header.e_shoff.saturating_add(table.max(64)).min(size));
+        let mut small: Vec<Range<u64>> = loads.map(|segment| within(segment, 0)).collect();
+        small.sort_by_key(|range| range.end - range.start);
+        let mut budget = limit / 2;
+        for range in small {
+            let length = range.end - range.start;
+            if length > SMALL_SEGMENT || length > budget {
+                break;
+            }
+            budget -= length;
+            ranges.push(range);
+        }
+        Some(Plan {
+            ranges: merged(ranges),
+            rest: true,
+            loaded,
+        })
+    }
+
+    /// What is to be kept around a range, when `held` of `limit` bytes are kept already.
+    fn choose(&self, range: &Range<u64>, held: u64, limit: u64) -> Vec<Range<u64>> {
+        let ahead = |it: &Range<u64>| it.end.saturating_sub(it.start.max(range.end));
+        let reserved: u64 = self.ranges.iter().map(ahead).sum();
+        let mut kept = self.ranges.clone();
+        if self.rest && held.saturating_add(reserved).saturating_add(HEADERS) < limit {
+            kept.push(0..self.loaded);
+        }
+        kept
+    }
+}
+
+/// The part of a range that lies within another.
+fn overlap(range: &Range<u64>, within: &Range<u64>) -> Range<u64> {
+    range.start.max(within.start)..range.end.min(within.end)
+}
+
+/// Ordered, and joined where they overlap or touch.
+fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.retain(|range| range.start < range.end);
+    ranges.sort_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::elf::object::X86_64;
+    use crate::elf::testing::Sample;
+    use crate::elf::{Depth, ElfError, Recipes, read};
+
+    fn stream(mut retainer: Retainer, file: &[u8], chunk: usize) -> SparseFile {
+        file.chunks(chunk).for_each(|bytes| retainer.push(bytes));
+        retainer.finish()
+    }
+
+    #[test]
+    fn what_is_no_elf_file_is_kept_as_it_is() {
+        let file: Vec<u8> = (0..1_000_000_u32).map(|at| at as u8).collect();
+        for chunk in [1000, 65_536, 1_000_000] {
+            let kept = stream(
+                Retainer::new(file.len() as u64, DEFAULT_LIMIT),
+                &file,
+                chunk,
+            );
+            let mut copy = vec![0; file.len()];
+            assert_eq!(kept.read_at(0, &mut copy).unwrap(), file.len());
+            assert_eq!(copy, file);
+        }
+    }
+
+    #[test]
+    fn no_more_than_the_limit_is_kept() {
+        let file = vec![1; 64 << 20];
+        let kept = stream(Retainer::new(file.len() as u64, 40 << 20), &file, 1 << 20);
+        assert!(kept.held() <= 40 << 20, "{}", kept.held());
+        assert!(kept.held() >= 20 << 20, "{}", kept.held());
+    }
+
+    #[test]
+    fn a_second_pass_fetches_what_was_missing() {
+        let getter = b"\xb8\x7a\x63\x01\x00\xc3";
+        let sample = Sample::new(X86_64)
+            .code(&vec![0x90; 48 << 20])
+            .function("f", getter)
+            .build();
+        let recipes = "libraries: [{library: x, source: a test, parts: [{exports: [f]}], readings: \
+                       [{fact: version, decode: cudnn, from: {modal: {range: [90000, 99999], patch: 9}}}]}]";
+        let recipes = Recipes::parse("test", recipes).unwrap();
+        let whole = read(&sample, &recipes, Depth::Default).unwrap();
+        let size = sample.len() as u64;
+        let mut kept = stream(Retainer::new(size, 24 << 20), &sample, 1 << 16);
+        let mut passes = 1;
+        let facts = loop {
+            match read(&kept, &recipes, Depth::Default) {
+                Ok(facts) => break facts,
+                Err(ElfError::Missing { offset, length }) => {
+                    passes += 1;
+                    assert!(passes < 8, "{offset}+{length} again");
+                    let again = Retainer::with_ranges(size, vec![offset..offset + length]);
+                    kept = kept.merge(stream(again, &sample, 1 << 16));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(facts, whole);
+        assert!(passes > 1);
+    }
+
+    #[test]
+    fn the_name_table_behind_the_segments_is_kept() {
+        let mut file = Sample::new(X86_64).build();
+        let loaded = file.len();
+        file.resize(loaded + (3 << 20), 7);
+        let names = b"\0.text\0.shstrtab\0.symtab\0";
+        file[loaded + (1 << 20)..][..names.len()].copy_from_slice(names);
+        let size = file.len() as u64;
+        for chunk in [4096, 100_000, 1 << 20] {
+            let kept = stream(Retainer::new(size, DEFAULT_LIMIT), &file, chunk);
+            let mut found = vec![0; names.len()];
+            let place = (loaded + (1 << 20)) as u64;
+            assert_eq!(kept.read_at(place, &mut found).unwrap(), names.len());
+            assert_eq!(found, names);
+            assert!(kept.held() < 2 << 20, "{}", kept.held());
+        }
+    }
+}

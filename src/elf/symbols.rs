@@ -1,0 +1,220 @@
+//! The dynamic symbols: how many there are, what they define and what they ask for.
+//!
+//! gABI, "Symbol Table" and "Hash Table"; DT_GNU_HASH as glibc reads it (elf/dl-lookup.c).
+
+use goblin::elf::dynamic::{DT_GNU_HASH, DT_HASH, DT_SYMTAB};
+use goblin::elf::sym::{
+    STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_TLS, STV_HIDDEN, STV_INTERNAL, Sym, Symtab,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::dynamic::Dynamic;
+use super::error::{ElfError, broken};
+use super::facts::{Exports, Import};
+use super::object::{Object, string_at};
+use super::recipes::Recipes;
+use super::versions::Versions;
+
+/// `SHN_ABS`: the value is no address.
+const ABSOLUTE: usize = 0xfff1;
+/// Window of the walk along the last chain of a hash table.
+const CHAIN: u64 = 4096;
+
+/// A defined symbol that a recipe asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Export {
+    pub name: String,
+    pub address: u64,
+    pub size: u64,
+    pub object: bool,
+}
+
+/// The dynamic symbols of one file.
+#[derive(Default)]
+pub(super) struct Symbols {
+    pub exports: Exports,
+    pub imports: Vec<Import>,
+    /// The exports that recipes ask for.
+    pub asked: Vec<Export>,
+}
+
+impl Symbols {
+    /// Reads the symbol table whole.
+    pub fn read(
+        object: &Object,
+        dynamic: &Dynamic,
+        versions: &Versions,
+        count: u64,
+        recipes: &Recipes,
+    ) -> Result<Self, ElfError> {
+        let Some((offset, length)) = extent(object, dynamic, count)? else {
+            return Ok(Symbols::default());
+        };
+        let bytes = object.table("the symbol table", offset, length)?;
+        let table = Symtab::parse(&bytes, 0, count as usize, object.context())
+            .map_err(|error| broken(format!("the symbol table is wrong: {error}")))?;
+        let mut symbols = Symbols::default();
+        let mut scratch = Vec::new();
+        for (index, symbol) in table.iter().enumerate().skip(1) {
+            if !matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) {
+                continue;
+            }
+            let name = string_at(&dynamic.strings, symbol.st_name);
+            if name.is_empty() {
+                continue;
+            }
+            if symbol.st_shndx == 0 {
+                symbols.imports.push(Import {
+                    name: String::from_utf8_lossy(name).into_owned(),
+                    version: versions.of(index).needed,
+                    weak: symbol.st_bind() == STB_WEAK,
+                });
+            } else if is_visible(&symbol) {
+                symbols.define(name, &symbol, index, versions, recipes, &mut scratch);
+            }
+        }
+        symbols.exports.0.sort_unstable();
+        symbols.exports.0.dedup();
+        Ok(symbols)
+    }
+
+    fn define(
+        &mut self,
+        name: &[u8],
+        symbol: &Sym,
+        index: usize,
+        versions: &Versions,
+        recipes: &Recipes,
+        scratch: &mut Vec<u8>,
+    ) {
+        let hash = xxh3_64(name);
+        let version = versions.of(index);
+        if !version.explicit_only {
+            self.exports.0.push(hash);
+        }
+        if let Some(defined) = version.defined {
+            scratch.clear();
+            scratch.extend_from_slice(name);
+            scratch.push(b'@');
+            scratch.extend_from_slice(defined);
+            self.exports.0.push(xxh3_64(scratch));
+        }
+        let object = symbol.st_type() == goblin::elf::sym::STT_OBJECT;
+        if recipes.asks_for(name, hash, object.then_some(symbol.st_size)) {
+            self.asked.push(Export {
+                name: String::from_utf8_lossy(name).into_owned(),
+                address: symbol.st_value,
+                size: symbol.st_size,
+                object,
+            });
+        }
+    }
+}
+
+/// Whether glibc's `do_lookup_x` (elf/dl-lookup.c) would take a defined symbol.
+fn is_visible(symbol: &Sym) -> bool {
+    let placed = symbol.st_value != 0 || symbol.st_shndx == ABSOLUTE || symbol.st_type() == STT_TLS;
+    placed && !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
+}
+
+/// Where the symbol table is, checked against its segment.
+fn extent(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Option<(u64, u64)>, ElfError> {
+    let Some(address) = dynamic.value(DT_SYMTAB) else {
+        return Ok(None);
+    };
+    if count == 0 {
+        return Ok(None);
+    }
+    let (offset, left) = object
+        .locate(address)
+        .ok_or_else(|| broken("the symbol table lies in no segment"))?;
+    let length = count.checked_mul(Sym::size(object.context().container) as u64);
+    match length {
+        Some(length) if length <= left => Ok(Some((offset, length))),
+        _ => Err(broken(format!(
+            "{count} dynamic symbols do not fit into their segment"
+        ))),
+    }
+}
+
+/// The number of dynamic symbols, which no header states: from DT_HASH, else from the end of the last DT_GNU_HASH chain.
+/// Of a file that exports nothing neither tells; then `.dynsym` or the start of the next table does.
+pub(super) fn count(object: &Object, dynamic: &Dynamic) -> Result<u64, ElfError> {
+    if let Some(address) = dynamic.value(DT_HASH) {
+        let header = object.at_address(address, 8)?;
+        if let Some(chains) = word(&header, 1) {
+            return Ok(u64::from(chains));
+        }
+    }
+    if let Some(address) = dynamic.value(DT_GNU_HASH)
+        && let Some(count) = count_gnu(object, address)?
+    {
+        return Ok(count);
+    }
+    Ok(count_by_neighbour(object, dynamic))
+}
+
+fn count_gnu(object: &Object, address: u64) -> Result<Option<u64>, ElfError> {
+    let header = object.at_address(address, 16)?;
+    let (Some(buckets), Some(first), Some(bloom)) =
+        (word(&header, 0), word(&header, 1), word(&header, 2))
+    else {
+        return Ok(None);
+    };
+    let bloom_word = u64::from(object.class / 8);
+    let start = address
+        .checked_add(16 + u64::from(bloom) * bloom_word)
+        .ok_or_else(|| broken("DT_GNU_HASH ends behind the end of memory"))?;
+    let table = object.at_address(start, u64::from(buckets) * 4)?;
+    let last = table
+        .chunks_exact(4)
+        .filter_map(|bucket| word(bucket, 0))
+        .max()
+        .unwrap_or(0);
+    let Some(mut index) = last.checked_sub(first).map(u64::from) else {
+        return Ok(None);
+    };
+    let chains = start
+        .checked_add(u64::from(buckets) * 4)
+        .ok_or_else(|| broken("DT_GNU_HASH ends behind the end of memory"))?;
+    loop {
+        let at = chains.saturating_add(index * 4);
+        let (window, hole) = object.held_at_address(at, CHAIN)?;
+        let mut links = window.chunks_exact(4).filter_map(|link| word(link, 0));
+        if let Some(end) = links.position(|link| link & 1 == 1) {
+            return Ok(Some(u64::from(first) + index + end as u64 + 1));
+        }
+        if (window.len() as u64) < CHAIN {
+            return Err(hole.unwrap_or_else(|| broken("a DT_GNU_HASH chain does not end")));
+        }
+        index += CHAIN / 4;
+    }
+}
+
+fn count_by_neighbour(object: &Object, dynamic: &Dynamic) -> u64 {
+    let Some(start) = dynamic.value(DT_SYMTAB) else {
+        return 0;
+    };
+    let entry = Sym::size(object.context().container) as u64;
+    if let Some(section) = object
+        .sections
+        .iter()
+        .find(|it| it.address == start && it.allocated)
+    {
+        return (section.file.end - section.file.start) / entry;
+    }
+    let Some((_, left)) = object.locate(start) else {
+        return 0;
+    };
+    let end = dynamic
+        .values()
+        .filter(|&value| value > start && value - start < left)
+        .min()
+        .unwrap_or(start + left);
+    (end - start) / entry
+}
+
+fn word(bytes: &[u8], index: usize) -> Option<u32> {
+    let bytes = bytes.get(index * 4..index * 4 + 4)?;
+    Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}

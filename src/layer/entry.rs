@@ -1,0 +1,106 @@
+//! Members of a layer's archive to entries: names, links, whiteouts.
+
+use super::{Content, Entry, EntryKind};
+use crate::archive::path::{display, normalise};
+use crate::archive::{Kind, Member};
+
+/// OCI image specification, "Whiteouts".
+const WHITEOUT: &str = ".wh.";
+const OPAQUE: &str = ".wh..wh..opq";
+/// Names that aufs used for itself; engines pass over them.
+const AUFS: &str = ".wh..wh.";
+
+/// The entry of a member, with the content of a file still unread. `None` for the root and for what engines pass over;
+/// `Err` says what is wrong.
+pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
+    let path = normalise(&member.path);
+    if path.contains(WHITEOUT) && path.split('/').any(|name| name.starts_with(WHITEOUT)) {
+        return whiteout(&path);
+    }
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let kind = match member.kind {
+        Kind::File => EntryKind::File(Content::Unread),
+        Kind::Directory => EntryKind::Directory,
+        Kind::Symlink => EntryKind::Symlink(display(&member.link)),
+        Kind::HardLink => EntryKind::HardLink(normalise(&member.link)),
+        Kind::Special => EntryKind::Special,
+    };
+    Ok(Some(Entry {
+        path,
+        kind,
+        size: member.size,
+        mode: member.mode,
+    }))
+}
+
+fn whiteout(path: &str) -> Result<Option<Entry>, String> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    if path
+        .split('/')
+        .any(|name| name.starts_with(AUFS) && name != OPAQUE)
+    {
+        return Ok(None);
+    }
+    let entry = |path: String, kind| {
+        Ok(Some(Entry {
+            path,
+            kind,
+            size: 0,
+            mode: 0,
+        }))
+    };
+    if name == OPAQUE {
+        return entry(directory.to_owned(), EntryKind::Opaque);
+    }
+    match name.strip_prefix(WHITEOUT) {
+        Some(removed) if removed.is_empty() || removed == "." || removed == ".." => {
+            Err(format!("the whiteout {path} names nothing"))
+        }
+        Some(removed) if directory.is_empty() => entry(removed.to_owned(), EntryKind::Whiteout),
+        Some(removed) => entry(format!("{directory}/{removed}"), EntryKind::Whiteout),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(path: &str) -> Result<Option<(String, EntryKind)>, String> {
+        let member = Member {
+            path: path.into(),
+            kind: Kind::File,
+            link: Vec::new(),
+            mode: 0o644,
+            size: 0,
+            offset: 0,
+            stored: 0,
+            sparse: None,
+        };
+        entry(&member).map(|entry| entry.map(|entry| (entry.path, entry.kind)))
+    }
+
+    #[test]
+    fn whiteouts() {
+        let removed = |path: &str| Ok(Some((path.to_owned(), EntryKind::Whiteout)));
+        let opaque = |path: &str| Ok(Some((path.to_owned(), EntryKind::Opaque)));
+        assert_eq!(of("./usr/.wh.lib"), removed("usr/lib"));
+        assert_eq!(of(".wh.etc"), removed("etc"));
+        assert_eq!(of("usr/.wh..hidden"), removed("usr/.hidden"));
+        assert_eq!(of("usr/.wh..wh..opq"), opaque("usr"));
+        assert_eq!(of(".wh..wh..opq"), opaque(""));
+        assert_eq!(of(".wh..wh.plnk/1.2"), Ok(None));
+        assert_eq!(of(".wh..wh.aufs"), Ok(None));
+        assert!(of("usr/.wh.").is_err());
+        assert!(of("usr/.wh...").is_err());
+        assert_eq!(
+            of("usr/a.wh.b"),
+            Ok(Some((
+                "usr/a.wh.b".to_owned(),
+                EntryKind::File(Content::Unread)
+            )))
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! What is to be read of a layer. The names of files are data: `rules/knowledge/files.yaml`.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Deserialize;
+
+use crate::archive;
+use crate::elf::retain::DEFAULT_LIMIT;
+use crate::elf::{Depth, Recipes};
+use crate::embedded;
+use crate::error::{Error, Result};
+use crate::yaml;
+
+const FILES: &str = "knowledge/files.yaml";
+
+/// What is read of the files of a layer, and how much may be.
+#[derive(Debug)]
+pub struct Wanted {
+    /// Paths of the files that are kept as text.
+    pub texts: GlobSet,
+    /// Paths of the files that are kept as bytes.
+    pub bytes: GlobSet,
+    /// What is read of the ELF files.
+    pub recipes: Recipes,
+    /// How much of each ELF file is read.
+    pub depth: Depth,
+    /// Bounds on what a layer may ask of its reader.
+    pub limits: Limits,
+}
+
+/// Bounds on what a layer may ask of its reader. Passing one is an error that names it.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bounds on the archive itself.
+    pub archive: archive::Limits,
+    /// Bytes of one file that is kept.
+    pub file_bytes: u64,
+    /// Bytes of all files of a layer that are kept.
+    pub kept_bytes: u64,
+    /// Bytes of an ELF file that is stored sparse, with its holes.
+    pub sparse_bytes: u64,
+    /// Bytes that are kept of one ELF file of a compressed layer.
+    pub elf_bytes: u64,
+    /// Bytes of a layer after decompression.
+    pub layer_bytes: u64,
+    /// How many times its stored size a layer may have after decompression, as soon as it passes
+    /// [`Limits::RATIO_FLOOR`]. Deflate reaches 1032 on zeros.
+    pub ratio: u64,
+}
+
+impl Limits {
+    /// Below this many bytes the ratio is of no interest: an honest layer may be a large file of zeros.
+    pub const RATIO_FLOOR: u64 = 32 << 30;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            archive: archive::Limits::default(),
+            file_bytes: 32 << 20,
+            kept_bytes: 128 << 20,
+            sparse_bytes: 16 << 30,
+            elf_bytes: DEFAULT_LIMIT,
+            layer_bytes: 1 << 40,
+            ratio: 1100,
+        }
+    }
+}
+
+/// The data file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Files {
+    texts: Vec<String>,
+    bytes: Vec<String>,
+}
+
+/// In which form the content of a file is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Bytes,
+    /// By its first bytes: an ELF file is analysed, another one is not read.
+    Sniffed,
+}
+
+impl Wanted {
+    /// What the built-in rules need. An error is a mistake in the built-in data.
+    pub fn builtin(depth: Depth) -> Result<Self> {
+        let files: Files = yaml::parse(FILES, embedded::text(FILES).unwrap_or_default())?;
+        Ok(Wanted {
+            texts: globs(&files.texts)?,
+            bytes: globs(&files.bytes)?,
+            recipes: Recipes::builtin()?,
+            depth,
+            limits: Limits::default(),
+        })
+    }
+
+    pub(super) fn form(&self, path: &str) -> Form {
+        if self.texts.is_match(path) {
+            Form::Text
+        } else if self.bytes.is_match(path) {
+            Form::Bytes
+        } else {
+            Form::Sniffed
+        }
+    }
+}
+
+fn globs(patterns: &[String]) -> Result<GlobSet> {
+    let wrong = |error: globset::Error| Error::Rule {
+        problem: format!("{FILES}: {error}"),
+    };
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(
+            GlobBuilder::new(pattern)
+                .literal_separator(true)
+                .build()
+                .map_err(wrong)?,
+        );
+    }
+    set.build().map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_built_in_files() {
+        let wanted = Wanted::builtin(Depth::Default).unwrap();
+        for (path, form) in [
+            ("etc/os-release", Form::Text),
+            (
+                "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/METADATA",
+                Form::Text,
+            ),
+            ("opt/conda/conda-meta/python-3.11.json", Form::Text),
+            ("usr/local/cuda-12.8/version.json", Form::Text),
+            ("etc/ld.so.cache", Form::Bytes),
+            ("usr/lib/libc.so.6", Form::Sniffed),
+            ("root/etc/os-release", Form::Sniffed),
+        ] {
+            assert_eq!(wanted.form(path), form, "{path}");
+        }
+    }
+}

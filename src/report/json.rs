@@ -1,0 +1,61 @@
+//! The JSON formats: `imgcheck/report/v1`, `imgcheck/facts/v1` and `imgcheck/claims/v1`.
+
+use serde::Serialize;
+
+use super::{ImageFacts, ImageReport, ReferenceReport};
+
+#[derive(Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+const TOOL: Tool = Tool {
+    name: env!("CARGO_PKG_NAME"),
+    version: env!("CARGO_PKG_VERSION"),
+};
+
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: &'static str,
+    tool: Tool,
+    images: &'a [T],
+}
+
+#[derive(Serialize)]
+struct ClaimsDocument<'a> {
+    schema: &'static str,
+    references: &'a [ReferenceReport],
+}
+
+/// The report of a check.
+pub fn report(images: &[ImageReport]) -> serde_json::Result<String> {
+    pretty(&Document {
+        schema: "imgcheck/report/v1",
+        tool: TOOL,
+        images,
+    })
+}
+
+/// What is in the images, without any rule.
+pub fn facts(images: &[ImageFacts]) -> serde_json::Result<String> {
+    pretty(&Document {
+        schema: "imgcheck/facts/v1",
+        tool: TOOL,
+        images,
+    })
+}
+
+/// What references promise.
+pub fn claims(references: &[ReferenceReport]) -> serde_json::Result<String> {
+    pretty(&ClaimsDocument {
+        schema: "imgcheck/claims/v1",
+        references,
+    })
+}
+
+fn pretty<T: Serialize>(document: &T) -> serde_json::Result<String> {
+    let mut text = serde_json::to_string_pretty(document)?;
+    text.push('\n');
+    Ok(text)
+}

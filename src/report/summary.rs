@@ -1,0 +1,129 @@
+//! The table that an engineer reads first: for each subject, what is claimed, what was found, and whether they agree.
+
+use crate::claims::Claim;
+use crate::finding::{Finding, Severity};
+use crate::stack::Component;
+
+use super::ImageFacts;
+
+/// One subject of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// `torch`, `cuda`, `os` …
+    pub subject: String,
+    /// The claims as `2.9 (tag)`, joined by commas; empty if nothing is claimed.
+    pub claimed: String,
+    /// The version found; empty if there is none.
+    pub found: String,
+    /// How the two compare.
+    pub agreement: Agreement,
+}
+
+/// How a claim compares with what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// Nothing is claimed.
+    Unclaimed,
+    /// No rule objects.
+    Met,
+    /// A claim that no rule can compare with anything in the image.
+    Unchecked,
+    /// A rule objects, with this severity.
+    Broken(Severity),
+}
+
+/// Subjects that are shown even when nothing claims them, in the order of the table.
+const ALWAYS: [&str; 6] = ["torch", "cuda", "cudnn", "nccl", "python", "os"];
+
+/// The rows of the table: subjects of the core stack first, then the other claimed ones in the order of the claims.
+pub fn rows(facts: &ImageFacts, findings: &[Finding]) -> Vec<Row> {
+    let mut subjects: Vec<&str> = ALWAYS.to_vec();
+    for claim in &facts.claims {
+        if !subjects.contains(&claim.subject.as_str()) {
+            subjects.push(&claim.subject);
+        }
+    }
+    subjects
+        .into_iter()
+        .map(|subject| row(subject, facts, findings))
+        .filter(|row| row.agreement != Agreement::Unclaimed || !row.found.is_empty())
+        .collect()
+}
+
+fn row(subject: &str, facts: &ImageFacts, findings: &[Finding]) -> Row {
+    let claims: Vec<&Claim> = facts
+        .claims
+        .iter()
+        .filter(|claim| claim.subject == subject)
+        .collect();
+    let found = found(subject, &facts.stack);
+    let objection = findings
+        .iter()
+        .filter(|finding| {
+            finding
+                .claim
+                .as_ref()
+                .is_some_and(|claim| claim.subject == subject)
+        })
+        .map(|finding| finding.severity)
+        .max();
+    let agreement = match objection {
+        Some(severity) => Agreement::Broken(severity),
+        None if claims.is_empty() => Agreement::Unclaimed,
+        None if found.is_empty() => Agreement::Unchecked,
+        None => Agreement::Met,
+    };
+    Row {
+        subject: subject.to_owned(),
+        claimed: claimed(&claims),
+        found,
+        agreement,
+    }
+}
+
+/// `2.9 (tag), 2.8.0 (env)`, each pair once.
+fn claimed(claims: &[&Claim]) -> String {
+    let mut pieces: Vec<String> = Vec::new();
+    for claim in claims {
+        let piece = format!("{} ({})", claim.version, claim.origin);
+        if !pieces.contains(&piece) {
+            pieces.push(piece);
+        }
+    }
+    pieces.join(", ")
+}
+
+/// What the image holds of a subject; claims and components share their names but for the CUDA runtime.
+fn found(subject: &str, stack: &[Component]) -> String {
+    match subject {
+        "cuda" => version_of(stack, "cuda-runtime")
+            .or_else(|| detail_of(stack, "torch", "cuda"))
+            .or_else(|| version_of(stack, "cuda-toolkit")),
+        "device" => detail_of(stack, "torch", "build").map(|build| format!("PyTorch for {build}")),
+        "flavour" => Some(match detail_of(stack, "cuda-toolkit", "nvcc") {
+            Some(_) => "with nvcc".to_owned(),
+            None => "without nvcc".to_owned(),
+        }),
+        _ => version_of(stack, subject),
+    }
+    .unwrap_or_default()
+}
+
+/// The copy that the process gets, else the first one.
+fn pick<'a>(stack: &'a [Component], name: &str) -> Option<&'a Component> {
+    let mut copies = stack.iter().filter(|component| component.name == name);
+    copies
+        .clone()
+        .find(|component| component.loaded)
+        .or_else(|| copies.next())
+}
+
+fn version_of(stack: &[Component], name: &str) -> Option<String> {
+    pick(stack, name)
+        .map(|component| component.version.clone())
+        .filter(|version| !version.is_empty())
+}
+
+fn detail_of(stack: &[Component], name: &str, detail: &str) -> Option<String> {
+    pick(stack, name)?.details.get(detail).cloned()
+}

@@ -1,0 +1,415 @@
+//! The report for a terminal: a table of what is claimed and found, then each finding with file, layer, build step
+//! and what to do. The text carries ANSI styles; whoever writes it strips them where no terminal is.
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
+
+use super::summary::{Agreement, Row, rows};
+use super::{ImageFacts, ImageReport, ReferenceReport, Verdict, printable};
+use crate::claims::Claim;
+use crate::finding::{Finding, Severity};
+use crate::stack::{Component, Evidence};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// The report of a check. `width` is the terminal's, in columns; without it nothing is wrapped.
+pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
+    let mut out = String::new();
+    for image in images {
+        heading(
+            &mut out,
+            &image.facts,
+            Some(image.verdict),
+            Some(image.elapsed_ms),
+        );
+        summary(&mut out, &image.facts, &image.findings, width);
+        for finding in &image.findings {
+            write_finding(&mut out, finding, &image.facts);
+        }
+        closing(&mut out, image);
+    }
+    out
+}
+
+/// What is in the images: every component with its evidence.
+pub fn facts(images: &[ImageFacts], width: Option<u16>) -> String {
+    let mut out = String::new();
+    for image in images {
+        heading(&mut out, image, None, None);
+        line(&mut out, &stack_table(&image.stack, width));
+        for component in &image.stack {
+            write_component(&mut out, component, image);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// What references promise.
+pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
+    let mut out = String::new();
+    for report in references {
+        line(
+            &mut out,
+            &format!("{BOLD}{}{BOLD:#}", printable(&report.reference)),
+        );
+        if report.claims.is_empty() {
+            line(
+                &mut out,
+                "  promises no version that imgcheck knows how to read",
+            );
+        } else {
+            let mut table = table(width, &["SUBJECT", "VERSION", "READ FROM"]);
+            for claim in &report.claims {
+                table.add_row([
+                    claim.subject.clone(),
+                    claim.version.clone(),
+                    format!("{} ({})", printable(&claim.text), claim.origin),
+                ]);
+            }
+            line(&mut out, &table.trim_fmt());
+        }
+        for finding in &report.findings {
+            out.push('\n');
+            finding_head(&mut out, finding);
+            caret(&mut out, Some(&report.reference), finding.claim.as_ref());
+            advice(&mut out, finding);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// A table of rules: id, severity and title.
+pub fn rules(rows: &[[String; 3]], width: Option<u16>) -> String {
+    let mut table = table(width, &["RULE", "SEVERITY", "TITLE"]);
+    table.add_rows(rows.iter().cloned());
+    format!("{}\n", table.trim_fmt())
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+fn heading(
+    out: &mut String,
+    facts: &ImageFacts,
+    verdict: Option<Verdict>,
+    elapsed_ms: Option<u64>,
+) {
+    let name = facts
+        .reference
+        .as_deref()
+        .unwrap_or("(an image without a name)");
+    let verdict = verdict.map_or(String::new(), |verdict| {
+        let style = match verdict {
+            Verdict::Pass => colour(AnsiColor::Green),
+            Verdict::Fail => colour(AnsiColor::Red),
+        };
+        format!("{style}{verdict}{style:#}  ")
+    });
+    line(out, &format!("{verdict}{BOLD}{}{BOLD:#}", printable(name)));
+    let mut about = vec![source_name(facts)];
+    if !facts.platform.is_empty() {
+        about.push(printable(&facts.platform));
+    }
+    about.push(format!(
+        "{} and {}",
+        count(facts.layers.len(), "layer"),
+        count(facts.files, "file")
+    ));
+    if let Some(elapsed) = elapsed_ms {
+        about.push(format!("{:.2} s", elapsed as f64 / 1000.0));
+    }
+    line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
+}
+
+fn source_name(facts: &ImageFacts) -> String {
+    serde_json::to_value(facts.source)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+fn summary(out: &mut String, facts: &ImageFacts, findings: &[Finding], width: Option<u16>) {
+    let rows = rows(facts, findings);
+    if !rows.is_empty() {
+        let mut table = table(width, &["", "CLAIMED", "FOUND", "VERDICT"]);
+        for row in rows {
+            table.add_row(summary_cells(row));
+        }
+        line(out, &table.trim_fmt());
+    }
+    let gpu_library = |component: &Component| {
+        !matches!(
+            component.name.as_str(),
+            "os" | "python" | "glibc" | "libstdc++"
+        )
+    };
+    if !facts.stack.iter().any(gpu_library) {
+        line(
+            out,
+            "  The image holds no GPU library: no PyTorch, CUDA, cuDNN or NCCL was found in any layer.",
+        );
+    }
+}
+
+fn summary_cells(row: Row) -> [Cell; 4] {
+    let verdict = match row.agreement {
+        Agreement::Unclaimed => Cell::new(""),
+        Agreement::Met => Cell::new("ok").fg(Color::Green),
+        Agreement::Unchecked => Cell::new("not checked"),
+        Agreement::Broken(Severity::Error) => Cell::new("WRONG").fg(Color::Red),
+        Agreement::Broken(Severity::Warning) => Cell::new("doubtful").fg(Color::Yellow),
+        Agreement::Broken(Severity::Note) => Cell::new("see note").fg(Color::Cyan),
+    };
+    let or_dash = |text: String| {
+        if text.is_empty() {
+            "-".to_owned()
+        } else {
+            printable(&text)
+        }
+    };
+    [
+        Cell::new(row.subject),
+        Cell::new(or_dash(row.claimed)),
+        Cell::new(or_dash(row.found)),
+        verdict,
+    ]
+}
+
+fn table(width: Option<u16>, header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).enforce_styling();
+    table.set_header(
+        header
+            .iter()
+            .map(|title| Cell::new(title).fg(Color::DarkGrey)),
+    );
+    match width {
+        Some(width) => table
+            .set_width(width)
+            .set_content_arrangement(ContentArrangement::Dynamic),
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
+    };
+    table
+}
+
+fn colour(colour: AnsiColor) -> Style {
+    colour.on_default().bold()
+}
+
+fn finding_head(out: &mut String, finding: &Finding) {
+    let (word, style) = match finding.severity {
+        Severity::Error => ("error", colour(AnsiColor::Red)),
+        Severity::Warning => ("warning", colour(AnsiColor::Yellow)),
+        Severity::Note => ("note", colour(AnsiColor::Cyan)),
+    };
+    line(
+        out,
+        &format!(
+            "{style}{word}[{}]{style:#}{BOLD}: {}{BOLD:#}",
+            finding.rule,
+            printable(&finding.message)
+        ),
+    );
+}
+
+fn write_finding(out: &mut String, finding: &Finding, facts: &ImageFacts) {
+    out.push('\n');
+    finding_head(out, finding);
+    caret(out, facts.reference.as_deref(), finding.claim.as_ref());
+    if let Some(path) = &finding.path {
+        field(out, "file", path);
+    }
+    if let Some(layer) = finding.layer {
+        field(out, "layer", &layer_text(facts, layer));
+    }
+    for evidence in &finding.evidence {
+        field(
+            out,
+            "evidence",
+            &evidence_text(evidence, finding.path.as_deref()),
+        );
+    }
+    advice(out, finding);
+}
+
+/// Puts a caret under the piece of the reference that makes the claim.
+fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Claim>) {
+    let (Some(reference), Some(claim)) = (reference, claim) else {
+        return;
+    };
+    if !matches!(claim.origin.as_str(), "tag" | "repository") {
+        return field(out, &claim.origin, &claim.text);
+    }
+    // The tag stands last, so a text that also occurs in the repository is the later one.
+    let position = if claim.origin == "tag" {
+        reference.rfind(&claim.text)
+    } else {
+        reference.find(&claim.text)
+    };
+    let Some(start) = position else { return };
+    let style = colour(AnsiColor::Red);
+    let indent = printable(&reference[..start]).chars().count();
+    line(out, &format!("  {}", printable(reference)));
+    line(
+        out,
+        &format!(
+            "  {:indent$}{style}{}{style:#}",
+            "",
+            "^".repeat(printable(&claim.text).chars().count())
+        ),
+    );
+}
+
+fn advice(out: &mut String, finding: &Finding) {
+    if let Some(help) = &finding.help {
+        field(out, "help", help.trim_end());
+    }
+    field(out, "docs", &finding.docs);
+}
+
+fn field(out: &mut String, name: &str, text: &str) {
+    let text = printable(text).replace('\n', "\n            ");
+    line(out, &format!("  {DIM}{name:>8}{DIM:#}  {text}"));
+}
+
+fn layer_text(facts: &ImageFacts, layer: usize) -> String {
+    match facts.layers.get(layer) {
+        Some(known) if !known.created_by.is_empty() => {
+            format!("{layer}, from: {}", known.created_by)
+        }
+        _ => layer.to_string(),
+    }
+}
+
+fn evidence_text(evidence: &Evidence, shown: Option<&str>) -> String {
+    let kind = serde_json::to_value(evidence.kind).ok();
+    let kind = kind
+        .as_ref()
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_default();
+    let mut text = format!("{} by {kind}", evidence.value);
+    if !evidence.detail.is_empty() {
+        let _ = write!(text, ", {}", evidence.detail);
+    }
+    if shown != Some(evidence.path.as_str()) && !evidence.path.is_empty() {
+        let _ = write!(text, ", in {}", evidence.path);
+    }
+    text
+}
+
+fn closing(out: &mut String, image: &ImageReport) {
+    let of = |severity| {
+        image
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
+    let tally = [
+        ("error", of(Severity::Error)),
+        ("warning", of(Severity::Warning)),
+        ("note", of(Severity::Note)),
+    ];
+    let words: Vec<String> = tally
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(word, n)| count(*n, word))
+        .collect();
+    let words = if words.is_empty() {
+        "no findings".to_owned()
+    } else {
+        words.join(", ")
+    };
+    line(out, &format!("\n{BOLD}{words}{BOLD:#}\n"));
+}
+
+/// `1 layer`, `32,800 files`.
+fn count(number: usize, noun: &str) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+fn stack_table(stack: &[Component], width: Option<u16>) -> String {
+    let mut table = table(width, &["", "VERSION", "LAYER", "PATH"]);
+    for component in stack {
+        let layer = component
+            .layer
+            .map_or_else(String::new, |layer| layer.to_string());
+        let marker = if component.loaded {
+            ""
+        } else {
+            " (another copy)"
+        };
+        table.add_row([
+            format!("{}{marker}", component.name),
+            printable(&component.version),
+            layer,
+            printable(&component.path),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+fn write_component(out: &mut String, component: &Component, facts: &ImageFacts) {
+    line(
+        out,
+        &format!(
+            "\n{BOLD}{} {}{BOLD:#}  {}",
+            component.name,
+            printable(&component.version),
+            printable(&component.path)
+        ),
+    );
+    if let Some(layer) = component.layer {
+        field(out, "layer", &layer_text(facts, layer));
+    }
+    for (name, value) in &component.details {
+        field(out, "detail", &format!("{name}: {value}"));
+    }
+    for evidence in &component.evidence {
+        field(
+            out,
+            "evidence",
+            &evidence_text(evidence, Some(&component.path)),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped_and_pluralised() {
+        assert_eq!(count(1, "layer"), "1 layer");
+        assert_eq!(count(32800, "file"), "32,800 files");
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_tag_even_if_the_repository_has_the_same_text() {
+        let claim = Claim {
+            subject: "torch".into(),
+            version: "2.9".into(),
+            origin: "tag".into(),
+            text: "2.9".into(),
+        };
+        let mut out = String::new();
+        caret(&mut out, Some("torch2.9/x:2.9"), Some(&claim));
+        let plain = anstream::adapter::strip_str(&out).to_string();
+        assert_eq!(plain, "  torch2.9/x:2.9\n             ^^^\n");
+    }
+}

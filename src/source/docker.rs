@@ -1,0 +1,134 @@
+//! `docker save` archives: `manifest.json` names a config and layers for each image. Newer engines put an OCI layout into
+//! the same file, which says more (manifest digests, platforms) and is then what is read.
+
+use oci_spec::image::ImageConfiguration;
+use serde::Deserialize;
+
+use super::platform::{Candidate, Platform, select};
+use super::store::Store;
+use super::{Image, LayerBlob, SourceKind, Wanted, digest, oci, reference};
+use crate::error::{Error, Result};
+
+/// An element of `manifest.json` (Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format").
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Entry {
+    config: String,
+    repo_tags: Option<Vec<String>>,
+    layers: Option<Vec<String>>,
+}
+
+/// Whether the store is a docker archive.
+pub(super) fn is(store: &Store) -> bool {
+    store.contains("manifest.json")
+}
+
+/// The wanted images of a docker archive.
+pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
+    if !is(store) {
+        return Err(not_a_docker_archive(store));
+    }
+    let (entries, _): (Vec<Entry>, _) = store.document("manifest.json")?;
+    if oci::is(store) {
+        let tags: Vec<String> = entries
+            .into_iter()
+            .flat_map(|entry| entry.repo_tags.unwrap_or_default())
+            .collect();
+        let images = oci::open_as(store, wanted, SourceKind::DockerArchive)?;
+        return Ok(images
+            .into_iter()
+            .map(|image| with_short_name(image, &tags))
+            .collect());
+    }
+    let mut candidates = Vec::new();
+    for entry in entries {
+        let config = config(store, &entry.config)?;
+        let platform = Platform::of_config(&config.0);
+        let tags = entry.repo_tags.clone().unwrap_or_default();
+        let references = if tags.is_empty() {
+            vec![None]
+        } else {
+            tags.into_iter().map(Some).collect()
+        };
+        for reference in references {
+            let item = (entry.clone(), config.clone());
+            candidates.push(Candidate {
+                reference,
+                platform: platform.clone(),
+                item,
+            });
+        }
+    }
+    select(store, candidates, wanted)?
+        .into_iter()
+        .map(|candidate| image(store, candidate))
+        .collect()
+}
+
+fn not_a_docker_archive(store: &Store) -> Error {
+    let problem = if store.contains("repositories") {
+        "saved by a Docker older than 1.10, without a manifest.json"
+    } else {
+        "not a docker archive: it has no manifest.json"
+    };
+    store.error(problem)
+}
+
+/// The engine writes `docker.io/library/x:1` into the OCI index and `x:1`, which people know, into `RepoTags`.
+fn with_short_name(image: Image, tags: &[String]) -> Image {
+    let short = image
+        .reference
+        .as_ref()
+        .and_then(|long| tags.iter().find(|tag| reference::same(tag, long)))
+        .cloned();
+    Image {
+        reference: short.or(image.reference),
+        ..image
+    }
+}
+
+/// The config and its digest. Its file is named by the digest, which is verified; archives of other tools that use free
+/// names have nothing to verify.
+fn config(store: &Store, name: &str) -> Result<(ImageConfiguration, String)> {
+    let (config, bytes) = store.document(name)?;
+    if let Some(digest) = digest_of_name(name) {
+        store.verify(name, &bytes, &digest)?;
+    }
+    Ok((config, digest::sha256(&bytes)))
+}
+
+/// `blobs/sha256/HEX`, `HEX.json`, `sha256:HEX`.
+fn digest_of_name(name: &str) -> Option<String> {
+    let file = name.rsplit('/').next()?;
+    let hex = file.strip_prefix("sha256:").unwrap_or(file);
+    let hex = hex.strip_suffix(".json").unwrap_or(hex);
+    digest::is_hexadecimal(hex).then(|| format!("sha256:{hex}"))
+}
+
+fn image(
+    store: &Store,
+    candidate: Candidate<(Entry, (ImageConfiguration, String))>,
+) -> Result<Image> {
+    let (entry, (config, config_digest)) = candidate.item;
+    let names = entry.layers.unwrap_or_default();
+    let diff_ids = store.diff_ids(&config, names.len())?;
+    let mut layers = Vec::with_capacity(names.len());
+    for (name, diff_id) in names.iter().zip(diff_ids) {
+        let blob = store.blob(name)?;
+        layers.push(LayerBlob {
+            diff_id,
+            digest: name.strip_prefix("blobs/").and_then(digest_of_name),
+            size: blob.length,
+            data: blob.layer_data(),
+        });
+    }
+    Ok(Image {
+        reference: candidate.reference,
+        kind: SourceKind::DockerArchive,
+        platform: candidate.platform.to_string(),
+        digest: None,
+        config_digest: Some(config_digest),
+        config,
+        layers,
+    })
+}

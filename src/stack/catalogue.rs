@@ -1,0 +1,161 @@
+//! The table `rules/knowledge/packages.yaml`: which package belongs to which component.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::{embedded, yaml};
+
+use super::EvidenceKind;
+
+const FILE: &str = "knowledge/packages.yaml";
+
+/// Which package, of whatever package manager, belongs to which component of the stack.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    components: BTreeMap<String, ComponentRow>,
+    python: Vec<PackageRow>,
+    dpkg: Vec<PackageRow>,
+    apk: Vec<PackageRow>,
+    conda: Vec<PackageRow>,
+    pub(super) os: BTreeMap<String, OsRow>,
+}
+
+/// What is particular to a component.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ComponentRow {
+    /// How many numbers of a package's version are the component's.
+    pub(super) digits: Option<usize>,
+    /// The component is a set of files in one directory; these parts hold its version.
+    #[serde(default)]
+    pub(super) set: Vec<String>,
+    /// The library beside it that tells its version.
+    pub(super) versioned_by: Option<String>,
+}
+
+/// A package name and the component it belongs to.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PackageRow {
+    name: String,
+    pub(super) component: String,
+    /// The directory of the libraries it brings, below the directory that it is installed in.
+    pub(super) under: Option<String>,
+}
+
+/// How tags write a distribution.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OsRow {
+    pub(super) name: String,
+    pub(super) digits: usize,
+}
+
+impl Catalogue {
+    /// The table that is built into the program.
+    pub fn builtin() -> Result<Self> {
+        let text = embedded::text(FILE).ok_or_else(|| Error::Rule {
+            problem: format!("{FILE}: the built-in table is missing"),
+        })?;
+        yaml::parse(FILE, text)
+    }
+
+    /// The rows for a package; more than one where it brings several components.
+    pub(super) fn rows(
+        &self,
+        manager: EvidenceKind,
+        package: &str,
+    ) -> impl Iterator<Item = &PackageRow> {
+        let rows: &[PackageRow] = match manager {
+            EvidenceKind::PythonMetadata => &self.python,
+            EvidenceKind::Dpkg => &self.dpkg,
+            EvidenceKind::Apk => &self.apk,
+            EvidenceKind::Conda => &self.conda,
+            _ => &[],
+        };
+        rows.iter()
+            .filter(move |row| matches_pattern(&row.name, package))
+    }
+
+    pub(super) fn component(&self, name: &str) -> Option<&ComponentRow> {
+        self.components.get(name)
+    }
+
+    /// The part of a package's or file's version that is the component's.
+    pub(super) fn component_version(&self, component: &str, version: &str) -> String {
+        match self.component(component).and_then(|row| row.digits) {
+            Some(digits) => first_numbers(version, digits).to_owned(),
+            None => version.to_owned(),
+        }
+    }
+}
+
+/// The first `count` dot-separated parts of a version.
+pub(super) fn first_numbers(version: &str, count: usize) -> &str {
+    match version.match_indices('.').nth(count.saturating_sub(1)) {
+        Some((end, _)) => &version[..end],
+        None => version,
+    }
+}
+
+/// Whether a text fits a pattern, in which `#` stands for one or more digits and `*` for anything.
+pub(super) fn matches_pattern(pattern: &str, text: &str) -> bool {
+    let Some(special) = pattern.find(['#', '*']) else {
+        return pattern == text;
+    };
+    let Some(rest) = text.strip_prefix(&pattern[..special]) else {
+        return false;
+    };
+    let after = &pattern[special + 1..];
+    let longest = if pattern[special..].starts_with('*') {
+        rest.len()
+    } else {
+        rest.bytes().take_while(u8::is_ascii_digit).count()
+    };
+    let shortest = usize::from(pattern[special..].starts_with('#'));
+    (shortest..=longest)
+        .rev()
+        .filter_map(|length| rest.get(length..))
+        .any(|rest| matches_pattern(after, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_built_in_table_loads() {
+        let catalogue = Catalogue::builtin().unwrap();
+        let components: Vec<_> = catalogue
+            .rows(EvidenceKind::PythonMetadata, "nvidia-cublas-cu12")
+            .map(|row| row.component.as_str())
+            .collect();
+        assert_eq!(components, ["cublas", "cublaslt"]);
+        assert!(
+            catalogue
+                .rows(EvidenceKind::Dpkg, "libcudnn9-dev-cuda-12")
+                .next()
+                .is_none()
+        );
+        assert_eq!(
+            catalogue.component_version("cuda-runtime", "12.8.90"),
+            "12.8"
+        );
+        assert_eq!(catalogue.component_version("nccl", "2.27.3"), "2.27.3");
+    }
+
+    #[test]
+    fn patterns() {
+        assert!(matches_pattern("libcudnn#-cuda-#", "libcudnn9-cuda-12"));
+        assert!(matches_pattern("cupy-cuda*", "cupy-cuda12x"));
+        assert!(matches_pattern("cuda-cudart-#-#", "cuda-cudart-12-8"));
+        assert!(!matches_pattern("libcudnn#", "libcudnn"));
+        assert!(!matches_pattern("libcudnn#", "libcudnn9-dev"));
+        assert!(!matches_pattern("torch", "torchvision"));
+    }
+}

@@ -1,0 +1,127 @@
+//! The oldest driver that the image runs with.
+
+use serde::{Deserialize, Serialize};
+
+use super::Stack;
+use super::catalogue::first_numbers;
+use super::evidence::{is_version, split_release};
+use crate::error::Result;
+use crate::{embedded, yaml};
+
+/// One release of the CUDA toolkit, of the knowledge table `cuda.yaml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolkitRow {
+    /// Its version: `12.8.1`.
+    pub toolkit: String,
+    /// The driver it comes with: with this one or a later one, everything works.
+    pub driver_native_min: String,
+    /// The oldest driver that minor-version compatibility allows. Text that is not a version stands for none.
+    pub driver_minor_compat_min: String,
+}
+
+/// The toolkits of the built-in knowledge table.
+///
+/// # Errors
+/// The table is broken, which the tests exclude.
+pub fn toolkits() -> Result<Vec<ToolkitRow>> {
+    #[derive(Deserialize)]
+    struct Table {
+        toolkits: Vec<ToolkitRow>,
+    }
+    let name = "knowledge/cuda.yaml";
+    let text = embedded::text(name).unwrap_or_default();
+    yaml::parse::<Table>(name, text).map(|table| table.toolkits)
+}
+
+/// The oldest drivers that run a CUDA version. The keys are those of the JSON report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverFloor {
+    /// The CUDA version, major and minor.
+    pub cuda: String,
+    /// The driver from which on everything works.
+    pub native: Option<String>,
+    /// The oldest driver of minor-version compatibility: it runs what is compiled for the GPU, but not PTX.
+    pub compatible: Option<String>,
+}
+
+/// The driver floor of a CUDA version: of several updates of one minor release, the least.
+///
+/// Source of the table: CUDA Toolkit Release Notes, "CUDA Toolkit and Corresponding Driver Versions".
+/// `None` for a CUDA version that is not in the table.
+pub fn driver_floor(cuda: &str, table: &[ToolkitRow]) -> Option<DriverFloor> {
+    let cuda = first_numbers(cuda, 2);
+    let least = |column: fn(&ToolkitRow) -> &str| {
+        table
+            .iter()
+            .filter(|row| first_numbers(&row.toolkit, 2) == cuda)
+            .filter_map(|row| leading_version(column(row)))
+            .min_by_key(|version| numbers(version))
+            .map(str::to_owned)
+    };
+    let floor = DriverFloor {
+        cuda: cuda.to_owned(),
+        native: least(|row| &row.driver_native_min),
+        compatible: least(|row| &row.driver_minor_compat_min),
+    };
+    (floor.native.is_some() || floor.compatible.is_some()).then_some(floor)
+}
+
+impl Stack {
+    /// The driver floor of the CUDA runtime that the process gets; without one, of the CUDA that PyTorch was built with.
+    pub fn driver_floor(&self, table: &[ToolkitRow]) -> Option<DriverFloor> {
+        let loaded = |name: &str| {
+            self.components
+                .iter()
+                .find(|component| component.name == name && component.loaded)
+        };
+        let runtime = loaded("cuda-runtime").map(|component| &component.version);
+        let cuda = runtime
+            .filter(|version| version.contains('.'))
+            .or_else(|| loaded("torch")?.details.get("cuda"))?;
+        driver_floor(cuda, table)
+    }
+}
+
+/// The version at the start of a cell, which may go on with a remark.
+fn leading_version(cell: &str) -> Option<&str> {
+    let (version, _) = split_release(cell);
+    is_version(version).then_some(version)
+}
+
+fn numbers(version: &str) -> Vec<u32> {
+    version
+        .split('.')
+        .map(|number| number.parse().unwrap_or(0))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn row(toolkit: &str, native: &str, compatible: &str) -> ToolkitRow {
+        ToolkitRow {
+            toolkit: toolkit.to_owned(),
+            driver_native_min: native.to_owned(),
+            driver_minor_compat_min: compatible.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_least_of_the_updates() {
+        let table = [
+            row("12.8.1", "570.124.06", "525.60.13"),
+            row("12.8.0", "570.26", "525.60.13"),
+            row("10.2.89", "440.33", "none (it starts with 11.0)"),
+        ];
+        let floor = driver_floor("12.8.90", &table).unwrap();
+        assert_eq!(floor.cuda, "12.8");
+        assert_eq!(floor.native.as_deref(), Some("570.26"));
+        assert_eq!(floor.compatible.as_deref(), Some("525.60.13"));
+        assert_eq!(driver_floor("10.2", &table).unwrap().compatible, None);
+        assert_eq!(driver_floor("12.80", &table), None);
+        assert_eq!(driver_floor("", &table), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! From evidence to a version.
+
+use super::{Component, Evidence, EvidenceKind};
+
+impl Evidence {
+    pub(super) fn new(
+        kind: EvidenceKind,
+        value: impl Into<String>,
+        path: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Evidence {
+            kind,
+            value: value.into(),
+            path: path.into(),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Orders the evidence and takes the version from it: that of the strongest, as precisely as weaker evidence that agrees
+/// with it says it. So `2.8.0` from machine code and `2.8.0+cu128` from metadata give `2.8.0+cu128`, and `9.10.2` beside a
+/// package `9.1.0.70` stays `9.10.2`.
+pub(super) fn settle(component: &mut Component) {
+    component.evidence.sort_by_key(|evidence| evidence.kind);
+    let mut version = "";
+    for evidence in &component.evidence {
+        if version.is_empty() || refines(&evidence.value, version) {
+            version = &evidence.value;
+        }
+    }
+    component.version = version.to_owned();
+}
+
+/// Whether `fine` says the same release as `coarse` and more: further numbers, or a suffix.
+pub(super) fn refines(fine: &str, coarse: &str) -> bool {
+    let (coarse_numbers, coarse_suffix) = split_release(coarse);
+    let (fine_numbers, fine_suffix) = split_release(fine);
+    coarse_suffix.is_empty()
+        && match fine_numbers.strip_prefix(coarse_numbers) {
+            Some("") => !fine_suffix.is_empty(),
+            Some(more) => more.starts_with('.'),
+            None => false,
+        }
+}
+
+/// The leading numbers of a version, and the rest: `2.8.0` and `+cu128`.
+pub(super) fn split_release(version: &str) -> (&str, &str) {
+    let end = version
+        .find(|character: char| !character.is_ascii_digit() && character != '.')
+        .unwrap_or(version.len());
+    version.split_at(end)
+}
+
+/// Whether a text can be a version: short, in one line, and starting with a digit.
+pub(super) fn is_version(text: &str) -> bool {
+    text.len() <= 100
+        && text.starts_with(|first: char| first.is_ascii_digit())
+        && text.chars().all(|character| character.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(evidence: &[(EvidenceKind, &str)]) -> String {
+        let mut component = Component {
+            evidence: evidence
+                .iter()
+                .map(|(kind, value)| Evidence::new(*kind, *value, "", ""))
+                .collect(),
+            ..Component::default()
+        };
+        settle(&mut component);
+        component.version
+    }
+
+    #[test]
+    fn agreeing_evidence_adds_what_the_strongest_lacks() {
+        use EvidenceKind::*;
+        assert_eq!(
+            settled(&[(PythonMetadata, "2.8.0+cu128"), (Code, "2.8.0")]),
+            "2.8.0+cu128"
+        );
+        assert_eq!(
+            settled(&[(Code, "9.10.2"), (PythonMetadata, "9.10.2.21")]),
+            "9.10.2.21"
+        );
+        assert_eq!(
+            settled(&[
+                (String, "2.8.0"),
+                (PythonMetadata, "2.8.0a0+5228986c39.nv25.5")
+            ]),
+            "2.8.0a0+5228986c39.nv25.5"
+        );
+    }
+
+    #[test]
+    fn disagreeing_evidence_loses_to_stronger() {
+        use EvidenceKind::*;
+        assert_eq!(
+            settled(&[(PythonMetadata, "9.1.0.70"), (Code, "9.10.2")]),
+            "9.10.2"
+        );
+        assert_eq!(settled(&[(Code, "2.1"), (Dpkg, "2.10.1")]), "2.1");
+        assert_eq!(
+            settled(&[
+                (PythonMetadata, "2.8.0+cu128"),
+                (PythonMetadata, "2.8.0+cu126")
+            ]),
+            "2.8.0+cu128"
+        );
+        assert_eq!(settled(&[]), "");
+    }
+}

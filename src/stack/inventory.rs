@@ -1,0 +1,149 @@
+//! The files of an image that say something of its stack, gathered in one walk.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::elf::ElfFacts;
+use crate::elf::facts::{Reading, ReadingKind};
+use crate::image::{Node, RootFilesystem};
+use crate::layer::Content;
+
+use super::{Evidence, EvidenceKind};
+
+/// An ELF file.
+pub(super) struct ElfFile<'r> {
+    pub(super) path: String,
+    pub(super) node: Node<'r>,
+    pub(super) facts: &'r ElfFacts,
+}
+
+impl ElfFile<'_> {
+    /// The name of the library that the file was identified as.
+    pub(super) fn library(&self) -> Option<&str> {
+        let identity = self.facts.identity.as_ref()?;
+        Some(&identity.library)
+    }
+
+    /// What was read from the file's bytes.
+    pub(super) fn readings(&self) -> &[Reading] {
+        let identity = self.facts.identity.as_ref();
+        identity.map_or(&[], |identity| &identity.readings)
+    }
+
+    /// The versions that were read from the file's bytes.
+    pub(super) fn versions(&self) -> impl Iterator<Item = Evidence> {
+        let versions = self
+            .readings()
+            .iter()
+            .filter(|reading| reading.fact == "version");
+        versions.map(|reading| {
+            let kind = match reading.kind {
+                ReadingKind::Code => EvidenceKind::Code,
+                ReadingKind::String => EvidenceKind::String,
+            };
+            Evidence::new(kind, &reading.value, &self.path, &reading.detail)
+        })
+    }
+}
+
+/// A file whose text was kept.
+pub(super) struct TextFile<'r> {
+    pub(super) path: String,
+    pub(super) layer: Option<usize>,
+    pub(super) text: &'r str,
+}
+
+/// What the other files of this module read.
+pub(super) struct Inventory<'r> {
+    pub(super) root: &'r RootFilesystem<'r>,
+    /// In the order of paths, each file once, whatever its hard links.
+    pub(super) elf: Vec<ElfFile<'r>>,
+    pub(super) texts: Vec<TextFile<'r>>,
+    /// `python`, `python3`, `python3.11` … in directories named `bin`: files and links.
+    pub(super) interpreters: Vec<Node<'r>>,
+}
+
+impl<'r> Inventory<'r> {
+    pub(super) fn take(root: &'r RootFilesystem<'r>) -> Self {
+        let mut inventory = Inventory {
+            root,
+            elf: Vec::new(),
+            texts: Vec::new(),
+            interpreters: Vec::new(),
+        };
+        let mut seen = HashSet::new();
+        for node in root.walk_tree() {
+            if is_interpreter_name(node.name())
+                && !node.is_directory()
+                && node.parent().name() == "bin"
+            {
+                inventory.interpreters.push(node);
+            }
+            match node.content() {
+                Some(Content::Elf(facts)) if seen.insert(node.identity()) => {
+                    inventory.elf.push(ElfFile {
+                        path: node.path(),
+                        node,
+                        facts,
+                    });
+                }
+                Some(Content::Text(text)) => inventory.texts.push(TextFile {
+                    path: node.path(),
+                    layer: node.layer(),
+                    text,
+                }),
+                _ => {}
+            }
+        }
+        inventory
+    }
+
+    /// Number of ELF files of each machine (`e_machine`, by the names that `uname -m` gives).
+    pub(super) fn machines(&self) -> BTreeMap<String, usize> {
+        let mut machines = BTreeMap::new();
+        for file in &self.elf {
+            let name = match file.facts.machine {
+                3 => "i386".to_owned(),
+                21 => "ppc64le".to_owned(),
+                22 => "s390x".to_owned(),
+                40 => "arm".to_owned(),
+                62 => "x86_64".to_owned(),
+                183 => "aarch64".to_owned(),
+                243 => "riscv64".to_owned(),
+                other => format!("machine-{other}"),
+            };
+            *machines.entry(name).or_default() += 1;
+        }
+        machines
+    }
+
+    /// The text of the file at a path, if it was kept.
+    pub(super) fn text(&self, path: &str) -> Option<TextFile<'r>> {
+        let node = self.root.entry(path)?;
+        Some(TextFile {
+            path: node.path(),
+            layer: node.layer(),
+            text: node.text()?,
+        })
+    }
+}
+
+fn is_interpreter_name(name: &str) -> bool {
+    name.strip_prefix("python").is_some_and(|version| {
+        version
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    })
+}
+
+/// The directory of a path: `/` for what lies in the root.
+pub(super) fn directory_of(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((directory, _)) => directory,
+    }
+}
+
+/// The last component of a path.
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,110 @@
+//! Debian's package database: `/var/lib/dpkg/status`, and `status.d` of images without dpkg (deb-control(5), dpkg(1)).
+
+use std::collections::HashSet;
+
+use crate::stack::EvidenceKind;
+use crate::stack::catalogue::Catalogue;
+use crate::stack::inventory::{Inventory, TextFile};
+
+use super::{Owned, Package, Record};
+
+const DATABASE: &str = "/var/lib/dpkg/";
+
+pub(super) fn packages(inventory: &Inventory, catalogue: &Catalogue) -> Vec<Package> {
+    let mut packages = Vec::new();
+    for file in &inventory.texts {
+        let is_database = file
+            .path
+            .strip_prefix(DATABASE)
+            .is_some_and(|path| path == "status" || path.starts_with("status.d/"));
+        if is_database {
+            for stanza in file.text.split("\n\n") {
+                packages.extend(from_stanza(stanza, file, inventory, catalogue));
+            }
+        }
+    }
+    packages
+}
+
+fn from_stanza(
+    stanza: &str,
+    source: &TextFile,
+    inventory: &Inventory,
+    catalogue: &Catalogue,
+) -> Vec<Package> {
+    let field = |name: &str| {
+        stanza
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map(str::trim)
+    };
+    let (Some(name), Some(written)) = (field("Package"), field("Version")) else {
+        return Vec::new();
+    };
+    if catalogue.rows(EvidenceKind::Dpkg, name).next().is_none()
+        || field("Status").is_some_and(|status| !status.ends_with(" installed"))
+    {
+        return Vec::new();
+    }
+    let architecture = field("Architecture").unwrap_or_default();
+    let record = Record {
+        manager: EvidenceKind::Dpkg,
+        name,
+        written,
+        version: upstream(written),
+        source,
+        installed_in: "/".to_owned(),
+    };
+    record.packages(catalogue, |_| owned(inventory, name, architecture))
+}
+
+/// The upstream part of `[epoch:]upstream[-revision]` (deb-version(7)), without what Debian puts behind a `~`: its CUDA packages
+/// name the toolkit there (`11.11.3.6~11.8.0-5`).
+fn upstream(version: &str) -> &str {
+    let version = version.split_once(':').map_or(version, |(_, rest)| rest);
+    let upstream = version
+        .rsplit_once('-')
+        .map_or(version, |(upstream, _)| upstream);
+    upstream
+        .split_once('~')
+        .map_or(upstream, |(upstream, _)| upstream)
+}
+
+/// The libraries on a package's list of files.
+fn owned(inventory: &Inventory, name: &str, architecture: &str) -> Owned {
+    let list = [
+        format!("{DATABASE}info/{name}.list"),
+        format!("{DATABASE}info/{name}:{architecture}.list"),
+    ]
+    .iter()
+    .find_map(|path| inventory.text(path));
+    match list {
+        Some(list) => Owned::Files(identities(inventory, list.text.lines())),
+        None => Owned::System,
+    }
+}
+
+/// The files at those of the paths that can be libraries.
+pub(super) fn identities<'p>(
+    inventory: &Inventory,
+    paths: impl Iterator<Item = &'p str>,
+) -> HashSet<crate::image::FileIdentity> {
+    paths
+        .filter(|path| path.contains(".so"))
+        .filter_map(|path| inventory.root.entry(path)?.identity())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upstream_versions() {
+        assert_eq!(upstream("2.36-9+deb12u10"), "2.36");
+        assert_eq!(upstream("1:9.10.2.21-1"), "9.10.2.21");
+        assert_eq!(upstream("2.27.3-1+cuda12.8"), "2.27.3");
+        assert_eq!(upstream("11.11.3.6~11.8.0-5"), "11.11.3.6");
+        assert_eq!(upstream("12"), "12");
+    }
+}

@@ -1,0 +1,94 @@
+//! Installed Python distributions: `METADATA` of dist-info directories and `PKG-INFO` of egg-info ones (the core metadata
+//! specification of the Python Packaging User Guide).
+
+use crate::stack::catalogue::Catalogue;
+use crate::stack::evidence::is_version;
+use crate::stack::inventory::{Inventory, TextFile, directory_of, name_of};
+use crate::stack::{Distribution, EvidenceKind};
+
+use super::{Owned, Package, Record};
+
+/// All distributions whose metadata was kept, in the order of their paths.
+pub(in crate::stack) fn distributions(inventory: &Inventory) -> Vec<Distribution> {
+    inventory
+        .texts
+        .iter()
+        .filter_map(|file| distribution(file, site_of(&file.path)?))
+        .collect()
+}
+
+/// The directory on Python's search path that a metadata file belongs to.
+fn site_of(path: &str) -> Option<&str> {
+    let directory = directory_of(path);
+    match name_of(path) {
+        "METADATA" if directory.ends_with(".dist-info") => Some(directory_of(directory)),
+        "PKG-INFO" if directory.ends_with(".egg-info") => Some(directory_of(directory)),
+        name if name.ends_with(".egg-info") => Some(directory),
+        _ => None,
+    }
+}
+
+fn distribution(file: &TextFile, site: &str) -> Option<Distribution> {
+    let header = || file.text.lines().take_while(|line| !line.is_empty());
+    let field = |name: &'static str| {
+        header().filter_map(move |line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
+    };
+    let name = field("Name").next().filter(|name| !name.is_empty())?;
+    let version = field("Version").next().filter(|text| is_version(text))?;
+    Some(Distribution {
+        name: normalise(name),
+        version: version.to_owned(),
+        requires: field("Requires-Dist").map(str::to_owned).collect(),
+        site: site.to_owned(),
+        path: file.path.clone(),
+        layer: file.layer,
+    })
+}
+
+/// The name as PEP 503 normalises it: lower case, with runs of `-`, `_` and `.` as one `-`.
+fn normalise(name: &str) -> String {
+    let mut normal = String::with_capacity(name.len());
+    for character in name.chars() {
+        match character {
+            '-' | '_' | '.' if normal.ends_with('-') => {}
+            '-' | '_' | '.' => normal.push('-'),
+            other => normal.extend(other.to_lowercase()),
+        }
+    }
+    normal
+}
+
+pub(super) fn packages(distributions: &[Distribution], catalogue: &Catalogue) -> Vec<Package> {
+    let mut packages = Vec::new();
+    for distribution in distributions {
+        let source = TextFile {
+            path: distribution.path.clone(),
+            layer: distribution.layer,
+            text: "",
+        };
+        let record = Record {
+            manager: EvidenceKind::PythonMetadata,
+            name: &distribution.name,
+            written: &distribution.version,
+            version: &distribution.version,
+            source: &source,
+            installed_in: distribution.site.clone(),
+        };
+        packages.extend(record.packages(catalogue, |row| {
+            let directory = row.under.as_deref().unwrap_or(&row.component);
+            Owned::Under(format!("{directory}/*"))
+        }));
+    }
+    packages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_normalised() {
+        assert_eq!(normalise("nvidia_cudnn_cu12"), "nvidia-cudnn-cu12");
+        assert_eq!(normalise("Foo-._Bar"), "foo-bar");
+    }
+}

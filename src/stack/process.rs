@@ -1,0 +1,94 @@
+//! The process that the image starts: its environment variables, its command, and the Python it runs.
+
+use std::collections::BTreeMap;
+
+use oci_spec::image::ImageConfiguration;
+
+use super::inventory::{Inventory, directory_of, name_of};
+use super::python::Environment;
+
+/// PATH of a process whose image sets none (`DefaultPathEnv` of the container engines).
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The process that the image starts.
+pub(super) struct Process {
+    variables: BTreeMap<String, String>,
+    command: Option<String>,
+}
+
+impl Process {
+    pub(super) fn of(config: &ImageConfiguration) -> Self {
+        let config = config.config().as_ref();
+        let variables = config
+            .and_then(|config| config.env().as_ref())
+            .into_iter()
+            .flatten()
+            .filter_map(|variable| {
+                let (name, value) = variable.split_once('=')?;
+                Some((name.to_owned(), value.to_owned()))
+            })
+            .collect();
+        let command = config.and_then(|config| {
+            let entrypoint = config.entrypoint().iter().flatten();
+            entrypoint
+                .chain(config.cmd().iter().flatten())
+                .next()
+                .cloned()
+        });
+        Process { variables, command }
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// The directories of a variable such as PATH, as they are in the image.
+    pub(super) fn directories(&self, name: &str, inventory: &Inventory) -> Vec<String> {
+        let value = self.variable(name).unwrap_or(match name {
+            "PATH" => DEFAULT_PATH,
+            _ => "",
+        });
+        value
+            .split(':')
+            .filter(|directory| directory.starts_with('/'))
+            .filter_map(|directory| real_directory(inventory, directory))
+            .collect()
+    }
+
+    /// The environment of the interpreter that the command is, or lies beside, or that PATH names first.
+    pub(super) fn environment<'e>(
+        &self,
+        inventory: &Inventory,
+        environments: &'e [Environment],
+    ) -> Option<&'e Environment> {
+        let path = self.directories("PATH", inventory);
+        let of_directory = |directory: &str| {
+            environments.iter().find(|environment| {
+                directory
+                    .strip_prefix(&environment.prefix)
+                    .is_some_and(|rest| rest == "/bin")
+            })
+        };
+        let command = self.command.as_deref().and_then(|command| {
+            let directory = if command.starts_with('/') {
+                real_directory(inventory, directory_of(command))
+            } else {
+                let holds = |directory: &&String| {
+                    let path = format!("{directory}/{command}");
+                    inventory.root.resolve(&path).is_ok()
+                };
+                path.iter().find(holds).cloned()
+            };
+            let environment = of_directory(&directory?)?;
+            let is_python = name_of(command).starts_with("python");
+            (is_python || environment.is_virtual).then_some(environment)
+        });
+        command.or_else(|| path.iter().find_map(|directory| of_directory(directory)))
+    }
+}
+
+/// The directory that a path leads to.
+pub(super) fn real_directory(inventory: &Inventory, path: &str) -> Option<String> {
+    let directory = inventory.root.resolve(path).ok()?;
+    directory.is_directory().then(|| directory.path())
+}

@@ -1,0 +1,229 @@
+//! Python: installations (an interpreter with its library), and environments (an interpreter's place with the directories that
+//! it imports from).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::image::Node;
+
+use super::catalogue::first_numbers;
+use super::evidence::is_version;
+use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
+use super::packages::Package;
+use super::{Component, Evidence, EvidenceKind};
+
+/// A place that Python packages are imported from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Environment {
+    /// The directory that holds `bin`.
+    pub(super) prefix: String,
+    /// The file that its `bin/python3` leads to.
+    pub(super) interpreter: String,
+    /// The directories of packages, in the order of `sys.path`.
+    pub(super) sites: Vec<String>,
+    /// Made by venv, virtualenv, uv or conda: it has a marker of its own in its prefix.
+    pub(super) is_virtual: bool,
+}
+
+/// All environments, in the order of their prefixes.
+pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
+    let mut by_prefix: BTreeMap<String, Environment> = BTreeMap::new();
+    for node in &inventory.interpreters {
+        let prefix = prefix_of(*node);
+        let Some(interpreter) = interpreter(inventory, &node.path()) else {
+            continue;
+        };
+        let Some(release) = minor_release(&interpreter) else {
+            continue;
+        };
+        let marker = inventory.text(&format!("{prefix}/pyvenv.cfg"));
+        let mut sites = sites(inventory, &prefix, &release);
+        if marker.as_ref().is_some_and(sees_system_packages) {
+            let base = directory_of(directory_of(&interpreter)).to_owned();
+            sites.extend(self::sites(inventory, &base, &release));
+        }
+        let is_virtual = marker.is_some()
+            || inventory
+                .root
+                .resolve(&format!("{prefix}/conda-meta"))
+                .is_ok();
+        let environment = by_prefix
+            .entry(prefix.clone())
+            .or_insert_with(|| Environment {
+                prefix,
+                interpreter,
+                sites: Vec::new(),
+                is_virtual,
+            });
+        for site in sites {
+            if !environment.sites.contains(&site) {
+                environment.sites.push(site);
+            }
+        }
+    }
+    by_prefix.into_values().collect()
+}
+
+fn prefix_of(node: Node) -> String {
+    node.parent()
+        .parent()
+        .path()
+        .trim_end_matches('/')
+        .to_owned()
+}
+
+/// The file that an interpreter's path leads to.
+fn interpreter(inventory: &Inventory, path: &str) -> Option<String> {
+    let file = inventory.root.resolve(path).ok()?;
+    file.content()?;
+    Some(file.path())
+}
+
+/// `3.11` of `/usr/bin/python3.11`.
+fn minor_release(interpreter: &str) -> Option<String> {
+    let version = name_of(interpreter).strip_prefix("python")?;
+    (is_version(version) && version.contains('.')).then(|| version.to_owned())
+}
+
+/// The directories of packages of an installation or environment. Those under `/usr` are Debian's (`site` of its Python, patched);
+/// elsewhere they are CPython's own.
+fn sites(inventory: &Inventory, prefix: &str, release: &str) -> Vec<String> {
+    let mut candidates = vec![
+        format!("{prefix}/lib/python{release}/site-packages"),
+        format!("{prefix}/lib64/python{release}/site-packages"),
+    ];
+    if prefix == "/usr" {
+        candidates.extend([
+            format!("/usr/local/lib/python{release}/dist-packages"),
+            "/usr/lib/python3/dist-packages".to_owned(),
+        ]);
+    }
+    let mut sites = Vec::new();
+    for candidate in candidates {
+        if let Ok(directory) = inventory.root.resolve(&candidate) {
+            let path = directory.path();
+            if directory.is_directory() && !sites.contains(&path) {
+                sites.push(path);
+            }
+        }
+    }
+    sites
+}
+
+/// `include-system-site-packages` of `pyvenv.cfg` (documentation of the module `venv`).
+fn sees_system_packages(marker: &TextFile) -> bool {
+    marker.text.lines().any(|line| {
+        line.split_once('=').is_some_and(|(key, value)| {
+            key.trim() == "include-system-site-packages"
+                && value.trim().eq_ignore_ascii_case("true")
+        })
+    })
+}
+
+/// One component for each interpreter that is a file of its own.
+pub(super) fn components(
+    inventory: &Inventory,
+    packages: &[Package],
+    environments: &[Environment],
+) -> Vec<Component> {
+    let interpreters: BTreeSet<&str> = environments
+        .iter()
+        .map(|environment| environment.interpreter.as_str())
+        .collect();
+    interpreters
+        .into_iter()
+        .filter_map(|path| component(inventory, packages, path))
+        .collect()
+}
+
+fn component(inventory: &Inventory, packages: &[Package], path: &str) -> Option<Component> {
+    let release = minor_release(path)?;
+    let prefix = directory_of(directory_of(path));
+    let node = inventory.root.entry(path)?;
+    let mut component = Component {
+        name: "python".to_owned(),
+        path: path.to_owned(),
+        layer: node.layer(),
+        details: [("environment".to_owned(), prefix.to_owned())].into(),
+        ..Component::default()
+    };
+    for file in binaries(inventory, path, prefix, &release) {
+        component.evidence.extend(file.versions());
+    }
+    let owners = packages.iter().filter(|package| {
+        package.component == "python"
+            && installed_there(package, prefix)
+            && first_numbers(&package.version, 2) == release
+    });
+    component.evidence.extend(owners.map(Package::evidence));
+    if let Some(header) = inventory.text(&format!("{prefix}/include/python{release}/patchlevel.h"))
+        && let Some(version) = patch_release(header.text)
+    {
+        component.evidence.push(Evidence::new(
+            EvidenceKind::HeaderFile,
+            version,
+            &header.path,
+            "PY_VERSION",
+        ));
+    }
+    component.evidence.push(Evidence::new(
+        EvidenceKind::FileName,
+        release,
+        path,
+        name_of(path),
+    ));
+    Some(component)
+}
+
+/// The interpreter itself and its libpython, as far as they were identified.
+fn binaries<'i, 'r>(
+    inventory: &'i Inventory<'r>,
+    path: &str,
+    prefix: &str,
+    release: &str,
+) -> impl Iterator<Item = &'i ElfFile<'r>> {
+    let library = format!("/libpython{release}.so");
+    inventory.elf.iter().filter(move |file| {
+        let is_library = file.path.contains(&library)
+            && file
+                .path
+                .strip_prefix(prefix)
+                .is_some_and(|rest| rest.starts_with("/lib"));
+        file.library() == Some("python") && (file.path == path || is_library)
+    })
+}
+
+/// A system package manager owns `/usr`, conda its own prefix.
+fn installed_there(package: &Package, prefix: &str) -> bool {
+    match package.manager {
+        EvidenceKind::Conda => package.installed_in == prefix,
+        _ => prefix == "/usr",
+    }
+}
+
+/// `PY_VERSION` of `patchlevel.h`.
+fn patch_release(header: &str) -> Option<&str> {
+    let line = header
+        .lines()
+        .find_map(|line| line.strip_prefix("#define PY_VERSION"))?;
+    let version = line.trim().trim_matches('"');
+    is_version(version).then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases() {
+        assert_eq!(
+            minor_release("/usr/bin/python3.11").as_deref(),
+            Some("3.11")
+        );
+        assert_eq!(minor_release("/usr/bin/python3"), None);
+        assert_eq!(minor_release("/usr/bin/python"), None);
+        assert_eq!(
+            patch_release("#define PY_MICRO_VERSION 9\n#define PY_VERSION      \t\"3.11.9\"\n"),
+            Some("3.11.9")
+        );
+    }
+}

@@ -1,0 +1,3 @@
+# libc10.so
+        .include "common.inc"
+        stub    _ZN3c105ErrorEv

@@ -1,0 +1,223 @@
+//! Arrows between modules run one way, as `docs/src/architecture.md` draws them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// Source of one file without comments and without its tests, and the top-level module that it belongs to.
+struct Source {
+    path: PathBuf,
+    module: String,
+    code: String,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources() -> Vec<Source> {
+    let (mut pending, mut found) = (vec![root().join("src")], Vec::new());
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path)
+            {
+                let inside = path.strip_prefix(root().join("src")).unwrap();
+                let first = inside
+                    .components()
+                    .next()
+                    .unwrap()
+                    .as_os_str()
+                    .to_str()
+                    .unwrap();
+                found.push(Source {
+                    module: first.trim_end_matches(".rs").to_owned(),
+                    code: code_of(&fs::read_to_string(&path).unwrap()),
+                    path,
+                });
+            }
+        }
+    }
+    found
+}
+
+fn is_test(path: &Path) -> bool {
+    path.components()
+        .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
+}
+
+/// Cuts the test module, which by convention ends a file, and comments.
+fn code_of(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
+    code.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The boxes from the `modules` block of the architecture page: each line may use the lines above it.
+fn drawn() -> Vec<Vec<String>> {
+    let page = fs::read_to_string(root().join("docs/src/architecture.md")).unwrap();
+    let block = page
+        .split("```modules\n")
+        .nth(1)
+        .expect("a block of modules");
+    let block = block.split("```").next().unwrap();
+    block
+        .lines()
+        .map(|line| line.split_whitespace().map(str::to_owned).collect())
+        .collect()
+}
+
+/// The boxes as `src/lib.rs` declares them, in groups between blank lines.
+fn declared() -> Vec<Vec<String>> {
+    let library = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    library
+        .split("\n\n")
+        .map(|group| {
+            group
+                .lines()
+                .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .filter(|group| !group.is_empty())
+        .collect()
+}
+
+/// Modules that a file names: `crate::x`, `crate::{x, y::z}`, and `super::` where it leaves the module.
+fn used(source: &Source) -> BTreeSet<String> {
+    let path = Regex::new(r"\bcrate::([a-z_]+)").unwrap();
+    let group = Regex::new(r"\bcrate::\{([^;]*)\};").unwrap();
+    let nested = Regex::new(r"\{[^{}]*\}").unwrap();
+    let item = Regex::new(r"(?:^|,)\s*([a-z_]+)").unwrap();
+    let mut names: BTreeSet<String> = path
+        .captures_iter(&source.code)
+        .map(|found| found[1].to_owned())
+        .collect();
+    for found in group.captures_iter(&source.code) {
+        let outermost = nested.replace_all(&found[1], "").into_owned();
+        names.extend(
+            item.captures_iter(&outermost)
+                .map(|name| name[1].to_owned()),
+        );
+    }
+    let depth = source
+        .path
+        .strip_prefix(root().join("src"))
+        .unwrap()
+        .components()
+        .count();
+    let is_module_root = depth == 1 || source.path.ends_with("mod.rs");
+    let leaves = "super::".repeat(if is_module_root {
+        depth.max(2) - 1
+    } else {
+        depth
+    });
+    let outside = Regex::new(&format!(r"\b{leaves}([a-z_]+)")).unwrap();
+    names.extend(
+        outside
+            .captures_iter(&source.code)
+            .map(|found| found[1].to_owned())
+            .filter(|name| name != "super"),
+    );
+    names.remove(&source.module);
+    names
+}
+
+fn arrows() -> BTreeMap<String, BTreeMap<String, PathBuf>> {
+    let mut arrows: BTreeMap<String, BTreeMap<String, PathBuf>> = BTreeMap::new();
+    for source in sources() {
+        for name in used(&source) {
+            arrows
+                .entry(source.module.clone())
+                .or_default()
+                .insert(name, source.path.clone());
+        }
+    }
+    arrows
+}
+
+#[test]
+fn the_architecture_page_draws_the_modules_that_exist() {
+    assert_eq!(drawn(), declared());
+}
+
+#[test]
+fn a_module_uses_only_modules_above_it() {
+    let level: BTreeMap<String, usize> = drawn()
+        .into_iter()
+        .enumerate()
+        .flat_map(|(level, group)| group.into_iter().map(move |module| (module, level)))
+        .collect();
+    for (module, targets) in arrows() {
+        for (target, path) in targets {
+            if let (Some(from), Some(to)) = (level.get(&module), level.get(&target)) {
+                assert!(
+                    to <= from,
+                    "{}: {module} must not know {target}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn modules_of_one_line_know_each_other_one_way_at_most() {
+    let arrows = arrows();
+    for (module, targets) in &arrows {
+        for target in targets.keys() {
+            let back = arrows
+                .get(target)
+                .is_some_and(|others| others.contains_key(module));
+            assert!(!back, "{module} and {target} know each other");
+        }
+    }
+}
+
+#[test]
+fn reading_bytes_knows_no_framework() {
+    let word = Regex::new(r"(?i)torch|cudnn").unwrap();
+    for source in sources()
+        .iter()
+        .filter(|source| source.module == "elf" || source.module == "layer")
+    {
+        let found = word.find(&source.code).map(|found| found.as_str());
+        assert_eq!(
+            found,
+            None,
+            "{}: this knowledge belongs into rules/knowledge/",
+            source.path.display()
+        );
+    }
+}
+
+#[test]
+fn only_the_command_line_and_the_report_print() {
+    let printing = Regex::new(r"\be?print(?:ln)?!|\bstd(?:out|err)\(\)").unwrap();
+    for source in sources() {
+        if !["main", "cli", "report"].contains(&source.module.as_str()) {
+            let found = printing.find(&source.code).map(|found| found.as_str());
+            assert_eq!(found, None, "{}", source.path.display());
+        }
+    }
+}
+
+#[test]
+fn files_stay_readable() {
+    for source in sources() {
+        let lines = source.code.lines().count();
+        assert!(
+            lines <= 500,
+            "{}: {lines} lines of code: split it along its seams",
+            source.path.display()
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! Python installations, environments and distributions.
+
+use crate::builder::*;
+
+#[test]
+fn pythons_and_the_environment_of_the_process() {
+    let interpreter = || plain("");
+    let base = || {
+        Image::new()
+            .elf("usr/bin/python3.11", interpreter())
+            .link("usr/bin/python3", "python3.11")
+            .text("var/lib/dpkg/status", "Package: python3.11-minimal\nStatus: install ok installed\nVersion: 3.11.2-6+deb12u6\n")
+            .elf("usr/local/bin/python3.12", interpreter())
+            .link("usr/local/bin/python3", "python3.12")
+            .text("usr/local/include/python3.12/patchlevel.h", "#define PY_VERSION \"3.12.4\"\n")
+            .link("opt/venv/bin/python", "/usr/bin/python3")
+            .text("opt/venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n")
+            .distribution("opt/venv/lib/python3.11/site-packages", "vllm", "0.9.1")
+            .distribution("usr/local/lib/python3.12/site-packages", "vllm", "0.8.0")
+    };
+    let system = "3.11.2 /usr/bin/python3.11";
+    let local = "3.12.4 /usr/local/bin/python3.12";
+    let by_default = base().stack();
+    assert_eq!(
+        table(&by_default, "python"),
+        [format!("*{local}"), system.to_owned()]
+    );
+    assert!(table(&by_default, "vllm")[0].starts_with("*0.8.0 "));
+    for (env, command) in [
+        (
+            vec!["PATH=/opt/venv/bin:/usr/local/bin:/usr/bin"],
+            vec!["serve"],
+        ),
+        (vec![], vec!["/opt/venv/bin/python", "app.py"]),
+        (vec![], vec!["/opt/venv/bin/vllm", "serve"]),
+    ] {
+        let stack = base().process(&env, &command).stack();
+        assert_eq!(
+            table(&stack, "python"),
+            [format!("*{system}"), local.to_owned()],
+            "{command:?}"
+        );
+        assert!(
+            table(&stack, "vllm")[0].starts_with("*0.9.1 "),
+            "{command:?}"
+        );
+    }
+}
+
+#[test]
+fn the_variable_of_the_official_image_adds_the_patch_release_only() {
+    let python = |version: &str| {
+        Image::new()
+            .elf("usr/local/bin/python3.11", plain(""))
+            .process(&[version], &["python3"])
+            .stack()
+    };
+    assert_eq!(
+        only(&python("PYTHON_VERSION=3.11.9"), "python").version,
+        "3.11.9"
+    );
+    assert_eq!(
+        only(&python("PYTHON_VERSION=3.10.14"), "python").version,
+        "3.11"
+    );
+}
+
+#[test]
+fn distributions_keep_their_pins() {
+    let stack = Image::new()
+        .text(
+            &format!("{SITE}/torch-2.8.0.dist-info/METADATA"),
+            "Name: Torch\nVersion: 2.8.0\nRequires-Dist: triton==3.4.0; platform_system == \"Linux\"\n\nRequires-Dist: no\n",
+        )
+        .text(&format!("{SITE}/old.egg-info/PKG-INFO"), "Name: jax\nVersion: 0.4.1\n")
+        .stack();
+    let torch = stack
+        .distributions
+        .iter()
+        .find(|distribution| distribution.name == "torch")
+        .unwrap();
+    assert_eq!(
+        torch.requires,
+        ["triton==3.4.0; platform_system == \"Linux\""]
+    );
+    assert_eq!(torch.site, format!("/{SITE}"));
+    assert_eq!(only(&stack, "jax").version, "0.4.1");
+}
