@@ -315,3 +315,64 @@ pub fn written(value: &Value) -> String {
         _ => "unknown".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::RuleSet;
+    use super::*;
+
+    /// The tree without the numbers of its nodes.
+    fn shape(tree: &Tree) -> String {
+        let text = format!("{:?}", tree.expr);
+        let numbers = regex::Regex::new(r"\bid: \d+").unwrap();
+        numbers.replace_all(&text, "id").into_owned()
+    }
+
+    /// Rules are checked with the one parser and evaluated with the other.
+    #[test]
+    fn both_parsers_give_the_same_tree() {
+        for rule in RuleSet::builtin().unwrap().rules() {
+            for expression in rule.expressions() {
+                let checked = expression.program().unwrap();
+                let evaluated = expression.tree().unwrap();
+                assert_eq!(
+                    shape(checked.expression()),
+                    shape(evaluated),
+                    "{}",
+                    expression.text()
+                );
+            }
+        }
+    }
+
+    fn template(text: &str) -> Result<Template> {
+        let yaml = format!("'{}'", text.replace('\'', "''"));
+        let source = Arc::new(Source {
+            name: "rule.yaml".to_owned(),
+            text: yaml.clone(),
+        });
+        Template::new(&source, &yaml::parse("rule.yaml", &yaml)?)
+    }
+
+    #[test]
+    fn templates_are_filled_in() {
+        let mut context = functions::context();
+        context.add_variable_from_value("name", "torch");
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("{name} and {name + '}'}", "torch and torch}"),
+            ("{{name}} {[1, 2]}", "{name} 1, 2"),
+            ("{{'a': name}.a}", "{'a': name}.a}"),
+            ("{ {'a': name}.a }", "torch"),
+            ("{missing} é {size(name)}", "unknown é 5"),
+        ] {
+            assert_eq!(
+                template(text).unwrap().render(&context).unwrap(),
+                expected,
+                "{text}"
+            );
+        }
+        assert!(template("an {open brace").is_err());
+    }
+}

@@ -203,6 +203,20 @@ impl Rule {
         })
     }
 
+    /// All its expressions, those in its texts too.
+    #[cfg(test)]
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let levels = [self.severity.expression(), self.confidence.expression()];
+        let optional = [self.each.as_ref(), self.when.as_ref(), self.at.as_ref()];
+        let texts = std::iter::once(&self.message).chain(&self.help);
+        let single = levels
+            .into_iter()
+            .chain(optional)
+            .flatten()
+            .chain([&self.fail]);
+        single.chain(texts.flat_map(Template::expressions))
+    }
+
     /// Its own tests.
     ///
     /// # Errors

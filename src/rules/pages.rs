@@ -162,7 +162,9 @@ pub fn all(set: &RuleSet) -> Vec<(String, String)> {
     let pages = set
         .rules()
         .map(|rule| (format!("{}.md", rule.id), render(rule)));
-    pages.chain([("README.md".to_owned(), index(set))]).collect()
+    pages
+        .chain([("README.md".to_owned(), index(set))])
+        .collect()
 }
 
 /// Writes all pages into a directory, and removes pages of rules that are no more.

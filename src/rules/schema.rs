@@ -40,6 +40,7 @@ pub const PARTS: &[&str] = &[
     "cuda-toolkit",
     "cudnn",
     "cufft",
+    "cufile",
     "cupti",
     "cupy",
     "curand",
@@ -106,12 +107,15 @@ pub const SUBJECTS: &[&str] = &[
 
 /// Names that `details` of a part may have.
 pub const DETAILS: &[&str] = &[
+    "api",
     "arch-list",
     "build",
+    "built-with-cuda",
     "compiled-cuda",
     "compiled-cudnn",
     "compiled-nccl",
     "cuda",
+    "cuda-level",
     "cudnn-headers",
     "environment",
     "gcc",
@@ -120,11 +124,14 @@ pub const DETAILS: &[&str] = &[
     "hip",
     "id",
     "kind",
+    "max-device",
     "mixed",
     "nvcc",
     "part",
     "rocm",
     "set",
+    "static-cudart",
+    "stub",
     "version",
 ];
 
