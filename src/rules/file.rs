@@ -1,4 +1,4 @@
-//! A rule file: one rule. The overview of rules in the book explains each key.
+//! A rule file: one rule. The book explains each key under "Writing rules".
 
 use std::sync::Arc;
 

@@ -61,50 +61,6 @@ pub fn render(rule: &Rule) -> String {
     page
 }
 
-/// The keys of a rule file, for the book.
-const KEYS: &[(&str, &str)] = &[
-    (
-        "id",
-        "lower-case words with dashes; never used for another rule",
-    ),
-    ("title", "what it says, in one line"),
-    (
-        "severity",
-        "`error`, `warning`, `note`, or an expression that gives one of them for each finding",
-    ),
-    (
-        "confidence",
-        "`high` (if the key is missing), `medium`, `low`, or an expression",
-    ),
-    ("since", "the version that had the rule first"),
-    (
-        "each",
-        "a list: the rule is evaluated once for each element, which is `it`",
-    ),
-    ("when", "whether the rule applies"),
-    ("fail", "whether there is a finding"),
-    (
-        "at",
-        "the path of the file at fault; its layer and evidence are taken from the copy with this path",
-    ),
-    (
-        "message",
-        "what is wrong; `{expression}` stands for its value, `{{` for a brace",
-    ),
-    ("help", "what to do, written like `message`"),
-    (
-        "why",
-        "Markdown: what goes wrong at run time, how it looks, how to confirm it",
-    ),
-    ("references", "public threads where people met it"),
-    (
-        "tests",
-        "the last key: facts that are `given` (`claims`, `stack`, `copies`, `image` …; without `stack` or `copies` only the \
-         reference is known) and what to `expect` (`findings`, and of the first: `severity`, `path`, and patterns for \
-         `message` and `help`)",
-    ),
-];
-
 /// The overview of rules, in Markdown.
 pub fn index(set: &RuleSet) -> String {
     let mut page = String::from(
@@ -123,16 +79,8 @@ pub fn index(set: &RuleSet) -> String {
         );
     }
     page.push_str(
-        "\n## Writing a rule\n\n\
-         A rule is one YAML file with these keys. `imgcheck --rules FILE_OR_DIRECTORY` adds rules of your own, which can do \
-         all that the built-in ones can; `imgcheck rules test` runs their tests.\n\n| key | meaning |\n|---|---|\n",
-    );
-    for (key, meaning) in KEYS {
-        let _ = writeln!(page, "| `{key}` | {meaning} |");
-    }
-    page.push_str(
         "\n## What expressions may use\n\n\
-         Expressions are [CEL](https://cel.dev). Beside its own functions there are:\n\n",
+         [Writing rules](../writing-rules.md) explains the keys of a rule file. Expressions are [CEL](https://cel.dev). Beside its own functions there are:\n\n",
     );
     for function in FUNCTIONS {
         let _ = writeln!(page, "- {}", function.meaning);
