@@ -147,8 +147,13 @@ impl Scanner {
             labels: Some(labels),
             ..named(reference.as_deref())
         };
+        let driver = stack.driver_floor(&self.toolkits);
         Ok(Scan {
-            rule_facts: Facts::of_image(about, claims.clone(), &stack),
+            rule_facts: Facts {
+                gpu: serde_json::to_value(&stack.gpu).ok(),
+                driver: driver.as_ref().and_then(|floor| serde_json::to_value(floor).ok()),
+                ..Facts::of_image(about, claims.clone(), &stack)
+            },
             facts: ImageFacts {
                 reference,
                 source: image.kind,
@@ -160,7 +165,7 @@ impl Scanner {
                     &provenance::build_steps(&image.config, image.layers.len()),
                 ),
                 claims,
-                driver: stack.driver_floor(&self.toolkits),
+                driver,
                 stack: stack.components,
                 gpu: stack.gpu,
                 loader: None,
