@@ -151,7 +151,9 @@ impl Scanner {
         Ok(Scan {
             rule_facts: Facts {
                 gpu: serde_json::to_value(&stack.gpu).ok(),
-                driver: driver.as_ref().and_then(|floor| serde_json::to_value(floor).ok()),
+                driver: driver
+                    .as_ref()
+                    .and_then(|floor| serde_json::to_value(floor).ok()),
                 ..Facts::of_image(about, claims.clone(), &stack)
             },
             facts: ImageFacts {
@@ -252,16 +254,24 @@ pub fn judge(scan: Scan, rules: &RuleSet, fail_on: Option<Severity>) -> Result<I
     })
 }
 
-/// What a reference promises, and what the rules say of the promises alone. No image is read.
+/// What a reference promises, and what the rules say of the promises alone. No image is read, and a text that is no
+/// reference promises nothing.
 ///
 /// # Errors
-/// The text is no image reference.
+/// A rule cannot be evaluated.
 pub fn claims(reference: &str, grammar: &Grammar, rules: &RuleSet) -> Result<ReferenceReport> {
-    let claims = grammar.claims(reference)?;
-    let facts = Facts::of_reference(named(Some(reference)), claims.clone());
+    let (claims, error) = match grammar.claims(reference) {
+        Ok(claims) => (claims, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let findings = match error {
+        None => rules.evaluate(&Facts::of_reference(named(Some(reference)), claims.clone()))?,
+        Some(_) => Vec::new(),
+    };
     Ok(ReferenceReport {
         reference: reference.to_owned(),
-        findings: rules.evaluate(&facts)?,
         claims,
+        findings,
+        error,
     })
 }

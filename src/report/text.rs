@@ -56,7 +56,13 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
             &mut out,
             &format!("{BOLD}{}{BOLD:#}", printable(&report.reference)),
         );
-        if report.claims.is_empty() {
+        if let Some(error) = &report.error {
+            let red = colour(AnsiColor::Red);
+            line(
+                &mut out,
+                &format!("  {red}error{red:#}: {}", printable(error)),
+            );
+        } else if report.claims.is_empty() {
             line(
                 &mut out,
                 "  promises no version that imgcheck knows how to read",

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::error::Result;
 use crate::embedded;
+use crate::error::Result;
 
 use super::EvidenceKind;
-
 
 /// Which package, of whatever package manager, belongs to which component of the stack.
 #[derive(Debug, Clone, Default, Deserialize)]
