@@ -32,7 +32,13 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
     let reports = arguments
         .references
         .iter()
-        .map(|reference| pipeline::claims(without_transport(reference), &grammar, &rules))
+        .map(|written| {
+            let report = pipeline::claims(without_transport(written), &grammar, &rules)?;
+            Ok(ReferenceReport {
+                reference: written.clone(),
+                ..report
+            })
+        })
         .collect::<Result<Vec<ReferenceReport>>>()?;
     output::write(&arguments.output, |format| match format {
         Format::Text => Ok(report::text::claims(&reports, arguments.output.width())),
