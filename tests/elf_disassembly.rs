@@ -9,12 +9,8 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register}
 use imgcheck::elf::{self, Depth, Recipes};
 use object::{Object, ObjectSection, ObjectSymbol};
 
-fn directory() -> PathBuf {
-    std::env::var_os("IMGCHECK_REAL").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/real/groundtruth"),
-        PathBuf::from,
-    )
-}
+#[path = "support/real.rs"]
+mod real;
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -59,7 +55,7 @@ fn stored(file: &object::File, address: u64) -> Option<u32> {
 #[test]
 fn getters_say_what_the_disassembler_says() {
     let mut found = Vec::new();
-    files(&directory(), &mut found);
+    files(&real::directory().join("groundtruth"), &mut found);
     let recipes = Recipes::builtin().unwrap();
     let mut compared = 0;
     for path in found {

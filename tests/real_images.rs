@@ -11,16 +11,17 @@ use serde_json::{Value, json};
 
 #[path = "support/program.rs"]
 mod program;
+#[path = "support/real.rs"]
+mod real;
 
-use program::{check, faults, only_image, repository, version};
+use program::{check, faults, only_image, version};
+use real::directory;
 
 const HONEST: &str = "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime";
 
 /// The file or directory of a real image, or `None` if it has not been made.
 fn real(name: &str) -> Option<PathBuf> {
-    let directory = std::env::var_os("IMGCHECK_REAL")
-        .map_or_else(|| repository("testdata/real"), PathBuf::from);
-    let path = directory.join(name);
+    let path = directory().join(name);
     if path.exists() {
         return Some(path);
     }

@@ -1,4 +1,4 @@
-//! How vendors write a version into one number.
+//! How vendors write a version into one number. A recipe names one of these formats in kebab case, such as `thousands-and-tens`.
 
 use serde::Deserialize;
 
@@ -9,18 +9,18 @@ pub(super) enum Decoder {
     /// The number as it is, from 1 to 200.
     #[default]
     Number,
-    /// `CUDART_VERSION` and `CUDA_VERSION`: 1000 major + 10 minor.
-    Cuda,
-    /// `CUDNN_VERSION`: 1000 major + 100 minor + patch up to 8, 10000 major + 100 minor + patch from 9 on.
-    Cudnn,
-    /// `NCCL_VERSION_CODE`: 1000 major + 100 minor + patch up to 2.8, 10000 major + 100 minor + patch from 2.9 on.
-    Nccl,
+    /// 1000 major + 10 minor.
+    ThousandsAndTens,
     /// 1000 major + 100 minor + patch.
     Thousands,
-    /// 10000 major + 100 minor + patch.
-    TenThousands,
-    /// `CUBLAS_VERSION`: as `TenThousands` from 100000 on, else as `Thousands`.
-    Cublas,
+    /// As [`Decoder::Thousands`] up to version 8, 10000 major + 100 minor + patch from 9 on.
+    #[serde(rename = "thousands-before-9")]
+    ThousandsBefore9,
+    /// As [`Decoder::Thousands`] up to version 2.8, 10000 major + 100 minor + patch from 2.9 on.
+    #[serde(rename = "thousands-before-2.9")]
+    ThousandsBefore2_9,
+    /// As [`Decoder::Thousands`] in numbers of up to five digits, 10000 major + 100 minor + patch in those of six.
+    ThousandsToFiveDigits,
     /// One byte each, patch lowest.
     Bytes,
     /// A compute capability: 100 major + 10 minor.
@@ -36,25 +36,24 @@ impl Decoder {
         };
         match self {
             Decoder::Number => (1..=200).contains(&value).then(|| value.to_string()),
-            Decoder::Cuda => {
+            Decoder::ThousandsAndTens => {
                 let plausible = (5000..=20990).contains(&value)
                     && value.is_multiple_of(10)
                     && value % 1000 <= 200;
                 plausible.then(|| format!("{}.{}", value / 1000, value % 1000 / 10))
             }
-            Decoder::Cudnn => match value {
+            Decoder::ThousandsBefore9 => match value {
                 5000..=9999 => split(1000),
                 90000..=129999 => split(10000),
                 _ => None,
             },
-            Decoder::Nccl => match value {
+            Decoder::ThousandsBefore2_9 => match value {
                 2000..=2899 => split(1000),
                 20900..=40000 => split(10000),
                 _ => None,
             },
             Decoder::Thousands => (300..=999_999).contains(&value).then(|| split(1000))?,
-            Decoder::TenThousands => (10_000..=999_999).contains(&value).then(|| split(10000))?,
-            Decoder::Cublas => match value {
+            Decoder::ThousandsToFiveDigits => match value {
                 1000..=99_999 => split(1000),
                 100_000..=999_999 => split(10000),
                 _ => None,
@@ -80,22 +79,22 @@ mod tests {
     #[test]
     fn each_format_reads_what_its_vendor_writes() {
         let cases = [
-            (Decoder::Cuda, 13050, Some("13.5")),
-            (Decoder::Cuda, 10020, Some("10.2")),
-            (Decoder::Cuda, 12345, None),
-            (Decoder::Cuda, 4000, None),
-            (Decoder::Cudnn, 8500, Some("8.5.0")),
-            (Decoder::Cudnn, 91002, Some("9.10.2")),
-            (Decoder::Cudnn, 10000, None),
-            (Decoder::Nccl, 2708, Some("2.7.8")),
-            (Decoder::Nccl, 22703, Some("2.27.3")),
-            (Decoder::Nccl, 3000, None),
+            (Decoder::ThousandsAndTens, 13050, Some("13.5")),
+            (Decoder::ThousandsAndTens, 10020, Some("10.2")),
+            (Decoder::ThousandsAndTens, 12345, None),
+            (Decoder::ThousandsAndTens, 4000, None),
+            (Decoder::ThousandsBefore9, 8500, Some("8.5.0")),
+            (Decoder::ThousandsBefore9, 91002, Some("9.10.2")),
+            (Decoder::ThousandsBefore9, 10000, None),
+            (Decoder::ThousandsBefore2_9, 2708, Some("2.7.8")),
+            (Decoder::ThousandsBefore2_9, 22703, Some("2.27.3")),
+            (Decoder::ThousandsBefore2_9, 3000, None),
             (Decoder::Thousands, 11703, Some("11.7.3")),
             (Decoder::Thousands, 701, Some("0.7.1")),
             (Decoder::Thousands, 34, None),
-            (Decoder::Cublas, 120_804, Some("12.8.4")),
-            (Decoder::Cublas, 11_402, Some("11.4.2")),
-            (Decoder::TenThousands, 130_000, Some("13.0.0")),
+            (Decoder::ThousandsToFiveDigits, 120_804, Some("12.8.4")),
+            (Decoder::ThousandsToFiveDigits, 11_402, Some("11.4.2")),
+            (Decoder::ThousandsToFiveDigits, 130_000, Some("13.0.0")),
             (Decoder::Bytes, 0x0009_0a02, Some("9.10.2")),
             (Decoder::Bytes, 0x0109_0a02, None),
             (Decoder::ComputeCapability, 1210, Some("12.1")),

@@ -23,7 +23,7 @@ mod versions;
 
 pub use error::ElfError;
 pub use facts::ElfFacts;
-pub use read_at::{FileRange, NotHeld, ReadAt};
+pub use read_at::{NotHeld, ReadAt};
 pub use recipes::Recipes;
 pub use retain::Retainer;
 pub use sparse::SparseFile;

@@ -1,10 +1,9 @@
 //! Random access to the bytes of one file, wherever they are kept.
 
 use std::fmt;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+
+use crate::archive::FileRange;
 
 /// Bytes that can be read at any offset.
 pub trait ReadAt: Sync {
@@ -70,46 +69,13 @@ impl ReadAt for Vec<u8> {
     }
 }
 
-/// A range of an open file, such as a member of an uncompressed archive.
-#[derive(Debug, Clone)]
-pub struct FileRange {
-    file: Arc<File>,
-    offset: u64,
-    length: u64,
-}
-
-impl FileRange {
-    /// The `length` bytes of `file` from `offset` on.
-    pub fn new(file: Arc<File>, offset: u64, length: u64) -> Self {
-        FileRange {
-            file,
-            offset,
-            length,
-        }
-    }
-
-    /// All of a file.
-    pub fn whole(file: File) -> io::Result<Self> {
-        let length = file.metadata()?.len();
-        Ok(FileRange::new(Arc::new(file), 0, length))
-    }
-}
-
 impl ReadAt for FileRange {
     fn size(&self) -> u64 {
-        self.length
+        self.length()
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let Some(left) = self.length.checked_sub(offset) else {
-            return Ok(0);
-        };
-        let length = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
-        let start = self
-            .offset
-            .checked_add(offset)
-            .ok_or(io::ErrorKind::InvalidInput)?;
-        self.file.read_at(&mut buffer[..length], start)
+        FileRange::read_at(self, offset, buffer)
     }
 }
 
@@ -118,6 +84,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::io::Write;
+    use std::sync::Arc;
 
     #[test]
     fn a_slice_ends_where_it_ends() {

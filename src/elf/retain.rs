@@ -337,7 +337,7 @@ mod tests {
             .function("f", getter)
             .build();
         let recipes = "libraries: [{library: x, source: a test, parts: [{exports: [f]}], readings: \
-                       [{fact: version, decode: cudnn, from: {modal: {range: [90000, 99999], patch: 9}}}]}]";
+                       [{fact: version, decode: thousands-before-9, from: {modal: {range: [90000, 99999], patch: 9}}}]}]";
         let recipes = Recipes::parse("test", recipes).unwrap();
         let whole = read(&sample, &recipes, Depth::Default).unwrap();
         let size = sample.len() as u64;

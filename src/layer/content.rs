@@ -11,16 +11,6 @@ use crate::elf::{self, ElfError, ReadAt};
 /// How every ELF file begins.
 pub(super) const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 
-impl ReadAt for FileRange {
-    fn size(&self) -> u64 {
-        self.length()
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        FileRange::read_at(self, offset, buffer)
-    }
-}
-
 /// A sparse file of an archive, with its holes as zeros.
 #[derive(Debug)]
 pub(super) struct SparseRange {

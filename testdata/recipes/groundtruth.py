@@ -4,7 +4,7 @@
     testdata/recipes/groundtruth.py --cheap     files below 20 MB (some 350 MB unpacked, both architectures): what CI uses
     testdata/recipes/groundtruth.py             all of them, 34 GB unpacked: some hours
 
-Files go to testdata/real/groundtruth, or to the directory of IMGCHECK_REAL. Files that are there with the right size are left
+Files go to the directory groundtruth of IMGCHECK_REAL, else of testdata/real. Files that are there with the right size are left
 alone. The index is the one that pip is configured to use; rows of Debian packages are skipped. Every file is checked
 against the SHA-256 of the table.
 """
@@ -23,7 +23,7 @@ from pip._internal.index.collector import parse_links
 from pip._internal.network.lazy_wheel import LazyZipOverHTTP
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
-TARGET = pathlib.Path(os.environ.get("IMGCHECK_REAL", HERE / "real" / "groundtruth"))
+TARGET = pathlib.Path(os.environ.get("IMGCHECK_REAL") or HERE / "real") / "groundtruth"
 PLAIN = {"Accept-Encoding": "identity"}
 LOCAL_HEADER = 30
 PIECE = 64 << 20

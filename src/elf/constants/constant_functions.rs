@@ -116,9 +116,12 @@ mod tests {
     use crate::elf::object::{AARCH64, X86_64};
     use crate::elf::testing::{Sample, words};
 
-    const FIRST: &str = "{constant-functions: {first: cudnn, then: cuda, take: first}}";
-    const LAST: &str = "{constant-functions: {first: cudnn, then: cuda, take: last}}";
-    const ANY: &str = "{constant-functions: {first: cudnn, then: cuda, take: any}}";
+    const FIRST: &str =
+        "{constant-functions: {first: thousands-before-9, then: thousands-and-tens, take: first}}";
+    const LAST: &str =
+        "{constant-functions: {first: thousands-before-9, then: thousands-and-tens, take: last}}";
+    const ANY: &str =
+        "{constant-functions: {first: thousands-before-9, then: thousands-and-tens, take: any}}";
 
     fn function(value: u32) -> Vec<u8> {
         [
@@ -137,15 +140,28 @@ mod tests {
     #[test]
     fn a_run_gives_both_versions() {
         let sample = sample(&[7, 92600, 1, 13000, 13020, 5, 5, 92600, 13000, 13020]);
-        assert_eq!(sample.values(FIRST, "cudnn", Depth::Default), ["9.26.0"]);
-        assert_eq!(sample.values(LAST, "cuda", Depth::Default), ["13.2"]);
+        assert_eq!(
+            sample.values(FIRST, "thousands-before-9", Depth::Default),
+            ["9.26.0"]
+        );
+        assert_eq!(
+            sample.values(LAST, "thousands-and-tens", Depth::Default),
+            ["13.2"]
+        );
     }
 
     #[test]
     fn numbers_apart_are_no_run() {
         let sample = sample(&[92600, 7, 7, 13000]);
-        assert!(sample.values(FIRST, "cudnn", Depth::Default).is_empty());
-        assert_eq!(sample.values(ANY, "cuda", Depth::Default), ["13.0"]);
+        assert!(
+            sample
+                .values(FIRST, "thousands-before-9", Depth::Default)
+                .is_empty()
+        );
+        assert_eq!(
+            sample.values(ANY, "thousands-and-tens", Depth::Default),
+            ["13.0"]
+        );
     }
 
     #[test]
@@ -161,7 +177,13 @@ mod tests {
         let sample = Sample::new(AARCH64)
             .function("f", &words(&[0xd65f_03c0]))
             .code(&code);
-        assert_eq!(sample.values(FIRST, "cudnn", Depth::Default), ["9.10.2"]);
-        assert_eq!(sample.values(LAST, "cuda", Depth::Default), ["12.8"]);
+        assert_eq!(
+            sample.values(FIRST, "thousands-before-9", Depth::Default),
+            ["9.10.2"]
+        );
+        assert_eq!(
+            sample.values(LAST, "thousands-and-tens", Depth::Default),
+            ["12.8"]
+        );
     }
 }

@@ -101,7 +101,7 @@ mod tests {
         let sample = Sample::new(X86_64)
             .function("f", b"\xc3")
             .code(&[*getter, *getter].concat());
-        let readings = sample.readings(FROM, "cuda", Depth::Deep);
+        let readings = sample.readings(FROM, "thousands-and-tens", Depth::Deep);
         assert_eq!(readings.len(), 1);
         assert_eq!(
             (readings[0].value.as_str(), readings[0].detail.as_str()),
@@ -114,7 +114,11 @@ mod tests {
         let sample = Sample::new(X86_64)
             .function("f", b"\xc3")
             .code(b"\xc7\x07\x30\x2f\x00\x00\x31\xc0\xc3");
-        assert!(sample.values(FROM, "cuda", Depth::Deep).is_empty());
+        assert!(
+            sample
+                .values(FROM, "thousands-and-tens", Depth::Deep)
+                .is_empty()
+        );
     }
 
     #[test]
@@ -130,6 +134,9 @@ mod tests {
         let sample = Sample::new(AARCH64)
             .function("f", &words(&[0xd65f_03c0]))
             .code(&words(&helper));
-        assert_eq!(sample.values(FROM, "cuda", Depth::Deep), ["13.5"]);
+        assert_eq!(
+            sample.values(FROM, "thousands-and-tens", Depth::Deep),
+            ["13.5"]
+        );
     }
 }

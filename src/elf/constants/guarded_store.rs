@@ -55,14 +55,14 @@ mod tests {
             b"\x74\x08\xc7\x07\xf4\x2e\x00\x00\x31\xc0\xc3\x74\x08\xc7\x07\x01\x00\x00\x00\x31\xc0";
         let sample = Sample::new(X86_64).function("f", b"\xc3").code(store);
         assert_eq!(
-            sample.values("{guarded-store: {}}", "cuda", Depth::Default),
+            sample.values("{guarded-store: {}}", "thousands-and-tens", Depth::Default),
             ["12.2"]
         );
         let two = [&store[..11], b"\x74\x08\xc7\x07\xea\x2e\x00\x00\x31\xc0"].concat();
         let sample = Sample::new(X86_64).function("f", b"\xc3").code(&two);
         assert!(
             sample
-                .values("{guarded-store: {}}", "cuda", Depth::Default)
+                .values("{guarded-store: {}}", "thousands-and-tens", Depth::Default)
                 .is_empty()
         );
     }

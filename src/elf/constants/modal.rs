@@ -101,7 +101,7 @@ mod tests {
         let sample = Sample::new(X86_64).function("f", b"\xc3").code(&code);
         sample.values(
             "{modal: {range: [90000, 99999], patch: 9}}",
-            "cudnn",
+            "thousands-before-9",
             Depth::Default,
         )
     }

@@ -132,8 +132,14 @@ mod tests {
     #[test]
     fn the_function_itself_stores() {
         let sample = Sample::new(X86_64).function("f", HELPER);
-        assert_eq!(sample.values(OWN, "cuda", Depth::Default), ["12.8"]);
-        assert_eq!(sample.values(CALLED, "cuda", Depth::Default), ["12.8"]);
+        assert_eq!(
+            sample.values(OWN, "thousands-and-tens", Depth::Default),
+            ["12.8"]
+        );
+        assert_eq!(
+            sample.values(CALLED, "thousands-and-tens", Depth::Default),
+            ["12.8"]
+        );
     }
 
     #[test]
@@ -141,8 +147,15 @@ mod tests {
         // sub rsp,24; call the code behind this function; ret
         let wrapper = b"\x48\x83\xec\x18\xe8\x07\x00\x00\x00\xc3";
         let sample = Sample::new(X86_64).function("f", wrapper).code(HELPER);
-        assert!(sample.values(OWN, "cuda", Depth::Default).is_empty());
-        assert_eq!(sample.values(CALLED, "cuda", Depth::Default), ["12.8"]);
+        assert!(
+            sample
+                .values(OWN, "thousands-and-tens", Depth::Default)
+                .is_empty()
+        );
+        assert_eq!(
+            sample.values(CALLED, "thousands-and-tens", Depth::Default),
+            ["12.8"]
+        );
     }
 
     #[test]
@@ -153,7 +166,10 @@ mod tests {
             b"\x55\x48\x85\xff\x48\x89\xe5\x0f\x84\x01\x00\x00\x00\xc7\x07\x24\x27\x00\x00\xc3";
         for code in [old.as_slice(), long.as_slice()] {
             let sample = Sample::new(X86_64).function("f", code);
-            assert_eq!(sample.values(OWN, "cuda", Depth::Default), ["10.2"]);
+            assert_eq!(
+                sample.values(OWN, "thousands-and-tens", Depth::Default),
+                ["10.2"]
+            );
         }
     }
 
@@ -164,7 +180,11 @@ mod tests {
         both[16 + 7] = 0x12; // 12050
         both[16 + 8] = 0x2f;
         let sample = Sample::new(X86_64).function("f", wrapper).code(&both);
-        assert!(sample.values(CALLED, "cuda", Depth::Default).is_empty());
+        assert!(
+            sample
+                .values(CALLED, "thousands-and-tens", Depth::Default)
+                .is_empty()
+        );
     }
 
     #[test]
@@ -182,6 +202,9 @@ mod tests {
         let sample = Sample::new(AARCH64)
             .function("f", &wrapper)
             .code(&words(&helper));
-        assert_eq!(sample.values(CALLED, "cuda", Depth::Default), ["13.5"]);
+        assert_eq!(
+            sample.values(CALLED, "thousands-and-tens", Depth::Default),
+            ["13.5"]
+        );
     }
 }
