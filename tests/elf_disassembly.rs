@@ -18,10 +18,16 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
         let small = entry.metadata().is_ok_and(|it| it.len() < 20_000_000);
         if path.is_dir() {
             files(&path, found);
-        } else if small && path.to_string_lossy().contains("libcudart") {
+        } else if small && is_runtime(&path) {
             found.push(path);
         }
     }
+}
+
+/// `libcudart.so.12`, or `libcudart-a7b20f20.so.11.0` in a wheel that bundles it.
+fn is_runtime(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_string_lossy();
+    name.starts_with("libcudart") && name.contains(".so")
 }
 
 /// The instructions of a function up to its first `ret`.
