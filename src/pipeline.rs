@@ -147,8 +147,15 @@ impl Scanner {
             labels: Some(labels),
             ..named(reference.as_deref())
         };
+        let driver = stack.driver_floor(&self.toolkits);
         Ok(Scan {
-            rule_facts: Facts::of_image(about, claims.clone(), &stack),
+            rule_facts: Facts {
+                gpu: serde_json::to_value(&stack.gpu).ok(),
+                driver: driver
+                    .as_ref()
+                    .and_then(|floor| serde_json::to_value(floor).ok()),
+                ..Facts::of_image(about, claims.clone(), &stack)
+            },
             facts: ImageFacts {
                 reference,
                 source: image.kind,
@@ -160,7 +167,7 @@ impl Scanner {
                     &provenance::build_steps(&image.config, image.layers.len()),
                 ),
                 claims,
-                driver: stack.driver_floor(&self.toolkits),
+                driver,
                 stack: stack.components,
                 gpu: stack.gpu,
                 loader: None,
@@ -247,16 +254,24 @@ pub fn judge(scan: Scan, rules: &RuleSet, fail_on: Option<Severity>) -> Result<I
     })
 }
 
-/// What a reference promises, and what the rules say of the promises alone. No image is read.
+/// What a reference promises, and what the rules say of the promises alone. No image is read, and a text that is no
+/// reference promises nothing.
 ///
 /// # Errors
-/// The text is no image reference.
+/// A rule cannot be evaluated.
 pub fn claims(reference: &str, grammar: &Grammar, rules: &RuleSet) -> Result<ReferenceReport> {
-    let claims = grammar.claims(reference)?;
-    let facts = Facts::of_reference(named(Some(reference)), claims.clone());
+    let (claims, error) = match grammar.claims(reference) {
+        Ok(claims) => (claims, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let findings = match error {
+        None => rules.evaluate(&Facts::of_reference(named(Some(reference)), claims.clone()))?,
+        Some(_) => Vec::new(),
+    };
     Ok(ReferenceReport {
         reference: reference.to_owned(),
-        findings: rules.evaluate(&facts)?,
         claims,
+        findings,
+        error,
     })
 }

@@ -10,7 +10,7 @@ use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::Severity;
 use crate::pipeline;
-use crate::report;
+use crate::report::{self, ReferenceReport};
 
 /// Arguments of `imgcheck claims`.
 #[derive(Debug, Args)]
@@ -24,22 +24,39 @@ pub struct ClaimsArguments {
     output: OutputArguments,
 }
 
-/// Reads every reference; the exit code is 1 when one promises what was never published.
+/// Reads every reference. The exit code is 1 when one promises what was never published, and 2 when one is no
+/// reference: the others are reported all the same.
 pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
     let grammar = Grammar::builtin()?;
     let rules = arguments.rules.load()?;
     let reports = arguments
         .references
         .iter()
-        .map(|reference| pipeline::claims(reference, &grammar, &rules))
-        .collect::<Result<Vec<_>>>()?;
+        .map(|written| {
+            let report = pipeline::claims(without_transport(written), &grammar, &rules)?;
+            Ok(ReferenceReport {
+                reference: written.clone(),
+                ..report
+            })
+        })
+        .collect::<Result<Vec<ReferenceReport>>>()?;
     output::write(&arguments.output, |format| match format {
         Format::Text => Ok(report::text::claims(&reports, arguments.output.width())),
         Format::Json => report::json::claims(&reports),
     })?;
+    let unreadable = reports.iter().any(|report| report.error.is_some());
     let failed = reports
         .iter()
         .flat_map(|report| &report.findings)
         .any(|finding| finding.severity == Severity::Error);
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(ExitCode::from(match (unreadable, failed) {
+        (true, _) => 2,
+        (false, true) => 1,
+        (false, false) => 0,
+    }))
+}
+
+/// `docker://…` is how skopeo and Singularity write a reference.
+fn without_transport(reference: &str) -> &str {
+    reference.strip_prefix("docker://").unwrap_or(reference)
 }

@@ -8,7 +8,6 @@ use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{Depth, Recipes};
 use crate::embedded;
 use crate::error::{Error, Result};
-use crate::yaml;
 
 const FILES: &str = "knowledge/files.yaml";
 
@@ -90,7 +89,7 @@ pub(super) enum Form {
 impl Wanted {
     /// What the built-in rules need. An error is a mistake in the built-in data.
     pub fn builtin(depth: Depth) -> Result<Self> {
-        let files: Files = yaml::parse(FILES, embedded::text(FILES).unwrap_or_default())?;
+        let files: Files = embedded::knowledge("files")?;
         Ok(Wanted {
             texts: globs(&files.texts)?,
             bytes: globs(&files.bytes)?,

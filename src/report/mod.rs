@@ -116,6 +116,9 @@ pub struct ReferenceReport {
     pub claims: Vec<Claim>,
     /// What the rules say of the promises alone.
     pub findings: Vec<Finding>,
+    /// Why the text is no reference, if it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// Control characters of an image's own texts as `\u{…}`, so that nothing an image holds can steer a terminal.

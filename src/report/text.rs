@@ -19,6 +19,7 @@ const DIM: Style = Style::new().dimmed();
 pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
     let mut out = String::new();
     for image in images {
+        separate(&mut out);
         heading(
             &mut out,
             &image.facts,
@@ -38,12 +39,12 @@ pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
 pub fn facts(images: &[ImageFacts], width: Option<u16>) -> String {
     let mut out = String::new();
     for image in images {
+        separate(&mut out);
         heading(&mut out, image, None, None);
         line(&mut out, &stack_table(&image.stack, width));
         for component in &image.stack {
             write_component(&mut out, component, image);
         }
-        out.push('\n');
     }
     out
 }
@@ -52,11 +53,18 @@ pub fn facts(images: &[ImageFacts], width: Option<u16>) -> String {
 pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
     let mut out = String::new();
     for report in references {
+        separate(&mut out);
         line(
             &mut out,
             &format!("{BOLD}{}{BOLD:#}", printable(&report.reference)),
         );
-        if report.claims.is_empty() {
+        if let Some(error) = &report.error {
+            let red = colour(AnsiColor::Red);
+            line(
+                &mut out,
+                &format!("  {red}error{red:#}: {}", printable(error)),
+            );
+        } else if report.claims.is_empty() {
             line(
                 &mut out,
                 "  promises no version that imgcheck knows how to read",
@@ -78,7 +86,6 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
             caret(&mut out, Some(&report.reference), finding.claim.as_ref());
             advice(&mut out, finding);
         }
-        out.push('\n');
     }
     out
 }
@@ -88,6 +95,13 @@ pub fn rules(rows: &[[String; 3]], width: Option<u16>) -> String {
     let mut table = table(width, &["RULE", "SEVERITY", "TITLE"]);
     table.add_rows(rows.iter().cloned());
     format!("{}\n", table.trim_fmt())
+}
+
+/// An empty line between two images.
+fn separate(out: &mut String) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
 }
 
 fn line(out: &mut String, text: &str) {
@@ -185,6 +199,7 @@ fn summary_cells(row: Row) -> [Cell; 4] {
 fn table(width: Option<u16>, header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).enforce_styling();
+    table.style_text_only();
     table.set_header(
         header
             .iter()
@@ -327,7 +342,7 @@ fn closing(out: &mut String, image: &ImageReport) {
     } else {
         words.join(", ")
     };
-    line(out, &format!("\n{BOLD}{words}{BOLD:#}\n"));
+    line(out, &format!("\n{BOLD}{words}{BOLD:#}"));
 }
 
 /// `1 layer`, `32,800 files`.

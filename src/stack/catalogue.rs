@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
-use crate::{embedded, yaml};
+use crate::embedded;
+use crate::error::Result;
 
 use super::EvidenceKind;
-
-const FILE: &str = "knowledge/packages.yaml";
 
 /// Which package, of whatever package manager, belongs to which component of the stack.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -57,10 +55,7 @@ pub(super) struct OsRow {
 impl Catalogue {
     /// The table that is built into the program.
     pub fn builtin() -> Result<Self> {
-        let text = embedded::text(FILE).ok_or_else(|| Error::Rule {
-            problem: format!("{FILE}: the built-in table is missing"),
-        })?;
-        yaml::parse(FILE, text)
+        embedded::knowledge("packages")
     }
 
     /// The rows for a package; more than one where it brings several components.

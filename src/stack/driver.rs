@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::Stack;
 use super::catalogue::first_numbers;
 use super::evidence::{is_version, split_release};
+use crate::embedded;
 use crate::error::Result;
-use crate::{embedded, yaml};
 
 /// One release of the CUDA toolkit, of the knowledge table `cuda.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +28,7 @@ pub fn toolkits() -> Result<Vec<ToolkitRow>> {
     struct Table {
         toolkits: Vec<ToolkitRow>,
     }
-    let name = "knowledge/cuda.yaml";
-    let text = embedded::text(name).unwrap_or_default();
-    yaml::parse::<Table>(name, text).map(|table| table.toolkits)
+    embedded::knowledge::<Table>("cuda").map(|table| table.toolkits)
 }
 
 /// The oldest drivers that run a CUDA version. The keys are those of the JSON report.

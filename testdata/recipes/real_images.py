@@ -45,7 +45,7 @@ IMAGES = {
     "cuda-13.0": (["nvidia-cuda-runtime==13.0.96"], False, "local/cuda:13.0", ()),
     "cudnn-8": (["nvidia-cudnn-cu12==8.9.7.29"], False, "local/cudnn:8.9", ()),
     "cudnn-9": (["nvidia-cudnn-cu12==9.10.2.21"], False, "local/cudnn:9.10", ()),
-    "torch-2.8.0": (["torch==2.8.0", "numpy==2.2.6"], True, "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime", ("oci", "root")),
+    "torch-2.8.0": (["torch==2.8.0", "numpy==2.2.6"], True, "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime", ("oci",)),
 }
 GROUPS = {"small": [name for name in IMAGES if not name.startswith("torch")], "torch": ["torch-2.8.0"], "all": list(IMAGES)}
 
