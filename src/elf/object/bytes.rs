@@ -1,0 +1,126 @@
+//! The bytes of an opened file, by offset or address.
+
+use std::borrow::Cow;
+use std::ops::{ControlFlow, Range};
+
+use super::Object;
+use crate::elf::error::{ElfError, broken};
+use crate::elf::read_at::ReadAt;
+
+/// Window of a search through a range.
+const WINDOW: usize = 256 << 10;
+/// A table (symbols, strings, hashes) larger than this is not that of a real library: the largest known is 26 MB.
+const TABLE_LIMIT: u64 = 512 << 20;
+
+impl Object<'_> {
+    /// A whole table; an error if the file does not have it.
+    pub fn table(&self, what: &str, offset: u64, length: u64) -> Result<Cow<'_, [u8]>, ElfError> {
+        if length > TABLE_LIMIT {
+            return Err(broken(format!(
+                "{what} of {length} bytes, more than any real file has"
+            )));
+        }
+        self.optional(offset, length)?.ok_or_else(|| {
+            broken(format!(
+                "{what} at {offset}+{length} end behind the end of the file ({} bytes)",
+                self.size
+            ))
+        })
+    }
+
+    /// All of a range, or `None` if the file ends before it does or the range is absurdly long.
+    pub fn optional(&self, offset: u64, length: u64) -> Result<Option<Cow<'_, [u8]>>, ElfError> {
+        let Some(end) = offset.checked_add(length) else {
+            return Ok(None);
+        };
+        if end > self.size || length > TABLE_LIMIT {
+            return Ok(None);
+        }
+        if end <= self.head.len() as u64 {
+            return Ok(Some(Cow::Borrowed(
+                &self.head[offset as usize..end as usize],
+            )));
+        }
+        let mut bytes = vec![0; length as usize];
+        let got = fill(self.source, offset, &mut bytes)?;
+        if (got as u64) < length {
+            return Ok(None);
+        }
+        Ok(Some(Cow::Owned(bytes)))
+    }
+
+    /// Up to `length` bytes from an address to the end of its segment; empty if the file has none there.
+    pub fn at_address(&self, address: u64, length: u64) -> Result<Cow<'_, [u8]>, ElfError> {
+        match self.locate(address) {
+            Some((offset, left)) => {
+                Ok(self.optional(offset, left.min(length))?.unwrap_or_default())
+            }
+            None => Ok(Cow::Borrowed(&[])),
+        }
+    }
+
+    /// Like [`Object::at_address`], but ends early, and says so, where the source holds no more.
+    pub fn held_at_address(
+        &self,
+        address: u64,
+        length: u64,
+    ) -> Result<(Cow<'_, [u8]>, Option<ElfError>), ElfError> {
+        match self.at_address(address, length) {
+            Err(missing @ ElfError::Missing { offset: hole, .. }) => {
+                let start = self.locate(address).map_or(hole, |(offset, _)| offset);
+                let held = self.at_address(address, hole.saturating_sub(start))?;
+                Ok((held, Some(missing)))
+            }
+            other => Ok((other?, None)),
+        }
+    }
+
+    /// Reads what the source gives in one go at `offset`, into `buffer`.
+    pub fn read_some(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, ElfError> {
+        Ok(self.source.read_at(offset, buffer)?)
+    }
+
+    /// Hands a range over in windows that overlap by `overlap` bytes, each with its file offset, until told to stop. What a
+    /// source does not hold is missing up to the end of the range, so that it need be fetched only once.
+    pub fn windows<B>(
+        &self,
+        range: Range<u64>,
+        overlap: usize,
+        mut each: impl FnMut(u64, &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>, ElfError> {
+        let end = range.end.min(self.size);
+        let mut offset = range.start;
+        let mut buffer = Vec::new();
+        while offset < end {
+            let length = usize::try_from(end - offset).map_or(WINDOW, |left| left.min(WINDOW));
+            buffer.resize(length, 0);
+            let got = fill(self.source, offset, &mut buffer).map_err(|error| match error {
+                ElfError::Missing { offset, .. } => ElfError::Missing {
+                    offset,
+                    length: end.saturating_sub(offset),
+                },
+                other => other,
+            })?;
+            if let ControlFlow::Break(value) = each(offset, &buffer[..got]) {
+                return Ok(Some(value));
+            }
+            if got < length || offset + got as u64 >= end {
+                break;
+            }
+            offset += got.saturating_sub(overlap).max(1) as u64;
+        }
+        Ok(None)
+    }
+}
+
+/// Fills a buffer from a source; fewer bytes only at the end of it.
+pub(super) fn fill(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> Result<usize, ElfError> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read_at(offset + filled as u64, &mut buffer[filled..])? {
+            0 => break,
+            got => filled += got,
+        }
+    }
+    Ok(filled)
+}
