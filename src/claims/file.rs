@@ -27,8 +27,8 @@
 //!
 //! A *pattern* is a regular expression (syntax of the `regex` crate) that must begin and end at a component boundary:
 //! an end of the text, `-`, `_` or `.`. A number ends at a `.` only where no further digits of it follow: `cuda11.0rc` is
-//! not CUDA 11. It may also end where a word of some token's `near` begins and is followed by a number, so
-//! `cuda11.8cudnn8` is read as `cuda11.8` and `cudnn8`. A pattern sees the text in lower case. What it captures is what
+//! not CUDA 11. It may also end where a word of some token's `near` begins, which a number or a boundary
+//! must follow: `cuda11.8cudnn8devel` is read as `cuda11.8`, `cudnn8` and `devel`. A pattern sees the text in lower case. What it captures is what
 //! it claims:
 //!
 //! - `(?<cuda>…)` is a claim about `cuda`; `triton-server` is written `triton_server`;
@@ -81,7 +81,7 @@ pub struct Grammars<P = Pattern> {
 #[serde(deny_unknown_fields)]
 pub struct Token<P = Pattern> {
     /// Words, in lower case, of which one occurs in every text that the pattern matches. A number that stands right
-    /// before one of them ends there if another number follows the word.
+    /// before one of them ends there.
     pub near: Vec<String>,
     /// The pattern.
     pub read: P,

@@ -264,6 +264,20 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_never_cut_short() {
+        let cuda = "cuda(?<cuda>1[0-9](?:\\.[0-9]{1,2})?)";
+        for text in ["cuda11.0rc", "cuda11.8x", "cuda12.4.1", "cuda12.123"] {
+            assert_eq!(read(cuda, text), [], "{text}");
+        }
+        assert_eq!(
+            read(cuda, "cuda12.4.0e19ea"),
+            one("cuda", "12.4", "cuda12.4")
+        );
+        assert_eq!(read(cuda, "cuda12.x"), one("cuda", "12", "cuda12"));
+        assert_eq!(read("(?<device>gpu)", "gpu.2"), one("device", "gpu", "gpu"));
+    }
+
+    #[test]
     fn claims_of_one_match_have_each_their_own_text() {
         let pair = "(?<device>gpu|cpu)\\.(?<torch.1>[0-9])-(?<torch.2>[0-9]+)";
         assert_eq!(

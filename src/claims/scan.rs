@@ -21,8 +21,8 @@ pub struct Scan<'t> {
 }
 
 impl<'t> Scan<'t> {
-    /// A text of which nothing was read. It is split where one of the words stands between two numbers without a
-    /// separator before it: `2.3.0cu121`.
+    /// A text of which nothing was read. It is split where one of the words follows a number without a separator:
+    /// `2.3.0cu121`.
     pub fn new<'w>(
         origin: &'static str,
         text: &'t str,
@@ -115,20 +115,22 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Splits a text between a digit and one of the words that another number follows: `cuda11.8` and `cudnn8`.
+/// Splits a text between a digit and one of the words, if that is a component or a number follows it:
+/// `cuda11.8cudnn8devel` is `cuda11.8`, `cudnn8` and `devel`.
 fn pieces<'w>(text: &str, words: impl Iterator<Item = &'w str> + Clone) -> Vec<Range<usize>> {
-    let digit = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
-    let named_number = |text: &str| {
-        words.clone().any(|word| {
-            let number = text.strip_prefix(word);
-            number.is_some_and(|number| digit(number.trim_start_matches(['-', '_', 'v'])))
-        })
+    let stands_alone = |rest: &str| {
+        let next = rest.bytes().next();
+        next.is_none_or(|next| next.is_ascii_digit() || b"-_.".contains(&next))
+    };
+    let begins_with_word = |text: &str| {
+        let mut rests = words.clone().filter_map(|word| text.strip_prefix(word));
+        rests.any(stands_alone)
     };
     let mut pieces = Vec::new();
     let mut start = 0;
     for (before, _) in text.match_indices(|letter: char| letter.is_ascii_digit()) {
         let end = before + 1;
-        if named_number(&text[end..]) {
+        if begins_with_word(&text[end..]) {
             pieces.push(start..end);
             start = end;
         }
