@@ -27,9 +27,9 @@
 //!
 //! A *pattern* is a regular expression (syntax of the `regex` crate) that must begin and end at a component boundary:
 //! an end of the text, `-`, `_` or `.`. A number ends at a `.` only where no further digits of it follow: `cuda11.0rc` is
-//! not CUDA 11. It may also end where a word of some token's `near` begins, which a number or a boundary
-//! must follow: `cuda11.8cudnn8devel` is read as `cuda11.8`, `cudnn8` and `devel`. A pattern sees the text in lower case. What it captures is what
-//! it claims:
+//! not CUDA 11. It may also end where a word of some token's `near` begins, which a number or a boundary must follow:
+//! `cuda11.8cudnn8devel` is read as `cuda11.8`, `cudnn8` and `devel`. A pattern sees the text in lower case. What it
+//! captures is what it claims:
 //!
 //! - `(?<cuda>…)` is a claim about `cuda`; `triton-server` is written `triton_server`;
 //! - `(?<cuda.1>1[0-9])(?<cuda.2>[0-9])` are the components of one version, joined by dots: `cu118` is 11.8;
