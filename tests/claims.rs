@@ -186,6 +186,58 @@ fn digit_runs_are_read_only_where_the_split_is_certain() {
 }
 
 #[test]
+fn a_number_is_read_to_its_end_or_not_at_all() {
+    assert_reads(&[
+        ("a/b:cuda11.8cudnn8", "cuda=11.8 cudnn=8"),
+        ("a/b:cu121cudnn8", "cuda=12.1 cudnn=8"),
+        (
+            "a/b:torch2.3.0cu121py310",
+            "torch=2.3.0 cuda=12.1 python=3.10",
+        ),
+        ("a/b:py3.10torch2.1", "python=3.10 torch=2.1"),
+        ("pytorch/pytorch:2.3.0cu121", "torch=2.3.0 cuda=12.1"),
+        ("a/b:rocm6.3.4ub20", ""),
+        ("a/b:cuda12.4.1x", ""),
+        ("a/b:cuda11.8runtime", "cuda=11.8 flavour=runtime"),
+        ("a/b:cuda11.8cudnn8devel", "cuda=11.8 cudnn=8 flavour=devel"),
+        ("a/b:tf1.15gpu-py3", "tensorflow=1.15 device=gpu python=3"),
+        ("a/b:cuda12.1gpux", ""),
+        ("nvidia/cuda:11.0rc-devel", "flavour=devel"),
+        ("a/b:cuda11.8.0.1.2", ""),
+        ("a/b:python3.11.4rc1", "python=3.11.4rc1"),
+        ("a/b:py3.13t", "python=3.13"),
+        ("rayproject/ray:2.46.0.0e19ea", "ray=2.46.0"),
+        ("a/b:cuda12.20250818", "cuda=12"),
+        ("a/b:cuda-12-4", "cuda=12.4"),
+        ("a/b:cuda-12-2025-08-18", "cuda=12"),
+    ]);
+}
+
+#[test]
+fn a_product_that_an_image_is_without_is_not_claimed() {
+    assert_reads(&[
+        ("a/b:no-gpu", ""),
+        ("a/b:non-cuda-12-py310", "python=3.10"),
+        ("a/b:without_torch_2.1", ""),
+    ]);
+}
+
+#[test]
+fn a_mirror_may_put_the_owner_before_the_name() {
+    assert_reads(&[
+        (
+            "mirror.example/x/nvidia_cuda:12.4.1-base",
+            "cuda=12.4.1 flavour=base",
+        ),
+        (
+            "mirror.example/x/pytorch_pytorch:2.1.0-cuda12.1-cudnn8-runtime",
+            "torch=2.1.0 cuda=12.1 cudnn=8 flavour=runtime",
+        ),
+        ("mirror.example/x/my_pytorch:2.1.0", ""),
+    ]);
+}
+
+#[test]
 fn similar_words_claim_nothing() {
     assert_reads(&[
         ("nvcr.io/nvidia/tensorrt-llm/release:1.3.0rc11", ""),
@@ -372,10 +424,7 @@ fn every_built_in_pattern_compiles() {
 fn a_mistake_in_a_grammar_file_is_shown_where_it_is() {
     let problem = |text: &str| Grammar::load([("my.yaml", text)]).unwrap_err().to_string();
     let wrong = problem("tokens:\n- near: [cuda]\n  read: 'cuda(?<cuda>[0-9]'\n");
-    assert!(
-        wrong.contains("my.yaml") && wrong.contains("line 3"),
-        "{wrong}"
-    );
+    assert!(wrong.contains("my.yaml:3:"), "{wrong}");
     assert!(wrong.contains("not valid"), "{wrong}");
     let unknown = problem("tokens:\n- near: [cuda]\n  read: 'x(?<cudaa>[0-9])'\n");
     assert!(
@@ -384,7 +433,7 @@ fn a_mistake_in_a_grammar_file_is_shown_where_it_is() {
     );
     let misspelt = problem("tokens:\n- nere: [cuda]\n  read: 'x'\n");
     assert!(
-        misspelt.contains("nere") && misspelt.contains("line 2"),
+        misspelt.contains("nere") && misspelt.contains("my.yaml:2:"),
         "{misspelt}"
     );
 }

@@ -5,7 +5,7 @@
 //! ```yaml
 //! source: where the publisher documents its names
 //! tokens:                          # read in every tag, and in the last component of every repository
-//! - near: [cuda]                   # tried only where one of these words occurs
+//! - near: [cuda]                   # tried only where one of these words occurs, at which a text is also split
 //!   read: 'cuda-?(?<cuda>{dotted})'
 //!   only_in_tags: true             # not in repository names
 //!   beside: [torch, cuda]          # counts only beside a claim about one of these subjects
@@ -26,7 +26,10 @@
 //! ```
 //!
 //! A *pattern* is a regular expression (syntax of the `regex` crate) that must begin and end at a component boundary:
-//! an end of the text, `-`, `_` or `.`. It sees the text in lower case. What it captures is what it claims:
+//! an end of the text, `-`, `_` or `.`. A number ends at a `.` only where no further digits of it follow: `cuda11.0rc` is
+//! not CUDA 11. It may also end where a word of some token's `near` begins, which a number or a boundary must follow:
+//! `cuda11.8cudnn8devel` is read as `cuda11.8`, `cudnn8` and `devel`. A pattern sees the text in lower case. What it
+//! captures is what it claims:
 //!
 //! - `(?<cuda>…)` is a claim about `cuda`; `triton-server` is written `triton_server`;
 //! - `(?<cuda.1>1[0-9])(?<cuda.2>[0-9])` are the components of one version, joined by dots: `cu118` is 11.8;
@@ -77,7 +80,8 @@ pub struct Grammars<P = Pattern> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token<P = Pattern> {
-    /// Words, in lower case, of which one occurs in every text that the pattern matches.
+    /// Words, in lower case, of which one occurs in every text that the pattern matches. A number that stands right
+    /// before one of them ends there.
     pub near: Vec<String>,
     /// The pattern.
     pub read: P,

@@ -119,11 +119,11 @@ impl Grammar {
             .max_by_key(|(specificity, _)| *specificity)
             .map(|(_, publisher)| publisher);
 
-        let mut repository = Scan::new("repository", name.last_component());
+        let mut repository = self.scan("repository", name.last_component());
         repository.read(publisher.map_or(&[], |publisher| &publisher.name));
         self.read_tokens(&mut repository, |token| !token.only_in_tags, &[]);
 
-        let mut tag = Scan::new("tag", name.tag.as_deref().unwrap_or_default());
+        let mut tag = self.scan("tag", name.tag.as_deref().unwrap_or_default());
         tag.read(publisher.map_or(&[], |publisher| &publisher.tag));
         let bare = publisher
             .and_then(|publisher| publisher.bare.as_deref())
@@ -159,6 +159,11 @@ impl Grammar {
         )
     }
 
+    fn scan<'t>(&self, origin: &'static str, text: &'t str) -> Scan<'t> {
+        let words = self.tokens.iter().flat_map(|token| &token.near);
+        Scan::new(origin, text, words.map(String::as_str))
+    }
+
     /// What one label or variable promises. The text of such a claim is the whole `NAME=value`.
     fn assignment(
         &self,
@@ -167,7 +172,7 @@ impl Grammar {
         (name, value): (&str, &str),
         neighbours: &BTreeMap<String, String>,
     ) -> Vec<Claim> {
-        let mut scan = Scan::new(origin, value);
+        let mut scan = self.scan(origin, value);
         for variable in known.iter().filter(|variable| variable.name == name) {
             scan.read(&variable.value);
             if let Some(title) = &variable.tag_of {

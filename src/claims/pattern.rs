@@ -20,6 +20,9 @@ const SHAPES: &[(&str, &str)] = &[
 /// The capture that says which part of the match a claim points at, where that is not all of it.
 const TEXT: &str = "text";
 
+/// The least number of digits to which a commit is shortened, and those of a date such as 240131.
+const SHORTEST_COMMIT: usize = 6;
+
 /// One pattern of a grammar file, compiled when it is first used.
 #[derive(Debug, Deserialize)]
 #[serde(from = "String")]
@@ -60,8 +63,17 @@ impl<'de> Deserialize<'de> for Checked {
     }
 }
 
+impl Reading {
+    /// The same, read from a text of which so many bytes come before.
+    pub fn after(mut self, bytes: usize) -> Reading {
+        self.place = self.place.start + bytes..self.place.end + bytes;
+        self
+    }
+}
+
 impl Pattern {
-    /// The first match that begins at or after `from`: the bytes between its boundaries, and what they say.
+    /// The first match that begins at or after `from`: the bytes between its boundaries, and what they say. A match
+    /// that would cut a number short is none.
     pub fn find(&self, text: &str, from: usize) -> Option<(Range<usize>, Vec<Reading>)> {
         self.compiled
             .get_or_init(|| Compiled::new(&self.source).ok())
@@ -125,9 +137,15 @@ impl Compiled {
         Ok(Compiled { regex, subjects })
     }
 
-    fn find(&self, text: &str, from: usize) -> Option<(Range<usize>, Vec<Reading>)> {
-        let captures = self.regex.captures_at(text, from)?;
-        let span = captures.get(1)?.range();
+    fn find(&self, text: &str, mut from: usize) -> Option<(Range<usize>, Vec<Reading>)> {
+        let (captures, span) = loop {
+            let captures = self.regex.captures_at(text, from)?;
+            let span = captures.get(1)?.range();
+            if span.is_empty() || !is_cut_short(&text[..span.end], &text[span.end..]) {
+                break (captures, span);
+            }
+            from = span.end;
+        };
         let mut readings: Vec<Reading> = self
             .subjects
             .iter()
@@ -142,6 +160,15 @@ impl Compiled {
         }
         Some((span, readings))
     }
+}
+
+/// Whether a number goes on behind its end, as 11 does in `11.0rc`. A commit or a date is no part of it: `2.46.0.0e19ea`.
+fn is_cut_short(number: &str, rest: &str) -> bool {
+    let next = rest.strip_prefix('.').unwrap_or_default();
+    let next = next.split(['-', '_', '.']).next().unwrap_or_default();
+    let commit = next.len() >= SHORTEST_COMMIT && next.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let begins_or_ends = |edge: Option<&u8>| edge.is_some_and(u8::is_ascii_digit);
+    begins_or_ends(number.as_bytes().last()) && begins_or_ends(next.as_bytes().first()) && !commit
 }
 
 impl Subject {
@@ -234,6 +261,20 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_number_is_never_cut_short() {
+        let cuda = "cuda(?<cuda>1[0-9](?:\\.[0-9]{1,2})?)";
+        for text in ["cuda11.0rc", "cuda11.8x", "cuda12.4.1", "cuda12.123"] {
+            assert_eq!(read(cuda, text), [], "{text}");
+        }
+        assert_eq!(
+            read(cuda, "cuda12.4.0e19ea"),
+            one("cuda", "12.4", "cuda12.4")
+        );
+        assert_eq!(read(cuda, "cuda12.x"), one("cuda", "12", "cuda12"));
+        assert_eq!(read("(?<device>gpu)", "gpu.2"), one("device", "gpu", "gpu"));
     }
 
     #[test]

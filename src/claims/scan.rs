@@ -1,10 +1,12 @@
 //! Reading one text with patterns, each character once.
 
+use std::ops::Range;
+
 use super::Claim;
 use super::file::Token;
 use super::pattern::{Pattern, Reading};
 
-/// What stands in place of a character that was read: no pattern and no boundary.
+/// What stands in place of a character that was read: no pattern reads it.
 const READ: &str = "\0";
 
 /// A text that is being read, and what it claimed so far.
@@ -13,16 +15,25 @@ pub struct Scan<'t> {
     text: &'t str,
     /// The text in lower case, with everything that was read blanked out, byte for byte.
     unread: String,
+    /// The stretches of the text that are read one by one: a pattern never reaches over the seam between two.
+    pieces: Vec<Range<usize>>,
     found: Vec<Reading>,
 }
 
 impl<'t> Scan<'t> {
-    /// A text of which nothing was read.
-    pub fn new(origin: &'static str, text: &'t str) -> Self {
+    /// A text of which nothing was read. It is split where one of the words follows a number without a separator:
+    /// `2.3.0cu121`.
+    pub fn new<'w>(
+        origin: &'static str,
+        text: &'t str,
+        words: impl Iterator<Item = &'w str> + Clone,
+    ) -> Self {
+        let unread = text.to_ascii_lowercase();
         Scan {
             origin,
             text,
-            unread: text.to_ascii_lowercase(),
+            pieces: pieces(&unread, words),
+            unread,
             found: Vec::new(),
         }
     }
@@ -55,7 +66,13 @@ impl<'t> Scan<'t> {
     /// anything `elsewhere` speaks of yet.
     pub fn read_bare(&mut self, patterns: &[Pattern], elsewhere: &[&str]) {
         let claimed = self.subjects();
-        let mut again = Scan::new(self.origin, self.text);
+        let mut again = Scan {
+            origin: self.origin,
+            text: self.text,
+            unread: self.text.to_ascii_lowercase(),
+            pieces: self.pieces.clone(),
+            found: Vec::new(),
+        };
         again.read(patterns);
         again.found.retain(|reading| {
             !claimed.contains(&reading.subject) && !elsewhere.contains(&reading.subject)
@@ -66,15 +83,18 @@ impl<'t> Scan<'t> {
     /// All that one pattern finds, which is blanked out.
     fn take(&mut self, pattern: &Pattern) -> Vec<Reading> {
         let mut readings = Vec::new();
-        let mut from = 0;
-        while let Some((span, found)) = pattern.find(&self.unread, from) {
-            if span.is_empty() {
-                break;
+        for piece in &self.pieces {
+            let mut from = 0;
+            while let Some((span, found)) = pattern.find(&self.unread[piece.clone()], from) {
+                if span.is_empty() {
+                    break;
+                }
+                from = span.end;
+                let blank = READ.repeat(span.len());
+                let span = piece.start + span.start..piece.start + span.end;
+                self.unread.replace_range(span, &blank);
+                readings.extend(found.into_iter().map(|reading| reading.after(piece.start)));
             }
-            from = span.end;
-            let blank = READ.repeat(span.len());
-            self.unread.replace_range(span, &blank);
-            readings.extend(found);
         }
         readings
     }
@@ -93,4 +113,28 @@ impl<'t> Scan<'t> {
             })
             .collect()
     }
+}
+
+/// Splits a text between a digit and one of the words, if that is a component or a number follows it:
+/// `cuda11.8cudnn8devel` is `cuda11.8`, `cudnn8` and `devel`.
+fn pieces<'w>(text: &str, words: impl Iterator<Item = &'w str> + Clone) -> Vec<Range<usize>> {
+    let stands_alone = |rest: &str| {
+        let next = rest.bytes().next();
+        next.is_none_or(|next| next.is_ascii_digit() || b"-_.".contains(&next))
+    };
+    let begins_with_word = |text: &str| {
+        let mut rests = words.clone().filter_map(|word| text.strip_prefix(word));
+        rests.any(stands_alone)
+    };
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for (before, _) in text.match_indices(|letter: char| letter.is_ascii_digit()) {
+        let end = before + 1;
+        if begins_with_word(&text[end..]) {
+            pieces.push(start..end);
+            start = end;
+        }
+    }
+    pieces.push(start..text.len());
+    pieces
 }
