@@ -160,6 +160,7 @@ impl Scanner {
                 reference,
                 source: image.kind,
                 platform: image.platform,
+                depth: self.reading.depth,
                 digest: image.digest,
                 config_digest: image.config_digest,
                 layers: report_layers(

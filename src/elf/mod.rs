@@ -38,6 +38,7 @@ use versions::Versions;
 
 /// How much of a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Depth {
     /// What an address leads to: headers, tables, bodies of named exports, named fat-binary sections.
     #[default]

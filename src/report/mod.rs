@@ -9,6 +9,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::claims::Claim;
+use crate::elf::Depth;
 use crate::finding::{Finding, Severity};
 use crate::source::SourceKind;
 use crate::stack::Component;
@@ -22,6 +23,8 @@ pub struct ImageFacts {
     pub source: SourceKind,
     /// `os/architecture[/variant]`; empty for a root directory.
     pub platform: String,
+    /// How much of each file was read; GPU code outside the usual sections is found only in the deep one.
+    pub depth: Depth,
     /// Digest of the manifest.
     pub digest: Option<String>,
     /// Digest of the configuration.
