@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use super::fail_on::FailOnArgument;
 use super::output::{self, Format, OutputArguments};
 use super::{ImageArguments, Unreadable};
 use crate::claims::Grammar;
@@ -24,15 +25,8 @@ pub struct CheckArguments {
     rules: RuleArguments,
     #[command(flatten)]
     output: OutputArguments,
-    /// The least severity that makes the exit code 1
-    #[arg(
-        long,
-        value_enum,
-        default_value = "error",
-        value_name = "SEVERITY",
-        env = "IMGCHECK_FAIL_ON"
-    )]
-    fail_on: FailOn,
+    #[command(flatten)]
+    fail_on: FailOnArgument,
 }
 
 /// Where rules come from besides the built-in ones.
@@ -59,28 +53,10 @@ impl RuleArguments {
     }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum FailOn {
-    Error,
-    Warning,
-    Note,
-    Never,
-}
-
-impl FailOn {
-    fn threshold(self) -> Option<Severity> {
-        match self {
-            FailOn::Error => Some(Severity::Error),
-            FailOn::Warning => Some(Severity::Warning),
-            FailOn::Note => Some(Severity::Note),
-            FailOn::Never => None,
-        }
-    }
-}
-
 /// Checks every image. The exit code is 1 when one fails, and 3 when one could not be read: the others are reported all
 /// the same.
 pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
+    arguments.output.validate(arguments.image.names())?;
     let threshold = arguments.fail_on.threshold();
     // The rules are loaded while the layers are read.
     let (scans, unreadable, rules) = std::thread::scope(|scope| -> Result<_> {
@@ -95,12 +71,11 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
         .into_iter()
         .map(|scan| pipeline::judge(scan, &rules, threshold))
         .collect::<Result<Vec<ImageReport>>>()?;
-    if !reports.is_empty() {
-        output::write(&arguments.output, |format| match format {
-            Format::Text => Ok(report::text::report(&reports, arguments.output.width())),
-            Format::Json => report::json::report(&reports),
-        })?;
-    }
+    let errors = Unreadable::report(&unreadable);
+    output::write(&arguments.output, |format| match format {
+        Format::Text => Ok(report::text::report(&reports, arguments.output.width())),
+        Format::Json => report::json::report(&reports, &errors),
+    })?;
     advise(&unreadable, &rules)?;
     let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);
     Ok(super::finish(&unreadable, ExitCode::from(u8::from(failed))))
@@ -114,7 +89,10 @@ fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
             continue;
         };
         if let Ok(report) = pipeline::claims(reference, &grammar, rules)
-            && !report.findings.is_empty()
+            && report
+                .findings
+                .iter()
+                .any(|finding| finding.severity > Severity::Note)
         {
             output::remark(&report::text::claims(&[report], None));
         }

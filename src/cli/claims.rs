@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::check::RuleArguments;
+use super::fail_on::FailOnArgument;
 use super::output::{self, Format, OutputArguments};
 use crate::claims::Grammar;
 use crate::error::Result;
-use crate::finding::Severity;
 use crate::pipeline;
-use crate::report::{self, ReferenceReport};
+use crate::report::{self, ReferenceReport, Verdict};
 
 /// Arguments of `imgcheck claims`.
 #[derive(Debug, Args)]
@@ -22,11 +22,14 @@ pub struct ClaimsArguments {
     rules: RuleArguments,
     #[command(flatten)]
     output: OutputArguments,
+    #[command(flatten)]
+    fail_on: FailOnArgument,
 }
 
-/// Reads every reference. The exit code is 1 when one promises what was never published, and 2 when one is no
+/// Reads every reference. The exit code is 1 when a finding fails one, and 2 when one is no
 /// reference: the others are reported all the same.
 pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
+    arguments.output.validate(&[])?;
     let grammar = Grammar::builtin()?;
     let rules = arguments.rules.load()?;
     let reports = arguments
@@ -45,10 +48,10 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
         Format::Json => report::json::claims(&reports),
     })?;
     let unreadable = reports.iter().any(|report| report.error.is_some());
+    let threshold = arguments.fail_on.threshold();
     let failed = reports
         .iter()
-        .flat_map(|report| &report.findings)
-        .any(|finding| finding.severity == Severity::Error);
+        .any(|report| Verdict::of(&report.findings, threshold) == Verdict::Fail);
     Ok(ExitCode::from(match (unreadable, failed) {
         (true, _) => 2,
         (false, true) => 1,

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::ImageArguments;
 use super::output::{self, Format, OutputArguments};
+use super::{ImageArguments, Unreadable};
 use crate::error::Result;
 use crate::report::{self, ImageFacts};
 
@@ -20,13 +20,13 @@ pub struct FactsArguments {
 
 /// Shows the stack of every image.
 pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
+    arguments.output.validate(arguments.image.names())?;
     let (scans, unreadable) = arguments.image.scan_all()?;
     let images: Vec<ImageFacts> = scans.into_iter().map(|scan| scan.facts).collect();
-    if !images.is_empty() {
-        output::write(&arguments.output, |format| match format {
-            Format::Text => Ok(report::text::facts(&images, arguments.output.width())),
-            Format::Json => report::json::facts(&images),
-        })?;
-    }
+    let errors = Unreadable::report(&unreadable);
+    output::write(&arguments.output, |format| match format {
+        Format::Text => Ok(report::text::facts(&images, arguments.output.width())),
+        Format::Json => report::json::facts(&images, &errors),
+    })?;
     Ok(super::finish(&unreadable, ExitCode::SUCCESS))
 }

@@ -3,6 +3,7 @@
 mod check;
 mod claims;
 mod facts;
+mod fail_on;
 mod output;
 mod progress;
 mod rules;
@@ -15,7 +16,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::pipeline::{Reading, Scan, Scanner};
+use crate::reference::name::Name;
 use crate::reference::transport::Target;
+use crate::report::UnreadImage;
 use crate::source::Selection;
 
 const EXIT_CODES: &str = "\
@@ -123,13 +126,20 @@ impl ImageArguments {
         }
     }
 
+    fn names(&self) -> &[String] {
+        &self.images
+    }
+
     /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost.
     fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
-        if self.reference.is_some() && self.images.len() > 1 {
-            return Err(Error::Usage {
-                problem: "--as gives a name to one image, and several are named".to_owned(),
-                help: Some("check them one by one".to_owned()),
-            });
+        if let Some(reference) = &self.reference {
+            reference.parse::<Name>()?;
+            if self.images.len() > 1 {
+                return Err(Error::Usage {
+                    problem: "--as gives a name to one image, and several are named".to_owned(),
+                    help: Some("check them one by one".to_owned()),
+                });
+            }
         }
         let scanner = Scanner::new(self.reading())?;
         let progress = progress::bar(self.no_progress);
@@ -139,7 +149,11 @@ impl ImageArguments {
             let target = Target::parse(image);
             match scanner.scan(&target, &progress) {
                 Ok(read) => scans.extend(read),
-                Err(error) => unreadable.push(Unreadable { target, error }),
+                Err(error) => unreadable.push(Unreadable {
+                    image: image.clone(),
+                    target,
+                    error,
+                }),
             }
         }
         Ok((scans, unreadable))
@@ -148,8 +162,20 @@ impl ImageArguments {
 
 /// What could not be read, and why.
 struct Unreadable {
+    image: String,
     target: Target,
     error: Error,
+}
+
+impl Unreadable {
+    fn report(list: &[Unreadable]) -> Vec<UnreadImage> {
+        list.iter()
+            .map(|unread| UnreadImage {
+                image: unread.image.clone(),
+                error: unread.error.to_string(),
+            })
+            .collect()
+    }
 }
 
 /// Tells what could not be read; the worst of its exit codes stands above that of what was read.

@@ -1,5 +1,6 @@
 //! Where reports go: the standard output and files, in one format or several.
 
+use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -73,6 +74,35 @@ impl FromStr for Destination {
 }
 
 impl OutputArguments {
+    /// Refuses, before any work is done, files that cannot be written and files that are one of the inputs.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    pub fn validate(&self, inputs: &[String]) -> Result<()> {
+        for Destination { path, .. } in &self.output {
+            let usage = |problem: String| {
+                Err(Error::Usage {
+                    problem,
+                    help: Some("-o names the file that the report is written to".to_owned()),
+                })
+            };
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
+            if parent.is_some_and(|parent| !parent.is_dir()) {
+                return usage(format!("-o {}: there is no such directory", path.display()));
+            }
+            let same = |input: &String| match (fs::canonicalize(input), fs::canonicalize(path)) {
+                (Ok(input), Ok(output)) => input == output,
+                _ => false,
+            };
+            if inputs.iter().any(same) {
+                return usage(format!("-o {} is the image itself", path.display()));
+            }
+        }
+        Ok(())
+    }
+
     /// Columns of the terminal that the text goes to; `None` where it goes elsewhere, so that nothing is wrapped.
     pub fn width(&self) -> Option<u16> {
         self.to_standard_output().then(width).flatten()
@@ -112,7 +142,7 @@ pub fn write(
         let format = destination.format.unwrap_or(arguments.format);
         let text = rendered(format, &subject)?;
         let plain = anstream::adapter::strip_str(&text).to_string();
-        std::fs::write(&destination.path, plain).map_err(|error| Error::Output {
+        fs::write(&destination.path, plain).map_err(|error| Error::Output {
             subject,
             problem: error.to_string(),
         })?;
@@ -158,5 +188,9 @@ pub fn remark(text: &str) {
 pub fn error(error: &Error) {
     let red = anstyle::AnsiColor::Red.on_default().bold();
     let text = crate::report::printable(&error.to_string());
-    remark(&format!("{red}error{red:#}: {text}\n"));
+    match error {
+        // A fault of a rule file comes as a diagnostic of its own.
+        Error::Rule { .. } if text.starts_with("error") => remark(&format!("{text}\n")),
+        _ => remark(&format!("{red}error{red:#}: {text}\n")),
+    }
 }

@@ -39,7 +39,7 @@ pub enum Remote {
 
 impl Target {
     /// Reads one argument. A path that exists is that path, whatever colons are in it; then a transport is looked for; a word
-    /// that begins like a path (`/`, `./`, `../`) is one even if nothing is there; all else is a reference.
+    /// that looks like a path (`/…`, `./…`, `….tar`) is one even if nothing is there; all else is a reference.
     pub fn parse(text: &str) -> Target {
         if exists(text) {
             return Target::Path(text.into());
@@ -47,7 +47,7 @@ impl Target {
         if let Some(target) = with_transport(text) {
             return target;
         }
-        if text.starts_with(['/', '.']) {
+        if text.starts_with(['/', '.']) || text.ends_with(".tar") {
             return Target::Path(text.into());
         }
         Target::Reference(text.to_owned())

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{ImageFacts, ImageReport, ReferenceReport};
+use super::{ImageFacts, ImageReport, ReferenceReport, UnreadImage};
 
 #[derive(Serialize)]
 struct Tool {
@@ -20,6 +20,8 @@ struct Document<'a, T> {
     schema: &'static str,
     tool: Tool,
     images: &'a [T],
+    #[serde(skip_serializing_if = "<[UnreadImage]>::is_empty")]
+    errors: &'a [UnreadImage],
 }
 
 #[derive(Serialize)]
@@ -28,21 +30,23 @@ struct ClaimsDocument<'a> {
     references: &'a [ReferenceReport],
 }
 
-/// The report of a check.
-pub fn report(images: &[ImageReport]) -> serde_json::Result<String> {
+/// The report of a check, and which images could not be read.
+pub fn report(images: &[ImageReport], errors: &[UnreadImage]) -> serde_json::Result<String> {
     pretty(&Document {
         schema: "imgcheck/report/v1",
         tool: TOOL,
         images,
+        errors,
     })
 }
 
 /// What is in the images, without any rule.
-pub fn facts(images: &[ImageFacts]) -> serde_json::Result<String> {
+pub fn facts(images: &[ImageFacts], errors: &[UnreadImage]) -> serde_json::Result<String> {
     pretty(&Document {
         schema: "imgcheck/facts/v1",
         tool: TOOL,
         images,
+        errors,
     })
 }
 

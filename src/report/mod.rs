@@ -46,6 +46,15 @@ pub struct ImageFacts {
     pub files: usize,
 }
 
+/// An image that could not be read whole.
+#[derive(Debug, Clone, Serialize)]
+pub struct UnreadImage {
+    /// The image as it was named.
+    pub image: String,
+    /// What was being read, what is wrong, and what to do.
+    pub error: String,
+}
+
 /// One layer in the report.
 #[derive(Debug, Clone, Serialize)]
 pub struct Layer {

@@ -93,20 +93,47 @@ fn claimed(claims: &[&Claim]) -> String {
     pieces.join(", ")
 }
 
-/// What the image holds of a subject; claims and components share their names but for the CUDA runtime.
+/// What the image holds of a subject: the copy that the process gets, then the others. Claims and components share their
+/// names but for the CUDA runtime, whose release PyTorch and the toolkit tell too.
 fn found(subject: &str, stack: &[Component]) -> String {
     match subject {
-        "cuda" => version_of(stack, "cuda-runtime")
-            .or_else(|| detail_of(stack, "torch", "cuda"))
-            .or_else(|| version_of(stack, "cuda-toolkit")),
-        "device" => detail_of(stack, "torch", "build").map(|build| format!("PyTorch for {build}")),
-        "flavour" => Some(match detail_of(stack, "cuda-toolkit", "nvcc") {
+        "cuda" => {
+            let mut versions = versions_of(stack, "cuda-runtime");
+            versions.extend(detail_of(stack, "torch", "cuda"));
+            versions.extend(versions_of(stack, "cuda-toolkit"));
+            versions
+        }
+        "device" => detail_of(stack, "torch", "build")
+            .map(|build| format!("PyTorch for {build}"))
+            .into_iter()
+            .collect(),
+        "flavour" => vec![match detail_of(stack, "cuda-toolkit", "nvcc") {
             Some(_) => "with nvcc".to_owned(),
             None => "without nvcc".to_owned(),
-        }),
-        _ => version_of(stack, subject),
+        }],
+        _ => versions_of(stack, subject),
     }
-    .unwrap_or_default()
+    .into_iter()
+    .fold(Vec::new(), |mut distinct, version| {
+        if !distinct.contains(&version) {
+            distinct.push(version);
+        }
+        distinct
+    })
+    .join(", also ")
+}
+
+/// The versions of all copies, that of the copy which the process gets first.
+fn versions_of(stack: &[Component], name: &str) -> Vec<String> {
+    let mut copies: Vec<&Component> = stack
+        .iter()
+        .filter(|component| component.name == name && !component.version.is_empty())
+        .collect();
+    copies.sort_by_key(|component| !component.loaded);
+    copies
+        .into_iter()
+        .map(|component| component.version.clone())
+        .collect()
 }
 
 /// The copy that the process gets, else the first one.
@@ -116,12 +143,6 @@ fn pick<'a>(stack: &'a [Component], name: &str) -> Option<&'a Component> {
         .clone()
         .find(|component| component.loaded)
         .or_else(|| copies.next())
-}
-
-fn version_of(stack: &[Component], name: &str) -> Option<String> {
-    pick(stack, name)
-        .map(|component| component.version.clone())
-        .filter(|version| !version.is_empty())
 }
 
 fn detail_of(stack: &[Component], name: &str, detail: &str) -> Option<String> {

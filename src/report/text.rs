@@ -13,6 +13,8 @@ use crate::finding::{Finding, Severity};
 use crate::stack::{Component, Evidence};
 
 const BOLD: Style = Style::new().bold();
+/// Pieces of evidence that a finding shows, the strongest ones.
+const EVIDENCE_SHOWN: usize = 4;
 const DIM: Style = Style::new().dimmed();
 
 /// The report of a check. `width` is the terminal's, in columns; without it nothing is wrapped.
@@ -158,6 +160,12 @@ fn summary(out: &mut String, facts: &ImageFacts, findings: &[Finding], width: Op
         }
         line(out, &table.trim_fmt());
     }
+    if facts.reference.is_none() {
+        line(
+            out,
+            "  The image has no name to compare with: --as REFERENCE gives it one.",
+        );
+    }
     let gpu_library = |component: &Component| {
         !matches!(
             component.name.as_str(),
@@ -244,12 +252,17 @@ fn write_finding(out: &mut String, finding: &Finding, facts: &ImageFacts) {
     if let Some(layer) = finding.layer {
         field(out, "layer", &layer_text(facts, layer));
     }
-    for evidence in &finding.evidence {
+    for evidence in finding.evidence.iter().take(EVIDENCE_SHOWN) {
         field(
             out,
             "evidence",
             &evidence_text(evidence, finding.path.as_deref()),
         );
+    }
+    if let Some(more) = finding.evidence.len().checked_sub(EVIDENCE_SHOWN)
+        && more > 0
+    {
+        field(out, "", &format!("and {more} more: see imgcheck facts"));
     }
     advice(out, finding);
 }

@@ -179,13 +179,16 @@ fn subject(item: &Value) -> Option<String> {
     }
 }
 
-/// The claim that a rule looks at: the element of `each` itself, or its `claim`.
+/// The claim that a rule looks at: the element of `each` itself, or its `claim`, or the first of its `claims`.
 fn claim(item: &Value) -> Option<Claim> {
     let Value::Map(fields) = item else {
         return None;
     };
     if let Some(inner) = fields.map.get(&Key::from("claim")) {
         return claim(inner);
+    }
+    if let Some(Value::List(several)) = fields.map.get(&Key::from("claims")) {
+        return claim(several.first()?);
     }
     let text = |name: &str| match fields.map.get(&Key::from(name))? {
         Value::String(text) => Some(text.to_string()),

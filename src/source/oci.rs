@@ -211,7 +211,7 @@ fn image(store: &Store, candidate: Candidate<Manifest>, kind: SourceKind) -> Res
         .zip(diff_ids)
         .map(|(layer, diff_id)| blob(store, layer, diff_id));
     Ok(Image {
-        reference: candidate.reference,
+        reference: candidate.reference.map(with_repository),
         kind,
         platform: candidate.platform.to_string(),
         digest: Some(manifest.descriptor.digest().to_string()),
@@ -252,4 +252,14 @@ fn blob(store: &Store, layer: &Descriptor, diff_id: String) -> Result<LayerBlob>
 fn is_foreign(media_type: &MediaType) -> bool {
     let text = media_type.to_string();
     text.contains("nondistributable") || text.contains("foreign")
+}
+
+/// `org.opencontainers.image.ref.name` is often only a tag (skopeo's `oci:DIR:TAG`). Of which image is not known, but a tag must
+/// not be read as the name of a repository.
+fn with_repository(name: String) -> String {
+    if name.contains([':', '/', '@']) {
+        name
+    } else {
+        format!("unnamed:{name}")
+    }
 }
