@@ -11,7 +11,7 @@ use oci_spec::image::ImageConfiguration;
 
 use crate::claims::Grammar;
 use crate::elf::Depth;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::image::{RootFilesystem, provenance};
 use crate::layer::{self, LayerFacts, Wanted};
@@ -90,7 +90,11 @@ impl Scanner {
         let mut started = Instant::now();
         let mut scans = Vec::new();
         let mut read = LayersRead::default();
-        for image in source::open(target, &self.reading.selection)? {
+        let images = source::open(target, &self.reading.selection)?;
+        if self.reading.reference.is_some() {
+            one_image(&images)?;
+        }
+        for image in images {
             scans.push(self.scan_image(image, &mut read, progress, started)?);
             started = Instant::now();
         }
@@ -136,14 +140,18 @@ impl Scanner {
         let stack = stack::read(&root, &image.config, &self.catalogue);
         let environment = environment(&image.config);
         let labels = labels(&image.config);
-        let claims = self
-            .grammar
-            .image_claims(reference.as_deref(), &labels, &environment);
+        let claims = self.grammar.image_claims(
+            reference.as_deref(),
+            &labels,
+            &Vec::from_iter(environment.clone()),
+        );
+        let described = image.config_digest.is_some();
         let about = rules::ImageFacts {
             platform: Some(image.platform.clone()).filter(|platform| !platform.is_empty()),
-            os: Some(image.config.os().to_string()),
-            architecture: Some(image.config.architecture().to_string()),
-            env: Some(environment.into_iter().collect()),
+            // A root directory has no configuration that could be wrong.
+            os: described.then(|| image.config.os().to_string()),
+            architecture: described.then(|| image.config.architecture().to_string()),
+            env: Some(environment.clone()),
             labels: Some(labels),
             ..named(reference.as_deref())
         };
@@ -179,8 +187,31 @@ impl Scanner {
     }
 }
 
-/// `NAME=value` lines of the configuration, in order.
-fn environment(config: &ImageConfiguration) -> Vec<(String, String)> {
+/// A reference that the user gives is the name of one image, on whatever platforms.
+fn one_image(images: &[Image]) -> Result<()> {
+    let several = images.iter().enumerate().any(|(index, image)| {
+        let same_platform = |other: &&Image| other.platform == image.platform;
+        let twin = images[..index].iter().find(same_platform);
+        twin.is_some_and(|twin| twin.config_digest != image.config_digest)
+    });
+    if !several {
+        return Ok(());
+    }
+    let names: Vec<&str> = images
+        .iter()
+        .filter_map(|image| image.reference.as_deref())
+        .collect();
+    Err(Error::Usage {
+        problem: format!(
+            "--as gives a name to one image, and there are several: {}",
+            names.join(", ")
+        ),
+        help: Some("pick one, as in docker-archive:PATH:REFERENCE".to_owned()),
+    })
+}
+
+/// The environment of the configuration; of a name that is set twice, the last value.
+fn environment(config: &ImageConfiguration) -> BTreeMap<String, String> {
     let lines = config
         .config()
         .as_ref()

@@ -296,3 +296,17 @@ fn one_unreadable_image_of_several_is_exit_code_3() {
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stdout).contains("claim-torch-version"));
 }
+
+#[test]
+fn a_report_never_overwrites_the_image() {
+    let directory = tempfile::tempdir().unwrap();
+    let image = directory.path().join("image.tar");
+    fs::copy(repository(MISLABELLED), &image).unwrap();
+    let before = fs::read(&image).unwrap();
+    let path = image.to_str().unwrap();
+    for named in [path.to_owned(), format!("docker-archive:{path}")] {
+        let error = failure(2, &["check", &named, "-o", path]);
+        assert!(error.contains("the image itself"), "{error}");
+        assert_eq!(fs::read(&image).unwrap(), before);
+    }
+}

@@ -76,6 +76,16 @@ fn a_truncated_archive_is_never_a_pass() {
 }
 
 #[test]
+fn a_plain_layer_that_was_cut_between_two_members_is_never_a_pass() {
+    let directory = tempdir().unwrap();
+    let whole = layout::layer(&[("etc/os-release", OS_RELEASE), ("etc/motd", b"hello")]);
+    let cut = layout::layer(&[("etc/os-release", OS_RELEASE)]);
+    let cut = &cut[..1024]; // a header and a block of content
+    layout::write(directory.path(), "debian:12", &[(whole, cut.to_vec())]);
+    unreadable(directory.path(), &[], &["cut off", "sha256:"]);
+}
+
+#[test]
 fn a_truncated_gzip_layer_is_never_a_pass() {
     let directory = tempdir().unwrap();
     let plain = layout::layer(&[

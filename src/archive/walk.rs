@@ -62,6 +62,7 @@ pub struct Walk<I> {
     padding: u64,
     piece: Piece,
     pieces: std::vec::IntoIter<Piece>,
+    end_marker: bool,
 }
 
 const NOTHING: Piece = Piece {
@@ -91,6 +92,7 @@ impl<I: Input> Walk<I> {
             padding: 0,
             piece: NOTHING,
             pieces: Vec::new().into_iter(),
+            end_marker: false,
         }
     }
 
@@ -270,6 +272,12 @@ impl<I: Input> Walk<I> {
         )
     }
 
+    /// Whether the walk ended at the blocks of zeros that close an archive (POSIX `pax`, "ustar Interchange Format"). Some
+    /// programs leave them out; then only a digest tells a whole archive from one that was cut between two members.
+    pub fn has_end_marker(&self) -> bool {
+        self.end_marker
+    }
+
     /// The next header block; `None` at the end of the archive.
     fn header(&mut self) -> Result<Option<Header>, ArchiveError> {
         let start = self.position;
@@ -280,6 +288,7 @@ impl<I: Input> Walk<I> {
             _ => return Err(self.truncated("a header")),
         }
         if is_zero(&header) {
+            self.end_marker = true;
             let mut second = Header::new_old();
             let length = self.fill(second.as_mut_bytes())?;
             return if length < BLOCK || is_zero(&second) {

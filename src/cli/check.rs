@@ -56,7 +56,7 @@ impl RuleArguments {
 /// Checks every image. The exit code is 1 when one fails, and 3 when one could not be read: the others are reported all
 /// the same.
 pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
-    arguments.output.validate(arguments.image.names())?;
+    arguments.output.validate(&arguments.image.targets())?;
     let threshold = arguments.fail_on.threshold();
     // The rules are loaded while the layers are read.
     let (scans, unreadable, rules) = std::thread::scope(|scope| -> Result<_> {

@@ -20,7 +20,7 @@ pub struct FactsArguments {
 
 /// Shows the stack of every image.
 pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
-    arguments.output.validate(arguments.image.names())?;
+    arguments.output.validate(&arguments.image.targets())?;
     let (scans, unreadable) = arguments.image.scan_all()?;
     let images: Vec<ImageFacts> = scans.into_iter().map(|scan| scan.facts).collect();
     let errors = Unreadable::report(&unreadable);

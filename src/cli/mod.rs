@@ -126,8 +126,9 @@ impl ImageArguments {
         }
     }
 
-    fn names(&self) -> &[String] {
-        &self.images
+    fn targets(&self) -> Vec<Target> {
+        let parse = |image: &String| Target::parse(image);
+        self.images.iter().map(parse).collect()
     }
 
     /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost.
@@ -145,8 +146,7 @@ impl ImageArguments {
         let progress = progress::bar(self.no_progress);
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();
-        for image in &self.images {
-            let target = Target::parse(image);
+        for (image, target) in self.images.iter().zip(self.targets()) {
             match scanner.scan(&target, &progress) {
                 Ok(read) => scans.extend(read),
                 Err(error) => unreadable.push(Unreadable {

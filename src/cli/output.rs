@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
+use crate::reference::transport::Target;
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
@@ -78,7 +79,7 @@ impl OutputArguments {
     ///
     /// # Errors
     /// [`Error::Usage`].
-    pub fn validate(&self, inputs: &[String]) -> Result<()> {
+    pub fn validate(&self, inputs: &[Target]) -> Result<()> {
         for Destination { path, .. } in &self.output {
             let usage = |problem: String| {
                 Err(Error::Usage {
@@ -92,9 +93,9 @@ impl OutputArguments {
             if parent.is_some_and(|parent| !parent.is_dir()) {
                 return usage(format!("-o {}: there is no such directory", path.display()));
             }
-            let same = |input: &String| match (fs::canonicalize(input), fs::canonicalize(path)) {
-                (Ok(input), Ok(output)) => input == output,
-                _ => false,
+            let same = |input: &Target| {
+                let input = input.path().and_then(|path| fs::canonicalize(path).ok());
+                input.is_some() && input == fs::canonicalize(path).ok()
             };
             if inputs.iter().any(same) {
                 return usage(format!("-o {} is the image itself", path.display()));

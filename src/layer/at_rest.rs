@@ -7,6 +7,8 @@ use super::{Content, EntryKind, LayerFacts, parallel};
 use crate::archive::{FileRange, Member, RangeInput, Walk};
 use crate::elf::ReadAt;
 use crate::error::{Error, Result};
+use crate::source::LayerBlob;
+use crate::source::digest::Hasher;
 
 /// An ELF file that the walk has passed.
 struct ElfFile {
@@ -16,8 +18,10 @@ struct ElfFile {
 
 /// The facts of an uncompressed layer: first one walk, then all ELF files on all cores.
 ///
-/// Since most of its bytes are never read, the digest of the layer is not verified.
+/// Since most of its bytes are never read, the digest of the layer is verified only where the archive has no end marker, and
+/// so could be cut off.
 pub(super) fn scan(
+    blob: &LayerBlob,
     name: &str,
     range: &FileRange,
     wanted: &Wanted,
@@ -37,10 +41,40 @@ pub(super) fn scan(
         }
         Ok(Content::Unread)
     })?;
+    if !walk.has_end_marker() {
+        verify(blob, name, range)?;
+    }
     progress(range.length().saturating_sub(position));
     let mut facts = LayerFacts { entries };
     read_elf_files(name, &mut facts, files, wanted)?;
     Ok(facts)
+}
+
+/// Reads the whole layer and compares its digest with the diff id.
+fn verify(blob: &LayerBlob, name: &str, range: &FileRange) -> Result<()> {
+    let unreadable = |error: std::io::Error| Error::layer(name, format!("cannot be read: {error}"));
+    let mut hasher = Hasher::default();
+    let mut buffer = vec![0; 1 << 20];
+    let mut position = 0;
+    loop {
+        let length = range.read_at(position, &mut buffer).map_err(unreadable)?;
+        if length == 0 {
+            break;
+        }
+        hasher.update(&buffer[..length]);
+        position += length as u64;
+    }
+    let digest = hasher.finish();
+    if digest == blob.diff_id {
+        return Ok(());
+    }
+    Err(Error::layer(
+        name,
+        format!(
+            "is cut off: the archive has no end, and its digest is {digest}, not {}",
+            blob.diff_id
+        ),
+    ))
 }
 
 fn read_elf_files(

@@ -46,7 +46,7 @@ pub fn scan(
     let compression =
         sniff(range).map_err(|error| Error::layer(name, format!("cannot be read: {error}")))?;
     match compression.map_err(|problem| Error::layer(name, problem))? {
-        Compression::None => at_rest::scan(name, range, wanted, progress),
+        Compression::None => at_rest::scan(blob, name, range, wanted, progress),
         compression => Stream {
             name,
             blob,

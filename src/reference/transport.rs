@@ -38,6 +38,18 @@ pub enum Remote {
 }
 
 impl Target {
+    /// The file or directory that is named, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Target::Path(path)
+            | Target::DockerArchive(path, _)
+            | Target::Oci(path, _)
+            | Target::OciArchive(path, _)
+            | Target::Dir(path) => Some(path),
+            Target::Reference(_) | Target::Remote(..) => None,
+        }
+    }
+
     /// Reads one argument. A path that exists is that path, whatever colons are in it; then a transport is looked for; a word
     /// that looks like a path (`/…`, `./…`, `….tar`) is one even if nothing is there; all else is a reference.
     pub fn parse(text: &str) -> Target {

@@ -55,13 +55,41 @@ impl Process {
             .collect()
     }
 
+    /// The directory that pyenv's `shims` lead to: of the version that PYENV_VERSION or the file `version` names, else of the only
+    /// one that is installed (<https://github.com/pyenv/pyenv>, "Understanding Python version selection").
+    fn behind_shims(&self, inventory: &Inventory, directory: &str) -> Option<String> {
+        let root = directory.strip_suffix("/shims")?;
+        let named = match self.variable("PYENV_VERSION") {
+            Some(version) => Some(version.to_owned()),
+            None => inventory
+                .text(&format!("{root}/version"))
+                .map(|file| file.text.to_owned()),
+        };
+        let version = match named {
+            Some(text) => text.split([':', '\n', ' ']).next()?.trim().to_owned(),
+            None => {
+                let versions = inventory.root.resolve(&format!("{root}/versions")).ok()?;
+                let mut names = versions.children().map(|child| child.name().to_owned());
+                names.next().filter(|_| names.next().is_none())?
+            }
+        };
+        real_directory(inventory, &format!("{root}/versions/{version}/bin"))
+    }
+
     /// The environment of the interpreter that the command is, or lies beside, or that PATH names first.
     pub(super) fn environment<'e>(
         &self,
         inventory: &Inventory,
         environments: &'e [Environment],
     ) -> Option<&'e Environment> {
-        let path = self.directories("PATH", inventory);
+        let path: Vec<String> = self
+            .directories("PATH", inventory)
+            .into_iter()
+            .map(|directory| {
+                self.behind_shims(inventory, &directory)
+                    .unwrap_or(directory)
+            })
+            .collect();
         let of_directory = |directory: &str| {
             environments.iter().find(|environment| {
                 directory

@@ -1,7 +1,7 @@
 //! Python: installations (an interpreter with its library), and environments (an interpreter's place with the directories that
 //! it imports from).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::image::Node;
 
@@ -18,6 +18,8 @@ pub(super) struct Environment {
     pub(super) prefix: String,
     /// The file that its `bin/python3` leads to.
     pub(super) interpreter: String,
+    /// Major and minor release: `3.11`.
+    release: String,
     /// The directories of packages, in the order of `sys.path`.
     pub(super) sites: Vec<String>,
     /// Made by venv, virtualenv, uv or conda: it has a marker of its own in its prefix.
@@ -32,10 +34,12 @@ pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
         let Some(interpreter) = interpreter(inventory, &node.path()) else {
             continue;
         };
-        let Some(release) = minor_release(&interpreter) else {
+        let marker = inventory.text(&format!("{prefix}/pyvenv.cfg"));
+        let Some(release) =
+            minor_release(&interpreter).or_else(|| release_of_marker(marker.as_ref()?.text))
+        else {
             continue;
         };
-        let marker = inventory.text(&format!("{prefix}/pyvenv.cfg"));
         let mut sites = sites(inventory, &prefix, &release);
         if marker.as_ref().is_some_and(sees_system_packages) {
             let base = directory_of(directory_of(&interpreter)).to_owned();
@@ -51,6 +55,7 @@ pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
             .or_insert_with(|| Environment {
                 prefix,
                 interpreter,
+                release,
                 sites: Vec::new(),
                 is_virtual,
             });
@@ -82,6 +87,18 @@ fn interpreter(inventory: &Inventory, path: &str) -> Option<String> {
 fn minor_release(interpreter: &str) -> Option<String> {
     let version = name_of(interpreter).strip_prefix("python")?;
     (is_version(version) && version.contains('.')).then(|| version.to_owned())
+}
+
+/// `3.11` of the line `version = 3.11.4` of a `pyvenv.cfg` (virtualenv and uv write `version_info`): of an environment whose
+/// interpreter is a copy, named `python3`.
+fn release_of_marker(text: &str) -> Option<String> {
+    let version = text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        matches!(key.trim(), "version" | "version_info").then(|| value.trim())
+    })?;
+    let mut numbers = version.splitn(3, '.');
+    let release = format!("{}.{}", numbers.next()?, numbers.next()?);
+    is_version(&release).then_some(release)
 }
 
 /// The directories of packages of an installation or environment. Those under `/usr` are Debian's (`site` of its Python, patched);
@@ -125,18 +142,27 @@ pub(super) fn components(
     packages: &[Package],
     environments: &[Environment],
 ) -> Vec<Component> {
-    let interpreters: BTreeSet<&str> = environments
+    let interpreters: BTreeMap<&str, &str> = environments
         .iter()
-        .map(|environment| environment.interpreter.as_str())
+        .map(|environment| {
+            (
+                environment.interpreter.as_str(),
+                environment.release.as_str(),
+            )
+        })
         .collect();
     interpreters
         .into_iter()
-        .filter_map(|path| component(inventory, packages, path))
+        .filter_map(|(path, release)| component(inventory, packages, path, release))
         .collect()
 }
 
-fn component(inventory: &Inventory, packages: &[Package], path: &str) -> Option<Component> {
-    let release = minor_release(path)?;
+fn component(
+    inventory: &Inventory,
+    packages: &[Package],
+    path: &str,
+    release: &str,
+) -> Option<Component> {
     let prefix = directory_of(directory_of(path));
     let node = inventory.root.entry(path)?;
     let mut component = Component {
@@ -146,7 +172,7 @@ fn component(inventory: &Inventory, packages: &[Package], path: &str) -> Option<
         details: [("environment".to_owned(), prefix.to_owned())].into(),
         ..Component::default()
     };
-    for file in binaries(inventory, path, prefix, &release) {
+    for file in binaries(inventory, path, prefix, release) {
         component.evidence.extend(file.versions());
     }
     let owners = packages.iter().filter(|package| {

@@ -53,7 +53,7 @@ pub(super) fn copies<'i, 'r>(
     for package in of_torch().filter(|package| package.manager != EvidenceKind::PythonMetadata) {
         let directory = copies
             .keys()
-            .find(|directory| package.below(directory).is_some())
+            .find(|directory| owns(package, directory))
             .unwrap_or(&package.path)
             .clone();
         copies.entry(directory).or_default().packages.push(package);
@@ -62,6 +62,18 @@ pub(super) fn copies<'i, 'r>(
         copy.directory.clone_from(directory);
     }
     copies.into_values().collect()
+}
+
+/// Whether a package installed the copy in a directory. conda's environments lie below the base installation, whose packages
+/// they do not have.
+fn owns(package: &Package, directory: &str) -> bool {
+    match package.manager {
+        EvidenceKind::Conda => {
+            directory.split("/lib/python").next()
+                == Some(package.installed_in.trim_end_matches('/'))
+        }
+        _ => package.below(directory).is_some(),
+    }
 }
 
 /// The package directory that a library of PyTorch belongs to: the one around its `lib`, or, where libtorch lies in the `lib` of

@@ -86,3 +86,47 @@ fn distributions_keep_their_pins() {
     assert_eq!(torch.site, format!("/{SITE}"));
     assert_eq!(only(&stack, "jax").version, "0.4.1");
 }
+
+#[test]
+fn the_shims_of_pyenv_lead_to_the_version_that_it_names() {
+    let image = || {
+        Image::new()
+            .elf("usr/bin/python3.10", plain(""))
+            .link("usr/bin/python3", "python3.10")
+            .elf("root/.pyenv/versions/3.11.9/bin/python3.11", plain(""))
+            .link("root/.pyenv/versions/3.11.9/bin/python3", "python3.11")
+            .elf("root/.pyenv/versions/3.12.4/bin/python3.12", plain(""))
+            .link("root/.pyenv/versions/3.12.4/bin/python3", "python3.12")
+            .text("root/.pyenv/shims/python3", "#!/usr/bin/env bash\n")
+            .text("root/.pyenv/version", "3.11.9\n")
+    };
+    let path = "PATH=/root/.pyenv/shims:/usr/bin";
+    for (environment, expected) in [
+        (vec![path], "3.11"),
+        (vec![path, "PYENV_VERSION=3.12.4"], "3.12"),
+        (vec!["PATH=/usr/bin"], "3.10"),
+    ] {
+        let stack = image().process(&environment, &["python3"]).stack();
+        let first = &table(&stack, "python")[0];
+        assert!(
+            first.starts_with(&format!("*{expected}")),
+            "{environment:?}: {first}"
+        );
+    }
+}
+
+#[test]
+fn an_environment_with_a_copied_interpreter_is_seen() {
+    let stack = Image::new()
+        .elf("usr/bin/python3.10", plain(""))
+        .elf("opt/venv/bin/python3", plain(""))
+        .text(
+            "opt/venv/pyvenv.cfg",
+            "home = /usr/local/bin\nversion = 3.11.4\n",
+        )
+        .distribution("opt/venv/lib/python3.11/site-packages", "vllm", "0.9.1")
+        .process(&["PATH=/opt/venv/bin:/usr/bin"], &["python3"])
+        .stack();
+    let first = &table(&stack, "python")[0];
+    assert!(first.starts_with("*3.11"), "{first}");
+}

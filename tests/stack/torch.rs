@@ -195,3 +195,32 @@ fn torch_for_rocm_exports_the_names_of_cuda() {
         .stack();
     assert_eq!(only(&stack, "torch").details["build"], "rocm");
 }
+
+#[test]
+fn a_conda_environment_does_not_have_the_packages_of_the_base_installation() {
+    let package =
+        json!({"name": "pytorch", "version": "2.1.0", "build": "cuda121_py311", "files": []});
+    let image = torch(
+        Image::new(),
+        "opt/conda/lib/python3.11/site-packages",
+        "2.1.0",
+        "'12.1'",
+    )
+    .text(
+        "opt/conda/conda-meta/pytorch-2.1.0-cuda121_py311.json",
+        &package.to_string(),
+    );
+    let environment = "opt/conda/envs/x/lib/python3.11/site-packages";
+    let stack = torch(image, environment, "2.8.0", "'12.8'").stack();
+    for (version, by_conda) in [("2.1.0", true), ("2.8.0", false)] {
+        let copy = stack
+            .components
+            .iter()
+            .find(|component| component.name == "torch" && component.version == version);
+        let evidence = &copy.unwrap().evidence;
+        let conda = evidence
+            .iter()
+            .any(|evidence| evidence.kind == EvidenceKind::Conda);
+        assert_eq!(conda, by_conda, "{version}");
+    }
+}
