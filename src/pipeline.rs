@@ -101,6 +101,18 @@ impl Scanner {
         Ok(scans)
     }
 
+    /// The limit of one layer holds for all layers of an image together.
+    fn check_kept(&self, kept: u64, blob: &LayerBlob) -> Result<()> {
+        let limit = self.wanted.limits.kept_bytes;
+        if kept <= limit {
+            return Ok(());
+        }
+        let problem = format!(
+            "up to here the image has {kept} bytes of package metadata and other texts; the limit kept_bytes is {limit}"
+        );
+        Err(Error::layer(blob.diff_id.clone(), problem))
+    }
+
     /// The facts of a layer, read once for all images that share it.
     fn layer_facts(
         &self,
@@ -129,11 +141,14 @@ impl Scanner {
         let reference = self.reading.reference.clone().or(image.reference);
         let bytes = image.layers.iter().map(|layer| layer.size).sum();
         progress.image(reference.as_deref().unwrap_or(&image.platform), bytes);
-        let layers = image
-            .layers
-            .iter()
-            .map(|blob| self.layer_facts(blob, read, progress))
-            .collect::<Result<Vec<Rc<LayerFacts>>>>()?;
+        let mut layers: Vec<Rc<LayerFacts>> = Vec::with_capacity(image.layers.len());
+        let mut kept = 0;
+        for blob in &image.layers {
+            let facts = self.layer_facts(blob, read, progress)?;
+            kept += facts.kept_bytes();
+            self.check_kept(kept, blob)?;
+            layers.push(facts);
+        }
         progress.finish();
 
         let root = RootFilesystem::merge(layers.iter().map(Rc::as_ref));

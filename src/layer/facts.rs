@@ -14,6 +14,18 @@ pub struct LayerFacts {
     pub entries: Vec<Entry>,
 }
 
+impl LayerFacts {
+    /// Bytes of the files that are kept whole.
+    pub fn kept_bytes(&self) -> u64 {
+        let kept = |entry: &Entry| match &entry.kind {
+            EntryKind::File(Content::Text(text)) => text.len(),
+            EntryKind::File(Content::Bytes(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        self.entries.iter().map(|entry| kept(entry) as u64).sum()
+    }
+}
+
 /// One entry of a layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {

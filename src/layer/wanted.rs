@@ -59,7 +59,7 @@ impl Default for Limits {
         Limits {
             archive: archive::Limits::default(),
             file_bytes: 32 << 20,
-            kept_bytes: 128 << 20,
+            kept_bytes: 64 << 20,
             sparse_bytes: 16 << 30,
             elf_bytes: DEFAULT_LIMIT,
             elf_missing_bytes: 768 << 20,
