@@ -1,7 +1,7 @@
 //! The byte patterns find what a disassembler finds: the constants of real getters, decoded with iced-x86.
 //!
 //! Uses the files that `testdata/recipes/groundtruth.py` fetches, and is skipped without them.
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,8 @@ use object::{Object, ObjectSection, ObjectSymbol};
 
 #[path = "support/real.rs"]
 mod real;
+#[path = "support/say.rs"]
+mod say;
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -95,5 +97,7 @@ fn getters_say_what_the_disassembler_says() {
     }
     let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
     assert!(compared > 0 || !required, "no files to compare");
-    eprintln!("compared {compared} libraries with their disassembly");
+    say::line(format_args!(
+        "compared {compared} libraries with their disassembly"
+    ));
 }

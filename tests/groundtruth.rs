@@ -3,7 +3,7 @@
 //! `testdata/recipes/groundtruth.py --cheap` fetches what continuous integration compares; without `--cheap` all of them.
 //! They are looked for in the directory `groundtruth` of IMGCHECK_REAL, else of `testdata/real`. Without them the test is
 //! skipped, unless IMGCHECK_REQUIRE_REAL=1 says that they must be there.
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -16,6 +16,8 @@ use imgcheck::elf::{self, Depth, ElfError, ReadAt, Recipes, Retainer};
 
 #[path = "support/real.rs"]
 mod real;
+#[path = "support/say.rs"]
+mod say;
 
 type Row = BTreeMap<String, String>;
 
@@ -66,16 +68,16 @@ fn reading_agrees_with_the_table() {
         }
     }
     if compared.is_empty() && !required {
-        eprintln!(
+        say::line(format_args!(
             "skipped: no files in {}; fetch them with testdata/recipes/groundtruth.py --cheap",
             directory.display()
-        );
+        ));
         return;
     }
-    eprintln!(
+    say::line(format_args!(
         "compared {compared:?} files, {} differences",
         differences.len()
-    );
+    ));
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     assert!(
         !required || missing.is_empty(),
@@ -318,7 +320,10 @@ fn streamed(
             Ok(_) => problems.push(format!("{depth:?}: other facts from one pass")),
             // Whole sections of the largest files do not fit: a second pass fetches them.
             Err(ElfError::Missing { .. }) if depth == Depth::Deep => {
-                eprintln!("needs a second pass in deep: {} bytes held", kept.held());
+                say::line(format_args!(
+                    "needs a second pass in deep: {} bytes held",
+                    kept.held()
+                ));
             }
             Err(error) => problems.push(format!("{depth:?} from one pass: {error}")),
         }

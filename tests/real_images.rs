@@ -3,7 +3,7 @@
 //! They are looked for in IMGCHECK_REAL, else in `testdata/real`. Absent ones are skipped with a message, or fail the test
 //! when IMGCHECK_REQUIRE_REAL is `1`.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
 
@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 mod program;
 #[path = "support/real.rs"]
 mod real;
+#[path = "support/say.rs"]
+mod say;
 
 use program::{check, faults, only_image, version};
 use real::directory;
@@ -33,7 +35,7 @@ fn real(name: &str) -> Option<PathBuf> {
         std::env::var_os("IMGCHECK_REQUIRE_REAL").is_none_or(|value| value != "1"),
         "{message}"
     );
-    eprintln!("skipped: {message}");
+    say::line(format_args!("skipped: {message}"));
     None
 }
 

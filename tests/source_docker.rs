@@ -1,6 +1,6 @@
 //! Archives and layouts as Docker and skopeo really write them. The tests start a daemon of their own, without network; they are
 //! skipped where the programs are missing, or fail there if `IMGCHECK_REQUIRE_TOOLS=1`.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
@@ -56,7 +56,9 @@ impl Daemon {
             !required,
             "dockerd does not start, and IMGCHECK_REQUIRE_TOOLS=1"
         );
-        eprintln!("skipped: dockerd does not start here (it needs root)");
+        common::say::line(format_args!(
+            "skipped: dockerd does not start here (it needs root)"
+        ));
         None
     }
 

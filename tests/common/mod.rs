@@ -1,5 +1,8 @@
 //! Builds small images for the tests: layers from lists of entries, in every storage.
-#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
+#![allow(dead_code, clippy::unwrap_used)]
+
+#[path = "../support/say.rs"]
+pub mod say;
 
 use std::fs;
 use std::io::Write;
@@ -289,7 +292,7 @@ pub fn tool(name: &str) -> bool {
         "{name} is not installed, and IMGCHECK_REQUIRE_TOOLS=1"
     );
     if !found {
-        eprintln!("skipped: {name} is not installed");
+        say::line(format_args!("skipped: {name} is not installed"));
     }
     found
 }

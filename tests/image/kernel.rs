@@ -31,7 +31,7 @@ fn resolve(root: &Path, path: &str) -> io::Result<PathBuf> {
 fn is_available() -> bool {
     let available = resolve(Path::new("/"), "/").is_ok();
     if !available {
-        eprintln!("skipped: openat2 is not available here");
+        say::line(format_args!("skipped: openat2 is not available here"));
     }
     available
 }

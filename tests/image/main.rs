@@ -1,8 +1,10 @@
 //! The merged root filesystem: cases by hand, and properties against the kernel itself.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
 mod kernel;
+#[path = "../support/say.rs"]
+mod say;
 
 use imgcheck::image::{ResolveError, RootFilesystem};
 use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
