@@ -2,18 +2,16 @@
 //!
 //! This is the only file that knows all of them, and the only one that times and reports progress.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
-
-use oci_spec::image::ImageConfiguration;
 
 use crate::claims::Grammar;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::finding::Severity;
-use crate::image::{RootFilesystem, provenance};
+use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::{self, LayerFacts, Wanted};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
@@ -153,20 +151,18 @@ impl Scanner {
 
         let root = RootFilesystem::merge(layers.iter().map(Rc::as_ref));
         let stack = stack::read(&root, &image.config, &self.catalogue);
-        let environment = environment(&image.config);
-        let labels = labels(&image.config);
-        let claims = self.grammar.image_claims(
-            reference.as_deref(),
-            &labels,
-            &Vec::from_iter(environment.clone()),
-        );
+        let environment = configuration::environment(&image.config);
+        let labels = configuration::labels(&image.config);
+        let claims = self
+            .grammar
+            .image_claims(reference.as_deref(), &labels, &environment);
         let described = image.config_digest.is_some();
         let about = rules::ImageFacts {
             platform: Some(image.platform.clone()).filter(|platform| !platform.is_empty()),
             // A root directory has no configuration that could be wrong.
             os: described.then(|| image.config.os().to_string()),
             architecture: described.then(|| image.config.architecture().to_string()),
-            env: Some(environment.clone()),
+            env: Some(environment),
             labels: Some(labels),
             ..named(reference.as_deref())
         };
@@ -223,32 +219,6 @@ fn one_image(images: &[Image]) -> Result<()> {
         ),
         help: Some("pick one, as in docker-archive:PATH:REFERENCE".to_owned()),
     })
-}
-
-/// The environment of the configuration; of a name that is set twice, the last value.
-fn environment(config: &ImageConfiguration) -> BTreeMap<String, String> {
-    let lines = config
-        .config()
-        .as_ref()
-        .and_then(|config| config.env().as_ref());
-    lines
-        .into_iter()
-        .flatten()
-        .filter_map(|line| line.split_once('='))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
-}
-
-fn labels(config: &ImageConfiguration) -> BTreeMap<String, String> {
-    let labels = config
-        .config()
-        .as_ref()
-        .and_then(|config| config.labels().as_ref());
-    labels
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
 }
 
 /// What a reference says of the image itself; a text that is no reference says nothing but itself.

@@ -312,6 +312,10 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
+fn named(pairs: &[(String, String)]) -> impl Iterator<Item = (&String, &String)> {
+    pairs.iter().map(|(name, value)| (name, value))
+}
+
 #[test]
 fn the_environment_claims_versions_without_packaging_suffixes() {
     let env = pairs(&[
@@ -327,7 +331,7 @@ fn the_environment_claims_versions_without_packaging_suffixes() {
         ("TRITON_SERVER_VERSION", "2.45.0"),
     ]);
     let grammar = Grammar::builtin().unwrap();
-    let claims = grammar.image_claims(None, &BTreeMap::new(), &env);
+    let claims = grammar.image_claims(None, &BTreeMap::new(), named(&env));
     let written: Vec<String> = claims.iter().map(written).collect();
     assert_eq!(
         written,
@@ -362,7 +366,10 @@ fn an_unknown_or_unrelated_variable_claims_nothing() {
         ("LIBRARY_CUDA_VERSION_NOTE", "12.4"),
     ]);
     let grammar = Grammar::builtin().unwrap();
-    assert_eq!(grammar.image_claims(None, &BTreeMap::new(), &env), []);
+    assert_eq!(
+        grammar.image_claims(None, &BTreeMap::new(), named(&env)),
+        []
+    );
 }
 
 #[test]
@@ -370,7 +377,7 @@ fn labels_claim_what_they_name() {
     let grammar = Grammar::builtin().unwrap();
     let read = |labels: &[(&str, &str)]| -> Vec<String> {
         let labels = pairs(labels).into_iter().collect();
-        let claims = grammar.image_claims(None, &labels, &[]);
+        let claims = grammar.image_claims(None, &labels, []);
         assert!(claims.iter().all(|claim| claim.origin == "label"));
         claims.iter().map(written).collect()
     };
@@ -407,7 +414,7 @@ fn tag_label_and_environment_each_keep_their_promise() {
         .collect();
     let env = pairs(&[("CUDA_VERSION", "12.8")]);
     let grammar = Grammar::builtin().unwrap();
-    let claims = grammar.image_claims(Some("a/cuda12.8:cuda12.8"), &labels, &env);
+    let claims = grammar.image_claims(Some("a/cuda12.8:cuda12.8"), &labels, named(&env));
     let origins: Vec<&str> = claims.iter().map(|claim| claim.origin.as_str()).collect();
     assert_eq!(origins, ["repository", "label", "env"]);
     assert!(claims.iter().all(|claim| written(claim) == "cuda=12.8"));
@@ -487,7 +494,7 @@ proptest! {
         let names = ["CUDA_VERSION", "PYTORCH_VERSION", "org.opencontainers.image.version"];
         let variables: Vec<_> = names.iter().map(|name| ((*name).to_owned(), value.clone())).collect();
         let labels = variables.iter().cloned().collect();
-        let claims = grammar.image_claims(Some(&reference), &labels, &variables);
+        let claims = grammar.image_claims(Some(&reference), &labels, named(&variables));
         prop_assert!(claims.iter().all(|claim| !claim.version.is_empty()));
     }
 }

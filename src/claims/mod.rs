@@ -136,18 +136,18 @@ impl Grammar {
 
     /// What an image promises: by its reference, its labels, and its environment. A reference that cannot be read
     /// promises nothing.
-    pub fn image_claims(
+    pub fn image_claims<'v>(
         &self,
         reference: Option<&str>,
         labels: &BTreeMap<String, String>,
-        env: &[(String, String)],
+        env: impl IntoIterator<Item = (&'v String, &'v String)>,
     ) -> Vec<Claim> {
         let referred = reference.and_then(|reference| self.claims(reference).ok());
         let labelled = labels.iter().flat_map(|(name, value)| {
             self.assignment("label", &self.labels, (name, value), labels)
         });
         let unrelated = BTreeMap::new();
-        let exported = env.iter().flat_map(|(name, value)| {
+        let exported = env.into_iter().flat_map(|(name, value)| {
             self.assignment("env", &self.variables, (name, value), &unrelated)
         });
         distinct(

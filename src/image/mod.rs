@@ -2,6 +2,7 @@
 //!
 //! Nothing is unpacked: the tree borrows names and contents from the [`LayerFacts`](crate::layer::LayerFacts) of the layers.
 
+pub mod configuration;
 mod merge;
 pub mod provenance;
 mod resolve;

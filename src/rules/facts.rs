@@ -176,7 +176,7 @@ impl Facts {
         let parts: Vec<Part> = schema::PARTS.iter().map(part).collect();
         let pairs = || BTreeMap::from([("NAME".to_owned(), "value".to_owned())]);
         Facts {
-            claims: schema::SUBJECTS.iter().map(claim).collect(),
+            claims: crate::claims::SUBJECTS.iter().map(claim).collect(),
             stack: Some(
                 parts
                     .iter()

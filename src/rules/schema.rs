@@ -78,33 +78,6 @@ pub const PARTS: &[&str] = &[
     "xformers",
 ];
 
-/// What a claim may be about.
-pub const SUBJECTS: &[&str] = &[
-    "cuda",
-    "cudnn",
-    "device",
-    "flavour",
-    "jax",
-    "l4t",
-    "llamacpp",
-    "nccl",
-    "ngc",
-    "onnxruntime",
-    "os",
-    "paddle",
-    "python",
-    "ray",
-    "rocm",
-    "sglang",
-    "tensorflow",
-    "tensorrt",
-    "tgi",
-    "torch",
-    "torchvision",
-    "triton-server",
-    "vllm",
-];
-
 /// Names that `details` of a part may have.
 pub const DETAILS: &[&str] = &[
     "api",

@@ -6,6 +6,7 @@ use oci_spec::image::ImageConfiguration;
 
 use super::inventory::{Inventory, directory_of, name_of};
 use super::python::Environment;
+use crate::image::configuration;
 
 /// PATH of a process whose image sets none (`DefaultPathEnv` of the container engines).
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -18,17 +19,8 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn of(config: &ImageConfiguration) -> Self {
-        let config = config.config().as_ref();
-        let variables = config
-            .and_then(|config| config.env().as_ref())
-            .into_iter()
-            .flatten()
-            .filter_map(|variable| {
-                let (name, value) = variable.split_once('=')?;
-                Some((name.to_owned(), value.to_owned()))
-            })
-            .collect();
-        let command = config.and_then(|config| {
+        let variables = configuration::environment(config);
+        let command = config.config().as_ref().and_then(|config| {
             let entrypoint = config.entrypoint().iter().flatten();
             entrypoint
                 .chain(config.cmd().iter().flatten())
