@@ -6,6 +6,17 @@ use super::{Depth, ElfFacts, Recipes, read};
 /// Where the only segment starts in memory: addresses and file offsets differ, as in real files.
 const BASE: u64 = 0x1_0000;
 
+/// The helper behind `cudaRuntimeGetVersion` of CUDA 13.5 for aarch64: mov x1,x0; cbz x0; movz w2,#13050; movz w0,#0;
+/// str w2,[x1]; ret.
+pub(super) const AARCH64_GETTER: [u32; 6] = [
+    0xaa00_03e1,
+    0xb400_00a0,
+    0x5286_5f42,
+    0x5280_0000,
+    0xb900_0022,
+    0xd65f_03c0,
+];
+
 /// A shared object with one segment, without section headers unless asked for.
 pub(super) struct Sample {
     machine: u16,

@@ -103,6 +103,7 @@ pub(super) fn branch_target(word: u32, address: u64) -> Option<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::elf::testing::AARCH64_GETTER;
 
     fn code(words: &[u32]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -110,16 +111,7 @@ mod tests {
 
     #[test]
     fn a_store_of_a_constant_is_found_in_either_order() {
-        // CUDA 13.5: mov x1,x0; cbz x0; movz w2,#13050; movz w0,#0; str w2,[x1]; ret
-        let helper = [
-            0xaa00_03e1,
-            0xb400_00a0,
-            0x5286_5f42,
-            0x5280_0000,
-            0xb900_0022,
-            RET,
-        ];
-        assert_eq!(stores(&code(&helper)), [13050]);
+        assert_eq!(stores(&code(&AARCH64_GETTER)), [13050]);
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn search_aarch64(code: &[u8], offset: u64, found: &mut dyn FnMut(u64, u32)) {
 mod tests {
     use crate::elf::Depth;
     use crate::elf::object::{AARCH64, X86_64};
-    use crate::elf::testing::{Sample, words};
+    use crate::elf::testing::{AARCH64_GETTER, Sample, words};
 
     const FROM: &str = "{getter: {}}";
 
@@ -123,17 +123,9 @@ mod tests {
 
     #[test]
     fn aarch64_getters_are_found() {
-        let helper = [
-            0xaa00_03e1,
-            0xb400_00a0,
-            0x5286_5f42,
-            0x5280_0000,
-            0xb900_0022,
-            0xd65f_03c0,
-        ];
         let sample = Sample::new(AARCH64)
             .function("f", &words(&[0xd65f_03c0]))
-            .code(&words(&helper));
+            .code(&words(&AARCH64_GETTER));
         assert_eq!(
             sample.values(FROM, "thousands-and-tens", Depth::Deep),
             ["13.5"]

@@ -122,7 +122,7 @@ fn targets_aarch64(body: &[u8], address: u64) -> Vec<u64> {
 mod tests {
     use crate::elf::Depth;
     use crate::elf::object::{AARCH64, X86_64};
-    use crate::elf::testing::{Sample, words};
+    use crate::elf::testing::{AARCH64_GETTER, Sample, words};
 
     const OWN: &str = "{stored-through-argument: {export: f}}";
     const CALLED: &str = "{stored-through-argument: {export: f, callees: true}}";
@@ -189,19 +189,11 @@ mod tests {
 
     #[test]
     fn aarch64_calls_and_stores() {
-        let helper = [
-            0xaa00_03e1,
-            0xb400_00a0,
-            0x5286_5f42,
-            0x5280_0000,
-            0xb900_0022,
-            0xd65f_03c0,
-        ];
         // bl +8; ret; nop; nop
         let wrapper = words(&[0x9400_0004, 0xd65f_03c0, 0xd503_201f, 0xd503_201f]);
         let sample = Sample::new(AARCH64)
             .function("f", &wrapper)
-            .code(&words(&helper));
+            .code(&words(&AARCH64_GETTER));
         assert_eq!(
             sample.values(CALLED, "thousands-and-tens", Depth::Default),
             ["13.5"]
