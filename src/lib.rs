@@ -20,8 +20,12 @@ pub mod layer;
 
 pub mod image;
 
+pub mod loader;
+
 pub mod claims;
 pub mod stack;
+
+pub mod process;
 
 pub mod finding;
 pub mod rules;

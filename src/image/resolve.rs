@@ -92,3 +92,14 @@ impl<'a> RootFilesystem<'a> {
         Ok(current)
     }
 }
+
+impl<'r> Node<'r> {
+    /// What an entry of this directory leads to, symbolic links followed.
+    pub fn lookup(self, name: &str) -> Option<Node<'r>> {
+        let child = self.root.child(self.id, name)?;
+        match self.root.symlink_target(child) {
+            None => Some(self.root.node(child)),
+            Some(_) => self.root.resolve(&self.root.node(child).path()).ok(),
+        }
+    }
+}

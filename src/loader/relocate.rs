@@ -1,0 +1,203 @@
+//! Do versions and symbols fit (glibc elf/dl-version.c, elf/dl-lookup.c, elf/dl-reloc.c)?
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::fault::Fault;
+use super::object::{Object, ObjectId};
+use super::process::Process;
+use super::system::Family;
+use crate::elf::facts::Import;
+
+#[derive(PartialEq)]
+enum Binding {
+    Now,
+    Lazy,
+    Never,
+}
+fn binding(_: &Import) -> Binding {
+    Binding::Now
+}
+
+/// What objects need of versions that the files which answer do not define (`_dl_check_map_versions`). A file that defines no
+/// versions at all, and a weak reference, are let pass.
+pub(super) fn unmet_versions(process: &Process, new: &[ObjectId]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for object in new.iter().map(|&id| &process.objects()[id]) {
+        for need in &object.elf.version_needs {
+            let Some(provider) = process.named(&need.file) else {
+                continue;
+            };
+            let defined = &provider.elf.version_definitions;
+            if defined.is_empty() {
+                continue;
+            }
+            let unmet = need
+                .versions
+                .iter()
+                .filter(|(version, weak)| !weak && !defined.contains(version));
+            faults.extend(unmet.map(|(version, _)| Fault::Version {
+                object: object.path.clone(),
+                version: version.clone(),
+                provider: provider.path.clone(),
+            }));
+        }
+    }
+    faults
+}
+
+/// Symbols that nothing in scope defines and whose lookup happens when the objects are loaded, in the order in which glibc
+/// relocates: an object after those that it needs.
+pub(super) fn undefined_at_load(process: &Process, new: &[ObjectId]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut scope = Scope::new(process);
+    for id in dependencies_first(process, new) {
+        let object = &process.objects()[id];
+        scope.undefined(
+            object,
+            |import| is_needed_at_load(import, object, process.system().family),
+            &mut faults,
+        );
+    }
+    faults
+}
+
+/// Symbols that nothing in scope defines, of functions that are looked up when they are first called.
+pub(super) fn undefined_calls(process: &Process) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut scope = Scope::new(process);
+    for object in process.objects().iter().filter(|object| !object.bound) {
+        scope.undefined(
+            object,
+            |import| !is_needed_at_load(import, object, process.system().family),
+            &mut faults,
+        );
+    }
+    faults
+}
+
+/// Whether a symbol is looked up when its object is loaded, not when it is first called. musl knows no late lookup.
+fn is_needed_at_load(import: &Import, object: &Object, family: Family) -> bool {
+    match binding(import) {
+        Binding::Now => true,
+        Binding::Lazy => object.bound || family == Family::Musl,
+        Binding::Never => false,
+    }
+}
+
+/// Looks symbols up. Which object defines one does not matter here, so the one that defined most so far is asked first.
+struct Scope<'p, 'r> {
+    process: &'p Process<'r>,
+    hits: Vec<u32>,
+}
+
+impl<'p, 'r> Scope<'p, 'r> {
+    fn new(process: &'p Process<'r>) -> Self {
+        Scope {
+            process,
+            hits: vec![0; process.objects().len()],
+        }
+    }
+
+    /// Adds the strong symbols of an object that are asked for and that nothing defines.
+    fn undefined(
+        &mut self,
+        object: &Object<'r>,
+        asked: impl Fn(&Import) -> bool,
+        faults: &mut Vec<Fault>,
+    ) {
+        let versions: Vec<(&str, &str)> = object
+            .elf
+            .version_needs
+            .iter()
+            .flat_map(|need| {
+                need.versions
+                    .iter()
+                    .map(|(version, _)| (need.file.as_str(), version.as_str()))
+            })
+            .collect();
+        let mut scope = self.of(object);
+        for import in object
+            .elf
+            .imports
+            .iter()
+            .filter(|import| !import.weak && asked(import))
+        {
+            let version = import
+                .version
+                .and_then(|index| versions.get(usize::from(index)));
+            let name = version.map(|(_, version)| *version);
+            if self.is_defined(&mut scope, &import.name, name) {
+                continue;
+            }
+            let provider = version.and_then(|(file, _)| self.process.named(file));
+            faults.push(Fault::Symbol {
+                object: object.path.clone(),
+                symbol: import.name.clone(),
+                version: name.map(str::to_owned),
+                provider: provider.map(|provider| provider.path.clone()),
+                lazy: binding(import) == Binding::Lazy,
+            });
+        }
+    }
+
+    /// The objects that the symbols of one are looked up in, those it needs first.
+    fn of(&self, object: &Object) -> Vec<ObjectId> {
+        let roots = object
+            .scopes
+            .iter()
+            .flat_map(|&root| &self.process.objects()[root].search_list);
+        let mut seen = HashSet::new();
+        let mut scope: Vec<ObjectId> = self
+            .process
+            .global_scope()
+            .iter()
+            .chain(roots)
+            .copied()
+            .filter(|&id| seen.insert(id))
+            .collect();
+        scope.sort_by_key(|id| (!object.needed.contains(id), Reverse(self.hits[*id])));
+        scope
+    }
+
+    fn is_defined(&mut self, scope: &mut [ObjectId], name: &str, version: Option<&str>) -> bool {
+        let objects = self.process.objects();
+        let Some(place) = scope
+            .iter()
+            .position(|&id| objects[id].elf.exports.defines(name, version))
+        else {
+            return false;
+        };
+        self.hits[scope[place]] += 1;
+        scope.swap(place, place / 2);
+        true
+    }
+}
+
+/// An object after all that it needs (elf/dl-sort-maps.c, `_dl_sort_maps_dfs`).
+fn dependencies_first(process: &Process, new: &[ObjectId]) -> Vec<ObjectId> {
+    let wanted: HashSet<ObjectId> = new.iter().copied().collect();
+    let mut visited = HashSet::new();
+    let mut order = Vec::with_capacity(new.len());
+    for &start in new.iter().rev() {
+        let mut path = vec![(start, 0)];
+        if !visited.insert(start) {
+            continue;
+        }
+        while let Some((id, next)) = path.last_mut() {
+            match process.objects()[*id].needed.get(*next) {
+                Some(&dependency) => {
+                    *next += 1;
+                    if wanted.contains(&dependency) && visited.insert(dependency) {
+                        path.push((dependency, 0));
+                    }
+                }
+                None => {
+                    order.push(*id);
+                    path.pop();
+                }
+            }
+        }
+    }
+    order
+}

@@ -1,0 +1,346 @@
+//! Where a library is looked for, and what is found there (glibc elf/dl-load.c: `_dl_map_object`, `open_path`, `open_verify`).
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::object::{Object, ObjectId, Reason, Source, Tried};
+use super::system::{Family, System};
+use crate::elf::ElfFacts;
+use crate::image::Node;
+use crate::layer::Content;
+
+/// DF_1_NODEFLIB: the default directories are not searched for this object.
+const NO_DEFAULT_DIRECTORIES: u64 = 0x800;
+/// A DT_RPATH has some dozen directories; what is beyond is not searched.
+const DIRECTORIES: usize = 4096;
+const CACHE: &str = "/etc/ld.so.cache";
+
+/// What a search ends with.
+pub(super) enum Answer<'r> {
+    Found(Found<'r>),
+    /// A file that the loader takes and then cannot use: its path, and what the loader says.
+    Broken(String, String),
+    Nothing,
+}
+
+/// A file that answers.
+pub(super) struct Found<'r> {
+    pub node: Node<'r>,
+    pub elf: &'r ElfFacts,
+    pub path: String,
+    pub reason: Reason,
+}
+
+/// What the loader makes of a file of the right name.
+enum Examined<'r> {
+    Usable(&'r ElfFacts),
+    OtherMachine,
+    Broken(String),
+}
+
+/// The search of one process: its lists of directories, and what is known of the directories.
+pub(super) struct Search<'r> {
+    system: &'r System<'r>,
+    library_path: Vec<Rc<str>>,
+    defaults: Vec<Rc<str>>,
+    cache_name: Rc<str>,
+    /// The directories that were met, with their subdirectories for better processors in the order they are searched; none for one
+    /// that does not exist.
+    known: HashMap<Rc<str>, Rc<[(Rc<str>, Node<'r>)]>>,
+}
+
+impl<'r> Search<'r> {
+    pub fn new(system: &'r System<'r>, program: &str) -> Self {
+        let mut search = Search {
+            system,
+            library_path: Vec::new(),
+            defaults: system
+                .default_directories
+                .iter()
+                .map(|it| it.as_str().into())
+                .collect(),
+            cache_name: CACHE.into(),
+            known: HashMap::new(),
+        };
+        let origin = program
+            .rsplit_once('/')
+            .map_or("/", |(directory, _)| directory);
+        if let Some(value) = system.variable("LD_LIBRARY_PATH") {
+            let separators: &[char] = match system.family {
+                Family::Glibc => &[':', ';'],
+                Family::Musl => &[':'],
+            };
+            search.library_path = search.directories(value, separators, origin);
+        }
+        search
+    }
+
+    /// The file that a path leads to.
+    pub fn by_path(&self, path: &str) -> Answer<'r> {
+        let Ok(node) = self.system.root.resolve(&self.system.absolute(path)) else {
+            return Answer::Nothing;
+        };
+        match self.examine(node) {
+            Examined::Usable(elf) => Answer::Found(Found {
+                node,
+                elf,
+                path: path.to_owned(),
+                reason: Reason::Path,
+            }),
+            Examined::OtherMachine => Answer::Nothing,
+            Examined::Broken(problem) => Answer::Broken(path.to_owned(), problem),
+        }
+    }
+
+    /// The file that answers to a name without a slash when an object asks for it, and where it was looked for before.
+    pub fn by_name(
+        &mut self,
+        name: &str,
+        objects: &[Object<'r>],
+        requester: ObjectId,
+    ) -> (Answer<'r>, Vec<Tried>) {
+        let mut tried = Vec::new();
+        let answer = match self.system.family {
+            Family::Glibc => self.glibc(name, objects, requester, &mut tried),
+            Family::Musl => self.musl(name, objects, requester, &mut tried),
+        };
+        (answer.unwrap_or(Answer::Nothing), tried)
+    }
+
+    fn glibc(
+        &mut self,
+        name: &str,
+        objects: &[Object<'r>],
+        requester: ObjectId,
+        tried: &mut Vec<Tried>,
+    ) -> Option<Answer<'r>> {
+        let runpath = objects[requester].elf.runpath.as_deref();
+        if runpath.is_none() {
+            for id in chain(objects, requester) {
+                let answer = self.rpath(name, &objects[id], tried);
+                if answer.is_some() {
+                    return answer;
+                }
+            }
+        }
+        let library_path = self.library_path.clone();
+        let answer = self.in_directories(name, &library_path, &Source::LibraryPath, tried);
+        if answer.is_some() {
+            return answer;
+        }
+        if let Some(runpath) = runpath {
+            let object = &objects[requester];
+            let directories = self.directories(runpath, &[':'], object.origin());
+            let source = Source::Runpath(object.path.as_str().into());
+            let answer = self.in_directories(name, &directories, &source, tried);
+            if answer.is_some() {
+                return answer;
+            }
+        }
+        let no_defaults = objects[requester].elf.flags_1 & NO_DEFAULT_DIRECTORIES != 0;
+        let answer = self.in_cache(name, no_defaults, tried);
+        if answer.is_some() || no_defaults {
+            return answer;
+        }
+        let defaults = self.defaults.clone();
+        self.in_directories(name, &defaults, &Source::Default, tried)
+    }
+
+    /// LD_LIBRARY_PATH comes first, the paths of all who led to the request count, and there is no cache (musl
+    /// ldso/dynlink.c, `load_library`).
+    fn musl(
+        &mut self,
+        name: &str,
+        objects: &[Object<'r>],
+        requester: ObjectId,
+        tried: &mut Vec<Tried>,
+    ) -> Option<Answer<'r>> {
+        let library_path = self.library_path.clone();
+        let answer = self.in_directories(name, &library_path, &Source::LibraryPath, tried);
+        if answer.is_some() {
+            return answer;
+        }
+        for id in chain(objects, requester) {
+            let object = &objects[id];
+            let Some(path) = object
+                .elf
+                .runpath
+                .as_deref()
+                .or(object.elf.rpath.as_deref())
+            else {
+                continue;
+            };
+            let directories = self.directories(path, &[':'], object.origin());
+            let source = Source::Runpath(object.path.as_str().into());
+            let answer = self.in_directories(name, &directories, &source, tried);
+            if answer.is_some() {
+                return answer;
+            }
+        }
+        let defaults = self.defaults.clone();
+        self.in_directories(name, &defaults, &Source::Default, tried)
+    }
+
+    /// The DT_RPATH of an object; DT_RUNPATH beside it switches it off.
+    fn rpath(
+        &mut self,
+        name: &str,
+        object: &Object<'r>,
+        tried: &mut Vec<Tried>,
+    ) -> Option<Answer<'r>> {
+        let rpath = object.elf.rpath.as_deref()?;
+        if object.elf.runpath.is_some() {
+            return None;
+        }
+        let directories = self.directories(rpath, &[':'], object.origin());
+        let source = Source::Rpath(object.path.as_str().into());
+        self.in_directories(name, &directories, &source, tried)
+    }
+
+    fn in_cache(
+        &mut self,
+        name: &str,
+        no_defaults: bool,
+        tried: &mut Vec<Tried>,
+    ) -> Option<Answer<'r>> {
+        let system = self.system;
+        let path = system.cached(name)?.to_owned();
+        let in_default = |directory: &String| {
+            path.strip_prefix(directory.as_str())
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        if no_defaults && system.default_directories.iter().any(in_default) {
+            return None;
+        }
+        let node = system.root.resolve(&path).ok();
+        let examined = node.map(|node| (node, self.examine(node)));
+        let wrong_machine = matches!(examined, Some((_, Examined::OtherMachine)));
+        let answer = match examined {
+            Some((node, Examined::Usable(elf))) => Some(Answer::Found(Found {
+                node,
+                elf,
+                path,
+                reason: Reason::Found(Source::Cache),
+            })),
+            Some((_, Examined::Broken(problem))) => Some(Answer::Broken(path, problem)),
+            Some((_, Examined::OtherMachine)) | None => None,
+        };
+        if answer.is_none() {
+            tried.push(Tried {
+                place: self.cache_name.clone(),
+                source: Source::Cache,
+                wrong_machine,
+            });
+        }
+        answer
+    }
+
+    fn in_directories(
+        &mut self,
+        name: &str,
+        directories: &[Rc<str>],
+        source: &Source,
+        tried: &mut Vec<Tried>,
+    ) -> Option<Answer<'r>> {
+        for directory in directories {
+            let mut wrong_machine = false;
+            for (place, node) in self.known(directory).iter() {
+                let Some(file) = node.lookup(name) else {
+                    continue;
+                };
+                let path = format!("{place}/{name}");
+                match self.examine(file) {
+                    Examined::Usable(elf) => {
+                        let reason = Reason::Found(source.clone());
+                        return Some(Answer::Found(Found {
+                            node: file,
+                            elf,
+                            path,
+                            reason,
+                        }));
+                    }
+                    Examined::Broken(problem) => return Some(Answer::Broken(path, problem)),
+                    Examined::OtherMachine => wrong_machine = true,
+                }
+            }
+            tried.push(Tried {
+                place: directory.clone(),
+                source: source.clone(),
+                wrong_machine,
+            });
+        }
+        None
+    }
+
+    /// What `open_verify` makes of a file.
+    fn examine(&self, node: Node<'r>) -> Examined<'r> {
+        let broken = |problem: &str| Examined::Broken(problem.to_owned());
+        match node.content() {
+            Some(Content::Elf(elf)) => {
+                if (elf.class, elf.machine) == (self.system.class, self.system.machine) {
+                    Examined::Usable(elf)
+                } else {
+                    Examined::OtherMachine
+                }
+            }
+            Some(Content::BrokenElf(problem)) => broken(problem),
+            Some(_) if node.size() < 64 => broken("file too short"),
+            Some(_) => broken("invalid ELF header"),
+            None if node.is_directory() => broken("cannot read file data: Is a directory"),
+            None => broken("cannot read file data"),
+        }
+    }
+
+    /// The directories of a path list, DSTs replaced. An empty element is the working directory.
+    fn directories(&self, list: &str, separators: &[char], origin: &str) -> Vec<Rc<str>> {
+        let mut directories: Vec<Rc<str>> = Vec::new();
+        for element in list.split(separators).take(DIRECTORIES) {
+            let expanded = self.system.expand(element, origin);
+            let absolute = self.system.absolute(&expanded);
+            let directory = match absolute.trim_end_matches('/') {
+                "" => "/",
+                directory => directory,
+            };
+            if !directories.iter().any(|known| **known == *directory) {
+                directories.push(directory.into());
+            }
+        }
+        directories
+    }
+
+    fn known(&mut self, directory: &Rc<str>) -> Rc<[(Rc<str>, Node<'r>)]> {
+        if let Some(known) = self.known.get(directory) {
+            return Rc::clone(known);
+        }
+        let existing = |path: Rc<str>| {
+            let node = self.system.root.resolve(&path).ok()?;
+            node.is_directory().then_some((path, node))
+        };
+        let found: Rc<[_]> = match existing(Rc::clone(directory)) {
+            None => Rc::from([]),
+            Some(own) => {
+                let better = self.system.subdirectories();
+                let better = better
+                    .iter()
+                    .map(|name| format!("{directory}/{name}").into());
+                better.filter_map(existing).chain([own.clone()]).collect()
+            }
+        };
+        self.known.insert(Rc::clone(directory), Rc::clone(&found));
+        found
+    }
+}
+
+/// The object, who needs it, who needs that …, and at last the executable.
+fn chain(objects: &[Object], requester: ObjectId) -> Vec<ObjectId> {
+    let mut chain = Vec::new();
+    let mut next = Some(requester);
+    while let Some(id) = next {
+        chain.push(id);
+        next = objects[id].loader;
+    }
+    if !chain.contains(&0) {
+        chain.push(0);
+    }
+    chain
+}

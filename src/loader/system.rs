@@ -1,0 +1,183 @@
+//! The loader that a program's interpreter is, and what is built into it.
+
+use std::collections::BTreeMap;
+
+use crate::elf::ElfFacts;
+use crate::image::{Node, RootFilesystem};
+
+/// `EM_386`, `EM_X86_64`, `EM_AARCH64`.
+const EM_386: u16 = 3;
+const EM_X86_64: u16 = 62;
+const EM_AARCH64: u16 = 183;
+
+/// Which C library a loader belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// The GNU C library.
+    Glibc,
+    /// musl, as in Alpine Linux.
+    Musl,
+}
+
+/// The loader of an image for one machine, with the process environment that it looks at.
+#[derive(Debug)]
+pub struct System<'r> {
+    /// The files.
+    pub root: &'r RootFilesystem<'r>,
+    /// Whose rules hold.
+    pub family: Family,
+    /// `e_machine` of the programs it loads.
+    pub machine: u16,
+    /// 32 or 64.
+    pub class: u8,
+    /// Release of glibc, such as `(2, 36)`; `None` for musl or if its `libc.so.6` does not tell.
+    pub glibc: Option<(u32, u32)>,
+    /// The environment of the process.
+    pub environment: BTreeMap<String, String>,
+    /// The working directory of the process.
+    pub working_directory: String,
+    /// Directories that are searched last, in order.
+    pub(super) default_directories: Vec<String>,
+    /// What `$LIB` stands for.
+    pub(super) lib: String,
+    /// What `$PLATFORM` stands for.
+    pub(super) platform: &'static str,
+}
+
+impl<'r> System<'r> {
+    /// The loader that runs a program; `None` if the program names no interpreter (it is linked statically).
+    pub fn of(
+        root: &'r RootFilesystem<'r>,
+        program: &ElfFacts,
+        environment: BTreeMap<String, String>,
+        working_directory: &str,
+    ) -> Option<Self> {
+        let interpreter = program.interpreter.as_deref()?;
+        let name = interpreter.rsplit('/').next().unwrap_or_default();
+        let family = match name.starts_with("ld-musl-") {
+            true => Family::Musl,
+            false => Family::Glibc,
+        };
+        let (platform, tuple, lib64) = match (program.machine, program.class) {
+            (EM_X86_64, _) => ("x86_64", "x86_64-linux-gnu", "lib64"),
+            (EM_AARCH64, _) => ("aarch64", "aarch64-linux-gnu", "lib64"),
+            (EM_386, _) => ("i686", "i386-linux-gnu", "lib"),
+            _ => ("", "", "lib64"),
+        };
+        let mut system = System {
+            root,
+            family,
+            machine: program.machine,
+            class: program.class,
+            glibc: None,
+            environment,
+            working_directory: working_directory.to_owned(),
+            default_directories: Vec::new(),
+            lib: lib64.to_owned(),
+            platform,
+        };
+        match family {
+            Family::Musl => system.default_directories = musl_directories(root, name),
+            Family::Glibc => system.glibc_directories(tuple, lib64),
+        }
+        Some(system)
+    }
+
+    /// Debian and its descendants configure glibc with the multiarch directories, others with `lib64`; where the C library itself
+    /// lies tells which. (`SYSTEM_DIRS` of elf/dl-load.c, made by elf/gen-trusted-dirs.awk from the configured `slibdir`.)
+    fn glibc_directories(&mut self, tuple: &str, lib64: &str) {
+        let multiarch = format!("lib/{tuple}");
+        let libc = |directory: &str| self.root.resolve(&format!("/{directory}/libc.so.6")).ok();
+        let (lib, libc) = match libc(&multiarch) {
+            Some(file) if !tuple.is_empty() => (multiarch, Some(file)),
+            _ => (lib64.to_owned(), libc(lib64).or_else(|| libc("usr/lib"))),
+        };
+        let mut directories = vec![format!("/{lib}"), format!("/usr/{lib}")];
+        if lib != lib64 || lib == "lib" {
+            directories.extend(["/lib".to_owned(), "/usr/lib".to_owned()]);
+            directories.dedup();
+        }
+        self.default_directories = directories;
+        self.lib = lib;
+        self.glibc = libc.and_then(Node::elf).and_then(release);
+    }
+
+    pub(super) fn cached(&self, _name: &str) -> Option<&str> {
+        None
+    }
+    pub(super) fn subdirectories(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A variable of the process; an empty one counts as unset, as for the loader.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        let value = self.environment.get(name)?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// Replaces `$ORIGIN`, `$LIB` and `$PLATFORM` (ld.so(8), "Dynamic string tokens").
+    pub(super) fn expand(&self, text: &str, origin: &str) -> String {
+        let tokens = [
+            ("ORIGIN", origin),
+            ("LIB", self.lib.as_str()),
+            ("PLATFORM", self.platform),
+        ];
+        let mut expanded = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('$') {
+            expanded.push_str(before);
+            let token = tokens.iter().find_map(|(name, value)| {
+                let braced = after
+                    .strip_prefix('{')
+                    .and_then(|it| it.strip_prefix(name)?.strip_prefix('}'));
+                let plain = after
+                    .strip_prefix(name)
+                    .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+                Some((*value, braced.or(plain)?))
+            });
+            match token {
+                Some((value, behind)) => {
+                    expanded.push_str(value);
+                    rest = behind;
+                }
+                None => {
+                    expanded.push('$');
+                    rest = after;
+                }
+            }
+        }
+        expanded.push_str(rest);
+        expanded
+    }
+
+    /// An absolute path of one that may be relative to the working directory.
+    pub(super) fn absolute(&self, path: &str) -> String {
+        match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("{}/{path}", self.working_directory.trim_end_matches('/')),
+        }
+    }
+}
+
+/// The newest `GLIBC_x.y` that a C library defines is its release.
+fn release(libc: &ElfFacts) -> Option<(u32, u32)> {
+    let numbers = |version: &String| {
+        let (major, minor) = version.strip_prefix("GLIBC_")?.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    libc.version_definitions.iter().filter_map(numbers).max()
+}
+
+/// `/etc/ld-musl-ARCH.path` if it is there, else what is built in (musl ldso/dynlink.c, `load_library`).
+fn musl_directories(root: &RootFilesystem, interpreter: &str) -> Vec<String> {
+    let file = interpreter.replace(".so.1", ".path");
+    let text = root
+        .resolve(&format!("/etc/{file}"))
+        .ok()
+        .and_then(Node::text);
+    text.unwrap_or("/lib:/usr/local/lib:/usr/lib")
+        .split([':', '\n'])
+        .filter(|directory| !directory.is_empty())
+        .map(str::to_owned)
+        .collect()
+}

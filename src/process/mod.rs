@@ -1,0 +1,8 @@
+//! The processes of an image, and what the loader does in each: the Python that the image starts with the packages that use GPUs
+//! imported, every other Python environment that has such packages, and programs that are linked to the GPU libraries.
+//!
+//! Which libraries a package loads, in which order and how, is data: `rules/knowledge/processes/`.
+
+pub mod facts;
+
+pub use facts::LoaderFacts;
