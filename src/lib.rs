@@ -20,6 +20,8 @@ pub mod layer;
 
 pub mod image;
 
+pub mod loader;
+
 pub mod claims;
 pub mod stack;
 
