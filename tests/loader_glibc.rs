@@ -56,7 +56,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % limit
     }
 
@@ -79,7 +82,9 @@ fn make_libraries(root: &Path, random: &mut Random) -> Vec<PathBuf> {
         let path = root.join(directory).join(format!("lib{number}.so"));
         link_library(root, &path, number, &made, random);
         // Sometimes another library of the same name and SONAME elsewhere, or a link to it.
-        let other = root.join(DIRECTORIES[random.below(DIRECTORIES.len())]).join(format!("lib{number}.so"));
+        let other = root
+            .join(DIRECTORIES[random.below(DIRECTORIES.len())])
+            .join(format!("lib{number}.so"));
         if other != path && random.chance(30) {
             match random.below(4) {
                 0 => symlink(&path, &other).unwrap(),
@@ -108,17 +113,33 @@ fn link_library(root: &Path, path: &Path, number: usize, others: &[PathBuf], ran
     }
     fs::write(&source, code).unwrap();
     let mut command = Command::new("cc");
-    command.args(["-shared", "-fPIC", "-nostartfiles", "-Wl,--no-as-needed", "-Wl,--unresolved-symbols=ignore-all", "-Wl,--allow-multiple-definition", "-o"]);
+    command.args([
+        "-shared",
+        "-fPIC",
+        "-nostartfiles",
+        "-Wl,--no-as-needed",
+        "-Wl,--unresolved-symbols=ignore-all",
+        "-Wl,--allow-multiple-definition",
+        "-o",
+    ]);
     command.arg(path).arg(&source);
     if random.chance(70) {
         command.arg(format!("-Wl,-soname,lib{number}.so"));
     }
     if random.chance(60) {
         let tags = ["-Wl,--enable-new-dtags", "-Wl,--disable-new-dtags"][random.below(2)];
-        let texts = ["$ORIGIN", "$ORIGIN/../a", "$ORIGIN/deep", "${ORIGIN}/../b", "/nowhere"];
+        let texts = [
+            "$ORIGIN",
+            "$ORIGIN/../a",
+            "$ORIGIN/deep",
+            "${ORIGIN}/../b",
+            "/nowhere",
+        ];
         let first = texts[random.below(texts.len())];
         let second = root.join(DIRECTORIES[random.below(DIRECTORIES.len())]);
-        command.arg(tags).arg(format!("-Wl,-rpath,{first}:{}", second.display()));
+        command
+            .arg(tags)
+            .arg(format!("-Wl,-rpath,{first}:{}", second.display()));
     }
     if random.chance(25) {
         let script = root.join("versions");
@@ -133,16 +154,21 @@ fn link_library(root: &Path, path: &Path, number: usize, others: &[PathBuf], ran
         }
     }
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// The files below a directory, and the C library of this machine, as a layer would have them.
 fn layer(root: &Path) -> LayerFacts {
-    let mut entries = vec![
-        link("lib", "usr/lib"),
-        link("lib64", "usr/lib64"),
-    ];
-    for path in ["/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"] {
+    let mut entries = vec![link("lib", "usr/lib"), link("lib64", "usr/lib64")];
+    for path in [
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/x86_64-linux-gnu/libc.so.6",
+        "/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+    ] {
         let real = path.replacen("/lib", "/usr/lib", 1);
         entries.push(entry(Path::new(&real)));
     }
@@ -161,7 +187,12 @@ fn layer(root: &Path) -> LayerFacts {
 }
 
 fn link(path: &str, target: &str) -> Entry {
-    Entry { path: path.to_owned(), kind: EntryKind::Symlink(target.to_owned()), size: 0, mode: 0o777 }
+    Entry {
+        path: path.to_owned(),
+        kind: EntryKind::Symlink(target.to_owned()),
+        size: 0,
+        mode: 0o777,
+    }
 }
 
 fn entry(path: &Path) -> Entry {
@@ -172,26 +203,47 @@ fn entry(path: &Path) -> Entry {
     let bytes = fs::read(path).unwrap();
     let recipes = Recipes::builtin().unwrap();
     let content = match bytes.starts_with(b"\x7fELF") {
-        true => Content::Elf(Box::new(elf::read(&bytes, &recipes, Depth::Default).unwrap())),
+        true => Content::Elf(Box::new(
+            elf::read(&bytes, &recipes, Depth::Default).unwrap(),
+        )),
         false => Content::Unread,
     };
-    Entry { path: inside, kind: EntryKind::File(content), size: bytes.len() as u64, mode: 0o755 }
+    Entry {
+        path: inside,
+        kind: EntryKind::File(content),
+        size: bytes.len() as u64,
+        mode: 0o755,
+    }
 }
 
 /// What the program prints, said by the model.
-fn modelled(root: &RootFilesystem, program: &Path, library_path: Option<&str>, requests: &[[String; 3]]) -> String {
-    let environment: BTreeMap<String, String> = library_path.map(|path| ("LD_LIBRARY_PATH".to_owned(), path.to_owned())).into_iter().collect();
+fn modelled(
+    root: &RootFilesystem,
+    program: &Path,
+    library_path: Option<&str>,
+    requests: &[[String; 3]],
+) -> String {
+    let environment: BTreeMap<String, String> = library_path
+        .map(|path| ("LD_LIBRARY_PATH".to_owned(), path.to_owned()))
+        .into_iter()
+        .collect();
     let path = program.to_str().unwrap();
     let elf = root.resolve(path).unwrap().elf().unwrap();
     let system = System::of(root, elf, environment, "/").unwrap();
-    let mut process = Process::start(&system, path).map_err(|failure| failure.faults).unwrap();
+    let mut process = Process::start(&system, path)
+        .map_err(|failure| failure.faults)
+        .unwrap();
     let mut out = String::new();
     for [caller, mode, name] in requests {
         let caller = match caller.as_str() {
             "-" => 0,
             caller => {
                 let file = root.resolve(caller).unwrap().identity();
-                match process.objects().iter().position(|object| object.node.identity() == file) {
+                match process
+                    .objects()
+                    .iter()
+                    .position(|object| object.node.identity() == file)
+                {
                     Some(id) => id,
                     None => {
                         out.push_str("skipped\n");
@@ -200,7 +252,10 @@ fn modelled(root: &RootFilesystem, program: &Path, library_path: Option<&str>, r
                 }
             }
         };
-        let mode = Mode { global: mode == "g", lazy: false };
+        let mode = Mode {
+            global: mode == "g",
+            lazy: false,
+        };
         match process.open(name, caller, mode) {
             Ok(_) => out.push_str("opened\n"),
             Err(failure) => writeln!(out, "{}", failure.faults[0].message(Family::Glibc)).unwrap(),
@@ -215,11 +270,17 @@ fn modelled(root: &RootFilesystem, program: &Path, library_path: Option<&str>, r
 #[test]
 fn random_libraries_load_as_with_glibc() {
     if Command::new("cc").arg("--version").output().is_err() {
-        assert!(std::env::var_os("IMGCHECK_REQUIRE_TOOLS").is_none(), "there is no C compiler");
+        assert!(
+            std::env::var_os("IMGCHECK_REQUIRE_TOOLS").is_none(),
+            "there is no C compiler"
+        );
         say::line(format_args!("skipped: there is no C compiler"));
         return;
     }
-    let scenarios = std::env::var("IMGCHECK_SCENARIOS").ok().and_then(|it| it.parse().ok()).unwrap_or(25);
+    let scenarios = std::env::var("IMGCHECK_SCENARIOS")
+        .ok()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(25);
     let mut answers = 0;
     for seed in 0..scenarios {
         let mut random = Random(seed);
@@ -228,17 +289,39 @@ fn random_libraries_load_as_with_glibc() {
         let root = fs::canonicalize(directory.path()).unwrap();
         let program = root.join("program");
         fs::write(root.join("program.c"), PROGRAM).unwrap();
-        let built = Command::new("cc").arg("-o").arg(&program).arg(root.join("program.c")).status().unwrap();
+        let built = Command::new("cc")
+            .arg("-o")
+            .arg(&program)
+            .arg(root.join("program.c"))
+            .status()
+            .unwrap();
         assert!(built.success());
         let libraries = make_libraries(&root, &mut random);
-        let library_path = random.chance(50).then(|| format!("{}:{}", root.join("b").display(), root.join("c").display()));
-        let requests: Vec<[String; 3]> = (0..8).map(|_| {
-            let pick = |random: &mut Random| libraries[random.below(libraries.len())].to_str().unwrap().to_owned();
-            let caller = if random.chance(50) { pick(&mut random) } else { "-".to_owned() };
-            let mode = ["g", "l"][random.below(2)].to_owned();
-            let name = if random.chance(60) { pick(&mut random) } else { format!("lib{}.so", random.below(LIBRARIES)) };
-            [caller, mode, name]
-        }).collect();
+        let library_path = random
+            .chance(50)
+            .then(|| format!("{}:{}", root.join("b").display(), root.join("c").display()));
+        let requests: Vec<[String; 3]> = (0..8)
+            .map(|_| {
+                let pick = |random: &mut Random| {
+                    libraries[random.below(libraries.len())]
+                        .to_str()
+                        .unwrap()
+                        .to_owned()
+                };
+                let caller = if random.chance(50) {
+                    pick(&mut random)
+                } else {
+                    "-".to_owned()
+                };
+                let mode = ["g", "l"][random.below(2)].to_owned();
+                let name = if random.chance(60) {
+                    pick(&mut random)
+                } else {
+                    format!("lib{}.so", random.below(LIBRARIES))
+                };
+                [caller, mode, name]
+            })
+            .collect();
         let mut command = Command::new(&program);
         command.args(requests.iter().flatten()).env_clear();
         if let Some(path) = &library_path {
@@ -249,9 +332,16 @@ fn random_libraries_load_as_with_glibc() {
         let layer = layer(&root);
         let merged = RootFilesystem::merge([&layer]);
         let modelled = modelled(&merged, &program, library_path.as_deref(), &requests);
-        if std::env::var_os("IMGCHECK_KEEP").is_some() && modelled != real { std::mem::forget(directory); }
-        assert_eq!(modelled, real, "seed {seed}, {requests:#?}, LD_LIBRARY_PATH {library_path:?}");
+        if std::env::var_os("IMGCHECK_KEEP").is_some() && modelled != real {
+            std::mem::forget(directory);
+        }
+        assert_eq!(
+            modelled, real,
+            "seed {seed}, {requests:#?}, LD_LIBRARY_PATH {library_path:?}"
+        );
         answers += real.lines().count();
     }
-    say::line(format_args!("{scenarios} scenarios, {answers} answers equal"));
+    say::line(format_args!(
+        "{scenarios} scenarios, {answers} answers equal"
+    ));
 }

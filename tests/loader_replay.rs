@@ -46,7 +46,10 @@ fn images() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(real::directory().join("loader")) else {
         return Vec::new();
     };
-    let mut images: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.join("observed.json").exists()).collect();
+    let mut images: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("observed.json").exists())
+        .collect();
     images.sort();
     images
 }
@@ -61,28 +64,43 @@ fn facts(root: &Path) -> LayerFacts {
 fn replay(root: &RootFilesystem, run: &Run) -> Vec<String> {
     let program = root.resolve(&run.objects[0]).unwrap();
     let system = System::of(root, program.elf().unwrap(), run.environment.clone(), "/").unwrap();
-    let mut process = Process::start(&system, &run.objects[0]).map_err(|failure| failure.faults).unwrap();
+    let mut process = Process::start(&system, &run.objects[0])
+        .map_err(|failure| failure.faults)
+        .unwrap();
     for request in &run.dlopens {
         let Some(name) = request.name.as_deref().filter(|name| !name.is_empty()) else {
             continue;
         };
         let caller = request.caller.as_deref().and_then(|caller| {
             let caller = root.resolve(caller).ok()?.identity();
-            process.objects().iter().position(|object| object.node.identity() == caller)
+            process
+                .objects()
+                .iter()
+                .position(|object| object.node.identity() == caller)
         });
-        let mode = Mode { global: request.mode.as_deref() == Some("global"), lazy: false };
+        let mode = Mode {
+            global: request.mode.as_deref() == Some("global"),
+            lazy: false,
+        };
         let opened = process.open(name, caller.unwrap_or(0), mode);
         match (opened, request.path.as_deref()) {
             (Ok(id), Some(path)) => {
                 let path = root.resolve(path).unwrap().path();
                 assert_eq!(process.objects()[id].node.path(), path, "{name}");
             }
-            (Ok(id), None) => panic!("{name} opened as {}, which really fails", process.objects()[id].path),
+            (Ok(id), None) => panic!(
+                "{name} opened as {}, which really fails",
+                process.objects()[id].path
+            ),
             // A path is written down for what was found and failed later, too; what is mapped in the end tells.
             (Err(_), _) => {}
         }
     }
-    process.objects().iter().map(|object| object.node.path()).collect()
+    process
+        .objects()
+        .iter()
+        .map(|object| object.node.path())
+        .collect()
 }
 
 #[test]
@@ -93,9 +111,16 @@ fn replayed_requests_map_the_same_files_in_the_same_order() {
         let observed: Observed = serde_json::from_str(&text).unwrap();
         let layer = facts(&image.join("root"));
         let root = RootFilesystem::merge([&layer]);
-        for run in [Some(&observed.import), observed.first_use.as_ref()].into_iter().flatten() {
+        for run in [Some(&observed.import), observed.first_use.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             let modelled = replay(&root, run);
-            let real: Vec<String> = run.objects.iter().map(|path| root.resolve(path).unwrap().path()).collect();
+            let real: Vec<String> = run
+                .objects
+                .iter()
+                .map(|path| root.resolve(path).unwrap().path())
+                .collect();
             assert_eq!(modelled, real, "{}", image.display());
             compared += real.len();
         }
