@@ -80,6 +80,21 @@ pub struct Import {
     /// STB_WEAK: may stay undefined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
+    /// When it is looked up.
+    pub bound: Bound,
+}
+
+/// When glibc's loader looks a symbol up: where a relocation refers to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// Never: no relocation refers to it, or it is hidden.
+    Never,
+    /// At load under RTLD_NOW, LD_BIND_NOW or DF_BIND_NOW/DF_1_NOW, else when the function is first called: only the
+    /// procedure linkage table (DT_JMPREL) refers to it.
+    Lazy,
+    /// Always at load.
+    Now,
 }
 
 /// Which library a file is, and what its bytes say of its version.

@@ -14,6 +14,7 @@ mod notes;
 mod object;
 pub mod read_at;
 mod recipes;
+mod relocations;
 pub mod retain;
 mod sparse;
 mod symbols;

@@ -12,13 +12,18 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::dynamic::Dynamic;
 use super::error::{ElfError, broken};
 use super::exports::definition;
-use super::facts::{Exports, Import};
-use super::object::{Object, string_at};
+use super::facts::{Bound, Exports, Import};
+use super::object::{AARCH64, Object, string_at};
 use super::recipes::Recipes;
+use super::relocations::Relocations;
 use super::versions::Versions;
 
 /// `SHN_ABS`: the value is no address.
 const ABSOLUTE: usize = 0xfff1;
+/// Tells that functions are marked with [`VARIANT_PCS`] ("ELF for the Arm 64-bit Architecture", section 9.6).
+const DT_AARCH64_VARIANT_PCS: u64 = 0x7000_0005;
+/// `STO_AARCH64_VARIANT_PCS`: not to be resolved lazily (same document, section 6.2).
+const VARIANT_PCS: u8 = 0x80;
 /// Window of the walk along the last chain of a hash table.
 const CHAIN: u64 = 4096;
 
@@ -53,6 +58,8 @@ impl Symbols {
             return Ok(Symbols::default());
         };
         let bytes = object.table("the symbol table", offset, length)?;
+        let relocations = Relocations::read(object, dynamic, count)?;
+        let variants = object.machine == AARCH64 && dynamic.value(DT_AARCH64_VARIANT_PCS).is_some();
         let table = Symtab::parse(&bytes, 0, count as usize, object.context())
             .map_err(|error| broken(format!("the symbol table is wrong: {error}")))?;
         let mut symbols = Symbols::default();
@@ -70,6 +77,11 @@ impl Symbols {
                     name: String::from_utf8_lossy(name).into_owned(),
                     version: versions.needed(index),
                     weak: symbol.st_bind() == STB_WEAK,
+                    bound: match relocations.of(index) {
+                        _ if is_local(&symbol) => Bound::Never,
+                        Bound::Lazy if variants && symbol.st_other & VARIANT_PCS != 0 => Bound::Now,
+                        bound => bound,
+                    },
                 });
             } else if is_visible(&symbol) {
                 let hash = xxh3_64(name);
@@ -102,7 +114,12 @@ fn is_visible(symbol: &Sym) -> bool {
     let placed = symbol.st_value != 0 || symbol.st_shndx == ABSOLUTE || kind == STT_TLS;
     let defines =
         !matches!(kind, STT_SECTION | STT_FILE) && kind <= STT_TLS || kind == STT_GNU_IFUNC;
-    placed && defines && !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
+    placed && defines && !is_local(symbol)
+}
+
+/// Whether no other file may define or use the symbol.
+fn is_local(symbol: &Sym) -> bool {
+    matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
 }
 
 /// Where the symbol table is, checked against its segment.
