@@ -120,7 +120,7 @@ fn is_dynamic(facts: &ElfFacts) -> bool {
     const ET_DYN: u16 = 3;
     let says_something = facts.soname.is_some()
         || !facts.needed.is_empty()
-        || !facts.exports.0.is_empty()
+        || !facts.exports.is_empty()
         || !facts.imports.is_empty();
     facts.object_type == ET_DYN && says_something
 }
