@@ -301,13 +301,13 @@ fn strange_tree(root: &Path) -> bool {
     }
     put(&z, "opt/x86_64/libz.so.1");
     let etc = root.join("etc/ld.so.conf.d");
-    fs::create_dir_all(etc.join("more")).unwrap();
+    fs::create_dir_all(&etc).unwrap();
     let main =
         "include /etc/ld.so.conf.d/*.conf\n/opt/many/ # many\n/opt/many=libc6\n/opt/absent\n";
     fs::write(root.join("etc/ld.so.conf"), main).unwrap();
-    fs::write(etc.join("b.conf"), "include more/?.conf\n\t/opt/x86_64  \n").unwrap();
+    fs::write(etc.join("b.conf"), "include ?x.conf\n\t/opt/x86_64  \n").unwrap();
     fs::write(etc.join("a.conf"), "#/opt/comment\nhwcap 0 nosegneg\n").unwrap();
-    fs::write(etc.join("more/x.conf"), "/opt/linked").unwrap();
+    fs::write(etc.join("ax.conf"), "/opt/linked").unwrap();
     true
 }
 
@@ -358,8 +358,8 @@ fn taken(env: &mut Command, names: &[&str]) -> BTreeMap<String, String> {
         if let Some((_, rest)) = line.split_once("find library=") {
             name = rest.split(' ').next().unwrap().to_owned();
             in_cache = false;
-        } else if line.contains("search cache=") {
-            in_cache = true;
+        } else if line.contains("search cache=") || line.contains("search path=") {
+            in_cache = line.contains("cache=");
         } else if let Some((_, file)) = line.split_once("trying file=")
             && in_cache
         {

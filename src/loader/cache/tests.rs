@@ -20,7 +20,7 @@ fn new_format(entries: &[Written], base: usize) -> Vec<u8> {
     let mut strings = Vec::new();
     let mut table = Vec::new();
     let start = 48 + 24 * entries.len();
-    let mut put = |text: &str, strings: &mut Vec<u8>| {
+    let put = |text: &str, strings: &mut Vec<u8>| {
         let offset = (start + strings.len()) as u32;
         strings.extend_from_slice(text.as_bytes());
         strings.push(0);

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::iter::Enumerate;
 use std::str::Split;
 
-use super::MAX_DIRECTORIES;
 use super::glob::Glob;
+use super::{MAX_DIRECTORIES, SIMPLER};
 use crate::image::RootFilesystem;
 use crate::loader::abi::{Abi, ELF_LIBC5, ELF_LIBC6};
+use crate::loader::hwcaps::GlibcVersion;
 
 /// The file that `ldconfig` starts with.
 const CONFIGURATION: &str = "/etc/ld.so.conf";
@@ -48,10 +49,15 @@ pub enum Origin {
     System,
 }
 
-/// Reads the configuration of `ldconfig` (`parse_conf`), and adds the directories of the distribution.
-pub fn configuration<'r>(root: &'r RootFilesystem<'r>, abi: Abi) -> Configuration {
+/// Reads the configuration of this glibc's `ldconfig` (`parse_conf`), and adds the directories of the distribution.
+pub fn configuration<'r>(
+    root: &'r RootFilesystem<'r>,
+    abi: Abi,
+    glibc: GlibcVersion,
+) -> Configuration {
     let mut reader = Reader {
         root,
+        types: glibc < SIMPLER,
         read: HashSet::new(),
         glob: Glob::new(root),
         configuration: Configuration {
@@ -101,6 +107,8 @@ pub fn system_directories(root: &RootFilesystem, abi: Abi) -> impl Iterator<Item
 
 struct Reader<'r> {
     root: &'r RootFilesystem<'r>,
+    /// Whether `=TYPE` may follow a directory; else it is part of its name.
+    types: bool,
     /// Files that were read, for one may include itself. Reading one again would change nothing.
     read: HashSet<String>,
     glob: Glob<'r>,
@@ -121,7 +129,7 @@ impl<'r> Reader<'r> {
             }
             match lines
                 .next()
-                .map(|(number, text)| (number, Line::parse(text)))
+                .map(|(number, text)| (number, Line::parse(text, self.types)))
             {
                 None => {
                     open.pop();
@@ -186,7 +194,7 @@ enum Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    fn parse(text: &'t str) -> Self {
+    fn parse(text: &'t str, types: bool) -> Self {
         let text = text.split(['#', '\0']).next().unwrap_or_default();
         let text = text.trim_start_matches(is_space);
         if let Some(patterns) = after_word(text, "include") {
@@ -196,7 +204,7 @@ impl<'t> Line<'t> {
         if after_word(text, "hwcap").is_some() {
             return Line::Nothing;
         }
-        let (path, kind) = match text.split_once('=') {
+        let (path, kind) = match text.split_once('=').filter(|_| types) {
             Some((path, kind)) => (path, library_kind(kind)),
             None => (text, None),
         };

@@ -5,7 +5,11 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::image::RootFilesystem;
 
 /// Names that are compared for all patterns together. A real image needs some dozen.
-const MAX_NAMES: usize = 1 << 20;
+const MAX_NAMES: usize = 1 << 16;
+/// What preparing one pattern counts for, in names.
+const PATTERN: usize = 64;
+/// Longest pattern: that of a path (`PATH_MAX`).
+const PATH_MAX: usize = 4096;
 
 /// Expands patterns in one image.
 pub(super) struct Glob<'r> {
@@ -24,6 +28,9 @@ impl<'r> Glob<'r> {
 
     /// The paths that are there and match an absolute pattern, in the order of their bytes; `None` if there is too much to do.
     pub fn expand(&mut self, pattern: &str) -> Option<Vec<String>> {
+        if pattern.len() >= PATH_MAX {
+            return None;
+        }
         let mut paths = vec![String::new()];
         for component in pattern.split('/').filter(|component| !component.is_empty()) {
             paths = match component.contains(['*', '?', '[', '\\']) {
@@ -40,6 +47,7 @@ impl<'r> Glob<'r> {
 
     /// What matches one component of a pattern in each of the directories.
     fn matching(&mut self, directories: &[String], component: &str) -> Option<Vec<String>> {
+        self.left = self.left.checked_sub(PATTERN)?;
         let mut found = Vec::new();
         let Some(matcher) = matcher(component) else {
             return Some(found);
@@ -111,6 +119,6 @@ mod tests {
         let root = RootFilesystem::merge([&layer]);
         let mut glob = Glob::new(&root);
         let done = (0..2000).take_while(|_| glob.expand("/etc/d/*x").is_some());
-        assert_eq!(done.count(), MAX_NAMES / 1001);
+        assert_eq!(done.count(), MAX_NAMES / (1000 + PATTERN));
     }
 }

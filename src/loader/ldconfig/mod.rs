@@ -24,6 +24,10 @@ use libraries::{Library, libraries};
 /// Most directories that are searched. A real image has a dozen.
 const MAX_DIRECTORIES: usize = 16 << 10;
 
+/// The first release whose `ldconfig` no longer knows the older directories for processors, nor any libc but 6. (The types behind
+/// directories are there in 2.36 and gone in 2.41; in which release they went is not known.)
+const SIMPLER: GlibcVersion = GlibcVersion::new(2, 37);
+
 /// What `ldconfig` would write.
 #[derive(Debug)]
 pub struct Rebuilt<'r> {
@@ -66,9 +70,9 @@ struct Found<'r> {
 /// What `ldconfig` of this glibc, for a system of this ABI, would write in the image.
 ///
 /// The level that a file itself asks for (GNU_PROPERTY_X86_ISA_1_NEEDED, which matters below `glibc-hwcaps` only) and the kernel
-/// that it needs are not known, and are 0.
+/// that it needs are not known, and are 0. Damaged ELF files are left out, although `ldconfig` takes one whose damage it does not see.
 pub fn rebuild<'r>(root: &'r RootFilesystem<'r>, abi: Abi, glibc: GlibcVersion) -> Rebuilt<'r> {
-    let configuration = configuration(root, abi);
+    let configuration = configuration(root, abi, glibc);
     let mut queue = Queue {
         root,
         known: HashSet::new(),
@@ -133,7 +137,7 @@ impl<'r> Queue<'r> {
     /// Searches all directories, and those for certain processors that are found in them.
     fn search(mut self, abi: Abi, glibc: GlibcVersion) -> (Vec<Found<'r>>, bool) {
         let (mut found, mut left, mut at) = (Vec::new(), Cache::MAX_STRINGS, 0);
-        let older = glibc < GlibcVersion::new(2, 37);
+        let older = glibc < SIMPLER;
         while let Some(directory) = self.directories.get(at) {
             at += 1;
             let bits = match directory.subdirectory {

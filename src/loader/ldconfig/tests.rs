@@ -92,13 +92,13 @@ fn the_configuration_is_read_in_order() {
         .text("etc/other.conf", "/opt/other")
         .file("etc/ld.so.conf.d/unread.conf", EntryKind::File(Content::Unread));
     image.with(|root| {
-        let found = configuration(root, Abi::X86_64);
+        let found = configuration(root, Abi::X86_64, GLIBC);
         let expected = [
             ("/opt/a", "/etc/ld.so.conf:3"),
             ("/opt/with space", "/etc/ld.so.conf.d/a.conf:2"),
             ("/opt/b", "/etc/ld.so.conf.d/b.conf:1"),
             ("/opt/other", "/etc/other.conf:1"),
-            ("/opt/z", "/etc/ld.so.conf:5"),
+            ("/opt/z=libc6", "/etc/ld.so.conf:5"),
             ("include", "/etc/ld.so.conf:7"),
             ("/lib", "system"),
             ("/lib64", "system"),
@@ -111,6 +111,8 @@ fn the_configuration_is_read_in_order() {
         assert_eq!(paths(&found), expected);
         assert_eq!(found.unread, ["/etc/ld.so.conf.d/unread.conf"]);
         assert!(found.complete);
+        let older = configuration(root, Abi::X86_64, GlibcVersion::new(2, 36));
+        assert_eq!(older.directories[4].path, "/opt/z");
     });
 }
 
