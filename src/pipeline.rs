@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::{self, LayerFacts, Wanted};
+use crate::process::{self, Programs};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
 use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
@@ -63,6 +64,7 @@ pub struct Scanner {
     grammar: Grammar,
     catalogue: Catalogue,
     toolkits: Vec<ToolkitRow>,
+    processes: process::Knowledge,
 }
 
 impl Scanner {
@@ -76,6 +78,7 @@ impl Scanner {
             grammar: Grammar::builtin()?,
             catalogue: Catalogue::builtin()?,
             toolkits: stack::toolkits()?,
+            processes: process::Knowledge::builtin()?,
             reading,
         })
     }
@@ -167,12 +170,15 @@ impl Scanner {
             ..named(reference.as_deref())
         };
         let driver = stack.driver_floor(&self.toolkits);
+        let programs = Programs::of(&root, &image.config, &stack, &self.processes);
+        let loader = programs.model().facts();
         Ok(Scan {
             rule_facts: Facts {
                 gpu: serde_json::to_value(&stack.gpu).ok(),
                 driver: driver
                     .as_ref()
                     .and_then(|floor| serde_json::to_value(floor).ok()),
+                loader: serde_json::to_value(&loader).ok(),
                 ..Facts::of_image(about, claims.clone(), &stack)
             },
             facts: ImageFacts {
@@ -190,7 +196,7 @@ impl Scanner {
                 driver,
                 stack: stack.components,
                 gpu: stack.gpu,
-                loader: None,
+                loader: Some(loader),
                 files: root.files().count(),
             },
             started,

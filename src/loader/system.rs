@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use crate::elf::ElfFacts;
 use crate::image::{Node, RootFilesystem};
 
@@ -17,6 +19,26 @@ pub enum Family {
     Glibc,
     /// musl, as in Alpine Linux.
     Musl,
+}
+
+/// A library that the driver of the host brings when the container starts: none is expected in an image.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostLibrary {
+    /// The name that it is asked for by.
+    pub name: String,
+    /// What its symbols begin with, before an upper-case letter; empty if that is not known.
+    #[serde(default)]
+    pub symbols: String,
+}
+
+impl HostLibrary {
+    fn defines(&self, symbol: &str) -> bool {
+        !self.symbols.is_empty()
+            && symbol
+                .strip_prefix(&self.symbols)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    }
 }
 
 /// The loader of an image for one machine, with the process environment that it looks at.
@@ -36,6 +58,8 @@ pub struct System<'r> {
     pub environment: BTreeMap<String, String>,
     /// The working directory of the process.
     pub working_directory: String,
+    /// What the host brings: an object that needs it loads as if it were there.
+    pub host_libraries: Vec<HostLibrary>,
     /// Directories that are searched last, in order.
     pub(super) default_directories: Vec<String>,
     /// What `$LIB` stands for.
@@ -72,6 +96,7 @@ impl<'r> System<'r> {
             glibc: None,
             environment,
             working_directory: working_directory.to_owned(),
+            host_libraries: Vec::new(),
             default_directories: Vec::new(),
             lib: lib64.to_owned(),
             platform,
@@ -107,6 +132,20 @@ impl<'r> System<'r> {
     }
     pub(super) fn subdirectories(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Whether the host brings a library.
+    pub(super) fn is_host_provided(&self, name: &str) -> bool {
+        self.host_libraries
+            .iter()
+            .any(|library| library.name == name)
+    }
+
+    /// Whether one of the needed libraries comes from the host and defines a symbol.
+    pub(super) fn host_defines(&self, needed: &[String], symbol: &str) -> bool {
+        self.host_libraries
+            .iter()
+            .any(|library| library.defines(symbol) && needed.contains(&library.name))
     }
 
     /// A variable of the process; an empty one counts as unset, as for the loader.
