@@ -33,6 +33,16 @@ pub fn tables() -> impl Iterator<Item = &'static str> {
         .filter_map(|file| file.path().to_str()?.strip_suffix(".json"))
 }
 
+/// The paths of the tables that are directly in a directory of `rules/knowledge/`, as [`table`] takes them, in order of their names.
+pub fn tables_in(directory: &str) -> Vec<&'static str> {
+    let files = TABLES.get_dir(directory).into_iter().flat_map(Dir::files);
+    let mut paths: Vec<&str> = files
+        .filter_map(|file| file.path().to_str()?.strip_suffix(".json"))
+        .collect();
+    paths.sort_unstable();
+    paths
+}
+
 /// The text of one file, by its path below `rules/`, such as `knowledge/cuda.yaml`.
 pub fn text(path: &str) -> Option<&'static str> {
     RULES.get_file(path)?.contents_utf8()

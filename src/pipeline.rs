@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::{self, LayerFacts, Wanted};
+use crate::process::tree::Tree;
+use crate::process::{self, Programs};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
 use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
@@ -29,6 +31,8 @@ pub struct Reading {
     pub depth: Depth,
     /// The reference to compare with, in place of the one that the source records.
     pub reference: Option<String>,
+    /// Whether the loader model is wanted as a tree, too.
+    pub tree: bool,
 }
 
 /// Told of what goes on, from any thread; a terminal shows a bar.
@@ -48,6 +52,8 @@ pub struct Scan {
     pub facts: ImageFacts,
     /// What the rules see.
     pub rule_facts: Facts,
+    /// The loader model as a tree; empty unless it was asked for.
+    pub tree: Tree,
     /// When the work on it began.
     pub started: Instant,
 }
@@ -63,6 +69,7 @@ pub struct Scanner {
     grammar: Grammar,
     catalogue: Catalogue,
     toolkits: Vec<ToolkitRow>,
+    processes: process::Knowledge,
 }
 
 impl Scanner {
@@ -76,6 +83,7 @@ impl Scanner {
             grammar: Grammar::builtin()?,
             catalogue: Catalogue::builtin()?,
             toolkits: stack::toolkits()?,
+            processes: process::Knowledge::builtin()?,
             reading,
         })
     }
@@ -167,12 +175,17 @@ impl Scanner {
             ..named(reference.as_deref())
         };
         let driver = stack.driver_floor(&self.toolkits);
+        let programs = Programs::of(&root, &image.config, &stack, &self.processes);
+        let model = programs.model();
+        let loader = model.facts();
         Ok(Scan {
+            tree: self.reading.tree.then(|| model.tree()).unwrap_or_default(),
             rule_facts: Facts {
                 gpu: serde_json::to_value(&stack.gpu).ok(),
                 driver: driver
                     .as_ref()
                     .and_then(|floor| serde_json::to_value(floor).ok()),
+                loader: serde_json::to_value(&loader).ok(),
                 ..Facts::of_image(about, claims.clone(), &stack)
             },
             facts: ImageFacts {
@@ -190,7 +203,7 @@ impl Scanner {
                 driver,
                 stack: stack.components,
                 gpu: stack.gpu,
-                loader: None,
+                loader: Some(loader),
                 files: root.files().count(),
             },
             started,

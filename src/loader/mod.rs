@@ -19,4 +19,4 @@ mod system;
 pub use fault::Fault;
 pub use object::{Object, ObjectId, Reason, Source, Tried};
 pub use process::{Failure, Mode, Process};
-pub use system::{Family, System};
+pub use system::{Family, HostLibrary, System};

@@ -248,6 +248,7 @@ impl<'r> Process<'r> {
                             list.push(dependency);
                         }
                     }
+                    Err(Fault::Missing { name, .. }) if self.system.is_host_provided(&name) => {}
                     Err(fault) if faults.contains(&fault) => {}
                     Err(fault) => faults.push(fault),
                 }
@@ -407,7 +408,7 @@ impl<'r> Process<'r> {
     }
 
     /// The object that answers to a name.
-    pub(super) fn named(&self, name: &str) -> Option<&Object<'r>> {
+    pub fn named(&self, name: &str) -> Option<&Object<'r>> {
         self.names.get(name).map(|&id| &self.objects[id])
     }
 

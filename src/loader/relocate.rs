@@ -99,6 +99,7 @@ impl<'p, 'r> Scope<'p, 'r> {
                     .map(|(version, _)| (need.file.as_str(), version.as_str()))
             })
             .collect();
+        let system = self.process.system();
         let mut scope = self.of(object);
         for import in object
             .elf
@@ -110,7 +111,9 @@ impl<'p, 'r> Scope<'p, 'r> {
                 .version
                 .and_then(|index| versions.get(usize::from(index)));
             let name = version.map(|(_, version)| *version);
-            if self.is_defined(&mut scope, SymbolRequest::new(&import.name, name)) {
+            if self.is_defined(&mut scope, SymbolRequest::new(&import.name, name))
+                || system.host_defines(&object.elf.needed, &import.name)
+            {
                 continue;
             }
             let provider = version.and_then(|(file, _)| self.process.named(file));

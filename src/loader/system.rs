@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use super::abi::Abi;
 use super::cache::Cache;
 use super::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
@@ -22,6 +24,26 @@ pub enum Family {
     Musl,
 }
 
+/// A library that the driver of the host brings when the container starts: none is expected in an image.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostLibrary {
+    /// The name that it is asked for by.
+    pub name: String,
+    /// What its symbols begin with, before an upper-case letter; empty if that is not known.
+    #[serde(default)]
+    pub symbols: String,
+}
+
+impl HostLibrary {
+    fn defines(&self, symbol: &str) -> bool {
+        !self.symbols.is_empty()
+            && symbol
+                .strip_prefix(&self.symbols)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    }
+}
+
 /// The loader of an image for one machine, with the process environment that it looks at.
 #[derive(Debug)]
 pub struct System<'r> {
@@ -39,6 +61,8 @@ pub struct System<'r> {
     pub environment: BTreeMap<String, String>,
     /// The working directory of the process.
     pub working_directory: String,
+    /// What the host brings: an object that needs it loads as if it were there.
+    pub host_libraries: Vec<HostLibrary>,
     /// Directories that are searched last, in order.
     pub(super) default_directories: Vec<String>,
     hwcaps: Option<Hwcaps>,
@@ -77,6 +101,7 @@ impl<'r> System<'r> {
             glibc: None,
             environment,
             working_directory: working_directory.to_owned(),
+            host_libraries: Vec::new(),
             default_directories: Vec::new(),
             hwcaps: None,
             cache: None,
@@ -125,6 +150,20 @@ impl<'r> System<'r> {
     }
     pub(super) fn subdirectories(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Whether the host brings a library.
+    pub(super) fn is_host_provided(&self, name: &str) -> bool {
+        self.host_libraries
+            .iter()
+            .any(|library| library.name == name)
+    }
+
+    /// Whether one of the needed libraries comes from the host and defines a symbol.
+    pub(super) fn host_defines(&self, needed: &[String], symbol: &str) -> bool {
+        self.host_libraries
+            .iter()
+            .any(|library| library.defines(symbol) && needed.contains(&library.name))
     }
 
     /// A variable of the process; an empty one counts as unset, as for the loader.

@@ -122,7 +122,7 @@ pub struct UndefinedSymbols {
 pub struct Symbol {
     /// As it is in the file.
     pub name: String,
-    /// As it is written in C++ or Rust; equal to `name` if it is not mangled.
+    /// As it is written in C++; equal to `name` if it is not mangled.
     pub demangled: String,
     /// The version that is asked for; empty if none is.
     pub version: String,

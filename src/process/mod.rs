@@ -3,6 +3,21 @@
 //!
 //! Which libraries a package loads, in which order and how, is data: `rules/knowledge/processes/`.
 
+mod describe;
+mod entrypoint;
+mod executables;
 pub mod facts;
+mod faults;
+mod knowledge;
+mod model;
+mod opens;
+mod plan;
+mod python;
+mod run;
+mod shadowed;
+pub mod tree;
 
 pub use facts::LoaderFacts;
+pub use knowledge::Knowledge;
+pub use model::{Model, ModelledProcess, Programs};
+pub use run::{Cause, Fall, Run};

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::claims::Claim;
 use crate::elf::Depth;
 use crate::finding::{Finding, Severity};
+use crate::process::LoaderFacts;
 use crate::source::SourceKind;
 use crate::stack::Component;
 
@@ -40,8 +41,8 @@ pub struct ImageFacts {
     pub gpu: crate::stack::Gpu,
     /// The driver that the CUDA runtime needs; `None` without one, or where the tables do not know it.
     pub driver: Option<crate::stack::DriverFloor>,
-    /// What the dynamic loader would do; `None` as long as it is not modelled.
-    pub loader: Option<()>,
+    /// What the dynamic loader would do in the processes of the image.
+    pub loader: Option<LoaderFacts>,
     /// Number of files in the merged root filesystem; in the text report only.
     #[serde(skip)]
     pub files: usize,

@@ -24,6 +24,7 @@ use crate::image::RootFilesystem;
 pub use catalogue::Catalogue;
 pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
+pub use python::Environment;
 
 use inventory::Inventory;
 use process::Process;
@@ -39,6 +40,9 @@ pub struct Stack {
     pub gpu: Gpu,
     /// Every installed Python distribution whose metadata could be read, with its pins.
     pub distributions: Vec<Distribution>,
+    /// The Python environments, the one of the image's process first.
+    #[serde(skip)]
+    pub environments: Vec<Environment>,
 }
 
 /// An installed Python distribution.
@@ -157,13 +161,14 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
     components.extend(unclaimed(&packages, &components));
 
     let process = Process::of(config);
-    selection::select(
+    let selected = selection::select(
         &mut components,
         &inventory,
         &process,
         &environments,
         &copies_of_torch,
     );
+    let selected = selected.map(|environment| environment.prefix.clone());
     components.iter_mut().for_each(evidence::settle);
     let loaded_torch = components
         .iter()
@@ -179,11 +184,15 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
         torch: torch_coverage,
     };
     components.sort_by(|a, b| (&a.name, !a.loaded, &a.path).cmp(&(&b.name, !b.loaded, &b.path)));
+    let machines = inventory.machines();
+    let mut environments = environments;
+    environments.sort_by_key(|environment| Some(&environment.prefix) != selected.as_ref());
     Stack {
         components,
-        machines: inventory.machines(),
+        machines,
         gpu,
         distributions,
+        environments,
     }
 }
 

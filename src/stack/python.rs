@@ -13,17 +13,17 @@ use super::{Component, Evidence, EvidenceKind};
 
 /// A place that Python packages are imported from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Environment {
+pub struct Environment {
     /// The directory that holds `bin`.
-    pub(super) prefix: String,
+    pub prefix: String,
     /// The file that its `bin/python3` leads to.
-    pub(super) interpreter: String,
+    pub interpreter: String,
     /// Major and minor release: `3.11`.
-    release: String,
+    pub release: String,
     /// The directories of packages, in the order of `sys.path`.
-    pub(super) sites: Vec<String>,
+    pub sites: Vec<String>,
     /// Made by venv, virtualenv, uv or conda: it has a marker of its own in its prefix.
-    pub(super) is_virtual: bool,
+    pub is_virtual: bool,
 }
 
 /// All environments, in the order of their prefixes.

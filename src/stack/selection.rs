@@ -28,14 +28,14 @@ const DEFAULT_DIRECTORIES: [&str; 8] = [
     "/usr/lib",
 ];
 
-/// Marks the copy of each component that the process gets, and puts it before the other copies.
-pub(super) fn select(
+/// Marks the copy of each component that the process gets, and puts it before the other copies. Gives the process's environment.
+pub(super) fn select<'e>(
     components: &mut [Component],
     inventory: &Inventory,
     process: &Process,
-    environments: &[Environment],
+    environments: &'e [Environment],
     copies: &[TorchCopy],
-) {
+) -> Option<&'e Environment> {
     let has_torch = |environment: &&Environment| {
         let mut sites = environment.sites.iter();
         sites.any(|site| {
@@ -96,6 +96,7 @@ pub(super) fn select(
         components[index].loaded = true;
     }
     add_environment(components, environment, torch, process);
+    environment
 }
 
 /// The place of a copy among the copies of one component: the smallest is taken.

@@ -1,0 +1,67 @@
+//! Plain programs that are linked to GPU libraries, such as an inference server: each is a process.
+
+use std::collections::HashMap;
+
+use super::entrypoint::Start;
+use super::knowledge::Knowledge;
+use crate::elf::ElfFacts;
+use crate::image::{Node, RootFilesystem};
+
+/// So many programs of one image are modelled.
+const PROGRAMS: usize = 16;
+
+/// The programs, by path: the image's command, those in PATH, then all others.
+pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) -> Vec<String> {
+    let mut programs = Vec::new();
+    let mut libraries: HashMap<&str, &ElfFacts> = HashMap::new();
+    for node in root.walk_tree() {
+        let Some(elf) = node.elf() else {
+            continue;
+        };
+        let is_program = elf.interpreter.is_some() && elf.soname.is_none();
+        if is_program {
+            programs.push((node, elf));
+        } else if node.name().contains(".so") {
+            let path = node.path();
+            if path.starts_with("/opt/") || path.starts_with("/usr/local/") {
+                libraries.entry(node.name()).or_insert(elf);
+                if let Some(soname) = &elf.soname {
+                    libraries.entry(soname).or_insert(elf);
+                }
+            }
+        }
+    }
+    let is_gpu = |name: &String| knowledge.executables.libraries.is_match(name);
+    let reaches = |elf: &ElfFacts| {
+        elf.needed.iter().any(|name| {
+            is_gpu(name)
+                || libraries
+                    .get(name.as_str())
+                    .is_some_and(|library| library.needed.iter().any(is_gpu))
+        })
+    };
+    let mut found: Vec<String> = programs
+        .into_iter()
+        .filter(|(_, elf)| reaches(elf))
+        .filter(|(node, _)| is_of_interest(*node, knowledge))
+        .map(|(node, _)| node.path())
+        .collect();
+    let places: Vec<&str> = start.path().collect();
+    found.sort_by_cached_key(|path| {
+        let directory = path
+            .rsplit_once('/')
+            .map_or("/", |(directory, _)| directory);
+        let place = places.iter().position(|place| *place == directory);
+        let is_command = start.command.as_deref() == Some(path.as_str());
+        (!is_command, place.unwrap_or(places.len()), path.clone())
+    });
+    found.truncate(PROGRAMS);
+    found
+}
+
+/// Not a tool of the CUDA toolkit, and not a helper within a package.
+fn is_of_interest(node: Node, knowledge: &Knowledge) -> bool {
+    let rules = &knowledge.executables;
+    let path = node.path();
+    !rules.ignored_names.is_match(node.name()) && !rules.ignored_directories.is_match(&path)
+}

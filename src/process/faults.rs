@@ -1,0 +1,307 @@
+//! What fails in a process, as facts.
+
+use std::collections::BTreeMap;
+
+use cpp_demangle::Symbol as Mangled;
+
+use super::describe::Describer;
+use super::facts::{
+    ExecutableStack, LoaderFacts, Missing, ObjectFacts, Place, Symbol, UndefinedSymbols,
+    UnmetVersion,
+};
+use super::model::ModelledProcess;
+use super::run::Fall;
+use crate::loader::{Fault, Tried};
+
+/// So many undefined symbols of one object are listed.
+const SYMBOLS: usize = 20;
+/// So many files of the same name are listed.
+const FILES: usize = 16;
+
+/// Adds all faults of a process.
+pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut LoaderFacts) {
+    for fall in &process.run.falls {
+        let place = Place {
+            process: process.name.clone(),
+            main: process.main,
+            package: fall.cause.package.clone(),
+            when: fall.cause.when.to_owned(),
+            optional: fall.optional,
+            ..Place::default()
+        };
+        let teller = Teller {
+            describer,
+            process,
+            fall: Some(fall),
+            place,
+        };
+        teller.tell(&fall.failure.faults, facts);
+    }
+    let calls = process.run.process.as_ref();
+    for faults in by_object(calls.map(|it| it.undefined_calls()).unwrap_or_default()) {
+        let package = package_of(process, &faults);
+        let place = Place {
+            process: process.name.clone(),
+            main: process.main,
+            package,
+            when: "use".to_owned(),
+            ..Place::default()
+        };
+        let teller = Teller {
+            describer,
+            process,
+            fall: None,
+            place,
+        };
+        teller.tell(&faults, facts);
+    }
+}
+
+/// Faults of symbols, object by object.
+fn by_object(faults: Vec<Fault>) -> Vec<Vec<Fault>> {
+    let mut groups: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
+    for fault in faults {
+        if let Fault::Symbol { object, .. } = &fault {
+            groups.entry(object.clone()).or_default().push(fault);
+        }
+    }
+    groups.into_values().collect()
+}
+
+fn package_of(process: &ModelledProcess, faults: &[Fault]) -> String {
+    let Some(Fault::Symbol { object, .. }) = faults.first() else {
+        return String::new();
+    };
+    let id = process
+        .run
+        .objects()
+        .iter()
+        .position(|it| it.path == *object);
+    let cause = id.and_then(|id| process.run.causes.get(id));
+    cause.map_or_else(String::new, |cause| cause.package.clone())
+}
+
+struct Teller<'t, 'k, 'r, 's> {
+    describer: &'t Describer<'k, 'r>,
+    process: &'t ModelledProcess<'s>,
+    /// The failure; `None` for what only fails when it is called.
+    fall: Option<&'t Fall<'s>>,
+    place: Place,
+}
+
+impl Teller<'_, '_, '_, '_> {
+    fn tell(&self, faults: &[Fault], facts: &mut LoaderFacts) {
+        let mut symbols: BTreeMap<&str, UndefinedSymbols> = BTreeMap::new();
+        let mut order = Vec::new();
+        for (index, fault) in faults.iter().enumerate() {
+            let place = self.place(fault, index == 0);
+            match fault {
+                Fault::Missing { .. } | Fault::Broken { .. } => {
+                    facts.missing.push(self.missing(fault, place));
+                }
+                Fault::Version {
+                    object,
+                    version,
+                    provider,
+                } => facts
+                    .unmet_versions
+                    .push(self.unmet(place, object, version, provider)),
+                Fault::Symbol { object, .. } => {
+                    let known = symbols.entry(object).or_insert_with(|| {
+                        order.push(object.as_str());
+                        UndefinedSymbols {
+                            place,
+                            object: self.object(object),
+                            ..UndefinedSymbols::default()
+                        }
+                    });
+                    self.add_symbol(known, fault);
+                }
+                Fault::ExecutableStack { object } => {
+                    let glibc = self.process.system.glibc;
+                    facts.executable_stacks.push(ExecutableStack {
+                        place,
+                        object: self.object(object),
+                        glibc: glibc.map_or_else(String::new, |release| release.to_string()),
+                    });
+                }
+            }
+        }
+        let found = order
+            .into_iter()
+            .filter_map(|object| symbols.remove(object));
+        facts.undefined_symbols.extend(found);
+    }
+
+    fn place(&self, fault: &Fault, first: bool) -> Place {
+        let shown = self.fall.map_or("", |fall| fall.shown.as_str());
+        Place {
+            first,
+            message: fault.message(self.process.system.family),
+            shown: match first {
+                true => shown.to_owned(),
+                false => String::new(),
+            },
+            ..self.place.clone()
+        }
+    }
+
+    fn missing(&self, fault: &Fault, place: Place) -> Missing {
+        let (name, needed_by, broken, searched) = match fault {
+            Fault::Missing {
+                name,
+                needed_by,
+                searched,
+            } => (name, needed_by, "", searched.as_slice()),
+            Fault::Broken {
+                name,
+                needed_by,
+                path,
+                ..
+            } => (name, needed_by, path.as_str(), [].as_slice()),
+            _ => return Missing::default(),
+        };
+        let file = name.rsplit('/').next().unwrap_or(name);
+        let (fit, other) = self.elsewhere(file, broken);
+        let opener = self.fall.map_or("", |fall| fall.opener.as_str());
+        let needed = needed_by.as_deref().unwrap_or(opener);
+        let user = self.describer.root.resolve(needed).ok();
+        let opened = needed_by.is_none() && place.when != "start";
+        let alternatives = self.fall.filter(|_| opened);
+        Missing {
+            library: name.clone(),
+            needed_by: needed.to_owned(),
+            layer: user
+                .filter(|_| !needed.is_empty())
+                .and_then(|it| it.layer()),
+            opened,
+            alternatives: alternatives.map_or_else(Vec::new, |fall| fall.alternatives.clone()),
+            host_provided: self.describer.knowledge.is_host_provided(name),
+            broken: broken.to_owned(),
+            wrong_machine: other,
+            elsewhere: fit,
+            // The index is asked once it is modelled.
+            after_ldconfig: String::new(),
+            searched: places(searched),
+            place,
+        }
+    }
+
+    /// Files of a name or SONAME for this machine, and for others.
+    fn elsewhere(&self, name: &str, but: &str) -> (Vec<String>, Vec<String>) {
+        let mut fit = Vec::new();
+        let mut other = Vec::new();
+        for node in self.describer.named(name) {
+            let path = node.path();
+            let Some(elf) = node.elf().filter(|_| path != but) else {
+                continue;
+            };
+            let system = self.process.system;
+            match (elf.machine, elf.class) == (system.machine, system.class) {
+                true => fit.push(path),
+                false => other.push(path),
+            }
+        }
+        fit.truncate(FILES);
+        other.truncate(FILES);
+        (fit, other)
+    }
+
+    fn unmet(&self, place: Place, object: &str, version: &str, provider: &str) -> UnmetVersion {
+        UnmetVersion {
+            place,
+            object: self.object(object),
+            provider: self.object(provider),
+            version: version.to_owned(),
+            newest: self.newest(provider, version).unwrap_or_default(),
+        }
+    }
+
+    /// The newest version that a file defines of the same kind: `GLIBCXX_3.4.28` for `GLIBCXX_3.4.30`.
+    fn newest(&self, provider: &str, version: &str) -> Option<String> {
+        let (kind, _) = version.rsplit_once('_')?;
+        let elf = self.describer.root.resolve(provider).ok()?.elf()?;
+        let numbers = |name: &&String| {
+            let (own, numbers) = name.rsplit_once('_')?;
+            let numbers: Option<Vec<u32>> = numbers.split('.').map(|it| it.parse().ok()).collect();
+            numbers.filter(|_| own == kind)
+        };
+        let defined = elf.version_definitions.iter();
+        let defined = defined.filter(|name| numbers(name).is_some());
+        defined.max_by_key(numbers).cloned()
+    }
+
+    fn add_symbol(&self, known: &mut UndefinedSymbols, fault: &Fault) {
+        let Fault::Symbol {
+            symbol,
+            version,
+            provider,
+            ..
+        } = fault
+        else {
+            return;
+        };
+        known.count += 1;
+        if known.provider.is_none() && known.count == 1 {
+            known.provider = provider.as_deref().map(|path| self.object(path));
+        }
+        if known.symbols.len() < SYMBOLS {
+            known.symbols.push(Symbol {
+                name: symbol.clone(),
+                demangled: demangled(symbol),
+                version: version.clone().unwrap_or_default(),
+            });
+        }
+    }
+
+    /// An object by the path that the loader calls it by: loaded, or loaded and discarded again.
+    fn object(&self, path: &str) -> ObjectFacts {
+        let mut loaded = self.process.run.objects().iter();
+        if let Some(object) = loaded.find(|object| object.path == path) {
+            return self.describer.loaded(self.process, object);
+        }
+        let Ok(node) = self.describer.root.resolve(path) else {
+            return ObjectFacts {
+                path: path.to_owned(),
+                ..ObjectFacts::default()
+            };
+        };
+        ObjectFacts {
+            package: self.place.package.clone(),
+            when: self.place.when.clone(),
+            ..self.describer.file(self.process, node, path)
+        }
+    }
+}
+
+fn places(searched: &[Tried]) -> Vec<String> {
+    let mut places: Vec<String> = Vec::new();
+    for tried in searched {
+        if !places.iter().any(|place| **place == *tried.place) {
+            places.push(tried.place.to_string());
+        }
+    }
+    places
+}
+
+/// A symbol as it is written in C++; as it is, if it is not mangled.
+fn demangled(symbol: &str) -> String {
+    let mangled = symbol.starts_with("_Z").then(|| Mangled::new(symbol).ok());
+    let written = mangled.flatten().and_then(|it| it.demangle().ok());
+    written.unwrap_or_else(|| symbol.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_demangled() {
+        assert_eq!(
+            demangled("_ZN3c104cuda9SetDeviceEa"),
+            "c10::cuda::SetDevice(signed char)"
+        );
+        assert_eq!(demangled("cudaMalloc"), "cudaMalloc");
+        assert_eq!(demangled("_Zbroken"), "_Zbroken");
+    }
+}

@@ -1,0 +1,309 @@
+//! Which processes an image has, and each of them played.
+//!
+//! The packages of an environment are imported in one process, PyTorch first: those who use several import it first, and the
+//! others rely on what it has loaded. Frameworks that bring all of their own (`process` in their tables) are used alone, so they
+//! get a process of their own, with nothing of PyTorch loaded.
+
+use std::collections::BTreeSet;
+
+use oci_spec::image::ImageConfiguration;
+
+use super::entrypoint::Start;
+use super::executables;
+use super::facts::Import;
+use super::knowledge::Knowledge;
+use super::opens;
+use super::python::{Installed, Interpreter, Setting};
+use super::run::Run;
+use crate::image::{Node, RootFilesystem};
+use crate::loader::{Process, System};
+use crate::stack::{Environment, Stack};
+
+/// The programs of an image that are modelled, not yet started.
+#[derive(Debug)]
+pub struct Programs<'r, 'k> {
+    root: &'r RootFilesystem<'r>,
+    knowledge: &'k Knowledge,
+    programs: Vec<Program<'r>>,
+}
+
+/// One program and the loader that starts it.
+#[derive(Debug)]
+struct Program<'r> {
+    name: String,
+    main: bool,
+    path: String,
+    /// Prefix of the Python environment; empty for other programs.
+    environment: String,
+    library_path_from: String,
+    system: System<'r>,
+    setting: Setting,
+    /// The packages that are imported, in order.
+    packages: Vec<String>,
+}
+
+/// One process that was played.
+pub struct ModelledProcess<'s> {
+    /// As [`super::facts::ProcessFacts::name`].
+    pub name: String,
+    /// Whether it is the process that the image starts.
+    pub main: bool,
+    /// The executable.
+    pub executable: String,
+    /// Prefix of the Python environment; empty for other programs.
+    pub environment: String,
+    /// `image` or the path of a script; empty if LD_LIBRARY_PATH is not set.
+    pub library_path_from: String,
+    /// The loader.
+    pub system: &'s System<'s>,
+    /// The directories that Python imports from.
+    pub sites: Vec<String>,
+    /// The packages that were imported, in order.
+    pub imports: Vec<Import>,
+    /// What happened.
+    pub run: Run<'s>,
+}
+
+/// The processes of an image, played.
+pub struct Model<'s> {
+    pub(super) root: &'s RootFilesystem<'s>,
+    pub(super) knowledge: &'s Knowledge,
+    /// The processes, the one that the image starts first.
+    pub processes: Vec<ModelledProcess<'s>>,
+}
+
+impl<'r, 'k> Programs<'r, 'k> {
+    /// The programs of an image. `config` tells what the image starts, `stack` its Python environments and what is installed.
+    pub fn of(
+        root: &'r RootFilesystem<'r>,
+        config: &ImageConfiguration,
+        stack: &Stack,
+        knowledge: &'k Knowledge,
+    ) -> Self {
+        let start = Start::of(root, config);
+        let mut programs = Vec::new();
+        for environment in &stack.environments {
+            let setting = setting(root, &start, environment, stack, knowledge);
+            programs.extend(pythons(
+                root,
+                &start,
+                environment,
+                &setting,
+                knowledge,
+                &programs,
+            ));
+        }
+        for path in executables::find(root, knowledge, &start) {
+            let is_command = start.command.as_deref() == Some(path.as_str());
+            let Some(system) = system(root, &path, &start, knowledge) else {
+                continue;
+            };
+            let program = Program {
+                name: path.clone(),
+                main: is_command,
+                path,
+                environment: String::new(),
+                library_path_from: start.library_path_from.clone(),
+                system,
+                setting: Setting::default(),
+                packages: Vec::new(),
+            };
+            programs.push(program);
+        }
+        if programs
+            .iter()
+            .any(|program| program.main && program.environment.is_empty())
+        {
+            for program in programs.iter_mut().filter(|it| !it.environment.is_empty()) {
+                program.main = false;
+            }
+            programs.sort_by_key(|program| !program.main);
+        }
+        Programs {
+            root,
+            knowledge,
+            programs,
+        }
+    }
+
+    /// Plays them all.
+    pub fn model(&self) -> Model<'_> {
+        Model {
+            root: self.root,
+            knowledge: self.knowledge,
+            processes: self
+                .programs
+                .iter()
+                .map(|program| play(self.root, self.knowledge, program))
+                .collect(),
+        }
+    }
+}
+
+fn play<'s>(
+    root: &'s RootFilesystem<'s>,
+    knowledge: &'s Knowledge,
+    program: &'s Program<'s>,
+) -> ModelledProcess<'s> {
+    let run = Run::start(Process::start(&program.system, &program.path));
+    let mut interpreter = Interpreter::new(root, knowledge, &program.setting, run);
+    for package in &program.packages {
+        if let Some(plan) = knowledge.plan(package) {
+            interpreter.import(plan);
+        }
+    }
+    let Interpreter {
+        mut run, imports, ..
+    } = interpreter;
+    opens::follow(&mut run, knowledge, &program.setting);
+    ModelledProcess {
+        name: program.name.clone(),
+        main: program.main,
+        executable: program.path.clone(),
+        environment: program.environment.clone(),
+        library_path_from: program.library_path_from.clone(),
+        system: &program.system,
+        sites: program.setting.path.clone(),
+        imports,
+        run,
+    }
+}
+
+/// The processes of one environment: that of most packages, and one for each framework that is used alone.
+fn pythons<'r>(
+    root: &'r RootFilesystem<'r>,
+    start: &Start,
+    environment: &Environment,
+    setting: &Setting,
+    knowledge: &Knowledge,
+    before: &[Program],
+) -> Vec<Program<'r>> {
+    let installed = |name: &str| setting.installed.contains_key(name);
+    let packages = knowledge.packages().filter(|plan| !plan.companion);
+    let packages: Vec<_> = packages.filter(|plan| installed(&plan.package)).collect();
+    let mut kinds: Vec<&str> = packages.iter().map(|plan| plan.process.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    kinds.retain(|kind| seen.insert(*kind));
+    kinds.sort_by_key(|kind| !kind.is_empty());
+
+    let main = before.is_empty();
+    let mut programs: Vec<Program> = Vec::new();
+    for kind in kinds {
+        let Some(system) = system(root, &environment.interpreter, start, knowledge) else {
+            return programs;
+        };
+        let mut about = Vec::new();
+        about.extend((!main).then_some(environment.prefix.as_str()));
+        about.extend((!programs.is_empty()).then_some(kind));
+        let name = match about.is_empty() {
+            true => "python".to_owned(),
+            false => format!("python ({})", about.join(", ")),
+        };
+        let own = packages.iter().filter(|plan| plan.process == kind);
+        programs.push(Program {
+            name,
+            main,
+            path: environment.interpreter.clone(),
+            environment: environment.prefix.clone(),
+            library_path_from: start.library_path_from.clone(),
+            system,
+            setting: setting.clone(),
+            packages: own.map(|plan| plan.package.clone()).collect(),
+        });
+    }
+    programs
+}
+
+fn system<'r>(
+    root: &'r RootFilesystem<'r>,
+    program: &str,
+    start: &Start,
+    knowledge: &Knowledge,
+) -> Option<System<'r>> {
+    let elf = root.resolve(program).ok().and_then(Node::elf)?;
+    let environment = start.environment.clone();
+    let mut system = System::of(root, elf, environment, &start.working_directory)?;
+    system.host_libraries = knowledge.host.clone();
+    Some(system)
+}
+
+/// Where an environment imports from, and which packages of the tables are there.
+fn setting(
+    root: &RootFilesystem,
+    start: &Start,
+    environment: &Environment,
+    stack: &Stack,
+    knowledge: &Knowledge,
+) -> Setting {
+    let listed = start
+        .environment
+        .get("PYTHONPATH")
+        .map_or("", String::as_str);
+    let mut path: Vec<String> = listed
+        .split(':')
+        .filter_map(|directory| root.resolve(directory).ok())
+        .filter(|node| node.is_directory() && !listed.is_empty())
+        .map(Node::path)
+        .collect();
+    path.extend(environment.sites.iter().cloned());
+    let mut setting = Setting {
+        dynload: dynload(root, environment),
+        tag: environment.release.replace('.', ""),
+        ..Setting::default()
+    };
+    for site in &path {
+        for distribution in stack.distributions.iter().filter(|it| it.site == *site) {
+            let brought = knowledge
+                .packages()
+                .filter(|plan| plan.is_brought_by(&distribution.name));
+            for plan in brought {
+                let directory = format!("{site}/{}", plan.directory);
+                if setting.installed.contains_key(&plan.package)
+                    || root.resolve(&directory).is_err()
+                {
+                    continue;
+                }
+                let installed = Installed {
+                    version: distribution.version.clone(),
+                    site: site.clone(),
+                    cuda: cuda_of_torch(stack, &path),
+                };
+                setting.installed.insert(plan.package.clone(), installed);
+            }
+        }
+    }
+    setting.path = path;
+    setting
+}
+
+/// `torch.version.cuda` of the PyTorch of an environment, which other packages go by as well.
+fn cuda_of_torch(stack: &Stack, path: &[String]) -> String {
+    let torch = path.iter().find_map(|site| {
+        let directory = format!("{site}/torch");
+        let mut components = stack.components.iter();
+        components.find(|component| component.name == "torch" && component.path == directory)
+    });
+    let cuda = torch.and_then(|torch| torch.details.get("cuda"));
+    cuda.cloned().unwrap_or_default()
+}
+
+/// `lib-dynload` of the installation that an environment rests on.
+fn dynload(root: &RootFilesystem, environment: &Environment) -> Option<String> {
+    let base = environment.interpreter.rsplitn(3, '/').nth(2)?;
+    let release = &environment.release;
+    let home = root
+        .resolve(&format!("{}/pyvenv.cfg", environment.prefix))
+        .ok()
+        .and_then(Node::text)
+        .and_then(|text| {
+            let mut lines = text.lines().filter_map(|line| line.split_once('='));
+            let (_, home) = lines.find(|(key, _)| key.trim() == "home")?;
+            home.trim().strip_suffix("/bin").map(str::to_owned)
+        });
+    let prefixes = [Some(base.to_owned()), home];
+    let candidates = prefixes.into_iter().flatten().flat_map(|prefix| {
+        ["lib", "lib64"].map(|lib| format!("{prefix}/{lib}/python{release}/lib-dynload"))
+    });
+    let mut directories = candidates.filter_map(|path| root.resolve(&path).ok());
+    directories.find(|node| node.is_directory()).map(Node::path)
+}

@@ -1,0 +1,419 @@
+//! A Python interpreter that imports packages: each step of the tables, played on the loader.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use globset::Glob;
+
+use super::facts::Import;
+use super::knowledge::{Knowledge, fits};
+use super::plan::{Action, OnFailure, OnMissing, Plan, Preload, Step};
+use super::run::{Cause, Fall, Request, Run, is_not_found};
+use crate::image::{Node, RootFilesystem};
+use crate::loader::{Failure, Mode, ObjectId};
+
+/// A package of the tables that is installed.
+#[derive(Debug, Clone)]
+pub(super) struct Installed {
+    pub version: String,
+    /// The directory that it is imported from.
+    pub site: String,
+    /// The CUDA that it was built for: `12.8`; empty if that is not known.
+    pub cuda: String,
+}
+
+/// The Python of a process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Setting {
+    /// The directories that packages are imported from, in order.
+    pub path: Vec<String>,
+    /// The directory of Python's own extension modules.
+    pub dynload: Option<String>,
+    /// `311` of `cpython-311`.
+    pub tag: String,
+    /// The packages of the tables that are installed, by name.
+    pub installed: BTreeMap<String, Installed>,
+}
+
+/// How the import of a package ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Importing,
+    Imported,
+    Failed,
+}
+
+/// Why an import stops.
+struct Stopped;
+
+pub(super) struct Interpreter<'s, 'k> {
+    root: &'s RootFilesystem<'s>,
+    knowledge: &'k Knowledge,
+    setting: &'k Setting,
+    pub run: Run<'s>,
+    pub imports: Vec<Import>,
+    states: BTreeMap<String, State>,
+    /// The extension modules that are imported.
+    modules: BTreeSet<String>,
+    /// The object that ctypes calls dlopen from.
+    ctypes: ObjectId,
+}
+
+impl<'s, 'k> Interpreter<'s, 'k> {
+    pub fn new(
+        root: &'s RootFilesystem<'s>,
+        knowledge: &'k Knowledge,
+        setting: &'k Setting,
+        run: Run<'s>,
+    ) -> Self {
+        Interpreter {
+            root,
+            knowledge,
+            setting,
+            run,
+            imports: Vec::new(),
+            states: BTreeMap::new(),
+            modules: BTreeSet::new(),
+            ctypes: 0,
+        }
+    }
+
+    /// Imports a package, unless that was done or tried before.
+    pub fn import(&mut self, plan: &Plan) -> bool {
+        if let Some(state) = self.states.get(&plan.package) {
+            return *state != State::Failed;
+        }
+        let Some(installed) = self.setting.installed.get(&plan.package) else {
+            return true;
+        };
+        let Some(release) = plan.release(&installed.version) else {
+            return true;
+        };
+        self.states.insert(plan.package.clone(), State::Importing);
+        let played: Result<(), Stopped> = release
+            .steps
+            .iter()
+            .try_for_each(|step| self.step(plan, installed, step));
+        let state = match played {
+            Ok(()) => State::Imported,
+            Err(Stopped) => State::Failed,
+        };
+        self.states.insert(plan.package.clone(), state);
+        if !plan.companion {
+            self.imports.push(Import {
+                package: plan.package.clone(),
+                version: installed.version.clone(),
+                succeeds: state == State::Imported,
+            });
+        }
+        state == State::Imported
+    }
+
+    fn step(&mut self, plan: &Plan, installed: &Installed, step: &Step) -> Result<(), Stopped> {
+        if let Some(text) = &step.if_mapped
+            && !self.is_mapped(text)
+        {
+            return Ok(());
+        }
+        match &step.action {
+            Action::Import(package) => self.import_other(package, step.optional),
+            Action::Standard(names) => {
+                let directory = self.setting.dynload.clone();
+                for name in names {
+                    let module = directory.as_ref().map(|found| (found.clone(), name));
+                    self.module(plan, step, module)?;
+                }
+                Ok(())
+            }
+            Action::Module(names) => {
+                for name in names {
+                    let site = self.site_of(installed, name);
+                    self.module(plan, step, site.map(|site| (site, name)))?;
+                }
+                Ok(())
+            }
+            Action::Open(path) => self.open_files(plan, installed, step, path),
+            Action::Find(names) => self.find(plan, installed, step, names),
+            Action::Preload(list) => match self.preload(plan, installed, list) {
+                Ok(()) => Ok(()),
+                Err(_) if step.optional => Ok(()),
+                Err(_) => Err(Stopped),
+            },
+        }
+    }
+
+    /// A package that cannot be imported has its own faults; who imports it is not blamed for them.
+    fn import_other(&mut self, package: &str, optional: bool) -> Result<(), Stopped> {
+        let Some(plan) = self.knowledge.plan(package) else {
+            return Ok(());
+        };
+        match self.import(plan) || optional {
+            true => Ok(()),
+            false => Err(Stopped),
+        }
+    }
+
+    fn is_mapped(&self, text: &str) -> bool {
+        let mut objects = self.run.objects().iter();
+        objects.any(|object| object.node.path().contains(text))
+    }
+
+    /// The directory that a path is imported from: that of the package, or another of the search path.
+    fn site_of(&self, installed: &Installed, path: &str) -> Option<String> {
+        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let has = |site: &&String| {
+            let found = self.root.resolve(&format!("{site}/{directory}"));
+            found.is_ok_and(Node::is_directory)
+        };
+        let own = std::iter::once(&installed.site);
+        own.chain(&self.setting.path).find(has).cloned()
+    }
+
+    /// Imports an extension module; one that is not there is in Python, or built in.
+    fn module(
+        &mut self,
+        plan: &Plan,
+        step: &Step,
+        module: Option<(String, &String)>,
+    ) -> Result<(), Stopped> {
+        let Some((site, name)) = module else {
+            return Ok(());
+        };
+        let Some(path) = self.extension(&format!("{site}/{name}")) else {
+            return Ok(());
+        };
+        if !self.modules.insert(path.clone()) {
+            return Ok(());
+        }
+        let request = Request {
+            name: &path,
+            caller: 0,
+            mode: Mode {
+                global: step.global,
+                ..Mode::default()
+            },
+        };
+        let opened = self.run.open(&request, &imported(plan));
+        if let (Ok(id), "_ctypes") = (&opened, name.as_str()) {
+            self.ctypes = *id;
+        }
+        self.settle(plan, step, &path, opened.map(drop))
+    }
+
+    /// The file of an extension module: Python tries these suffixes in turn (`importlib.machinery.EXTENSION_SUFFIXES`).
+    fn extension(&self, path: &str) -> Option<String> {
+        let (directory, name) = path.rsplit_once('/')?;
+        let node = self.root.resolve(directory).ok()?;
+        let tag = &self.setting.tag;
+        let tuples = [
+            "x86_64-linux-gnu",
+            "aarch64-linux-gnu",
+            "x86_64-linux-musl",
+            "aarch64-linux-musl",
+        ];
+        let tagged = tuples.map(|tuple| format!("{name}.cpython-{tag}-{tuple}.so"));
+        let plain = [format!("{name}.abi3.so"), format!("{name}.so")];
+        let mut names = tagged.into_iter().chain(plain);
+        let file = names.find(|file| node.lookup(file).is_some())?;
+        Some(format!("{directory}/{file}"))
+    }
+
+    /// Opens files of the package. One that this build of the package does not have is passed over.
+    fn open_files(
+        &mut self,
+        plan: &Plan,
+        installed: &Installed,
+        step: &Step,
+        path: &str,
+    ) -> Result<(), Stopped> {
+        let Some(path) = fill(path, installed) else {
+            return Ok(());
+        };
+        let Some(site) = self.site_of(installed, &path) else {
+            return Ok(());
+        };
+        for file in self.matching(&format!("{site}/{path}")) {
+            let mut opened = self.load(plan, &file, step.global);
+            if let (Err(failure), Some(fallback)) = (&opened, &step.on_failure)
+                && self.helps(plan, fallback, failure)
+            {
+                match self.preload(plan, installed, &fallback.preload) {
+                    Ok(()) => opened = self.load(plan, &file, step.global),
+                    Err(missing) => {
+                        let shown = fallback.shown.replace("{file}", &missing);
+                        let step = Step {
+                            shown,
+                            ..step.clone()
+                        };
+                        return self.settle(plan, &step, &file, opened);
+                    }
+                }
+            }
+            self.settle(plan, step, &file, opened)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a package tries its fallback for a failure.
+    fn helps(&self, plan: &Plan, fallback: &OnFailure, failure: &Failure) -> bool {
+        let Some(fault) = failure.faults.first() else {
+            return false;
+        };
+        let Some(process) = &self.run.process else {
+            return false;
+        };
+        let message = fault.message(process.system().family);
+        let list = plan.lists.get(&fallback.preload.list);
+        let mut stems = list
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.file.split('.').next());
+        !fallback.if_named || stems.any(|stem| message.contains(stem))
+    }
+
+    fn load(&mut self, plan: &Plan, path: &str, global: bool) -> Result<(), Failure<'s>> {
+        let mode = Mode {
+            global,
+            ..Mode::default()
+        };
+        let request = Request {
+            name: path,
+            caller: self.ctypes,
+            mode,
+        };
+        self.run.open(&request, &imported(plan)).map(drop)
+    }
+
+    /// The files of a path, whose last component may be a pattern.
+    fn matching(&self, path: &str) -> Vec<String> {
+        let Some((directory, name)) = path.rsplit_once('/') else {
+            return Vec::new();
+        };
+        if !name.contains(['*', '[', '?']) {
+            let exists = self.root.resolve(path).is_ok();
+            return exists.then(|| path.to_owned()).into_iter().collect();
+        }
+        let Ok(glob) = Glob::new(name) else {
+            return Vec::new();
+        };
+        let matcher = glob.compile_matcher();
+        self.root
+            .read_dir(directory)
+            .filter(|node| matcher.is_match(node.name()))
+            .map(|node| format!("{directory}/{}", node.name()))
+            .collect()
+    }
+
+    fn find(
+        &mut self,
+        plan: &Plan,
+        installed: &Installed,
+        step: &Step,
+        names: &[String],
+    ) -> Result<(), Stopped> {
+        let names: Vec<String> = names
+            .iter()
+            .filter_map(|name| fill(name, installed))
+            .filter(|name| !self.knowledge.is_host_provided(name))
+            .collect();
+        let mut last = None;
+        for name in &names {
+            match self.load(plan, name, step.global) {
+                Ok(()) => return Ok(()),
+                Err(failure) => last = Some((name, failure)),
+            }
+        }
+        match last {
+            Some((name, failure)) => self.settle(plan, step, name, Err(failure)),
+            None => Ok(()),
+        }
+    }
+
+    /// Loads a list of files that the package searches itself. `Err` holds the pattern of the one that is missing.
+    fn preload(
+        &mut self,
+        plan: &Plan,
+        installed: &Installed,
+        list: &Preload,
+    ) -> Result<(), String> {
+        let (Some(entries), Some(layout)) =
+            (plan.lists.get(&list.list), plan.layouts.get(&list.layout))
+        else {
+            return Ok(());
+        };
+        for entry in entries {
+            if !fits(&installed.cuda, &entry.cuda) {
+                continue;
+            }
+            let found = self.setting.path.iter().find_map(|place| {
+                let condition = &layout.if_directory;
+                let counts = condition.is_empty()
+                    || self.root.resolve(&format!("{place}/{condition}")).is_ok();
+                let mut paths = layout.paths.iter().filter(|_| counts);
+                paths.find_map(|path| {
+                    let path = fill(&path.replace("{folder}", &entry.folder), installed)?;
+                    // Of several, Python takes the first of the directory, whose order nobody knows.
+                    let path = format!("{place}/{path}/{}", entry.file);
+                    self.matching(&path).into_iter().next()
+                })
+            });
+            let loaded = match &found {
+                Some(path) => self.load(plan, path, false).is_ok(),
+                None => false,
+            };
+            match (loaded || entry.optional, list.missing) {
+                (true, _) | (_, OnMissing::Skip) => {}
+                (false, OnMissing::Stop) => return Ok(()),
+                (false, OnMissing::Fail) => return Err(entry.file.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a failure; the import goes on only behind an optional step.
+    fn settle(
+        &mut self,
+        plan: &Plan,
+        step: &Step,
+        request: &str,
+        opened: Result<(), Failure<'s>>,
+    ) -> Result<(), Stopped> {
+        let Err(failure) = opened else {
+            return Ok(());
+        };
+        if step.optional && is_not_found(&failure) {
+            return Ok(());
+        }
+        self.run.falls.push(Fall {
+            cause: imported(plan),
+            opener: String::new(),
+            optional: step.optional,
+            shown: step.shown.clone(),
+            alternatives: Vec::new(),
+            request: request.to_owned(),
+            failure,
+        });
+        match step.optional {
+            true => Ok(()),
+            false => Err(Stopped),
+        }
+    }
+}
+
+fn imported(plan: &Plan) -> Cause {
+    Cause {
+        package: plan.package.clone(),
+        when: "import",
+    }
+}
+
+/// Replaces `{cuda-major}` and `{cuda-digits}`; `None` if the CUDA of the build is not known.
+pub(super) fn fill(text: &str, installed: &Installed) -> Option<String> {
+    if !text.contains("{cuda-") {
+        return Some(text.to_owned());
+    }
+    let mut numbers = installed.cuda.split('.');
+    let major = numbers.next().filter(|major| !major.is_empty())?;
+    let minor = numbers.next()?;
+    let filled = text.replace("{cuda-major}", major);
+    Some(filled.replace("{cuda-digits}", &format!("{major}{minor}")))
+}
