@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::refusal::Refusal;
+
 /// All that is kept of one ELF file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ElfFacts {
@@ -11,6 +13,8 @@ pub struct ElfFacts {
     pub machine: u16,
     /// `e_type`: 2 is an executable, 3 a shared object.
     pub object_type: u16,
+    /// Why glibc's loader refuses the file for what its headers say.
+    pub refusal: Option<Refusal>,
     /// DT_SONAME.
     pub soname: Option<String>,
     /// DT_NEEDED, in order.
