@@ -41,7 +41,7 @@ pub struct ElfFacts {
     pub symbol_versions: bool,
     /// Defined dynamic symbols.
     pub exports: Exports,
-    /// Undefined dynamic symbols.
+    /// Undefined dynamic symbols, in the order in which the loader looks them up.
     pub imports: Vec<Import>,
     /// What the file was identified as by its exports, and the version evidence in it. `None` for a file that no
     /// recipe knows.
