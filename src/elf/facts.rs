@@ -84,21 +84,29 @@ pub struct Import {
     /// STB_WEAK: may stay undefined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
-    /// When it is looked up.
+    /// When it is looked up. Most are lazy, so that is not written.
+    #[serde(default, skip_serializing_if = "Bound::is_lazy")]
     pub bound: Bound,
 }
 
 /// When glibc's loader looks a symbol up: where a relocation refers to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// Never: no relocation refers to it, or it is hidden.
     Never,
     /// At load under RTLD_NOW, LD_BIND_NOW or DF_BIND_NOW/DF_1_NOW, else when the function is first called: only the
     /// procedure linkage table (DT_JMPREL) refers to it.
+    #[default]
     Lazy,
     /// Always at load.
     Now,
+}
+
+impl Bound {
+    fn is_lazy(&self) -> bool {
+        *self == Bound::Lazy
+    }
 }
 
 /// Which library a file is, and what its bytes say of its version.
