@@ -49,6 +49,8 @@ pub struct Scan {
     pub facts: ImageFacts,
     /// What the rules see.
     pub rule_facts: Facts,
+    /// Who loads what, for people.
+    pub tree: process::tree::Tree,
     /// When the work on it began.
     pub started: Instant,
 }
@@ -171,7 +173,8 @@ impl Scanner {
         };
         let driver = stack.driver_floor(&self.toolkits);
         let programs = Programs::of(&root, &image.config, &stack, &self.processes);
-        let loader = programs.model().facts();
+        let model = programs.model();
+        let loader = model.facts();
         Ok(Scan {
             rule_facts: Facts {
                 gpu: serde_json::to_value(&stack.gpu).ok(),
@@ -199,6 +202,7 @@ impl Scanner {
                 loader: Some(loader),
                 files: root.files().count(),
             },
+            tree: model.tree(),
             started,
         })
     }

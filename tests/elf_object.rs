@@ -1,15 +1,15 @@
 //! Reading agrees with the `object` crate, and never panics.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use imgcheck::elf::{self, Depth, Recipes, Retainer};
-use object::{Object, ObjectSymbol};
+use imgcheck::elf::facts::Bound;
+use imgcheck::elf::{self, Depth, ElfFacts, Recipes, Retainer};
+use object::{Object, ObjectSymbol, RelocationFlags, RelocationTarget};
 use proptest::prelude::*;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Shared objects of this machine, smallest first; they differ from machine to machine, and so they should.
 fn libraries() -> Vec<PathBuf> {
@@ -46,6 +46,33 @@ fn recipes() -> &'static Recipes {
     RECIPES.get_or_init(|| Recipes::builtin().unwrap())
 }
 
+/// Each import is bound as the relocations say that refer to it.
+fn compare_bounds(oracle: &object::File, facts: &ElfFacts, path: &Path) {
+    let mut expected: BTreeMap<usize, Bound> = BTreeMap::new();
+    for (_, relocation) in oracle.dynamic_relocations().into_iter().flatten() {
+        let (RelocationTarget::Symbol(symbol), RelocationFlags::Elf { r_type }) =
+            (relocation.target(), relocation.flags())
+        else {
+            continue;
+        };
+        let jump_slot = if facts.machine == 183 { 1026 } else { 7 };
+        let bound = if r_type.0 == jump_slot {
+            Bound::Lazy
+        } else {
+            Bound::Now
+        };
+        let before = expected.entry(symbol.0).or_insert(bound);
+        *before = bound.max(*before);
+    }
+    let undefined = oracle.dynamic_symbols();
+    let undefined = undefined.filter(|it| it.is_undefined() && !it.is_local() && it.index().0 > 0);
+    let expected: Vec<Bound> = undefined
+        .map(|it| expected.get(&it.index().0).copied().unwrap_or(Bound::Never))
+        .collect();
+    let read: Vec<Bound> = facts.imports.iter().map(|it| it.bound).collect();
+    assert_eq!(read, expected, "{}", path.display());
+}
+
 fn compare(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let Ok(oracle) = object::File::parse(&*bytes) else {
@@ -66,30 +93,21 @@ fn compare(path: &Path) {
         .collect();
     let read: BTreeSet<&str> = facts.imports.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(read, imports, "{}", path.display());
+    compare_bounds(&oracle, &facts, path);
     let missing: Vec<&str> = symbols
         .iter()
         .filter(|symbol| symbol.is_definition() && symbol.is_global() && symbol.address() != 0)
         .filter_map(|symbol| symbol.name().ok())
-        .filter(|name| {
-            facts
-                .exports
-                .0
-                .binary_search(&xxh3_64(name.as_bytes()))
-                .is_err()
-        })
+        .filter(|name| !facts.exports.defines(name, None))
         .collect();
     // Symbols that only an explicit version finds are exported as `name@version` alone.
     let hidden: Vec<&str> = missing
         .into_iter()
         .filter(|name| {
-            !facts.version_definitions.iter().any(|version| {
-                let versioned = format!("{name}@{version}");
-                facts
-                    .exports
-                    .0
-                    .binary_search(&xxh3_64(versioned.as_bytes()))
-                    .is_ok()
-            })
+            !facts
+                .version_definitions
+                .iter()
+                .any(|version| facts.exports.defines(name, Some(version)))
         })
         .collect();
     assert!(hidden.is_empty(), "{}: {hidden:?}", path.display());

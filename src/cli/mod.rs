@@ -7,6 +7,7 @@ mod fail_on;
 mod output;
 mod progress;
 mod rules;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ Examples:
   docker save pytorch-cuda:v2.9 -o image.tar && imgcheck image.tar
   imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
   imgcheck facts -f json image.tar
+  imgcheck tree image.tar libcudnn
   imgcheck claims pytorch/pytorch:2.8.0-cuda11.8";
 
 /// Proves what a GPU container image really holds, without running it, and compares that with what its labels promise.
@@ -60,6 +62,8 @@ enum Command {
     Facts(facts::FactsArguments),
     /// Show what references promise, and whether such an image was ever published; no image is needed
     Claims(claims::ClaimsArguments),
+    /// Show what the image's processes load: who needs it, where it was looked for, what answered and why
+    Tree(tree::TreeArguments),
     /// List, show and test the rules
     Rules(rules::RulesArguments),
 }
@@ -72,6 +76,7 @@ pub fn run() -> ExitCode {
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Facts(arguments)) => facts::run(&arguments),
         Some(Command::Claims(arguments)) => claims::run(&arguments),
+        Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
     };
     result.unwrap_or_else(|error| {
@@ -87,6 +92,13 @@ struct ImageArguments {
     /// docker-archive:PATH[:REF], oci:PATH[:TAG], oci-archive:PATH[:TAG], dir:PATH
     #[arg(value_name = "IMAGE", required = true)]
     images: Vec<String>,
+    #[command(flatten)]
+    reading: ReadingArguments,
+}
+
+/// How images are read.
+#[derive(Debug, Args)]
+struct ReadingArguments {
     /// Compare with this reference in place of the one that the image records
     #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS")]
     reference: Option<String>,
@@ -111,6 +123,21 @@ struct ImageArguments {
 }
 
 impl ImageArguments {
+    fn targets(&self) -> Vec<Target> {
+        targets(&self.images)
+    }
+
+    fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+        self.reading.scan_all(&self.images)
+    }
+}
+
+/// The places that images are named by.
+fn targets(images: &[String]) -> Vec<Target> {
+    images.iter().map(|image| Target::parse(image)).collect()
+}
+
+impl ReadingArguments {
     fn reading(&self) -> Reading {
         Reading {
             selection: Selection {
@@ -126,16 +153,11 @@ impl ImageArguments {
         }
     }
 
-    fn targets(&self) -> Vec<Target> {
-        let parse = |image: &String| Target::parse(image);
-        self.images.iter().map(parse).collect()
-    }
-
     /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost.
-    fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+    fn scan_all(&self, images: &[String]) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
         if let Some(reference) = &self.reference {
             reference.parse::<Name>()?;
-            if self.images.len() > 1 {
+            if images.len() > 1 {
                 return Err(Error::Usage {
                     problem: "--as gives a name to one image, and several are named".to_owned(),
                     help: Some("check them one by one".to_owned()),
@@ -146,7 +168,7 @@ impl ImageArguments {
         let progress = progress::bar(self.no_progress);
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();
-        for (image, target) in self.images.iter().zip(self.targets()) {
+        for (image, target) in images.iter().zip(targets(images)) {
             match scanner.scan(&target, &progress) {
                 Ok(read) => scans.extend(read),
                 Err(error) => unreadable.push(Unreadable {

@@ -12,7 +12,7 @@ use crate::reference::transport::Target;
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
-pub struct OutputArguments {
+pub struct OutputArguments<F: ReportFormat = Format> {
     /// The format of the standard output, or of an -o FILE that names none
     #[arg(
         short,
@@ -21,14 +21,19 @@ pub struct OutputArguments {
         default_value = "text",
         env = "IMGCHECK_FORMAT"
     )]
-    format: Format,
+    format: F,
     /// Write to a file: FILE in place of the standard output, FORMAT=FILE besides it; repeatable
     #[arg(short, long, value_name = "[FORMAT=]FILE", env = "IMGCHECK_OUTPUT")]
-    output: Vec<Destination>,
+    output: Vec<Destination<F>>,
     /// When to use colour
     #[arg(long, value_enum, default_value = "auto", env = "IMGCHECK_COLOR")]
     color: Colour,
 }
+
+/// The formats of one command.
+pub trait ReportFormat: ValueEnum + Copy + Send + Sync + 'static {}
+
+impl<F: ValueEnum + Copy + Send + Sync + 'static> ReportFormat for F {}
 
 /// A format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -48,20 +53,27 @@ enum Colour {
 
 /// `FILE` or `FORMAT=FILE`.
 #[derive(Debug, Clone)]
-struct Destination {
-    format: Option<Format>,
+struct Destination<F> {
+    format: Option<F>,
     path: PathBuf,
 }
 
-impl FromStr for Destination {
+impl<F: ReportFormat> FromStr for Destination<F> {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (format, path) = match text.split_once('=') {
             None => (None, text),
             Some((format, path)) => {
-                let known = Format::from_str(format, true);
-                (Some(known.map_err(|_| format!("`{format}` is no format (text, json); write a name with `=` as ./{text}"))?), path)
+                let known = F::from_str(format, true).map_err(|_| {
+                    let names: Vec<_> = F::value_variants()
+                        .iter()
+                        .filter_map(|known| Some(known.to_possible_value()?.get_name().to_owned()))
+                        .collect();
+                    let names = names.join(", ");
+                    format!("`{format}` is no format ({names}); write a name with `=` as ./{text}")
+                });
+                (Some(known?), path)
             }
         };
         if path.is_empty() {
@@ -74,7 +86,7 @@ impl FromStr for Destination {
     }
 }
 
-impl OutputArguments {
+impl<F: ReportFormat> OutputArguments<F> {
     /// Refuses, before any work is done, files that cannot be written and files that are one of the inputs.
     ///
     /// # Errors
@@ -128,9 +140,9 @@ pub fn width() -> Option<u16> {
 ///
 /// # Errors
 /// [`Error::Output`] when a file cannot be written. A reader that closes the pipe early is no error.
-pub fn write(
-    arguments: &OutputArguments,
-    render: impl Fn(Format) -> serde_json::Result<String>,
+pub fn write<F: ReportFormat>(
+    arguments: &OutputArguments<F>,
+    render: impl Fn(F) -> serde_json::Result<String>,
 ) -> Result<()> {
     let rendered = |format, subject: &str| {
         render(format).map_err(|error| Error::Output {

@@ -33,7 +33,9 @@ pub struct ElfFacts {
     pub version_needs: Vec<VersionNeed>,
     /// DT_VERDEF: the versions this file defines, without the base one.
     pub version_definitions: Vec<String>,
-    /// Defined dynamic symbols, as sorted hashes.
+    /// Whether there is a DT_VERSYM, without which no symbol has a version.
+    pub symbol_versions: bool,
+    /// Defined dynamic symbols.
     pub exports: Exports,
     /// Undefined dynamic symbols.
     pub imports: Vec<Import>,
@@ -53,12 +55,19 @@ pub struct VersionNeed {
     pub versions: Vec<(String, bool)>,
 }
 
-/// The defined dynamic symbols of a file, sorted: xxh3-64 of `name` for each, and of `name@version` for each versioned one.
+/// The defined dynamic symbols of a file, with their versions, as sorted hashes.
 ///
-/// A symbol that only a request for its version finds (the hidden versions of glibc, `memcpy@GLIBC_2.2.5`) is there as
-/// `name@version` only. Serialised as one string, 11 characters a symbol.
+/// Ask with [`Exports::defines`], or of many files with a [`SymbolRequest`](super::SymbolRequest). Serialised as one string,
+/// 11 characters a definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exports(pub Vec<u64>);
+pub struct Exports {
+    /// Sorted; the bits are described in `exports.rs`.
+    pub(super) definitions: Vec<u64>,
+    /// For each value of the uppermost bits of a definition, where in `definitions` these start; one more for the end.
+    pub(super) index: Vec<u32>,
+    /// The number of the other bits.
+    pub(super) shift: u32,
+}
 
 /// One undefined dynamic symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +80,21 @@ pub struct Import {
     /// STB_WEAK: may stay undefined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
+    /// When it is looked up.
+    pub bound: Bound,
+}
+
+/// When glibc's loader looks a symbol up: where a relocation refers to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// Never: no relocation refers to it, or it is hidden.
+    Never,
+    /// At load under RTLD_NOW, LD_BIND_NOW or DF_BIND_NOW/DF_1_NOW, else when the function is first called: only the
+    /// procedure linkage table (DT_JMPREL) refers to it.
+    Lazy,
+    /// Always at load.
+    Now,
 }
 
 /// Which library a file is, and what its bytes say of its version.

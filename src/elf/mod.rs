@@ -14,6 +14,7 @@ mod notes;
 mod object;
 pub mod read_at;
 mod recipes;
+mod relocations;
 pub mod retain;
 mod sparse;
 mod symbols;
@@ -22,6 +23,7 @@ mod testing;
 mod versions;
 
 pub use error::ElfError;
+pub use exports::SymbolRequest;
 pub use facts::ElfFacts;
 pub use read_at::{NotHeld, ReadAt};
 pub use recipes::Recipes;
@@ -87,6 +89,7 @@ pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfF
         (facts.flags, facts.flags_1) = dynamic.flags();
         facts.version_needs = versions.needs;
         facts.version_definitions = versions.definitions;
+        facts.symbol_versions = versions.of_symbols;
         facts.exports = symbols.exports;
         facts.imports = symbols.imports;
         exports = symbols.asked;

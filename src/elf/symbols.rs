@@ -4,19 +4,26 @@
 
 use goblin::elf::dynamic::{DT_GNU_HASH, DT_HASH, DT_SYMTAB};
 use goblin::elf::sym::{
-    STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_TLS, STV_HIDDEN, STV_INTERNAL, Sym, Symtab,
+    STB_GLOBAL, STB_GNU_UNIQUE, STB_WEAK, STT_FILE, STT_GNU_IFUNC, STT_SECTION, STT_TLS,
+    STV_HIDDEN, STV_INTERNAL, Sym, Symtab,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::dynamic::Dynamic;
 use super::error::{ElfError, broken};
-use super::facts::{Exports, Import};
-use super::object::{Object, string_at};
+use super::exports::definition;
+use super::facts::{Bound, Exports, Import};
+use super::object::{AARCH64, Object, string_at};
 use super::recipes::Recipes;
+use super::relocations::Relocations;
 use super::versions::Versions;
 
 /// `SHN_ABS`: the value is no address.
 const ABSOLUTE: usize = 0xfff1;
+/// Tells that functions are marked with [`VARIANT_PCS`] ("ELF for the Arm 64-bit Architecture", section 9.6).
+const DT_AARCH64_VARIANT_PCS: u64 = 0x7000_0005;
+/// `STO_AARCH64_VARIANT_PCS`: not to be resolved lazily (same document, section 6.2).
+const VARIANT_PCS: u8 = 0x80;
 /// Window of the walk along the last chain of a hash table.
 const CHAIN: u64 = 4096;
 
@@ -51,10 +58,12 @@ impl Symbols {
             return Ok(Symbols::default());
         };
         let bytes = object.table("the symbol table", offset, length)?;
+        let relocations = Relocations::read(object, dynamic, count)?;
+        let variants = object.machine == AARCH64 && dynamic.value(DT_AARCH64_VARIANT_PCS).is_some();
         let table = Symtab::parse(&bytes, 0, count as usize, object.context())
             .map_err(|error| broken(format!("the symbol table is wrong: {error}")))?;
         let mut symbols = Symbols::default();
-        let mut scratch = Vec::new();
+        let mut definitions = Vec::new();
         for (index, symbol) in table.iter().enumerate().skip(1) {
             if !matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) {
                 continue;
@@ -66,39 +75,27 @@ impl Symbols {
             if symbol.st_shndx == 0 {
                 symbols.imports.push(Import {
                     name: String::from_utf8_lossy(name).into_owned(),
-                    version: versions.of(index).needed,
+                    version: versions.needed(index),
                     weak: symbol.st_bind() == STB_WEAK,
+                    bound: match relocations.of(index) {
+                        _ if is_local(&symbol) => Bound::Never,
+                        Bound::Lazy if variants && symbol.st_other & VARIANT_PCS != 0 => Bound::Now,
+                        bound => bound,
+                    },
                 });
             } else if is_visible(&symbol) {
-                symbols.define(name, &symbol, index, versions, recipes, &mut scratch);
+                let hash = xxh3_64(name);
+                let (version, answers) = versions.defined(index);
+                definitions.push(definition(hash, version, answers));
+                symbols.ask(name, hash, &symbol, recipes);
             }
         }
-        symbols.exports.0.sort_unstable();
-        symbols.exports.0.dedup();
+        symbols.exports = Exports::new(definitions);
         Ok(symbols)
     }
 
-    fn define(
-        &mut self,
-        name: &[u8],
-        symbol: &Sym,
-        index: usize,
-        versions: &Versions,
-        recipes: &Recipes,
-        scratch: &mut Vec<u8>,
-    ) {
-        let hash = xxh3_64(name);
-        let version = versions.of(index);
-        if !version.explicit_only {
-            self.exports.0.push(hash);
-        }
-        if let Some(defined) = version.defined {
-            scratch.clear();
-            scratch.extend_from_slice(name);
-            scratch.push(b'@');
-            scratch.extend_from_slice(defined);
-            self.exports.0.push(xxh3_64(scratch));
-        }
+    /// Keeps a defined symbol that a recipe asks for.
+    fn ask(&mut self, name: &[u8], hash: u64, symbol: &Sym, recipes: &Recipes) {
         let object = symbol.st_type() == goblin::elf::sym::STT_OBJECT;
         if recipes.asks_for(name, hash, object.then_some(symbol.st_size)) {
             self.asked.push(Export {
@@ -111,10 +108,18 @@ impl Symbols {
     }
 }
 
-/// Whether glibc's `do_lookup_x` (elf/dl-lookup.c) would take a defined symbol.
+/// Whether glibc's `check_match` and `do_lookup_x` (elf/dl-lookup.c) would take a defined symbol.
 fn is_visible(symbol: &Sym) -> bool {
-    let placed = symbol.st_value != 0 || symbol.st_shndx == ABSOLUTE || symbol.st_type() == STT_TLS;
-    placed && !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
+    let kind = symbol.st_type();
+    let placed = symbol.st_value != 0 || symbol.st_shndx == ABSOLUTE || kind == STT_TLS;
+    let defines =
+        !matches!(kind, STT_SECTION | STT_FILE) && kind <= STT_TLS || kind == STT_GNU_IFUNC;
+    placed && defines && !is_local(symbol)
+}
+
+/// Whether no other file may define or use the symbol.
+fn is_local(symbol: &Sym) -> bool {
+    matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
 }
 
 /// Where the symbol table is, checked against its segment.

@@ -4,7 +4,6 @@
 //! headers, which a loader does not use either.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use goblin::elf::SectionHeader;
 use goblin::elf::dynamic::{DT_VERDEF, DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM, DT_VERSYM};
@@ -13,6 +12,7 @@ use goblin::elf::symver::{VerdefSection, VerneedSection};
 
 use super::dynamic::Dynamic;
 use super::error::{ElfError, broken};
+use super::exports::{Answers, version_hash};
 use super::facts::VersionNeed;
 use super::object::{Object, string_at};
 
@@ -21,6 +21,8 @@ const TABLE_LIMIT: u64 = 64 << 10;
 /// The version index within DT_VERSYM; the bit above marks a version that only an explicit request finds.
 const INDEX_MASK: u16 = 0x7fff;
 const HIDDEN: u16 = 0x8000;
+/// The first definition that is not the base version; up to it, `check_match` takes symbols for unversioned requests.
+const FIRST: u16 = 2;
 /// `VER_FLG_BASE`: the definition that stands for the file itself.
 const BASE: u16 = 1;
 /// `VER_FLG_WEAK`: a missing version is no error.
@@ -33,19 +35,20 @@ pub(super) struct Versions<'a> {
     pub needs: Vec<VersionNeed>,
     /// Names of the defined versions, without the base one.
     pub definitions: Vec<String>,
-    needed: HashMap<u16, u16>,
-    defined: HashMap<u16, Vec<u8>>,
+    /// Whether there is a DT_VERSYM.
+    pub of_symbols: bool,
+    /// What the version indices stand for.
+    indices: Vec<Named>,
     of_symbol: Cow<'a, [u8]>,
 }
 
-/// The version of one symbol.
-pub(super) struct SymbolVersion<'v> {
-    /// Name of the version that a defined symbol belongs to.
-    pub defined: Option<&'v [u8]>,
-    /// Index into the needed versions that an undefined symbol asks for.
-    pub needed: Option<u16>,
-    /// Found by requests for this very version only (glibc `do_lookup_unversioned`, elf/dl-lookup.c).
-    pub explicit_only: bool,
+/// What a version index stands for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Named {
+    /// Index into the needed versions.
+    needed: Option<u16>,
+    /// Hash of the name; 0 for an index that stands for no version, as those below the first and that of the base version.
+    hash: u16,
 }
 
 impl<'a> Versions<'a> {
@@ -67,23 +70,51 @@ impl<'a> Versions<'a> {
             }
         }
         if let Some(address) = dynamic.value(DT_VERSYM) {
+            versions.of_symbols = true;
             versions.of_symbol = object.at_address(address, symbols.saturating_mul(2))?;
         }
         Ok(versions)
     }
 
-    /// The version of the symbol with this index.
-    pub fn of(&self, symbol: usize) -> SymbolVersion<'_> {
-        let entry = symbol
+    /// Index into the needed versions that an undefined symbol asks for.
+    pub fn needed(&self, symbol: usize) -> Option<u16> {
+        self.named(self.entry(symbol) & INDEX_MASK).needed
+    }
+
+    /// The version that a defined symbol belongs to (its hash, 0 for none), and which requests the symbol answers: as glibc's
+    /// `check_match` (elf/dl-lookup.c) compares. A copy of another file's variable, in an executable, has a needed version.
+    pub fn defined(&self, symbol: usize) -> (u16, Answers) {
+        let entry = self.entry(symbol);
+        let (index, hidden) = (entry & INDEX_MASK, entry & HIDDEN != 0);
+        let hash = self.named(index).hash;
+        let answers = match index {
+            _ if hash == 0 && !hidden => Answers::All,
+            ..=FIRST => Answers::Unversioned,
+            _ if hidden => Answers::Version,
+            _ => Answers::Default,
+        };
+        (hash, answers)
+    }
+
+    /// The entry of DT_VERSYM.
+    fn entry(&self, symbol: usize) -> u16 {
+        symbol
             .checked_mul(2)
             .and_then(|start| self.of_symbol.get(start..start + 2))
-            .map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
-        let index = entry & INDEX_MASK;
-        SymbolVersion {
-            defined: self.defined.get(&index).map(Vec::as_slice),
-            needed: self.needed.get(&index).copied(),
-            explicit_only: entry & HIDDEN != 0 && index > 2,
+            .map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
+    }
+
+    fn named(&self, index: u16) -> Named {
+        let named = self.indices.get(usize::from(index));
+        named.copied().unwrap_or_default()
+    }
+
+    fn name(&mut self, index: u16, named: Named) {
+        let index = usize::from(index & INDEX_MASK);
+        if self.indices.len() <= index {
+            self.indices.resize(index + 1, Named::default());
         }
+        self.indices[index] = named;
     }
 
     fn read_needs(&mut self, bytes: &[u8], count: u64, dynamic: &Dynamic, object: &Object) -> bool {
@@ -95,9 +126,12 @@ impl<'a> Versions<'a> {
         for need in table.iter() {
             let mut versions = Vec::new();
             for version in need.iter() {
-                let name = String::from_utf8_lossy(string_at(&dynamic.strings, version.vna_name));
-                versions.push((name.into_owned(), version.vna_flags & WEAK != 0));
-                self.needed.insert(version.vna_other & INDEX_MASK, number);
+                let name = string_at(&dynamic.strings, version.vna_name);
+                let hash = version_hash(name);
+                let name = String::from_utf8_lossy(name).into_owned();
+                versions.push((name, version.vna_flags & WEAK != 0));
+                let needed = Some(number);
+                self.name(version.vna_other, Named { needed, hash });
                 let Some(next) = number.checked_add(1) else {
                     return false;
                 };
@@ -140,8 +174,8 @@ impl<'a> Versions<'a> {
             if definition.vd_flags & BASE == 0 {
                 self.definitions
                     .push(String::from_utf8_lossy(name).into_owned());
-                self.defined
-                    .insert(definition.vd_ndx & INDEX_MASK, name.to_vec());
+                let hash = version_hash(name);
+                self.name(definition.vd_ndx, Named { needed: None, hash });
             }
             if number >= TABLE_LIMIT {
                 return false;
@@ -159,5 +193,37 @@ fn synthetic(kind: u32, bytes: &[u8], count: u64) -> SectionHeader {
         sh_size: bytes.len() as u64,
         sh_info: u32::try_from(count).unwrap_or(u32::MAX),
         ..SectionHeader::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_answer_by_index_and_hidden_bit() {
+        let mut versions = Versions::default();
+        let (first, later) = (version_hash(b"V1"), version_hash(b"V2"));
+        let defined = |hash| Named { needed: None, hash };
+        versions.name(2, defined(first));
+        versions.name(3, defined(later));
+        let entries = [0_u16, 1, 2, 3, 4, 0x8001, 0x8002, 0x8003, 0x8004];
+        versions.of_symbol = entries.iter().flat_map(|it| it.to_le_bytes()).collect();
+        let expected = [
+            (0, Answers::All),
+            (0, Answers::All),
+            (first, Answers::Unversioned),
+            (later, Answers::Default),
+            (0, Answers::All),
+            (0, Answers::Unversioned),
+            (first, Answers::Unversioned),
+            (later, Answers::Version),
+            (0, Answers::Version),
+            // Behind the end of the table.
+            (0, Answers::All),
+        ];
+        for (symbol, expected) in expected.into_iter().enumerate() {
+            assert_eq!(versions.defined(symbol), expected, "{symbol}");
+        }
     }
 }

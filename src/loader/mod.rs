@@ -5,7 +5,11 @@
 //! program's interpreter is musl's, of musl (ldso/dynlink.c). Programs that run with other privileges than their caller's
 //! (set-user-ID) are out of scope.
 
+pub mod abi;
+pub mod cache;
 mod fault;
+pub mod hwcaps;
+pub mod ldconfig;
 mod object;
 mod process;
 mod relocate;

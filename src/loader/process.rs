@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use super::fault::Fault;
+use super::hwcaps::GlibcVersion;
 use super::object::{Object, ObjectId, Reason, Tried};
 use super::relocate;
 use super::search::{Answer, Found, Search};
@@ -19,7 +20,7 @@ const ET_EXEC: u16 = 2;
 /// Objects of one process; real ones have some hundred.
 const OBJECTS: usize = 20_000;
 /// From this release on, a library that asks for an executable stack can no longer be opened (glibc 2.41 release notes).
-const STACKS_STAY: (u32, u32) = (2, 41);
+const STACKS_STAY: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// How something is opened (dlopen(3)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

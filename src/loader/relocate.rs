@@ -7,17 +7,8 @@ use super::fault::Fault;
 use super::object::{Object, ObjectId};
 use super::process::Process;
 use super::system::Family;
-use crate::elf::facts::Import;
-
-#[derive(PartialEq)]
-enum Binding {
-    Now,
-    Lazy,
-    Never,
-}
-fn binding(_: &Import) -> Binding {
-    Binding::Now
-}
+use crate::elf::SymbolRequest;
+use crate::elf::facts::Bound;
 
 /// What objects need of versions that the files which answer do not define (`_dl_check_map_versions`). A file that defines no
 /// versions at all, and a weak reference, are let pass.
@@ -53,11 +44,10 @@ pub(super) fn undefined_at_load(process: &Process, new: &[ObjectId]) -> Vec<Faul
     let mut scope = Scope::new(process);
     for id in dependencies_first(process, new) {
         let object = &process.objects()[id];
-        scope.undefined(
-            object,
-            |import| is_needed_at_load(import, object, process.system().family),
-            &mut faults,
-        );
+        // musl knows no late lookup.
+        let all = object.bound || process.system().family == Family::Musl;
+        let asked = |bound| bound == Bound::Now || (all && bound == Bound::Lazy);
+        scope.undefined(object, asked, false, &mut faults);
     }
     faults
 }
@@ -66,23 +56,14 @@ pub(super) fn undefined_at_load(process: &Process, new: &[ObjectId]) -> Vec<Faul
 pub(super) fn undefined_calls(process: &Process) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut scope = Scope::new(process);
-    for object in process.objects().iter().filter(|object| !object.bound) {
-        scope.undefined(
-            object,
-            |import| !is_needed_at_load(import, object, process.system().family),
-            &mut faults,
-        );
+    for object in process
+        .objects()
+        .iter()
+        .filter(|object| !object.bound && process.system().family == Family::Glibc)
+    {
+        scope.undefined(object, |bound| bound == Bound::Lazy, true, &mut faults);
     }
     faults
-}
-
-/// Whether a symbol is looked up when its object is loaded, not when it is first called. musl knows no late lookup.
-fn is_needed_at_load(import: &Import, object: &Object, family: Family) -> bool {
-    match binding(import) {
-        Binding::Now => true,
-        Binding::Lazy => object.bound || family == Family::Musl,
-        Binding::Never => false,
-    }
 }
 
 /// Looks symbols up. Which object defines one does not matter here, so the one that defined most so far is asked first.
@@ -99,11 +80,13 @@ impl<'p, 'r> Scope<'p, 'r> {
         }
     }
 
-    /// Adds the strong symbols of an object that are asked for and that nothing defines.
+    /// Adds the strong symbols of an object that are looked up when `asked` says and that nothing defines; `lazy` is whether that is
+    /// when they are called.
     fn undefined(
         &mut self,
         object: &Object<'r>,
-        asked: impl Fn(&Import) -> bool,
+        asked: impl Fn(Bound) -> bool,
+        lazy: bool,
         faults: &mut Vec<Fault>,
     ) {
         let versions: Vec<(&str, &str)> = object
@@ -122,13 +105,13 @@ impl<'p, 'r> Scope<'p, 'r> {
             .elf
             .imports
             .iter()
-            .filter(|import| !import.weak && asked(import))
+            .filter(|import| !import.weak && asked(import.bound))
         {
             let version = import
                 .version
                 .and_then(|index| versions.get(usize::from(index)));
             let name = version.map(|(_, version)| *version);
-            if self.is_defined(&mut scope, &import.name, name)
+            if self.is_defined(&mut scope, SymbolRequest::new(&import.name, name))
                 || system.host_defines(&object.elf.needed, &import.name)
             {
                 continue;
@@ -139,7 +122,7 @@ impl<'p, 'r> Scope<'p, 'r> {
                 symbol: import.name.clone(),
                 version: name.map(str::to_owned),
                 provider: provider.map(|provider| provider.path.clone()),
-                lazy: binding(import) == Binding::Lazy,
+                lazy,
             });
         }
     }
@@ -163,12 +146,10 @@ impl<'p, 'r> Scope<'p, 'r> {
         scope
     }
 
-    fn is_defined(&mut self, scope: &mut [ObjectId], name: &str, version: Option<&str>) -> bool {
+    fn is_defined(&mut self, scope: &mut [ObjectId], request: SymbolRequest) -> bool {
         let objects = self.process.objects();
-        let Some(place) = scope
-            .iter()
-            .position(|&id| objects[id].elf.exports.defines(name, version))
-        else {
+        let mut asked = scope.iter();
+        let Some(place) = asked.position(|&id| objects[id].elf.exports.answers(request)) else {
             return false;
         };
         self.hits[scope[place]] += 1;

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::abi::Abi;
+use super::cache::Cache;
+use super::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
 use crate::elf::ElfFacts;
 use crate::image::{Node, RootFilesystem};
 
@@ -52,8 +55,8 @@ pub struct System<'r> {
     pub machine: u16,
     /// 32 or 64.
     pub class: u8,
-    /// Release of glibc, such as `(2, 36)`; `None` for musl or if its `libc.so.6` does not tell.
-    pub glibc: Option<(u32, u32)>,
+    /// Release of glibc; `None` for musl or if its `libc.so.6` does not tell.
+    pub glibc: Option<GlibcVersion>,
     /// The environment of the process.
     pub environment: BTreeMap<String, String>,
     /// The working directory of the process.
@@ -62,6 +65,8 @@ pub struct System<'r> {
     pub host_libraries: Vec<HostLibrary>,
     /// Directories that are searched last, in order.
     pub(super) default_directories: Vec<String>,
+    hwcaps: Option<Hwcaps>,
+    cache: Option<Cache>,
     /// What `$LIB` stands for.
     pub(super) lib: String,
     /// What `$PLATFORM` stands for.
@@ -98,6 +103,8 @@ impl<'r> System<'r> {
             working_directory: working_directory.to_owned(),
             host_libraries: Vec::new(),
             default_directories: Vec::new(),
+            hwcaps: None,
+            cache: None,
             lib: lib64.to_owned(),
             platform,
         };
@@ -124,7 +131,18 @@ impl<'r> System<'r> {
         }
         self.default_directories = directories;
         self.lib = lib;
-        self.glibc = libc.and_then(Node::elf).and_then(release);
+        self.glibc = libc
+            .and_then(Node::elf)
+            .and_then(|elf| GlibcVersion::of_definitions(&elf.version_definitions));
+        // A cache that cannot be read is passed over.
+        let cache = self.root.resolve("/etc/ld.so.cache").ok();
+        self.cache = cache
+            .and_then(Node::bytes)
+            .and_then(|bytes| Cache::parse(bytes).ok());
+        // A C library that does not tell its release is taken for a new one.
+        let glibc = self.glibc.unwrap_or(GlibcVersion::new(2, 40));
+        let abi = Abi::of(self.machine, self.class);
+        self.hwcaps = abi.map(|abi| Hwcaps::new(abi, glibc, CpuLevel::default()));
     }
 
     pub(super) fn cached(&self, _name: &str) -> Option<&str> {
@@ -196,15 +214,6 @@ impl<'r> System<'r> {
             false => format!("{}/{path}", self.working_directory.trim_end_matches('/')),
         }
     }
-}
-
-/// The newest `GLIBC_x.y` that a C library defines is its release.
-fn release(libc: &ElfFacts) -> Option<(u32, u32)> {
-    let numbers = |version: &String| {
-        let (major, minor) = version.strip_prefix("GLIBC_")?.split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    };
-    libc.version_definitions.iter().filter_map(numbers).max()
 }
 
 /// `/etc/ld-musl-ARCH.path` if it is there, else what is built in (musl ldso/dynlink.c, `load_library`).

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+use super::cache;
 use super::facts::{LoaderFacts, ObjectFacts, ProcessFacts};
 use super::faults;
 use super::knowledge::Knowledge;
@@ -25,16 +26,19 @@ pub(super) struct Describer<'k, 'r> {
 impl Model<'_> {
     /// The facts of all processes.
     pub fn facts(&self) -> LoaderFacts {
-        let describer = Describer {
-            root: self.root,
-            knowledge: self.knowledge,
-            by_name: OnceCell::new(),
+        let describer = Describer::new(self.root, self.knowledge);
+        let (cache, rebuilt) = cache::read(self);
+        let mut facts = LoaderFacts {
+            cache,
+            ..LoaderFacts::default()
         };
-        let mut facts = LoaderFacts::default();
         for process in &self.processes {
             facts.processes.push(describer.process(process));
             facts.shadowed.extend(shadowed::of(&describer, process));
             faults::tell(&describer, process, &mut facts);
+        }
+        for missing in facts.missing.iter_mut().filter(|it| it.broken.is_empty()) {
+            missing.after_ldconfig = cache::answer(rebuilt.as_ref(), &missing.library);
         }
         facts.objects = facts.processes.first().map_or(0, |process| {
             let mapped = process.objects.iter().filter(|object| object.when != "use");
@@ -44,7 +48,15 @@ impl Model<'_> {
     }
 }
 
-impl<'r> Describer<'_, 'r> {
+impl<'k, 'r> Describer<'k, 'r> {
+    pub fn new(root: &'r RootFilesystem<'r>, knowledge: &'k Knowledge) -> Self {
+        Describer {
+            root,
+            knowledge,
+            by_name: OnceCell::new(),
+        }
+    }
+
     fn process(&self, process: &ModelledProcess) -> ProcessFacts {
         let objects = process.run.objects().iter();
         let glibc = process.system.glibc;
@@ -53,7 +65,7 @@ impl<'r> Describer<'_, 'r> {
             main: process.main,
             executable: process.executable.clone(),
             environment: process.environment.clone(),
-            glibc: glibc.map_or_else(String::new, |(major, minor)| format!("{major}.{minor}")),
+            glibc: glibc.map_or_else(String::new, |it| format!("{}.{}", it.major, it.minor)),
             imports: process.imports.clone(),
             objects: objects.map(|object| self.loaded(process, object)).collect(),
             library_path_from: process.library_path_from.clone(),

@@ -119,7 +119,7 @@ impl Teller<'_, '_, '_, '_> {
                         place,
                         object: self.object(object),
                         glibc: glibc
-                            .map_or_else(String::new, |(major, minor)| format!("{major}.{minor}")),
+                            .map_or_else(String::new, |it| format!("{}.{}", it.major, it.minor)),
                     });
                 }
             }
@@ -173,7 +173,7 @@ impl Teller<'_, '_, '_, '_> {
             broken: broken.to_owned(),
             wrong_machine: other,
             elsewhere: fit,
-            // The index is asked once it is modelled.
+            // Filled in for all at once.
             after_ldconfig: String::new(),
             searched: places(searched),
             place,

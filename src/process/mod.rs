@@ -3,6 +3,7 @@
 //!
 //! Which libraries a package loads, in which order and how, is data: `rules/knowledge/processes/`.
 
+mod cache;
 mod describe;
 mod entrypoint;
 mod executables;
@@ -15,6 +16,7 @@ mod plan;
 mod python;
 mod run;
 mod shadowed;
+pub mod tree;
 
 pub use facts::LoaderFacts;
 pub use knowledge::Knowledge;

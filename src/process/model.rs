@@ -137,6 +137,9 @@ fn play<'s>(
 ) -> ModelledProcess<'s> {
     let run = Run::start(Process::start(&program.system, &program.path));
     let mut interpreter = Interpreter::new(root, knowledge, &program.setting, run);
+    if !program.environment.is_empty() {
+        interpreter.begin();
+    }
     for package in &program.packages {
         if let Some(plan) = knowledge.plan(package) {
             interpreter.import(plan);
@@ -235,7 +238,7 @@ fn setting(
     path.extend(environment.sites.iter().cloned());
     let mut setting = Setting {
         dynload: dynload(root, environment),
-        tag: environment.release.replace('.', ""),
+        release: environment.release.clone(),
         ..Setting::default()
     };
     for site in &path {

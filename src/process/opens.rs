@@ -4,7 +4,7 @@ use super::knowledge::{Knowledge, fits};
 use super::plan::{Plan, Use};
 use super::python::{Installed, Setting, fill};
 use super::run::{Cause, Fall, Request, Run, is_not_found};
-use crate::loader::{Mode, Object, ObjectId};
+use crate::loader::{Fault, Mode, Object, ObjectId};
 
 /// Opens all that the objects of a process open at first use.
 pub(super) fn follow(run: &mut Run, knowledge: &Knowledge, setting: &Setting) {
@@ -54,7 +54,7 @@ impl Opener {
         let installed = setting.installed.get(&plan.package);
         let (version, installed) = match installed {
             Some(installed) => (installed.version.clone(), installed.clone()),
-            None if is_library => (version_of(object), nothing()),
+            None if is_library => (version_of(object), Installed::default()),
             None => return None,
         };
         Some(Opener {
@@ -80,14 +80,6 @@ impl Opener {
             }
         }
         Some(name)
-    }
-}
-
-fn nothing() -> Installed {
-    Installed {
-        version: String::new(),
-        site: String::new(),
-        cuda: String::new(),
     }
 }
 
@@ -151,7 +143,12 @@ fn open_first(run: &mut Run, opener: &Opener, row: &Use, names: &[String]) {
     let Some((request, failure)) = told else {
         return;
     };
-    if row.plugin && is_not_found(&failure) {
+    let only_missing = failure
+        .faults
+        .iter()
+        .all(|fault| matches!(fault, Fault::Missing { .. }));
+    let is_absent_file = request.contains('/') && is_not_found(&failure);
+    if is_absent_file || (row.plugin && only_missing) {
         return;
     }
     let alternatives = names.iter().filter(|name| *name != request).cloned();

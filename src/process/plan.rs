@@ -83,6 +83,11 @@ pub(super) struct Step {
     pub global: bool,
     /// Done only if the path of a loaded file holds this text.
     pub if_mapped: Option<String>,
+    /// Only with such a Python, and such a glibc (PEP 440 specifiers); empty for all.
+    pub if_python: String,
+    pub if_glibc: String,
+    /// The loaded object that opens, by file name, where it is not Python: its DT_RPATH or DT_RUNPATH counts.
+    pub by: String,
     /// What is tried if it fails.
     pub on_failure: Option<OnFailure>,
     /// What the program shows in place of the loader's message.
@@ -225,6 +230,12 @@ struct Row {
     #[serde(default)]
     global: bool,
     if_mapped: Option<String>,
+    #[serde(default)]
+    if_python: String,
+    #[serde(default)]
+    if_glibc: String,
+    #[serde(default)]
+    by: String,
     on_failure: Option<OnFailure>,
     #[serde(default)]
     shown: String,
@@ -249,6 +260,9 @@ impl TryFrom<Row> for Step {
                 optional: row.optional,
                 global: row.global,
                 if_mapped: row.if_mapped,
+                if_python: row.if_python,
+                if_glibc: row.if_glibc,
+                by: row.by,
                 on_failure: row.on_failure,
                 shown: row.shown,
             }),

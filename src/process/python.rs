@@ -12,7 +12,7 @@ use crate::image::{Node, RootFilesystem};
 use crate::loader::{Failure, Mode, ObjectId};
 
 /// A package of the tables that is installed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Installed {
     pub version: String,
     /// The directory that it is imported from.
@@ -28,8 +28,8 @@ pub(super) struct Setting {
     pub path: Vec<String>,
     /// The directory of Python's own extension modules.
     pub dynload: Option<String>,
-    /// `311` of `cpython-311`.
-    pub tag: String,
+    /// Release of Python: `3.11`.
+    pub release: String,
     /// The packages of the tables that are installed, by name.
     pub installed: BTreeMap<String, Installed>,
 }
@@ -77,6 +77,23 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         }
     }
 
+    /// What Python itself opens before any package.
+    pub fn begin(&mut self) {
+        let Some(plan) = self.knowledge.plan("python") else {
+            return;
+        };
+        let python = Installed {
+            version: self.setting.release.clone(),
+            ..Installed::default()
+        };
+        let steps = plan.release(&python.version).into_iter();
+        for step in steps.flat_map(|release| &release.steps) {
+            if self.step(plan, &python, step).is_err() {
+                return;
+            }
+        }
+    }
+
     /// Imports a package, unless that was done or tried before.
     pub fn import(&mut self, plan: &Plan) -> bool {
         if let Some(state) = self.states.get(&plan.package) {
@@ -109,9 +126,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     }
 
     fn step(&mut self, plan: &Plan, installed: &Installed, step: &Step) -> Result<(), Stopped> {
-        if let Some(text) = &step.if_mapped
-            && !self.is_mapped(text)
-        {
+        if !self.applies(step) {
             return Ok(());
         }
         match &step.action {
@@ -150,6 +165,15 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             true => Ok(()),
             false => Err(Stopped),
         }
+    }
+
+    fn applies(&self, step: &Step) -> bool {
+        let glibc = self.run.process.as_ref().and_then(|it| it.system().glibc);
+        let glibc = glibc.map_or_else(String::new, |it| format!("{}.{}", it.major, it.minor));
+        let is_mapped = |text: &String| self.is_mapped(text);
+        step.if_mapped.as_ref().is_none_or(is_mapped)
+            && fits(&self.setting.release, &step.if_python)
+            && fits(&glibc, &step.if_glibc)
     }
 
     fn is_mapped(&self, text: &str) -> bool {
@@ -203,7 +227,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     fn extension(&self, path: &str) -> Option<String> {
         let (directory, name) = path.rsplit_once('/')?;
         let node = self.root.resolve(directory).ok()?;
-        let tag = &self.setting.tag;
+        let tag = self.setting.release.replace('.', "");
         let tuples = [
             "x86_64-linux-gnu",
             "aarch64-linux-gnu",
@@ -271,15 +295,21 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     }
 
     fn load(&mut self, plan: &Plan, path: &str, global: bool) -> Result<(), Failure<'s>> {
+        self.load_for(plan, path, global, self.ctypes)
+    }
+
+    fn load_for(
+        &mut self,
+        plan: &Plan,
+        name: &str,
+        global: bool,
+        caller: ObjectId,
+    ) -> Result<(), Failure<'s>> {
         let mode = Mode {
             global,
             ..Mode::default()
         };
-        let request = Request {
-            name: path,
-            caller: self.ctypes,
-            mode,
-        };
+        let request = Request { name, caller, mode };
         self.run.open(&request, &imported(plan)).map(drop)
     }
 
@@ -315,9 +345,12 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             .filter_map(|name| fill(name, installed))
             .filter(|name| !self.knowledge.is_host_provided(name))
             .collect();
+        let Some(caller) = self.caller(step) else {
+            return Ok(());
+        };
         let mut last = None;
         for name in &names {
-            match self.load(plan, name, step.global) {
+            match self.load_for(plan, name, step.global, caller) {
                 Ok(()) => return Ok(()),
                 Err(failure) => last = Some((name, failure)),
             }
@@ -326,6 +359,18 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             Some((name, failure)) => self.settle(plan, step, name, Err(failure)),
             None => Ok(()),
         }
+    }
+
+    /// Who opens: ctypes, or the object that the step names; nobody, if that is not loaded.
+    fn caller(&self, step: &Step) -> Option<ObjectId> {
+        if step.by.is_empty() {
+            return Some(self.ctypes);
+        }
+        let mut objects = self.run.objects().iter();
+        objects.position(|object| {
+            let soname = object.elf.soname.as_deref();
+            soname == Some(&step.by) || object.node.name() == step.by
+        })
     }
 
     /// Loads a list of files that the package searches itself. `Err` holds the pattern of the one that is missing.

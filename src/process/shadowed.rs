@@ -90,17 +90,24 @@ fn reason(winner: &Object, asks: &Object, objects: &[Object]) -> String {
 
 /// A reason for people.
 pub(super) fn said(reason: &Reason) -> String {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     match reason {
         Reason::Executable => "the program".to_owned(),
         Reason::Interpreter => "the loader".to_owned(),
         Reason::Preload => "preloaded".to_owned(),
         Reason::Path => "asked for by path".to_owned(),
-        Reason::Found(Source::Rpath(of)) => format!("DT_RPATH of {}", name(of)),
-        Reason::Found(Source::Runpath(of)) => format!("DT_RUNPATH of {}", name(of)),
-        Reason::Found(Source::LibraryPath) => "LD_LIBRARY_PATH".to_owned(),
-        Reason::Found(Source::Cache) => "ld.so.cache".to_owned(),
-        Reason::Found(Source::Default) => "default directories".to_owned(),
+        Reason::Found(source) => origin_of(source),
+    }
+}
+
+/// Where a directory that is searched comes from, for people.
+pub(super) fn origin_of(source: &Source) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    match source {
+        Source::Rpath(of) => format!("DT_RPATH of {}", name(of)),
+        Source::Runpath(of) => format!("DT_RUNPATH of {}", name(of)),
+        Source::LibraryPath => "LD_LIBRARY_PATH".to_owned(),
+        Source::Cache => "ld.so.cache".to_owned(),
+        Source::Default => "default directories".to_owned(),
     }
 }
 

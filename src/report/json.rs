@@ -1,7 +1,8 @@
-//! The JSON formats: `imgcheck/report/v1`, `imgcheck/facts/v1` and `imgcheck/claims/v1`.
+//! The JSON formats: `imgcheck/report/v1`, `imgcheck/facts/v1`, `imgcheck/tree/v1` and `imgcheck/claims/v1`.
 
 use serde::Serialize;
 
+use crate::process::tree::Tree;
 use super::{ImageFacts, ImageReport, ReferenceReport, UnreadImage};
 
 #[derive(Serialize)]
@@ -46,6 +47,26 @@ pub fn facts(images: &[ImageFacts], errors: &[UnreadImage]) -> serde_json::Resul
         schema: "imgcheck/facts/v1",
         tool: TOOL,
         images,
+        errors,
+    })
+}
+
+/// The loader model of images, each with the name it goes by.
+pub fn trees<'t>(
+    trees: impl Iterator<Item = (Option<&'t str>, &'t Tree)>,
+    errors: &[UnreadImage],
+) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Named<'t> {
+        reference: Option<&'t str>,
+        #[serde(flatten)]
+        tree: &'t Tree,
+    }
+    let images: Vec<Named> = trees.map(|(reference, tree)| Named { reference, tree }).collect();
+    pretty(&Document {
+        schema: "imgcheck/tree/v1",
+        tool: TOOL,
+        images: &images,
         errors,
     })
 }

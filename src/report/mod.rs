@@ -3,6 +3,7 @@
 pub mod json;
 mod summary;
 pub mod text;
+pub mod tree;
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use crate::elf::error::{ElfError, broken};
 use crate::elf::read_at::ReadAt;
 
 /// Window of a search through a range.
-const WINDOW: usize = 256 << 10;
+pub(in crate::elf) const WINDOW: usize = 256 << 10;
 /// A table (symbols, strings, hashes) larger than this is not that of a real library: the largest known is 26 MB.
 const TABLE_LIMIT: u64 = 512 << 20;
 

@@ -1,0 +1,276 @@
+//! Subdirectories for certain processors, which glibc searches before each directory of its search path.
+//!
+//! Two mechanisms: `glibc-hwcaps/x86-64-v3` and the like since glibc 2.33, and until 2.36 an older one, whose directories
+//! (`tls/haswell/x86_64`) are all combinations of a few names. Source: glibc's `NEWS` for 2.26, 2.33 and 2.37, `elf/dl-hwcaps.c`
+//! (`_dl_important_hwcaps`), `sysdeps/x86/dl-hwcap.h`, `sysdeps/x86/cpu-features.c` (`init_cpu_features`), and
+//! `sysdeps/unix/sysv/linux/aarch64/dl-procinfo.h`.
+
+use super::abi::Abi;
+
+/// A release of glibc: `2.36`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GlibcVersion {
+    /// The number before the dot.
+    pub major: u32,
+    /// The number behind it.
+    pub minor: u32,
+}
+
+impl GlibcVersion {
+    /// A release of glibc.
+    pub const fn new(major: u32, minor: u32) -> Self {
+        GlibcVersion { major, minor }
+    }
+
+    /// Reads `2.36`, or `GLIBC_2.36` as a version definition names it; a patch release that follows is ignored.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_prefix("GLIBC_").unwrap_or(text);
+        let mut numbers = text.split('.').map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => Some(GlibcVersion { major, minor }),
+            _ => None,
+        }
+    }
+
+    /// The release of a `libc.so.6`, by the highest version it defines. A release that adds no symbol (2.37 on x86-64) is taken
+    /// for the one before.
+    pub fn of_definitions(definitions: &[String]) -> Option<Self> {
+        let versions = definitions.iter().filter(|name| name.starts_with("GLIBC_"));
+        versions.filter_map(|name| Self::parse(name)).max()
+    }
+}
+
+/// What processors on the hosts are taken to have: the micro-architecture levels of the x86-64 psABI. Of no meaning on other
+/// architectures; an AArch64 processor is taken to have the atomic instructions of Armv8.1 (LSE), as all in servers do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum CpuLevel {
+    /// The baseline.
+    V1,
+    /// SSE4.2.
+    V2,
+    /// AVX2. The default: every server processor since Intel's Haswell (2013) and AMD's Zen (2017) has it, so nearly all hosts
+    /// with a GPU of today do, while AVX-512 is missing from AMD's Zen 2 and 3 and from Intel's desktop processors.
+    #[default]
+    V3,
+    /// AVX-512.
+    V4,
+}
+
+const TLS_BIT: u32 = 63;
+const SSE2_BIT: u32 = 0;
+const X86_64_BIT: u32 = 1;
+const AVX512_BIT: u32 = 2;
+const ATOMICS_BIT: u32 = 8;
+const I586_BIT: u32 = 48;
+const I686_BIT: u32 = 49;
+const HASWELL_BIT: u32 = 50;
+const XEON_PHI_BIT: u32 = 51;
+
+/// Which subdirectories the loader looks into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hwcaps {
+    abi: Abi,
+    glibc: GlibcVersion,
+    level: CpuLevel,
+}
+
+impl Hwcaps {
+    /// For processes of this ABI, with this glibc, on this processor.
+    ///
+    /// The older mechanism names what an Intel processor has; on another maker's, glibc before 2.37 searches `x86_64` in place of
+    /// `haswell`.
+    pub fn new(abi: Abi, glibc: GlibcVersion, level: CpuLevel) -> Self {
+        Hwcaps { abi, glibc, level }
+    }
+
+    /// The ABI that was given.
+    pub fn abi(&self) -> Abi {
+        self.abi
+    }
+
+    /// The subdirectories of `glibc-hwcaps` that count, best first.
+    pub fn active(&self) -> &'static [&'static str] {
+        const LEVELS: &[&str] = &["x86-64-v4", "x86-64-v3", "x86-64-v2"];
+        match self.abi {
+            Abi::X86_64 | Abi::X32 if self.glibc >= GlibcVersion::new(2, 33) => {
+                &LEVELS[CpuLevel::V4 as usize - self.level as usize..]
+            }
+            _ => &[],
+        }
+    }
+
+    /// All subdirectories that are searched below each directory of the search path, before the directory itself, in order and
+    /// without slashes at their ends. As in glibc, one may come twice.
+    pub fn subdirectories(&self) -> Vec<String> {
+        let mut all: Vec<String> = self
+            .active()
+            .iter()
+            .map(|name| format!("glibc-hwcaps/{name}"))
+            .collect();
+        let names = self.older_names();
+        // Every combination of the names, from all of them down to the last one alone, as a binary number counts down.
+        for combination in (1..1_u32 << names.len()).rev() {
+            let chosen: Vec<&str> = names
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| combination >> (names.len() - 1 - at) & 1 == 1)
+                .map(|(_, name)| *name)
+                .collect();
+            all.push(chosen.join("/"));
+        }
+        all
+    }
+
+    /// The names of the older mechanism, outermost directory first: `tls`, the platform, the capabilities.
+    fn older_names(&self) -> &'static [&'static str] {
+        if self.glibc >= GlibcVersion::new(2, 37) {
+            return &[];
+        }
+        match (self.abi, self.level) {
+            (Abi::I386, _) => &["tls", "i686", "sse2"],
+            (Abi::Aarch64, _) => &["tls", "aarch64", "atomics"],
+            _ if self.glibc < GlibcVersion::new(2, 26) => &["tls", "x86_64"],
+            (_, CpuLevel::V1 | CpuLevel::V2) => &["tls", "x86_64", "x86_64"],
+            (_, CpuLevel::V3) => &["tls", "haswell", "x86_64"],
+            (_, CpuLevel::V4) => &["tls", "haswell", "avx512_1", "x86_64"],
+        }
+    }
+
+    /// The place of a subdirectory of `glibc-hwcaps` in the order of preference, best first; `None` for one that does not count.
+    pub(super) fn rank(&self, subdirectory: &str) -> Option<usize> {
+        self.active().iter().position(|name| *name == subdirectory)
+    }
+
+    /// Whether the processor has the level that a file in such a subdirectory asks for.
+    pub(super) fn accepts_isa_level(&self, level: u16) -> bool {
+        self.abi == Abi::Aarch64 || level <= self.level as u16
+    }
+
+    /// Whether the capability bits of a cache entry allow it: no bit that the processor lacks, and no platform but its own.
+    pub(super) fn accepts_bits(&self, bits: u64) -> bool {
+        if bits == 0 || self.glibc >= GlibcVersion::new(2, 37) {
+            return bits == 0;
+        }
+        let (capabilities, platforms, own_platform): (&[u32], &[u32], Option<u32>) = match self.abi
+        {
+            Abi::I386 => (&[SSE2_BIT], &[I586_BIT, I686_BIT], Some(I686_BIT)),
+            Abi::Aarch64 => (&[ATOMICS_BIT], &[], None),
+            Abi::X86_64 | Abi::X32 => (
+                match self.level {
+                    CpuLevel::V4 => &[X86_64_BIT, AVX512_BIT],
+                    _ => &[X86_64_BIT],
+                },
+                &[I586_BIT, I686_BIT, HASWELL_BIT, XEON_PHI_BIT],
+                (self.level >= CpuLevel::V3).then_some(HASWELL_BIT),
+            ),
+        };
+        let mask = |bits: &[u32]| bits.iter().fold(0, |mask, bit| mask | 1_u64 << bit);
+        let platform = bits & mask(platforms);
+        bits & !(mask(capabilities) | mask(platforms) | 1 << TLS_BIT) == 0
+            && (platform == 0 || own_platform.is_some_and(|own| platform == 1 << own))
+    }
+}
+
+/// The capability bit that the older mechanism gives a directory name, on the architecture of this ABI; `None` for a name
+/// without a meaning. `ldconfig` knows those of 32-bit and 64-bit x86 alike.
+pub(super) fn older_bit(abi: Abi, directory: &str) -> Option<u32> {
+    let bit = match (abi, directory) {
+        (_, "tls") => TLS_BIT,
+        (Abi::Aarch64, "atomics") => ATOMICS_BIT,
+        (Abi::Aarch64, _) => return None,
+        (_, "sse2") => SSE2_BIT,
+        (_, "x86_64") => X86_64_BIT,
+        (_, "avx512_1") => AVX512_BIT,
+        (_, "i586") => I586_BIT,
+        (_, "i686") => I686_BIT,
+        (_, "haswell") => HASWELL_BIT,
+        (_, "xeon_phi") => XEON_PHI_BIT,
+        _ => return None,
+    };
+    Some(bit)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn of(abi: Abi, glibc: &str, level: CpuLevel) -> String {
+        let glibc = GlibcVersion::parse(glibc).unwrap();
+        Hwcaps::new(abi, glibc, level).subdirectories().join(":")
+    }
+
+    #[test]
+    fn as_the_real_loaders_list_them() {
+        // `LD_DEBUG=libs LD_LIBRARY_PATH=/x /bin/true` on an Intel processor with AVX-512; Debian 11, 12 and 13.
+        let older = "tls/haswell/avx512_1/x86_64:tls/haswell/avx512_1:tls/haswell/x86_64:tls/haswell:tls/avx512_1/x86_64:\
+            tls/avx512_1:tls/x86_64:tls:haswell/avx512_1/x86_64:haswell/avx512_1:haswell/x86_64:haswell:avx512_1/x86_64:avx512_1:x86_64";
+        let newer = "glibc-hwcaps/x86-64-v4:glibc-hwcaps/x86-64-v3:glibc-hwcaps/x86-64-v2";
+        assert_eq!(of(Abi::X86_64, "2.31", CpuLevel::V4), older);
+        assert_eq!(
+            of(Abi::X86_64, "2.36", CpuLevel::V4),
+            format!("{newer}:{older}")
+        );
+        assert_eq!(of(Abi::X86_64, "2.41", CpuLevel::V4), newer);
+        // With GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512CD,-AVX512BW, and with -AVX2 as well.
+        assert_eq!(
+            of(Abi::X86_64, "2.31", CpuLevel::V3),
+            "tls/haswell/x86_64:tls/haswell:tls/x86_64:tls:haswell/x86_64:haswell:x86_64"
+        );
+        assert_eq!(
+            of(Abi::X86_64, "2.31", CpuLevel::V2),
+            "tls/x86_64/x86_64:tls/x86_64:tls/x86_64:tls:x86_64/x86_64:x86_64:x86_64"
+        );
+    }
+
+    #[test]
+    fn by_level_and_architecture() {
+        assert_eq!(
+            of(Abi::X86_64, "2.39", CpuLevel::V3),
+            "glibc-hwcaps/x86-64-v3:glibc-hwcaps/x86-64-v2"
+        );
+        assert_eq!(of(Abi::X86_64, "2.39", CpuLevel::V1), "");
+        assert_eq!(
+            of(Abi::X86_64, "2.17", CpuLevel::V4),
+            "tls/x86_64:tls:x86_64"
+        );
+        assert_eq!(of(Abi::Aarch64, "2.39", CpuLevel::V3), "");
+        assert_eq!(
+            of(Abi::Aarch64, "2.31", CpuLevel::V3),
+            "tls/aarch64/atomics:tls/aarch64:tls/atomics:tls:aarch64/atomics:aarch64:atomics"
+        );
+    }
+
+    #[test]
+    fn bits_of_cache_entries() {
+        let bits = |names: &[&str]| {
+            names.iter().fold(0, |bits, name| {
+                bits | 1_u64 << older_bit(Abi::X86_64, name).unwrap()
+            })
+        };
+        let accepts = |glibc: &str, level, names: &[&str]| {
+            let glibc = GlibcVersion::parse(glibc).unwrap();
+            Hwcaps::new(Abi::X86_64, glibc, level).accepts_bits(bits(names))
+        };
+        assert!(accepts("2.31", CpuLevel::V3, &["haswell", "tls"]));
+        assert!(!accepts("2.31", CpuLevel::V2, &["haswell"]));
+        assert!(!accepts("2.31", CpuLevel::V4, &["xeon_phi"]));
+        assert!(!accepts("2.31", CpuLevel::V4, &["sse2"]));
+        assert!(accepts("2.36", CpuLevel::V4, &["avx512_1", "x86_64"]));
+        assert!(!accepts("2.36", CpuLevel::V3, &["avx512_1"]));
+        assert!(!accepts("2.37", CpuLevel::V4, &["x86_64"]));
+        assert!(accepts("2.37", CpuLevel::V1, &[]));
+    }
+
+    #[test]
+    fn releases() {
+        let names = ["GLIBC_2.4", "GLIBC_2.36", "GLIBC_PRIVATE", "GLIBC_2.9"].map(str::to_owned);
+        let newest = GlibcVersion::of_definitions(&names);
+        assert_eq!(newest, Some(GlibcVersion::new(2, 36)));
+        assert_eq!(
+            GlibcVersion::parse("2.31.1"),
+            Some(GlibcVersion::new(2, 31))
+        );
+        assert_eq!(GlibcVersion::parse("two"), None);
+    }
+}

@@ -1,0 +1,234 @@
+//! `/etc/ld.so.conf` and what it includes, and the directories that are searched without being named.
+
+use std::collections::HashSet;
+use std::iter::Enumerate;
+use std::str::Split;
+
+use super::glob::Glob;
+use super::{MAX_DIRECTORIES, SIMPLER};
+use crate::image::RootFilesystem;
+use crate::loader::abi::{Abi, ELF_LIBC5, ELF_LIBC6};
+use crate::loader::hwcaps::GlibcVersion;
+
+/// The file that `ldconfig` starts with.
+const CONFIGURATION: &str = "/etc/ld.so.conf";
+
+/// The directories that `ldconfig` searches, in order.
+#[derive(Debug, Default)]
+pub struct Configuration {
+    /// The directories, also such as are not there or come twice, in which case the first place counts.
+    pub directories: Vec<Directory>,
+    /// Files that are included but whose text was not kept when the image was read.
+    pub unread: Vec<String>,
+    /// Whether all was looked at; false if a limit was reached.
+    pub complete: bool,
+}
+
+/// A directory, and who wants it searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directory {
+    /// The path as written, without slashes at its end.
+    pub path: String,
+    /// What names it.
+    pub origin: Origin,
+    /// The flags that `=TYPE` behind it gives to 32-bit libraries that do not tell their libc.
+    pub(super) kind: Option<u32>,
+}
+
+/// What names a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A line of a configuration file.
+    File {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// It is built into `ldconfig`.
+    System,
+}
+
+/// Reads the configuration of this glibc's `ldconfig` (`parse_conf`), and adds the directories of the distribution.
+pub fn configuration<'r>(
+    root: &'r RootFilesystem<'r>,
+    abi: Abi,
+    glibc: GlibcVersion,
+) -> Configuration {
+    let mut reader = Reader {
+        root,
+        types: glibc < SIMPLER,
+        read: HashSet::new(),
+        glob: Glob::new(root),
+        configuration: Configuration {
+            complete: true,
+            ..Configuration::default()
+        },
+    };
+    reader.file(CONFIGURATION);
+    let mut configuration = reader.configuration;
+    configuration
+        .directories
+        .extend(system_directories(root, abi).map(|path| Directory {
+            path,
+            origin: Origin::System,
+            kind: None,
+        }));
+    configuration
+}
+
+/// The directories that are built into `ldconfig`, in order, whether they are there or not.
+///
+/// Where glibc itself lies in a multiarch directory, they are Debian's (`local-ldconfig-multiarch.diff` of its package); else those
+/// of `add_system_dir` in the architectures' `dl-cache.h`.
+pub fn system_directories(root: &RootFilesystem, abi: Abi) -> impl Iterator<Item = String> {
+    let multiarch = abi.multiarch();
+    let is_multiarch = ["/lib", "/usr/lib"].iter().any(|parent| {
+        root.resolve(&format!("{parent}/{multiarch}/libc.so.6"))
+            .is_ok()
+    });
+    let suffixes: &[&str] = match abi {
+        _ if is_multiarch => &[],
+        Abi::Aarch64 => &["", "64", "ilp32"],
+        _ => &["", "64", "x32"],
+    };
+    let plain = ["/lib", "/usr/lib"];
+    let of_multiarch = plain.map(|parent| format!("{parent}/{multiarch}"));
+    let of_suffixes = plain.map(|parent| {
+        suffixes
+            .iter()
+            .map(move |suffix| format!("{parent}{suffix}"))
+    });
+    let debian = of_multiarch.into_iter().chain(plain.map(str::to_owned));
+    debian
+        .filter(move |_| is_multiarch)
+        .chain(of_suffixes.into_iter().flatten())
+}
+
+struct Reader<'r> {
+    root: &'r RootFilesystem<'r>,
+    /// Whether `=TYPE` may follow a directory; else it is part of its name.
+    types: bool,
+    /// Files that were read, for one may include itself. Reading one again would change nothing.
+    read: HashSet<String>,
+    glob: Glob<'r>,
+    configuration: Configuration,
+}
+
+/// A file that is being read: its path, and the lines to come with their numbers from 0.
+type Open<'r> = (String, Enumerate<Split<'r, char>>);
+
+impl<'r> Reader<'r> {
+    /// Reads a file, and each included one at the place of the line that includes it.
+    fn file(&mut self, path: &str) {
+        let mut open: Vec<Open> = self.open(path).into_iter().collect();
+        while let Some((path, lines)) = open.last_mut() {
+            if self.configuration.directories.len() >= MAX_DIRECTORIES {
+                self.configuration.complete = false;
+                return;
+            }
+            match lines
+                .next()
+                .map(|(number, text)| (number, Line::parse(text, self.types)))
+            {
+                None => {
+                    open.pop();
+                }
+                Some((_, Line::Nothing)) => {}
+                Some((number, Line::Directory { path: named, kind })) => {
+                    self.configuration.directories.push(Directory {
+                        path: named.to_owned(),
+                        origin: Origin::File {
+                            path: path.clone(),
+                            line: number + 1,
+                        },
+                        kind,
+                    });
+                }
+                Some((_, Line::Include(patterns))) => {
+                    let included = self.included(path, patterns);
+                    open.extend(included.into_iter().rev());
+                }
+            }
+        }
+    }
+
+    /// The files that an `include` line of a file names, in order.
+    fn included(&mut self, includer: &str, patterns: &str) -> Vec<Open<'r>> {
+        let beside = includer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let mut files = Vec::new();
+        for word in patterns.split([' ', '\t']).filter(|word| !word.is_empty()) {
+            let pattern = match word.starts_with('/') {
+                true => word.to_owned(),
+                false => format!("{beside}/{word}"),
+            };
+            match self.glob.expand(&pattern) {
+                Some(paths) => files.extend(paths.iter().filter_map(|path| self.open(path))),
+                None => self.configuration.complete = false,
+            }
+        }
+        files
+    }
+
+    /// Opens a file, unless it was read before or is not there.
+    fn open(&mut self, path: &str) -> Option<Open<'r>> {
+        let file = self.root.resolve(path).ok()?;
+        if file.content().is_none() || !self.read.insert(file.path()) {
+            return None;
+        }
+        match file.text() {
+            Some(text) => Some((path.to_owned(), text.split('\n').enumerate())),
+            None => {
+                self.configuration.unread.push(path.to_owned());
+                None
+            }
+        }
+    }
+}
+
+/// What a line says.
+enum Line<'t> {
+    Nothing,
+    Directory { path: &'t str, kind: Option<u32> },
+    Include(&'t str),
+}
+
+impl<'t> Line<'t> {
+    fn parse(text: &'t str, types: bool) -> Self {
+        let text = text.split(['#', '\0']).next().unwrap_or_default();
+        let text = text.trim_start_matches(is_space);
+        if let Some(patterns) = after_word(text, "include") {
+            return Line::Include(patterns);
+        }
+        // A directive that has been ignored since glibc 2.33, and never named a directory.
+        if after_word(text, "hwcap").is_some() {
+            return Line::Nothing;
+        }
+        let (path, kind) = match text.split_once('=').filter(|_| types) {
+            Some((path, kind)) => (path, library_kind(kind)),
+            None => (text, None),
+        };
+        match path.trim_end_matches(is_space).trim_end_matches('/') {
+            "" => Line::Nothing,
+            path => Line::Directory { path, kind },
+        }
+    }
+}
+
+/// What follows a word and a blank.
+fn after_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    text.strip_prefix(word)?.strip_prefix([' ', '\t'])
+}
+
+/// White space as in C.
+fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
+}
+
+fn library_kind(name: &str) -> Option<u32> {
+    match name {
+        "libc5" => Some(ELF_LIBC5),
+        "libc6" | "glibc2" => Some(ELF_LIBC6),
+        _ => None,
+    }
+}

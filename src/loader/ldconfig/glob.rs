@@ -1,0 +1,124 @@
+//! File name patterns, as `include` lines have them (`glob(3)` without flags).
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::image::RootFilesystem;
+
+/// Names that are compared for all patterns together. A real image needs some dozen.
+const MAX_NAMES: usize = 1 << 16;
+/// What preparing one pattern counts for, in names.
+const PATTERN: usize = 64;
+/// Longest pattern: that of a path (`PATH_MAX`).
+const PATH_MAX: usize = 4096;
+
+/// Expands patterns in one image.
+pub(super) struct Glob<'r> {
+    root: &'r RootFilesystem<'r>,
+    /// Names that may still be compared.
+    left: usize,
+}
+
+impl<'r> Glob<'r> {
+    pub fn new(root: &'r RootFilesystem<'r>) -> Self {
+        Glob {
+            root,
+            left: MAX_NAMES,
+        }
+    }
+
+    /// The paths that are there and match an absolute pattern, in the order of their bytes; `None` if there is too much to do.
+    pub fn expand(&mut self, pattern: &str) -> Option<Vec<String>> {
+        if pattern.len() >= PATH_MAX {
+            return None;
+        }
+        let mut paths = vec![String::new()];
+        for component in pattern.split('/').filter(|component| !component.is_empty()) {
+            paths = match component.contains(['*', '?', '[', '\\']) {
+                true => self.matching(&paths, component)?,
+                false => paths
+                    .into_iter()
+                    .map(|path| format!("{path}/{component}"))
+                    .collect(),
+            };
+        }
+        paths.retain(|path| self.root.resolve(path).is_ok());
+        Some(paths)
+    }
+
+    /// What matches one component of a pattern in each of the directories.
+    fn matching(&mut self, directories: &[String], component: &str) -> Option<Vec<String>> {
+        self.left = self.left.checked_sub(PATTERN)?;
+        let mut found = Vec::new();
+        let Some(matcher) = matcher(component) else {
+            return Some(found);
+        };
+        for directory in directories {
+            for child in self.root.read_dir(directory) {
+                self.left = self.left.checked_sub(1)?;
+                let name = child.name();
+                let hidden = name.starts_with('.') && !component.starts_with('.');
+                if !hidden && matcher.is_match(name) {
+                    found.push(format!("{directory}/{name}"));
+                }
+            }
+        }
+        Some(found)
+    }
+}
+
+/// A pattern of one component. The alternatives in braces of the library are none here. `None` for a pattern that is none.
+fn matcher(component: &str) -> Option<GlobMatcher> {
+    let pattern = component.replace('{', "[{]").replace('}', "[}]");
+    let glob = GlobBuilder::new(&pattern)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build();
+    Some(glob.ok()?.compile_matcher())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layer::{Content, Entry, EntryKind, LayerFacts};
+
+    fn image(paths: &[&str]) -> LayerFacts {
+        let entry = |path: &&str| Entry {
+            path: (*path).to_owned(),
+            kind: EntryKind::File(Content::Unread),
+            size: 0,
+            mode: 0o644,
+        };
+        LayerFacts {
+            entries: paths.iter().map(entry).collect(),
+        }
+    }
+
+    #[test]
+    fn patterns_match_names_of_one_directory() {
+        let layer = image(&[
+            "etc/d/b.conf",
+            "etc/d/a.conf",
+            "etc/d/.c.conf",
+            "etc/d/x/y.conf",
+        ]);
+        let root = RootFilesystem::merge([&layer]);
+        let expand = |pattern| Glob::new(&root).expand(pattern).unwrap_or_default();
+        assert_eq!(expand("/etc/d/*.conf"), ["/etc/d/a.conf", "/etc/d/b.conf"]);
+        assert_eq!(expand("/etc/d/[!a].conf"), ["/etc/d/b.conf"]);
+        assert_eq!(expand("/etc//*/?/y.conf"), ["/etc/d/x/y.conf"]);
+        assert_eq!(expand("/etc/d/.*.conf"), ["/etc/d/.c.conf"]);
+        assert_eq!(expand("/etc/d/{a,b}.conf"), Vec::<String>::new());
+        assert_eq!(expand("/etc/d/[.conf"), Vec::<String>::new());
+        assert_eq!(expand("/etc/d/none"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn many_patterns_on_a_large_directory_end() {
+        let names: Vec<String> = (0..1000).map(|at| format!("etc/d/{at}")).collect();
+        let layer = image(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let root = RootFilesystem::merge([&layer]);
+        let mut glob = Glob::new(&root);
+        let done = (0..2000).take_while(|_| glob.expand("/etc/d/*x").is_some());
+        assert_eq!(done.count(), MAX_NAMES / (1000 + PATTERN));
+    }
+}

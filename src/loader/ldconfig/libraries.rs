@@ -1,0 +1,199 @@
+//! The libraries of one directory (`search_dir`).
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::Searched;
+use crate::elf::ElfFacts;
+use crate::image::{Node, RootFilesystem};
+use crate::loader::abi::{Abi, ELF, ELF_LIBC6};
+use crate::loader::cache::compare_names;
+
+/// A library of a directory: the best file of its SONAME.
+pub(super) struct Library<'r> {
+    /// The name of the file in the directory.
+    pub name: &'r str,
+    /// The name that it will have in the cache.
+    pub soname: String,
+    /// The flags of its cache entry.
+    pub flags: u32,
+    /// The file, or what the link leads to.
+    pub file: Node<'r>,
+    is_link: bool,
+}
+
+/// The libraries of a directory, one for each SONAME. `older` is for glibc before 2.37.
+pub(super) fn libraries<'r>(
+    root: &'r RootFilesystem<'r>,
+    directory: &Searched<'r>,
+    abi: Abi,
+    older: bool,
+) -> impl Iterator<Item = Library<'r>> + use<'r> {
+    let mut best: BTreeMap<String, Library> = BTreeMap::new();
+    for child in directory.node.children() {
+        let Some(library) = library(root, directory, child, abi, older) else {
+            continue;
+        };
+        match best.entry(library.soname.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(library);
+            }
+            Entry::Occupied(mut place) => {
+                if library.replaces(place.get()) {
+                    place.insert(library);
+                }
+            }
+        }
+    }
+    best.into_values()
+}
+
+impl Library<'_> {
+    /// A file goes before a link, and the newer by its name before the older.
+    fn replaces(&self, other: &Library) -> bool {
+        match (self.is_link, other.is_link) {
+            (false, true) => true,
+            (true, false) => false,
+            _ => compare_names(other.name, self.name).is_lt(),
+        }
+    }
+}
+
+/// The library that a name in a directory is, if it is one.
+fn library<'r>(
+    root: &'r RootFilesystem<'r>,
+    directory: &Searched<'r>,
+    child: Node<'r>,
+    abi: Abi,
+    older: bool,
+) -> Option<Library<'r>> {
+    let name = child.name();
+    let is_link = child.symlink_target().is_some();
+    // Below glibc-hwcaps, links count whatever their names are.
+    let looks_like_one = is_library_name(name) || (is_link && directory.subdirectory.is_some());
+    if !looks_like_one || is_temporary(name) {
+        return None;
+    }
+    let file = match is_link {
+        true => root.resolve(&child.path()).ok()?,
+        false => child,
+    };
+    let facts = file.elf().filter(|facts| is_dynamic(facts))?;
+    let mut flags = flags(facts, abi, older)?;
+    if let Some(kind) = directory.kind.filter(|_| flags == ELF) {
+        flags = kind;
+    }
+    let soname = facts.soname.as_deref().unwrap_or(name);
+    let is_link = is_link && link_is_usual(name, soname);
+    Some(Library {
+        name,
+        soname: if is_link { name } else { soname }.to_owned(),
+        flags,
+        file,
+        is_link,
+    })
+}
+
+/// Whether a name is that of a library or of a loader (`_dl_is_dso`).
+fn is_library_name(name: &str) -> bool {
+    let library = (name.starts_with("lib") || name.starts_with("ld-")) && name.contains(".so");
+    library || name.starts_with("ld.so.") || name.starts_with("ld64.so.")
+}
+
+/// Whether a name is that of a file that a package manager or prelink is writing.
+fn is_temporary(name: &str) -> bool {
+    let length = name.len();
+    let prelink = ".#prelink#.";
+    name.ends_with(".#prelink#")
+        || length
+            .checked_sub(prelink.len() + "XXXXXX".len())
+            .and_then(|start| name.get(start..))
+            .is_some_and(|end| end.starts_with(prelink))
+        || name.contains(';')
+        || name.ends_with(".dpkg-new")
+        || name.ends_with(".dpkg-tmp")
+}
+
+/// Whether the file is a shared object with a dynamic section that says anything. A separate file of debugging information has
+/// none in the file.
+fn is_dynamic(facts: &ElfFacts) -> bool {
+    const ET_DYN: u16 = 3;
+    let says_something = facts.soname.is_some()
+        || !facts.needed.is_empty()
+        || !facts.exports.is_empty()
+        || !facts.imports.is_empty();
+    facts.object_type == ET_DYN && says_something
+}
+
+/// The flags of a library's cache entry; `None` for one of an architecture that this system's `ldconfig` does not know
+/// (`process_elf_file`).
+fn flags(facts: &ElfFacts, system: Abi, older: bool) -> Option<u32> {
+    match (system, facts.machine, facts.class) {
+        // ldconfig of AArch64 looks at the class only.
+        (Abi::Aarch64, _, 64) => Some(Abi::Aarch64.cache_flags()),
+        // The kind of floating point (FLAG_ARM_LIBHF) stands in a field that is not kept; a distribution has but this.
+        (Abi::Aarch64, _, _) => Some(0x0900 | ELF_LIBC6),
+        (_, machine, class) => match Abi::of(machine, class)? {
+            Abi::Aarch64 => None,
+            Abi::I386 if older && !names_libc6(facts) => Some(ELF),
+            abi => Some(abi.cache_flags()),
+        },
+    }
+}
+
+/// Whether a library of 32-bit x86 tells that it is for glibc, by what it needs or by its loader.
+fn names_libc6(facts: &ElfFacts) -> bool {
+    const INTERPRETERS: [&str; 4] = [
+        "/lib/ld-linux.so.2",
+        "/libx32/ld-linux-x32.so.2",
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/ld-linux-x86-64.so.2",
+    ];
+    let needs = |name: &String| matches!(name.as_str(), "libc.so.6" | "libm.so.6");
+    let interpreter = facts.interpreter.as_deref();
+    facts.needed.iter().any(needs) || interpreter.is_some_and(|path| INTERPRETERS.contains(&path))
+}
+
+/// Whether a link has the SONAME of what it leads to, or is the one for the linker (`libfoo.so` of `libfoo.so.1`). Any other link
+/// is treated as a file.
+fn link_is_usual(name: &str, soname: &str) -> bool {
+    name == soname || (name.ends_with(".so") && soname.starts_with(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_libraries() {
+        for name in [
+            "libc.so.6",
+            "ld-2.31.so",
+            "ld.so.1",
+            "ld64.so.2",
+            "libfoo.so-gdb.py",
+        ] {
+            assert!(is_library_name(name), "{name}");
+        }
+        for name in ["foo.so", "libfoo.a", "ld.so", "ld.gold", "Xlib.so"] {
+            assert!(!is_library_name(name), "{name}");
+        }
+        for name in [
+            "libc.so.6.#prelink#",
+            "libc.so.6.#prelink#.aB3dEf",
+            "libc.so.6.dpkg-new",
+            "libc.so.6;5f",
+        ] {
+            assert!(is_temporary(name), "{name}");
+        }
+        assert!(!is_temporary("libprelink.so.1"));
+    }
+
+    #[test]
+    fn links() {
+        assert!(link_is_usual("libfoo.so.1", "libfoo.so.1"));
+        assert!(link_is_usual("libfoo.so", "libfoo.so.1"));
+        assert!(!link_is_usual("libfoo.so.2", "libfoo.so.1"));
+        assert!(!link_is_usual("libbar.so", "libfoo.so.1"));
+    }
+}
