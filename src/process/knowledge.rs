@@ -190,7 +190,6 @@ fn check(plan: &Plan) -> std::result::Result<(), String> {
                 preload(&fallback.preload)?;
             }
             specifiers(&step.if_python)?;
-            specifiers(&step.if_glibc)?;
         }
     }
     let entries = plan.lists.values().flatten();

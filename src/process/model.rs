@@ -137,9 +137,6 @@ fn play<'s>(
 ) -> ModelledProcess<'s> {
     let run = Run::start(Process::start(&program.system, &program.path));
     let mut interpreter = Interpreter::new(root, knowledge, &program.setting, run);
-    if !program.environment.is_empty() {
-        interpreter.begin();
-    }
     for package in &program.packages {
         if let Some(plan) = knowledge.plan(package) {
             interpreter.import(plan);

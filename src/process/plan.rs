@@ -83,9 +83,8 @@ pub(super) struct Step {
     pub global: bool,
     /// Done only if the path of a loaded file holds this text.
     pub if_mapped: Option<String>,
-    /// Only with such a Python, and such a glibc (PEP 440 specifiers); empty for all.
+    /// Only with such a Python (PEP 440 specifiers); empty for all.
     pub if_python: String,
-    pub if_glibc: String,
     /// The loaded object that opens, by file name, where it is not Python: its DT_RPATH or DT_RUNPATH counts.
     pub by: String,
     /// What is tried if it fails.
@@ -233,8 +232,6 @@ struct Row {
     #[serde(default)]
     if_python: String,
     #[serde(default)]
-    if_glibc: String,
-    #[serde(default)]
     by: String,
     on_failure: Option<OnFailure>,
     #[serde(default)]
@@ -261,7 +258,6 @@ impl TryFrom<Row> for Step {
                 global: row.global,
                 if_mapped: row.if_mapped,
                 if_python: row.if_python,
-                if_glibc: row.if_glibc,
                 by: row.by,
                 on_failure: row.on_failure,
                 shown: row.shown,

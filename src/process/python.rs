@@ -77,23 +77,6 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         }
     }
 
-    /// What Python itself opens before any package.
-    pub fn begin(&mut self) {
-        let Some(plan) = self.knowledge.plan("python") else {
-            return;
-        };
-        let python = Installed {
-            version: self.setting.release.clone(),
-            ..Installed::default()
-        };
-        let steps = plan.release(&python.version).into_iter();
-        for step in steps.flat_map(|release| &release.steps) {
-            if self.step(plan, &python, step).is_err() {
-                return;
-            }
-        }
-    }
-
     /// Imports a package, unless that was done or tried before.
     pub fn import(&mut self, plan: &Plan) -> bool {
         if let Some(state) = self.states.get(&plan.package) {
@@ -148,7 +131,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             }
             Action::Open(path) => self.open_files(plan, installed, step, path),
             Action::Find(names) => self.find(plan, installed, step, names),
-            Action::Preload(list) => match self.preload(plan, installed, list) {
+            Action::Preload(list) => match self.preload(plan, installed, list, step.global) {
                 Ok(()) => Ok(()),
                 Err(_) if step.optional => Ok(()),
                 Err(_) => Err(Stopped),
@@ -168,12 +151,9 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     }
 
     fn applies(&self, step: &Step) -> bool {
-        let glibc = self.run.process.as_ref().and_then(|it| it.system().glibc);
-        let glibc = glibc.map_or_else(String::new, |it| format!("{}.{}", it.major, it.minor));
         let is_mapped = |text: &String| self.is_mapped(text);
         step.if_mapped.as_ref().is_none_or(is_mapped)
             && fits(&self.setting.release, &step.if_python)
-            && fits(&glibc, &step.if_glibc)
     }
 
     fn is_mapped(&self, text: &str) -> bool {
@@ -260,7 +240,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             if let (Err(failure), Some(fallback)) = (&opened, &step.on_failure)
                 && self.helps(plan, fallback, failure)
             {
-                match self.preload(plan, installed, &fallback.preload) {
+                match self.preload(plan, installed, &fallback.preload, false) {
                     Ok(()) => opened = self.load(plan, &file, step.global),
                     Err(missing) => {
                         let shown = fallback.shown.replace("{file}", &missing);
@@ -379,6 +359,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         plan: &Plan,
         installed: &Installed,
         list: &Preload,
+        global: bool,
     ) -> Result<(), String> {
         let (Some(entries), Some(layout)) = (
             plan.lists.get(&list.list),
@@ -403,7 +384,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
                 })
             });
             let loaded = match &found {
-                Some(path) => self.load(plan, path, false).is_ok(),
+                Some(path) => self.load(plan, path, global).is_ok(),
                 None => false,
             };
             match (loaded || entry.optional, list.missing) {
