@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::{self, LayerFacts, Wanted};
+use crate::process::tree::Tree;
 use crate::process::{self, Programs};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
@@ -30,6 +31,8 @@ pub struct Reading {
     pub depth: Depth,
     /// The reference to compare with, in place of the one that the source records.
     pub reference: Option<String>,
+    /// Whether the loader model is wanted as a tree, too.
+    pub tree: bool,
 }
 
 /// Told of what goes on, from any thread; a terminal shows a bar.
@@ -49,8 +52,8 @@ pub struct Scan {
     pub facts: ImageFacts,
     /// What the rules see.
     pub rule_facts: Facts,
-    /// Who loads what, for people.
-    pub tree: process::tree::Tree,
+    /// The loader model as a tree; empty unless it was asked for.
+    pub tree: Tree,
     /// When the work on it began.
     pub started: Instant,
 }
@@ -176,6 +179,7 @@ impl Scanner {
         let model = programs.model();
         let loader = model.facts();
         Ok(Scan {
+            tree: self.reading.tree.then(|| model.tree()).unwrap_or_default(),
             rule_facts: Facts {
                 gpu: serde_json::to_value(&stack.gpu).ok(),
                 driver: driver
@@ -202,7 +206,6 @@ impl Scanner {
                 loader: Some(loader),
                 files: root.files().count(),
             },
-            tree: model.tree(),
             started,
         })
     }

@@ -113,7 +113,7 @@ fn the_entries_of_a_layer() {
     );
     assert!(matches!(
         find("bin/broken").kind,
-        EntryKind::File(Content::BrokenElf(_))
+        EntryKind::File(Content::BrokenElf { .. })
     ));
     assert_eq!(find("bin/short").kind, EntryKind::File(Content::Unread));
     assert_eq!(find("lib").kind, EntryKind::Symlink("usr/lib".into()));

@@ -128,7 +128,7 @@ impl ImageArguments {
     }
 
     fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
-        self.reading.scan_all(&self.images)
+        self.reading.scan_all(&self.images, false)
     }
 }
 
@@ -138,8 +138,9 @@ fn targets(images: &[String]) -> Vec<Target> {
 }
 
 impl ReadingArguments {
-    fn reading(&self) -> Reading {
+    fn reading(&self, tree: bool) -> Reading {
         Reading {
+            tree,
             selection: Selection {
                 platform: self.platform.clone(),
                 all_platforms: self.all_platforms,
@@ -153,8 +154,9 @@ impl ReadingArguments {
         }
     }
 
-    /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost.
-    fn scan_all(&self, images: &[String]) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+    /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost. `tree` asks
+    /// for the loader model as a tree, too.
+    fn scan_all(&self, images: &[String], tree: bool) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
         if let Some(reference) = &self.reference {
             reference.parse::<Name>()?;
             if images.len() > 1 {
@@ -164,7 +166,7 @@ impl ReadingArguments {
                 });
             }
         }
-        let scanner = Scanner::new(self.reading())?;
+        let scanner = Scanner::new(self.reading(tree))?;
         let progress = progress::bar(self.no_progress);
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();

@@ -40,20 +40,29 @@ pub enum TreeFormat {
 pub fn run(arguments: &TreeArguments) -> Result<ExitCode> {
     let images = std::slice::from_ref(&arguments.image);
     arguments.output.validate(&super::targets(images))?;
-    let (scans, unreadable) = arguments.reading.scan_all(images)?;
+    let (scans, unreadable) = arguments.reading.scan_all(images, true)?;
     let errors = Unreadable::report(&unreadable);
     let library = arguments.library.as_deref();
     let question = |image| Question { image, library };
     let mut texts = Vec::new();
     for scan in &scans {
         let image = scan.facts.reference.as_deref().unwrap_or(&arguments.image);
-        let text = report::tree::text(question(image), &scan.tree).ok_or_else(|| unknown(arguments, image))?;
+        let text = report::tree::text(question(image), &scan.tree)
+            .ok_or_else(|| unknown(arguments, image))?;
         texts.push(text);
     }
     output::write(&arguments.output, |format| match format {
         TreeFormat::Text => Ok(texts.join("\n")),
-        TreeFormat::Json => report::json::trees(scans.iter().map(|scan| (scan.facts.reference.as_deref(), &scan.tree)), &errors),
-        TreeFormat::Dot => Ok(scans.iter().map(|scan| report::tree::dot(question(&arguments.image), &scan.tree)).collect()),
+        TreeFormat::Json => report::json::trees(
+            scans
+                .iter()
+                .map(|scan| (scan.facts.reference.as_deref(), &scan.tree)),
+            &errors,
+        ),
+        TreeFormat::Dot => Ok(scans
+            .iter()
+            .map(|scan| report::tree::dot(question(&arguments.image), &scan.tree))
+            .collect()),
     })?;
     Ok(super::finish(&unreadable, ExitCode::SUCCESS))
 }

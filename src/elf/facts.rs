@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::refusal::Refusal;
+
 /// All that is kept of one ELF file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ElfFacts {
@@ -11,6 +13,8 @@ pub struct ElfFacts {
     pub machine: u16,
     /// `e_type`: 2 is an executable, 3 a shared object.
     pub object_type: u16,
+    /// Why glibc's loader refuses the file for what its headers say.
+    pub refusal: Option<Refusal>,
     /// DT_SONAME.
     pub soname: Option<String>,
     /// DT_NEEDED, in order.
@@ -37,7 +41,7 @@ pub struct ElfFacts {
     pub symbol_versions: bool,
     /// Defined dynamic symbols.
     pub exports: Exports,
-    /// Undefined dynamic symbols.
+    /// Undefined dynamic symbols, in the order in which the loader looks them up.
     pub imports: Vec<Import>,
     /// What the file was identified as by its exports, and the version evidence in it. `None` for a file that no
     /// recipe knows.
@@ -80,21 +84,29 @@ pub struct Import {
     /// STB_WEAK: may stay undefined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
-    /// When it is looked up.
+    /// When it is looked up. Most are lazy, so that is not written.
+    #[serde(default, skip_serializing_if = "Bound::is_lazy")]
     pub bound: Bound,
 }
 
 /// When glibc's loader looks a symbol up: where a relocation refers to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// Never: no relocation refers to it, or it is hidden.
     Never,
     /// At load under RTLD_NOW, LD_BIND_NOW or DF_BIND_NOW/DF_1_NOW, else when the function is first called: only the
     /// procedure linkage table (DT_JMPREL) refers to it.
+    #[default]
     Lazy,
     /// Always at load.
     Now,
+}
+
+impl Bound {
+    fn is_lazy(&self) -> bool {
+        *self == Bound::Lazy
+    }
 }
 
 /// Which library a file is, and what its bytes say of its version.

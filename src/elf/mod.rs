@@ -14,6 +14,7 @@ mod notes;
 mod object;
 pub mod read_at;
 mod recipes;
+mod refusal;
 mod relocations;
 pub mod retain;
 mod sparse;
@@ -27,6 +28,7 @@ pub use exports::SymbolRequest;
 pub use facts::ElfFacts;
 pub use read_at::{NotHeld, ReadAt};
 pub use recipes::Recipes;
+pub use refusal::{Refusal, refusal};
 pub use retain::Retainer;
 pub use sparse::SparseFile;
 
@@ -64,6 +66,7 @@ pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfF
                 class: foreign.class,
                 machine: foreign.machine,
                 object_type: foreign.object_type,
+                refusal: refusal(source)?,
                 ..ElfFacts::default()
             });
         }
@@ -72,6 +75,7 @@ pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfF
         class: object.class,
         machine: object.machine,
         object_type: object.object_type,
+        refusal: refusal(source)?,
         interpreter: notes::interpreter(&object)?,
         build_id: notes::build_id(&object)?,
         executable_stack: notes::executable_stack(&object),

@@ -12,7 +12,7 @@ use goblin::elf::ProgramHeader;
 use goblin::elf::program_header::{PF_X, PT_DYNAMIC, PT_LOAD};
 
 use super::read_at::ReadAt;
-pub(super) use bytes::WINDOW;
+pub(super) use bytes::{WINDOW, fill};
 
 /// `e_machine` of x86-64.
 pub(super) const X86_64: u16 = 62;

@@ -23,7 +23,12 @@ const MIPS: u16 = 8;
 const NOTHING: u32 = 0;
 
 /// When each dynamic symbol is looked up, by its index.
-pub(super) struct Relocations(Vec<Bound>);
+pub(super) struct Relocations {
+    bound: Vec<Bound>,
+    /// Place in the order of lookups; of symbols that are looked up.
+    order: Vec<u32>,
+    next: u32,
+}
 
 /// One table of relocations.
 struct Table {
@@ -41,18 +46,32 @@ impl Relocations {
     pub fn read(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Self, ElfError> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         if object.machine == MIPS {
-            return Ok(Relocations(vec![Bound::Now; count]));
+            return Ok(Relocations::new(vec![Bound::Now; count]));
         }
-        let mut relocations = Relocations(vec![Bound::Never; count]);
+        let mut relocations = Relocations::new(vec![Bound::Never; count]);
         for table in tables(object, dynamic) {
             relocations.read_table(object, &table)?;
         }
         Ok(relocations)
     }
 
+    fn new(bound: Vec<Bound>) -> Self {
+        Relocations {
+            order: vec![u32::MAX; bound.len()],
+            bound,
+            next: 0,
+        }
+    }
+
     /// When the symbol with this index is looked up.
     pub fn of(&self, symbol: usize) -> Bound {
-        self.0.get(symbol).copied().unwrap_or(Bound::Never)
+        self.bound.get(symbol).copied().unwrap_or(Bound::Never)
+    }
+
+    /// Its place in the order in which glibc looks symbols up: that of the first relocation that refers to it. Symbols that no
+    /// relocation refers to come last.
+    pub fn place(&self, symbol: usize) -> u32 {
+        self.order.get(symbol).copied().unwrap_or(u32::MAX)
     }
 
     fn read_table(&mut self, object: &Object, table: &Table) -> Result<(), ElfError> {
@@ -79,11 +98,17 @@ impl Relocations {
                 [_, _, kind, symbol, ..] => (u32::from_le_bytes(symbol), u32::from_le_bytes(kind)),
                 _ => return,
             };
-            let Some(bound) = self.0.get_mut(symbol as usize) else {
+            let Some(bound) = self.bound.get_mut(symbol as usize) else {
                 continue;
             };
+            if kind == NOTHING {
+                continue;
+            }
+            if *bound == Bound::Never {
+                self.order[symbol as usize] = self.next;
+                self.next += 1;
+            }
             *bound = match table.lazy {
-                _ if kind == NOTHING => *bound,
                 Some(slot) if slot.is_none_or(|slot| slot == kind) => Bound::Lazy.max(*bound),
                 _ => Bound::Now,
             };
@@ -188,9 +213,9 @@ mod tests {
             lazy,
         };
         let mut relocations =
-            Relocations(vec![Bound::Never, Bound::Never, Bound::Now, Bound::Lazy]);
+            Relocations::new(vec![Bound::Never, Bound::Never, Bound::Now, Bound::Lazy]);
         relocations.mark(&bytes, &table);
-        relocations.0
+        relocations.bound
     }
 
     #[test]

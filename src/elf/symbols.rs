@@ -64,6 +64,7 @@ impl Symbols {
             .map_err(|error| broken(format!("the symbol table is wrong: {error}")))?;
         let mut symbols = Symbols::default();
         let mut definitions = Vec::new();
+        let mut imports = Vec::new();
         for (index, symbol) in table.iter().enumerate().skip(1) {
             if !matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) {
                 continue;
@@ -73,7 +74,7 @@ impl Symbols {
                 continue;
             }
             if symbol.st_shndx == 0 {
-                symbols.imports.push(Import {
+                let import = Import {
                     name: String::from_utf8_lossy(name).into_owned(),
                     version: versions.needed(index),
                     weak: symbol.st_bind() == STB_WEAK,
@@ -82,7 +83,8 @@ impl Symbols {
                         Bound::Lazy if variants && symbol.st_other & VARIANT_PCS != 0 => Bound::Now,
                         bound => bound,
                     },
-                });
+                };
+                imports.push((relocations.place(index), import));
             } else if is_visible(&symbol) {
                 let hash = xxh3_64(name);
                 let (version, answers) = versions.defined(index);
@@ -90,6 +92,9 @@ impl Symbols {
                 symbols.ask(name, hash, &symbol, recipes);
             }
         }
+        // The loader reports the first symbol that it does not find.
+        imports.sort_by_key(|(place, _)| *place);
+        symbols.imports = imports.into_iter().map(|(_, import)| import).collect();
         symbols.exports = Exports::new(definitions);
         Ok(symbols)
     }

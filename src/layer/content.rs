@@ -71,9 +71,15 @@ impl SparseRange {
 pub(super) fn elf(bytes: &dyn ReadAt, wanted: &Wanted) -> Result<Content, String> {
     match elf::read(bytes, &wanted.recipes, wanted.depth) {
         Ok(facts) => Ok(Content::Elf(Box::new(facts))),
-        Err(ElfError::Broken(problem)) => Ok(Content::BrokenElf(problem)),
+        Err(ElfError::Broken(problem)) => Ok(broken(bytes, problem)),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// A file that could not be understood, with what the loader says of it.
+pub(super) fn broken(bytes: &dyn ReadAt, problem: String) -> Content {
+    let refusal = elf::refusal(bytes).unwrap_or_default();
+    Content::BrokenElf { problem, refusal }
 }
 
 /// The content of a wanted file, of which all bytes are there.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::elf::ElfFacts;
+use crate::elf::{ElfFacts, Refusal};
 
 /// The facts of one layer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -70,6 +70,11 @@ pub enum Content {
     Bytes(Vec<u8>),
     /// An ELF file.
     Elf(Box<ElfFacts>),
-    /// Starts as an ELF file but cannot be understood, and why.
-    BrokenElf(String),
+    /// Starts as an ELF file but cannot be understood.
+    BrokenElf {
+        /// Why.
+        problem: String,
+        /// Why glibc's loader refuses it; `None` if it does not, though it may well crash.
+        refusal: Option<Refusal>,
+    },
 }

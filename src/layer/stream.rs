@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::thread::{self, ScopedJoinHandle};
 
 use super::compression::Compression;
-use super::content::ELF_MAGIC;
+use super::content::{ELF_MAGIC, broken};
 use super::gzip::Gzip;
 use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
@@ -127,7 +127,7 @@ impl Stream<'_> {
         };
         match elf::read(&kept, &self.wanted.recipes, self.wanted.depth) {
             Ok(facts) => Ok(Content::Elf(Box::new(facts))),
-            Err(ElfError::Broken(problem)) => Ok(Content::BrokenElf(problem)),
+            Err(ElfError::Broken(problem)) => Ok(broken(&kept, problem)),
             Err(ElfError::Io(error)) => Err(error.into()),
             Err(ElfError::Missing { offset, length }) => {
                 let ranges = with_range(ranges, offset..offset.saturating_add(length));

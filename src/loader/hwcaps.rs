@@ -5,6 +5,8 @@
 //! (`_dl_important_hwcaps`), `sysdeps/x86/dl-hwcap.h`, `sysdeps/x86/cpu-features.c` (`init_cpu_features`), and
 //! `sysdeps/unix/sysv/linux/aarch64/dl-procinfo.h`.
 
+use std::fmt;
+
 use super::abi::Abi;
 
 /// A release of glibc: `2.36`.
@@ -37,6 +39,12 @@ impl GlibcVersion {
     pub fn of_definitions(definitions: &[String]) -> Option<Self> {
         let versions = definitions.iter().filter(|name| name.starts_with("GLIBC_"));
         versions.filter_map(|name| Self::parse(name)).max()
+    }
+}
+
+impl fmt::Display for GlibcVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}.{}", self.major, self.minor)
     }
 }
 

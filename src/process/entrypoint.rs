@@ -37,7 +37,10 @@ impl Start {
             .flatten()
             .flatten()
             .collect();
-        let path = environment.get("PATH").map_or(PATH, String::as_str).to_owned();
+        let path = environment
+            .get("PATH")
+            .map_or(PATH, String::as_str)
+            .to_owned();
         let command = words.first().and_then(|word| found(root, &path, word));
         for node in scripts(root, &path, &words) {
             let before = environment.get(VARIABLE).cloned().unwrap_or_default();
@@ -105,7 +108,9 @@ fn set_by(script: &str, before: &str) -> Option<String> {
 /// A shell word in which only the variable itself is replaced.
 fn expand(text: &str, before: &str) -> Option<String> {
     let quoted = text.strip_prefix('"').and_then(|rest| rest.split_once('"'));
-    let literal = text.strip_prefix('\'').and_then(|rest| rest.split_once('\''));
+    let literal = text
+        .strip_prefix('\'')
+        .and_then(|rest| rest.split_once('\''));
     let (word, behind) = match (quoted, literal) {
         (Some(parts), _) => parts,
         (None, Some((word, _))) => return Some(word.to_owned()),
@@ -141,9 +146,13 @@ mod tests {
     #[test]
     fn only_plain_assignments_are_read() {
         let value = |script: &str| set_by(script, "/a");
-        assert_eq!(value("export LD_LIBRARY_PATH=/x:/y\n").as_deref(), Some("/x:/y"));
         assert_eq!(
-            value("#!/bin/sh\nexport LD_LIBRARY_PATH=\"/x:$LD_LIBRARY_PATH\"\nexec \"$@\"").as_deref(),
+            value("export LD_LIBRARY_PATH=/x:/y\n").as_deref(),
+            Some("/x:/y")
+        );
+        assert_eq!(
+            value("#!/bin/sh\nexport LD_LIBRARY_PATH=\"/x:$LD_LIBRARY_PATH\"\nexec \"$@\"")
+                .as_deref(),
             Some("/x:/a")
         );
         assert_eq!(
@@ -151,12 +160,19 @@ mod tests {
             Some("/x:/a")
         );
         assert_eq!(
-            set_by("LD_LIBRARY_PATH=/x${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}", "").as_deref(),
+            set_by(
+                "LD_LIBRARY_PATH=/x${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}",
+                ""
+            )
+            .as_deref(),
             Some("/x")
         );
         assert_eq!(value("export LD_LIBRARY_PATH=$CUDA_HOME/lib64"), None);
         assert_eq!(value("export LD_LIBRARY_PATH=$(find /opt)"), None);
         assert_eq!(value("echo LD_LIBRARY_PATH"), None);
-        assert_eq!(value("  if x; then\n  LD_LIBRARY_PATH=/z; fi"), None.or(value("LD_LIBRARY_PATH=/z;")));
+        assert_eq!(
+            value("  if x; then\n  LD_LIBRARY_PATH=/z; fi"),
+            None.or(value("LD_LIBRARY_PATH=/z;"))
+        );
     }
 }

@@ -48,7 +48,9 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) 
         .collect();
     let places: Vec<&str> = start.path().collect();
     found.sort_by_cached_key(|path| {
-        let directory = path.rsplit_once('/').map_or("/", |(directory, _)| directory);
+        let directory = path
+            .rsplit_once('/')
+            .map_or("/", |(directory, _)| directory);
         let place = places.iter().position(|place| *place == directory);
         let is_command = start.command.as_deref() == Some(path.as_str());
         (!is_command, place.unwrap_or(places.len()), path.clone())

@@ -27,6 +27,28 @@ pub struct LoaderFacts {
     pub cache: Option<CacheFacts>,
 }
 
+impl LoaderFacts {
+    /// The layer of a file that a process maps, or that needs something.
+    pub fn layer_of(&self, path: &str) -> Option<usize> {
+        let mapped = self.processes.iter().flat_map(|process| &process.objects);
+        let needy = self.unmet_versions.iter().map(|fault| &fault.object);
+        let undefined = self.undefined_symbols.iter().map(|fault| &fault.object);
+        let stacks = self.executable_stacks.iter().map(|fault| &fault.object);
+        let object = mapped
+            .chain(needy)
+            .chain(undefined)
+            .chain(stacks)
+            .find(|object| object.path == path);
+        let missing = self
+            .missing
+            .iter()
+            .find(|missing| missing.needed_by == path);
+        object
+            .and_then(|object| object.layer)
+            .or_else(|| missing?.layer)
+    }
+}
+
 /// Where in which process something goes wrong; the beginning of every fault.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -47,6 +69,9 @@ pub struct Place {
     pub message: String,
     /// What the program shows in place of the loader's message; empty where that is what it shows.
     pub shown: String,
+    /// What an `optional` one goes on without: `gpu` (all work is done by the CPU), `package` (nothing of the package works) or
+    /// `feature` (most programs never notice); empty if it is not optional or if that is not known.
+    pub without: String,
 }
 
 /// A library that nothing answers for, or only a file that cannot be used.

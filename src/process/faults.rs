@@ -27,6 +27,7 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
             package: fall.cause.package.clone(),
             when: fall.cause.when.to_owned(),
             optional: fall.optional,
+            without: fall.without.clone(),
             ..Place::default()
         };
         let teller = Teller {
@@ -37,6 +38,7 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
         };
         teller.tell(&fall.failure.faults, facts);
     }
+    preloads(describer, process, facts);
     let calls = process.run.process.as_ref();
     for faults in by_object(calls.map(|it| it.undefined_calls()).unwrap_or_default()) {
         let package = package_of(process, &faults);
@@ -57,6 +59,43 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
     }
 }
 
+/// Libraries that were to be loaded before all others: the loader passes over one that it cannot load (elf/rtld.c, `do_preload`).
+fn preloads(describer: &Describer, process: &ModelledProcess, facts: &mut LoaderFacts) {
+    let warnings = process.run.process.as_ref().map_or(&[][..], |it| it.warnings());
+    for fault in warnings {
+        let (Fault::Missing { name, .. } | Fault::Broken { name, .. }) = fault else {
+            continue;
+        };
+        let variable = process.system.environment.get("LD_PRELOAD");
+        let from = match variable.is_some_and(|value| value.contains(name.as_str())) {
+            true => "LD_PRELOAD",
+            false => "/etc/ld.so.preload",
+        };
+        let problem = match fault {
+            Fault::Broken { problem, .. } => problem.as_str(),
+            _ => "cannot open shared object file",
+        };
+        let place = Place {
+            process: process.name.clone(),
+            main: process.main,
+            when: "start".to_owned(),
+            optional: true,
+            ..Place::default()
+        };
+        let teller = Teller {
+            describer,
+            process,
+            fall: None,
+            place,
+        };
+        let mut place = teller.place(fault, true);
+        place.shown = format!(
+            "ERROR: ld.so: object '{name}' from {from} cannot be preloaded ({problem}): ignored."
+        );
+        facts.missing.push(teller.missing(fault, place));
+    }
+}
+
 /// Faults of symbols, object by object.
 fn by_object(faults: Vec<Fault>) -> Vec<Vec<Fault>> {
     let mut groups: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
@@ -72,7 +111,11 @@ fn package_of(process: &ModelledProcess, faults: &[Fault]) -> String {
     let Some(Fault::Symbol { object, .. }) = faults.first() else {
         return String::new();
     };
-    let id = process.run.objects().iter().position(|it| it.path == *object);
+    let id = process
+        .run
+        .objects()
+        .iter()
+        .position(|it| it.path == *object);
     let cause = id.and_then(|id| process.run.causes.get(id));
     cause.map_or_else(String::new, |cause| cause.package.clone())
 }
@@ -118,13 +161,14 @@ impl Teller<'_, '_, '_, '_> {
                     facts.executable_stacks.push(ExecutableStack {
                         place,
                         object: self.object(object),
-                        glibc: glibc
-                            .map_or_else(String::new, |it| format!("{}.{}", it.major, it.minor)),
+                        glibc: glibc.map_or_else(String::new, |release| release.to_string()),
                     });
                 }
             }
         }
-        let found = order.into_iter().filter_map(|object| symbols.remove(object));
+        let found = order
+            .into_iter()
+            .filter_map(|object| symbols.remove(object));
         facts.undefined_symbols.extend(found);
     }
 
@@ -166,7 +210,9 @@ impl Teller<'_, '_, '_, '_> {
         Missing {
             library: name.clone(),
             needed_by: needed.to_owned(),
-            layer: user.filter(|_| !needed.is_empty()).and_then(|it| it.layer()),
+            layer: user
+                .filter(|_| !needed.is_empty())
+                .and_then(|it| it.layer()),
             opened,
             alternatives: alternatives.map_or_else(Vec::new, |fall| fall.alternatives.clone()),
             host_provided: self.describer.knowledge.is_host_provided(name),
@@ -283,7 +329,6 @@ fn demangled(symbol: &str) -> String {
     let written = mangled.flatten().and_then(|it| it.demangle().ok());
     written.unwrap_or_else(|| symbol.to_owned())
 }
-
 
 #[cfg(test)]
 mod tests {

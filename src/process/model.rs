@@ -84,7 +84,14 @@ impl<'r, 'k> Programs<'r, 'k> {
         let mut programs = Vec::new();
         for environment in &stack.environments {
             let setting = setting(root, &start, environment, stack, knowledge);
-            programs.extend(pythons(root, &start, environment, &setting, knowledge, &programs));
+            programs.extend(pythons(
+                root,
+                &start,
+                environment,
+                &setting,
+                knowledge,
+                &programs,
+            ));
         }
         for path in executables::find(root, knowledge, &start) {
             let is_command = start.command.as_deref() == Some(path.as_str());
@@ -103,7 +110,10 @@ impl<'r, 'k> Programs<'r, 'k> {
             };
             programs.push(program);
         }
-        if programs.iter().any(|program| program.main && program.environment.is_empty()) {
+        if programs
+            .iter()
+            .any(|program| program.main && program.environment.is_empty())
+        {
             for program in programs.iter_mut().filter(|it| !it.environment.is_empty()) {
                 program.main = false;
             }
@@ -137,7 +147,8 @@ fn play<'s>(
 ) -> ModelledProcess<'s> {
     let run = Run::start(Process::start(&program.system, &program.path));
     let mut interpreter = Interpreter::new(root, knowledge, &program.setting, run);
-    for package in &program.packages {
+    let starts = interpreter.run.process.is_some();
+    for package in program.packages.iter().filter(|_| starts) {
         if let Some(plan) = knowledge.plan(package) {
             interpreter.import(plan);
         }
@@ -225,7 +236,10 @@ fn setting(
     stack: &Stack,
     knowledge: &Knowledge,
 ) -> Setting {
-    let listed = start.environment.get("PYTHONPATH").map_or("", String::as_str);
+    let listed = start
+        .environment
+        .get("PYTHONPATH")
+        .map_or("", String::as_str);
     let mut path: Vec<String> = listed
         .split(':')
         .filter_map(|directory| root.resolve(directory).ok())
@@ -292,7 +306,5 @@ fn dynload(root: &RootFilesystem, environment: &Environment) -> Option<String> {
         ["lib", "lib64"].map(|lib| format!("{prefix}/{lib}/python{release}/lib-dynload"))
     });
     let mut directories = candidates.filter_map(|path| root.resolve(&path).ok());
-    directories
-        .find(|node| node.is_directory())
-        .map(Node::path)
+    directories.find(|node| node.is_directory()).map(Node::path)
 }

@@ -103,15 +103,19 @@ fn open(run: &mut Run, knowledge: &Knowledge, opener: &Opener, row: &Use) {
     };
     for part in parts {
         let names = row.open.iter().filter_map(|name| opener.name(name, part));
-        let names: Vec<String> = names
-            .filter(|name| !knowledge.is_host_provided(name))
-            .collect();
-        open_first(run, opener, row, &names);
+        let names: Vec<String> = names.collect();
+        open_first(run, knowledge, opener, row, &names);
     }
 }
 
 /// Opens the first of several names that is there. What stops it is told of the one that was there and failed, else of the first.
-fn open_first(run: &mut Run, opener: &Opener, row: &Use, names: &[String]) {
+fn open_first(
+    run: &mut Run,
+    knowledge: &Knowledge,
+    opener: &Opener,
+    row: &Use,
+    names: &[String],
+) {
     let cause = Cause {
         package: opener.package.clone(),
         when: "use",
@@ -147,8 +151,12 @@ fn open_first(run: &mut Run, opener: &Opener, row: &Use, names: &[String]) {
         .faults
         .iter()
         .all(|fault| matches!(fault, Fault::Missing { .. }));
-    let is_absent_file = request.contains('/') && is_not_found(&failure);
-    if is_absent_file || (row.plugin && only_missing) {
+    let may_be_absent = request.contains('/') || knowledge.is_host_provided(request);
+    if (may_be_absent && is_not_found(&failure)) || (row.plugin && only_missing) {
+        return;
+    }
+    // What needs a library that could not be opened before fails for the same reason.
+    if run.has_failed(&failure) {
         return;
     }
     let alternatives = names.iter().filter(|name| *name != request).cloned();
@@ -157,6 +165,7 @@ fn open_first(run: &mut Run, opener: &Opener, row: &Use, names: &[String]) {
         opener: opener.path.clone(),
         optional: row.optional || row.plugin,
         shown: row.shown.clone(),
+        without: row.without.clone(),
         alternatives: alternatives.collect(),
         request: request.clone(),
         failure,

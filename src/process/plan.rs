@@ -91,6 +91,8 @@ pub(super) struct Step {
     pub on_failure: Option<OnFailure>,
     /// What the program shows in place of the loader's message.
     pub shown: String,
+    /// What an optional one goes on without: `gpu`, `package` or `feature`.
+    pub without: String,
 }
 
 /// What a step does.
@@ -204,6 +206,9 @@ pub(super) struct Use {
     /// What the program shows in place of the loader's message.
     #[serde(default)]
     pub shown: String,
+    /// What an optional one goes on without: `gpu`, `package` or `feature`.
+    #[serde(default)]
+    pub without: String,
     /// Where this is from, if it is not from where the rest of the table is.
     #[serde(default)]
     #[allow(dead_code, reason = "for readers of the table")]
@@ -236,6 +241,8 @@ struct Row {
     on_failure: Option<OnFailure>,
     #[serde(default)]
     shown: String,
+    #[serde(default)]
+    without: String,
 }
 
 impl TryFrom<Row> for Step {
@@ -261,6 +268,7 @@ impl TryFrom<Row> for Step {
                 by: row.by,
                 on_failure: row.on_failure,
                 shown: row.shown,
+                without: row.without,
             }),
             _ => Err("a step is one of import, module, standard, open, find and preload"),
         }

@@ -45,6 +45,14 @@ enum State {
 /// Why an import stops.
 struct Stopped;
 
+/// Why a list of files is not loaded.
+enum Unloaded<'s> {
+    /// No file fits this pattern.
+    Absent(String),
+    /// The file of this path cannot be loaded.
+    Failed(String, Failure<'s>),
+}
+
 pub(super) struct Interpreter<'s, 'k> {
     root: &'s RootFilesystem<'s>,
     knowledge: &'k Knowledge,
@@ -132,9 +140,10 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             Action::Open(path) => self.open_files(plan, installed, step, path),
             Action::Find(names) => self.find(plan, installed, step, names),
             Action::Preload(list) => match self.preload(plan, installed, list, step.global) {
-                Ok(()) => Ok(()),
-                Err(_) if step.optional => Ok(()),
-                Err(_) => Err(Stopped),
+                Err(Unloaded::Failed(path, failure)) => {
+                    self.settle(plan, step, &path, Err(failure))
+                }
+                Ok(()) | Err(Unloaded::Absent(_)) => Ok(()),
             },
         }
     }
@@ -242,13 +251,16 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             {
                 match self.preload(plan, installed, &fallback.preload, false) {
                     Ok(()) => opened = self.load(plan, &file, step.global),
-                    Err(missing) => {
-                        let shown = fallback.shown.replace("{file}", &missing);
+                    Err(Unloaded::Absent(pattern)) => {
+                        let shown = fallback.shown.replace("{file}", &pattern);
                         let step = Step {
                             shown,
                             ..step.clone()
                         };
                         return self.settle(plan, &step, &file, opened);
+                    }
+                    Err(Unloaded::Failed(path, failure)) => {
+                        return self.settle(plan, step, &path, Err(failure));
                     }
                 }
             }
@@ -323,7 +335,6 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         let names: Vec<String> = names
             .iter()
             .filter_map(|name| fill(name, installed))
-            .filter(|name| !self.knowledge.is_host_provided(name))
             .collect();
         let Some(caller) = self.caller(step) else {
             return Ok(());
@@ -353,18 +364,17 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         })
     }
 
-    /// Loads a list of files that the package searches itself. `Err` holds the pattern of the one that is missing.
+    /// Loads a list of files that the package searches itself.
     fn preload(
         &mut self,
         plan: &Plan,
         installed: &Installed,
         list: &Preload,
         global: bool,
-    ) -> Result<(), String> {
-        let (Some(entries), Some(layout)) = (
-            plan.lists.get(&list.list),
-            plan.layouts.get(&list.layout),
-        ) else {
+    ) -> Result<(), Unloaded<'s>> {
+        let (Some(entries), Some(layout)) =
+            (plan.lists.get(&list.list), plan.layouts.get(&list.layout))
+        else {
             return Ok(());
         };
         for entry in entries {
@@ -383,14 +393,18 @@ impl<'s, 'k> Interpreter<'s, 'k> {
                     self.matching(&path).into_iter().next()
                 })
             });
-            let loaded = match &found {
-                Some(path) => self.load(plan, path, global).is_ok(),
-                None => false,
+            let unloaded = match found {
+                None => Unloaded::Absent(entry.file.clone()),
+                Some(path) => match self.load(plan, &path, global) {
+                    Ok(()) => continue,
+                    Err(failure) => Unloaded::Failed(path, failure),
+                },
             };
-            match (loaded || entry.optional, list.missing) {
-                (true, _) | (_, OnMissing::Skip) => {}
-                (false, OnMissing::Stop) => return Ok(()),
-                (false, OnMissing::Fail) => return Err(entry.file.clone()),
+            match list.missing {
+                _ if entry.optional => {}
+                OnMissing::Skip => {}
+                OnMissing::Stop => return Ok(()),
+                OnMissing::Fail => return Err(unloaded),
             }
         }
         Ok(())
@@ -407,7 +421,8 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         let Err(failure) = opened else {
             return Ok(());
         };
-        if step.optional && is_not_found(&failure) {
+        let is_of_host = self.knowledge.is_host_provided(request);
+        if (step.optional || is_of_host) && is_not_found(&failure) {
             return Ok(());
         }
         self.run.falls.push(Fall {
@@ -415,6 +430,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             opener: String::new(),
             optional: step.optional,
             shown: step.shown.clone(),
+            without: step.without.clone(),
             alternatives: Vec::new(),
             request: request.to_owned(),
             failure,

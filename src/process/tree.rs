@@ -116,7 +116,12 @@ fn tree(describer: &Describer, process: &ModelledProcess) -> ProcessTree {
     ProcessTree {
         name: process.name.clone(),
         main: process.main,
-        library_path: process.system.environment.get("LD_LIBRARY_PATH").cloned().unwrap_or_default(),
+        library_path: process
+            .system
+            .environment
+            .get("LD_LIBRARY_PATH")
+            .cloned()
+            .unwrap_or_default(),
         library_path_from: process.library_path_from.clone(),
         imports: process.imports.clone(),
         objects: mapped.collect(),
@@ -135,16 +140,21 @@ fn others(describer: &Describer, process: &ModelledProcess, object: &Object) -> 
     files.map(|node| node.path()).collect()
 }
 
-fn failed(
-    describer: &Describer,
-    process: &ModelledProcess,
-    fault: &Fault,
-    opener: &str,
-) -> Failed {
+fn failed(describer: &Describer, process: &ModelledProcess, fault: &Fault, opener: &str) -> Failed {
     let message = fault.message(process.system.family);
-    let files = |name: &str| describer.named(name).iter().map(|node| node.path()).collect();
+    let files = |name: &str| {
+        describer
+            .named(name)
+            .iter()
+            .map(|node| node.path())
+            .collect()
+    };
     match fault {
-        Fault::Missing { name, needed_by, searched: tried } => Failed {
+        Fault::Missing {
+            name,
+            needed_by,
+            searched: tried,
+        } => Failed {
             library: name.clone(),
             needed_by: needed_by.clone().unwrap_or_else(|| opener.to_owned()),
             message,
@@ -152,7 +162,9 @@ fn failed(
             others: files(name),
             ..Failed::default()
         },
-        Fault::Broken { name, needed_by, .. } => Failed {
+        Fault::Broken {
+            name, needed_by, ..
+        } => Failed {
             library: name.clone(),
             needed_by: needed_by.clone().unwrap_or_else(|| opener.to_owned()),
             message,

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::process::tree::Tree;
 use super::{ImageFacts, ImageReport, ReferenceReport, UnreadImage};
+use crate::process::tree::Tree;
 
 #[derive(Serialize)]
 struct Tool {
@@ -62,7 +62,9 @@ pub fn trees<'t>(
         #[serde(flatten)]
         tree: &'t Tree,
     }
-    let images: Vec<Named> = trees.map(|(reference, tree)| Named { reference, tree }).collect();
+    let images: Vec<Named> = trees
+        .map(|(reference, tree)| Named { reference, tree })
+        .collect();
     pretty(&Document {
         schema: "imgcheck/tree/v1",
         tool: TOOL,

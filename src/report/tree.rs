@@ -53,15 +53,27 @@ fn whole(out: &mut String, process: &ProcessTree) {
             branch(out, process, &children, root, is_last);
         }
         for (place, failure) in section.failures.iter().enumerate() {
-            let corner = if place + 1 == section.failures.len() { "└─" } else { "├─" };
+            let corner = if place + 1 == section.failures.len() {
+                "└─"
+            } else {
+                "├─"
+            };
             let _ = writeln!(out, "{corner} {}", failure_line(failure));
         }
     }
 }
 
 fn heading(out: &mut String, process: &ProcessTree) {
-    let role = if process.main { "the process that the image starts" } else { "another process" };
-    let _ = writeln!(out, "\n{BOLD}{}{BOLD:#} {DIM}{role}{DIM:#}", printable(&process.name));
+    let role = if process.main {
+        "the process that the image starts"
+    } else {
+        "another process"
+    };
+    let _ = writeln!(
+        out,
+        "\n{BOLD}{}{BOLD:#} {DIM}{role}{DIM:#}",
+        printable(&process.name)
+    );
     if !process.library_path.is_empty() {
         let path = printable(&process.library_path);
         let from = match process.library_path_from.as_str() {
@@ -86,7 +98,11 @@ fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
         let known = sections.iter().position(|(key, _)| *key == (package, when));
         known.unwrap_or_else(|| {
             let title = title(process, package, when);
-            let section = Section { title, roots: Vec::new(), failures: Vec::new() };
+            let section = Section {
+                title,
+                roots: Vec::new(),
+                failures: Vec::new(),
+            };
             sections.push(((package, when), section));
             sections.len() - 1
         })
@@ -95,7 +111,11 @@ fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
         .objects
         .iter()
         .enumerate()
-        .filter(|(_, object)| object.parent.is_none_or(|parent| is_elsewhere(process, object, parent)))
+        .filter(|(_, object)| {
+            object
+                .parent
+                .is_none_or(|parent| is_elsewhere(process, object, parent))
+        })
         .map(|(id, object)| (of(&object.facts.package, &object.facts.when), id))
         .collect();
     let failures: Vec<(usize, &Failed)> = process
@@ -119,7 +139,10 @@ fn is_elsewhere(process: &ProcessTree, object: &Mapped, parent: usize) -> bool {
 }
 
 fn title(process: &ProcessTree, package: &str, when: &str) -> String {
-    let version = process.imports.iter().find(|import| import.package == package);
+    let version = process
+        .imports
+        .iter()
+        .find(|import| import.package == package);
     let version = version.map_or("", |import| import.version.as_str());
     match when {
         "start" => "start".to_owned(),
@@ -129,11 +152,21 @@ fn title(process: &ProcessTree, package: &str, when: &str) -> String {
 }
 
 /// An object and what was loaded for it, at the same step.
-fn branch(out: &mut String, process: &ProcessTree, children: &Children, root: usize, is_last: bool) {
+fn branch(
+    out: &mut String,
+    process: &ProcessTree,
+    children: &Children,
+    root: usize,
+    is_last: bool,
+) {
     let mut open = vec![(root, String::new(), is_last)];
     while let Some((id, indent, is_last)) = open.pop() {
         let corner = if is_last { "└─" } else { "├─" };
-        let _ = writeln!(out, "{indent}{corner} {}", object_line(&process.objects[id]));
+        let _ = writeln!(
+            out,
+            "{indent}{corner} {}",
+            object_line(&process.objects[id])
+        );
         let deeper = match indent.chars().count() < DEEPEST {
             true => format!("{indent}{}", if is_last { "   " } else { "│  " }),
             false => indent,
@@ -165,7 +198,11 @@ fn object_line(object: &Mapped) -> String {
     let facts = &object.facts;
     let mut line = match facts.request == facts.path || facts.request.contains('/') {
         true => printable(&facts.path),
-        false => format!("{} => {}", printable(&facts.request), printable(&facts.path)),
+        false => format!(
+            "{} => {}",
+            printable(&facts.request),
+            printable(&facts.path)
+        ),
     };
     if let Some(version) = facts.readings.get("version") {
         let _ = write!(line, "  {}", printable(version));
@@ -177,7 +214,10 @@ fn object_line(object: &Mapped) -> String {
     if !object.others.is_empty() {
         let count = object.others.len();
         let copies = if count == 1 { "copy" } else { "copies" };
-        let _ = write!(line, "  {YELLOW}{count} other {copies} in the image{YELLOW:#}");
+        let _ = write!(
+            line,
+            "  {YELLOW}{count} other {copies} in the image{YELLOW:#}"
+        );
     }
     line
 }
@@ -222,7 +262,9 @@ fn about(out: &mut String, process: &ProcessTree, library: &str) -> bool {
 
 fn is_meant(object: &Mapped, library: &str) -> bool {
     let facts = &object.facts;
-    [&facts.path, &facts.soname, &facts.request].iter().any(|name| matches(name, library))
+    [&facts.path, &facts.soname, &facts.request]
+        .iter()
+        .any(|name| matches(name, library))
 }
 
 /// Whether a name or path is the one that is asked for, or begins with it: `libcudnn` means all of cuDNN.
@@ -243,13 +285,27 @@ fn explain(out: &mut String, process: &ProcessTree, id: usize) {
         None => title(process, &facts.package, &facts.when),
     };
     let _ = writeln!(out, "  loaded for {asked}");
-    let users = process.objects.iter().filter(|user| user.needs.contains(&id));
+    let users = process
+        .objects
+        .iter()
+        .filter(|user| user.needs.contains(&id));
     let users: Vec<String> = users.map(|user| user.facts.path.clone()).collect();
     list(out, "needed by", &users);
     places(out, &object.searched);
-    let _ = writeln!(out, "  found: {}, {}", printable(&facts.path), printable(&facts.reason));
+    let _ = writeln!(
+        out,
+        "  found: {}, {}",
+        printable(&facts.path),
+        printable(&facts.reason)
+    );
     list(out, "not loaded", &object.others);
-    let opened = process.objects.iter().filter(|child| child.parent == Some(id) && !object.needs.iter().any(|&need| std::ptr::eq(&process.objects[need], *child)));
+    let opened = process.objects.iter().filter(|child| {
+        child.parent == Some(id)
+            && !object
+                .needs
+                .iter()
+                .any(|&need| std::ptr::eq(&process.objects[need], *child))
+    });
     let opened: Vec<String> = opened.map(|child| child.facts.path.clone()).collect();
     list(out, "opens", &opened);
 }
@@ -278,9 +334,15 @@ fn list(out: &mut String, title: &str, paths: &[String]) {
 /// The trees as a graph in the language of Graphviz: solid arrows are DT_NEEDED, dashed ones are opened at run time, what fails
 /// is red.
 pub fn dot(question: Question, tree: &Tree) -> String {
-    let mut out = String::from("digraph loader {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n");
+    let mut out = String::from(
+        "digraph loader {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n",
+    );
     for (number, process) in tree.processes.iter().enumerate() {
-        let _ = writeln!(out, "  subgraph cluster_{number} {{\n    label={};", quoted(&process.name));
+        let _ = writeln!(
+            out,
+            "  subgraph cluster_{number} {{\n    label={};",
+            quoted(&process.name)
+        );
         let shown = shown(process, question.library);
         for &id in &shown {
             let facts = &process.objects[id].facts;
@@ -289,7 +351,12 @@ pub fn dot(question: Question, tree: &Tree) -> String {
                 Some(version) => format!("{name}\n{version}"),
                 None => name.to_owned(),
             };
-            let _ = writeln!(out, "    p{number}_{id} [label={}, tooltip={}];", quoted(&label), quoted(&facts.path));
+            let _ = writeln!(
+                out,
+                "    p{number}_{id} [label={}, tooltip={}];",
+                quoted(&label),
+                quoted(&facts.path)
+            );
         }
         edges(&mut out, number, process, &shown);
         failures(&mut out, number, process, question.library, &shown);
@@ -305,14 +372,19 @@ fn shown(process: &ProcessTree, library: Option<&str>) -> Vec<usize> {
     let Some(library) = library else {
         return all.collect();
     };
-    let meant: Vec<usize> = all.clone().filter(|&id| is_meant(&process.objects[id], library)).collect();
+    let meant: Vec<usize> = all
+        .clone()
+        .filter(|&id| is_meant(&process.objects[id], library))
+        .collect();
     let related = |id: usize| {
         let object = &process.objects[id];
         let near = |other: usize| meant.contains(&other);
         near(id)
             || object.needs.iter().any(|&need| near(need))
             || object.parent.is_some_and(near)
-            || meant.iter().any(|&it| process.objects[it].needs.contains(&id) || process.objects[it].parent == Some(id))
+            || meant.iter().any(|&it| {
+                process.objects[it].needs.contains(&id) || process.objects[it].parent == Some(id)
+            })
     };
     all.filter(|&id| related(id)).collect()
 }
@@ -326,18 +398,39 @@ fn edges(out: &mut String, number: usize, process: &ProcessTree, shown: &[usize]
         if let Some(parent) = object.parent.filter(|parent| shown.contains(parent))
             && !process.objects[parent].needs.contains(&id)
         {
-            let _ = writeln!(out, "    p{number}_{parent} -> p{number}_{id} [style=dashed];");
+            let _ = writeln!(
+                out,
+                "    p{number}_{parent} -> p{number}_{id} [style=dashed];"
+            );
         }
     }
 }
 
-fn failures(out: &mut String, number: usize, process: &ProcessTree, library: Option<&str>, shown: &[usize]) {
-    let asked = |failure: &&Failed| library.is_none_or(|library| matches(&failure.library, library));
+fn failures(
+    out: &mut String,
+    number: usize,
+    process: &ProcessTree,
+    library: Option<&str>,
+    shown: &[usize],
+) {
+    let asked =
+        |failure: &&Failed| library.is_none_or(|library| matches(&failure.library, library));
     for (place, failure) in process.failures.iter().filter(asked).enumerate() {
-        let name = failure.library.rsplit('/').next().unwrap_or(&failure.library);
+        let name = failure
+            .library
+            .rsplit('/')
+            .next()
+            .unwrap_or(&failure.library);
         let node = format!("p{number}_missing{place}");
-        let _ = writeln!(out, "    {node} [label={}, tooltip={}, color=red, fontcolor=red];", quoted(name), quoted(&failure.message));
-        let user = shown.iter().find(|&&id| process.objects[id].facts.path == failure.needed_by);
+        let _ = writeln!(
+            out,
+            "    {node} [label={}, tooltip={}, color=red, fontcolor=red];",
+            quoted(name),
+            quoted(&failure.message)
+        );
+        let user = shown
+            .iter()
+            .find(|&&id| process.objects[id].facts.path == failure.needed_by);
         if let Some(user) = user {
             let _ = writeln!(out, "    p{number}_{user} -> {node} [color=red];");
         }
@@ -347,5 +440,10 @@ fn failures(out: &mut String, number: usize, process: &ProcessTree, library: Opt
 /// A text as a string of Graphviz.
 fn quoted(text: &str) -> String {
     let text = printable(text);
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    format!(
+        "\"{}\"",
+        text.replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n")
+    )
 }

@@ -1,6 +1,6 @@
 //! Evaluates rules on facts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cel::objects::Key;
 use cel::{Context, Value};
@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::expression::{Expression, Missing};
 use super::facts::Facts;
 use super::file::{Level, Named, Rule};
+use super::precedence::{self, Explained};
 use super::{functions, knowledge, pages};
 use crate::claims::Claim;
 use crate::error::{Error, Result};
@@ -27,8 +28,9 @@ pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Res
     context.set_variable_resolver(knowledge::builtin());
     bind(&mut context, facts)?;
     let mut findings = Vec::new();
-    for rule in rules {
-        Evaluation { rule, facts }.run(&context, &mut findings)?;
+    let mut explained = Explained::default();
+    for rule in precedence::order(rules.collect()) {
+        Evaluation { rule, facts }.run(&context, &mut explained, &mut findings)?;
     }
     findings.sort_by(|a: &Finding, b: &Finding| {
         b.severity
@@ -60,8 +62,8 @@ pub fn dry_run(rule: &Rule) -> Result<()> {
     for condition in rule.when.iter().chain([&rule.fail]) {
         let _ = condition.holds(&context)?;
     }
-    if let Some(at) = &rule.at {
-        let _ = at.evaluate(&context)?;
+    for expression in [&rule.once, &rule.explains, &rule.at].into_iter().flatten() {
+        let _ = expression.evaluate(&context)?;
     }
     level(&rule.severity, &context)?;
     level(&rule.confidence, &context)?;
@@ -91,10 +93,23 @@ struct Evaluation<'a> {
     facts: &'a Facts,
 }
 
-impl Evaluation<'_> {
-    fn run(&self, context: &Context<'_, '_>, findings: &mut Vec<Finding>) -> Result<()> {
+impl<'a> Evaluation<'a> {
+    fn run(
+        &self,
+        context: &Context<'_, '_>,
+        explained: &mut Explained<'a>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
         let Some(each) = &self.rule.each else {
-            findings.extend(self.once(context, None)?);
+            if self.fails(context)? {
+                let finding = self.finding(context, None, None)?;
+                explained.add(
+                    self.rule,
+                    finding.severity,
+                    self.accounts_for(context, None)?,
+                );
+                findings.push(finding);
+            }
             return Ok(());
         };
         let Ok(Value::List(items)) = each.evaluate(context)? else {
@@ -107,25 +122,70 @@ impl Evaluation<'_> {
             );
             return Err(each.fault(0..each.text().len(), &problem, None));
         }
+        let mut seen = HashSet::new();
         for item in items.iter() {
             let mut inner = context.new_inner_scope();
             inner.add_variable_from_value("it", item.clone());
-            findings.extend(self.once(&inner, Some(item))?);
+            if !self.fails(&inner)? {
+                continue;
+            }
+            let severity = level(&self.rule.severity, &inner)?;
+            let accounts = self.accounts_for(&inner, Some(item))?;
+            if explained.covers(self.rule, severity, &accounts) {
+                continue;
+            }
+            explained.add(self.rule, severity, accounts);
+            let key = self.key(&inner)?;
+            if key.is_none() || seen.insert(key.clone()) {
+                findings.push(self.finding(&inner, Some(item), key.as_deref())?);
+            }
         }
         Ok(())
     }
 
-    /// One finding, or none if the rule does not apply or does not fail.
-    fn once(&self, context: &Context<'_, '_>, item: Option<&Value>) -> Result<Option<Finding>> {
-        let rule = self.rule;
-        for condition in rule.when.iter().chain([&rule.fail]) {
+    /// Whether the rule applies and fails.
+    fn fails(&self, context: &Context<'_, '_>) -> Result<bool> {
+        for condition in self.rule.when.iter().chain([&self.rule.fail]) {
             if condition.holds(context)? != Ok(true) {
-                return Ok(None);
+                return Ok(false);
             }
         }
+        Ok(true)
+    }
+
+    /// What tells apart the findings of a rule that speaks once about several elements.
+    fn key(&self, context: &Context<'_, '_>) -> Result<Option<String>> {
+        let once = self.rule.once.as_ref().map(|once| once.evaluate(context));
+        Ok(match once.transpose()? {
+            Some(Ok(Value::String(key))) => Some(key.to_string()),
+            _ => None,
+        })
+    }
+
+    /// The element itself, and what the rule says that it explains.
+    fn accounts_for(&self, context: &Context<'_, '_>, item: Option<&Value>) -> Result<Vec<Value>> {
+        let mut values: Vec<Value> = item.cloned().into_iter().collect();
+        let explains = self
+            .rule
+            .explains
+            .as_ref()
+            .map(|list| list.evaluate(context));
+        if let Some(Ok(Value::List(list))) = explains.transpose()? {
+            values.extend(list.iter().cloned());
+        }
+        Ok(values)
+    }
+
+    fn finding(
+        &self,
+        context: &Context<'_, '_>,
+        item: Option<&Value>,
+        key: Option<&str>,
+    ) -> Result<Finding> {
+        let rule = self.rule;
         let path = self.path(context)?;
         let part = path.as_deref().and_then(|path| self.facts.part_at(path));
-        Ok(Some(Finding {
+        Ok(Finding {
             rule: rule.id.clone(),
             severity: level(&rule.severity, context)?,
             confidence: level(&rule.confidence, context)?,
@@ -136,12 +196,12 @@ impl Evaluation<'_> {
                 .as_ref()
                 .map(|help| help.render(context))
                 .transpose()?,
-            layer: part.and_then(|part| part.layer),
+            layer: path.as_deref().and_then(|path| self.facts.layer_of(path)),
             evidence: part.map(|part| part.evidence.clone()).unwrap_or_default(),
-            fingerprint: self.fingerprint(path.as_deref(), item),
+            fingerprint: self.fingerprint(path.as_deref(), item, key),
             path,
             docs: pages::url(&rule.id),
-        }))
+        })
     }
 
     fn path(&self, context: &Context<'_, '_>) -> Result<Option<String>> {
@@ -155,14 +215,15 @@ impl Evaluation<'_> {
     }
 
     /// Names the fault, not the image that has it: the same for every tag and every rebuild.
-    fn fingerprint(&self, path: Option<&str>, item: Option<&Value>) -> String {
+    fn fingerprint(&self, path: Option<&str>, item: Option<&Value>, key: Option<&str>) -> String {
         let image = &self.facts.image;
+        let subject = key.map(str::to_owned).or_else(|| subject(item?));
         let parts = [
             self.rule.id.as_str(),
             &image.registry,
             &image.repository,
             path.unwrap_or_default(),
-            &item.and_then(subject).unwrap_or_default(),
+            &subject.unwrap_or_default(),
         ];
         format!("{:032x}", xxh3_128(parts.join("\0").as_bytes()))
     }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::schema;
+use super::{loader, schema};
 use crate::claims::Claim;
+use crate::process::LoaderFacts;
 use crate::stack::{Component, Evidence, EvidenceKind, Stack};
 
 /// The facts of one image, or of a reference alone.
@@ -28,9 +29,12 @@ pub struct Facts {
     /// The driver floor, as in the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<serde_json::Value>,
-    /// The loader model, as in the report.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub loader: Option<serde_json::Value>,
+    /// What the loader does in the processes of the image. Absent if no image was read.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "loader::serialize"
+    )]
+    pub loader: Option<LoaderFacts>,
     /// The image itself.
     pub image: ImageFacts,
     /// GPUs and drivers the image must run on.
@@ -184,6 +188,7 @@ impl Facts {
                     .collect(),
             ),
             copies: Some(parts),
+            loader: Some(loader::sample::sample()),
             image: ImageFacts {
                 reference: "registry.example/team/image:1.2.3".to_owned(),
                 registry: "registry.example".to_owned(),
@@ -207,6 +212,12 @@ impl Facts {
         let loaded = self.stack.iter().flat_map(BTreeMap::values);
         let copies = self.copies.iter().flatten();
         loaded.chain(copies).find(|part| part.path == path)
+    }
+
+    /// The layer of a file that some fact names.
+    pub fn layer_of(&self, path: &str) -> Option<usize> {
+        let part = self.part_at(path).and_then(|part| part.layer);
+        part.or_else(|| self.loader.as_ref()?.layer_of(path))
     }
 }
 

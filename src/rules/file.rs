@@ -29,6 +29,12 @@ struct File {
     when: Option<Spanned<String>>,
     fail: Spanned<String>,
     #[serde(default)]
+    once: Option<Spanned<String>>,
+    #[serde(default)]
+    explains: Option<Spanned<String>>,
+    #[serde(default)]
+    yields: Vec<String>,
+    #[serde(default)]
     at: Option<Spanned<String>>,
     message: Spanned<String>,
     #[serde(default)]
@@ -59,6 +65,12 @@ pub struct Rule {
     pub when: Option<Expression>,
     /// Whether it fails.
     pub fail: Expression,
+    /// A text for each element: of those with the same text only the first gives a finding.
+    pub once: Option<Expression>,
+    /// The facts that its finding accounts for, beside the element itself.
+    pub explains: Option<Expression>,
+    /// Ids of rules, with `*` for any characters: about what they account for this rule is silent.
+    pub yields: Vec<String>,
     /// The path of the file that is at fault.
     pub at: Option<Expression>,
     /// What is wrong.
@@ -187,6 +199,9 @@ impl Rule {
             each: expression(&file.each),
             when: expression(&file.when),
             fail: Expression::new(&source, &file.fail),
+            once: expression(&file.once),
+            explains: expression(&file.explains),
+            yields: file.yields,
             at: expression(&file.at),
             message: Template::new(&source, &file.message)?,
             help: file
@@ -207,7 +222,8 @@ impl Rule {
     #[cfg(test)]
     pub(super) fn expressions(&self) -> impl Iterator<Item = &Expression> {
         let levels = [self.severity.expression(), self.confidence.expression()];
-        let optional = [self.each.as_ref(), self.when.as_ref(), self.at.as_ref()];
+        let optional = [&self.each, &self.when, &self.once, &self.explains, &self.at];
+        let optional = optional.map(Option::as_ref);
         let texts = std::iter::once(&self.message).chain(&self.help);
         let single = levels
             .into_iter()
@@ -248,6 +264,12 @@ impl Rule {
         }
         for condition in self.when.iter().chain([&self.fail]) {
             check::expect(condition, &scope, &[Shape::Bool])?;
+        }
+        if let Some(once) = &self.once {
+            check::expect(once, &scope, &[Shape::Text])?;
+        }
+        if let Some(explains) = &self.explains {
+            check::expect(explains, &scope, &[Shape::list(Shape::Any)])?;
         }
         if let Some(at) = &self.at {
             check::expect(at, &scope, &[Shape::Text, Shape::Null])?;

@@ -81,6 +81,24 @@ pub const FUNCTIONS: &[Function] = &[
         gives: Gives::Bool,
         meaning: "`glob(text, pattern)`: `*` stands for any characters, `?` for one",
     },
+    Function {
+        name: "milder",
+        arguments: 2,
+        gives: Gives::Text,
+        meaning: "`milder(severity, role)`: the severity for the process that the image starts (`main`); at most a warning for another Python `environment`, a note for another `program`",
+    },
+    Function {
+        name: "directory",
+        arguments: 1,
+        gives: Gives::Text,
+        meaning: "`directory(path)`: the path without its last component",
+    },
+    Function {
+        name: "file",
+        arguments: 1,
+        gives: Gives::Text,
+        meaning: "`file(path)`: the last component of a path",
+    },
 ];
 
 /// CEL's own functions, macros left out, that an expression may call; all are bounded by the size of their arguments.
@@ -150,6 +168,11 @@ pub fn context<'v>() -> Context<'static, 'v> {
         context.add_function("majorMinor", |version: Text| numbers(&version, 2)),
         context.add_function("release", |version: Text| numbers(&version, usize::MAX)),
         context.add_function("glob", |text: Text, pattern: Text| glob(&text, &pattern)),
+        context.add_function("milder", |severity: Text, role: Text| {
+            milder(&severity, &role).to_owned()
+        }),
+        context.add_function("directory", |path: Text| split(&path).0.to_owned()),
+        context.add_function("file", |path: Text| split(&path).1.to_owned()),
     ];
     debug_assert!(added.iter().all(std::result::Result::is_ok));
     context
@@ -173,6 +196,20 @@ fn numbers(version: &str, count: usize) -> Answer {
         let texts: Vec<String> = numbers.iter().take(count).map(u64::to_string).collect();
         texts.join(".")
     }))
+}
+
+/// What a fault matters in a process of some role, if in the main one it matters `severity`.
+fn milder<'s>(severity: &'s str, role: &str) -> &'s str {
+    match (role, severity) {
+        ("environment", "error") => "warning",
+        ("program", _) => "note",
+        _ => severity,
+    }
+}
+
+/// Directory and last component of a path.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// Whether a text matches a pattern in which `*` stands for any characters and `?` for one.
@@ -229,6 +266,12 @@ mod tests {
             ("majorMinor('12')", Value::from("12")),
             ("release('2.8.0a0+34c')", Value::from("2.8.0")),
             ("glob('pytorch/pytorch', 'pytorch/*')", Value::from(true)),
+            ("milder('error', 'main')", Value::from("error")),
+            ("milder('error', 'environment')", Value::from("warning")),
+            ("milder('note', 'environment')", Value::from("note")),
+            ("milder('error', 'program')", Value::from("note")),
+            ("directory('/opt/lib/a.so')", Value::from("/opt/lib")),
+            ("file('/opt/lib/a.so')", Value::from("a.so")),
             (
                 "['b', 'a', 'b'].distinct().sort().join(', ')",
                 Value::from("a, b"),

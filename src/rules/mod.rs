@@ -10,7 +10,9 @@ pub mod facts;
 pub mod file;
 pub mod functions;
 pub mod knowledge;
+pub mod loader;
 pub mod pages;
+pub mod precedence;
 pub mod schema;
 pub mod testing;
 

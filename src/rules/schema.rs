@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::loader;
+
 /// What is known of a value before there is one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
@@ -108,6 +110,34 @@ pub const DETAILS: &[&str] = &[
     "version",
 ];
 
+/// Names that a library of the knowledge table `libraries` may have.
+pub const LIBRARIES: &[&str] = &[
+    "cublas",
+    "cublaslt",
+    "cuda-runtime",
+    "cudnn",
+    "cufft",
+    "cufile",
+    "cupti",
+    "curand",
+    "cusolver",
+    "cusparse",
+    "cusparselt",
+    "driver",
+    "glibc",
+    "nccl",
+    "nvjitlink",
+    "nvml",
+    "nvrtc",
+    "nvtx",
+    "python",
+    "torch-c10-cuda",
+    "torch-cpu",
+    "torch-cuda",
+    "torch-nvrtc",
+    "torch-python",
+];
+
 /// The roots of expressions, and their shapes. `it` and `known` are not among them.
 pub fn roots() -> BTreeMap<&'static str, Shape> {
     let part = part();
@@ -120,7 +150,7 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
             "driver",
             Shape::record(&["cuda", "native", "compatible"], Shape::Text),
         ),
-        ("loader", loader()),
+        ("loader", loader::shape::of_expressions()),
         ("image", image()),
         ("targets", Shape::list(Shape::Any)),
         ("policy", Shape::Any),
@@ -154,11 +184,6 @@ fn gpu() -> Shape {
         .with("torch", coverage)
 }
 
-fn loader() -> Shape {
-    let lists = ["missing", "unmet_versions", "undefined_symbols", "shadowed"];
-    Shape::record(&lists, Shape::list(Shape::Any)).with("objects", Shape::Number)
-}
-
 fn image() -> Shape {
     let texts = [
         "reference",
@@ -183,7 +208,8 @@ impl Shape {
         Shape::List(Box::new(element))
     }
 
-    fn record(names: &[&str], field: Shape) -> Self {
+    /// A record whose fields are all of one shape.
+    pub fn record(names: &[&str], field: Shape) -> Self {
         Shape::Record(
             names
                 .iter()
@@ -192,7 +218,8 @@ impl Shape {
         )
     }
 
-    fn with(mut self, name: &str, field: Shape) -> Self {
+    /// The record with one more field.
+    pub fn with(mut self, name: &str, field: Shape) -> Self {
         if let Shape::Record(fields) = &mut self {
             fields.insert(name.to_owned(), field);
         }
@@ -237,6 +264,46 @@ impl Shape {
             }
             (a, b) if a == b => a,
             _ => Shape::Any,
+        }
+    }
+
+    /// Whether a value has this shape; any of its fields may be missing.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with the place inside the value.
+    pub fn check(&self, place: &str, value: &Value) -> Result<(), String> {
+        match (self, value) {
+            (Shape::List(element), Value::Array(items)) => {
+                let mut items = items.iter().enumerate();
+                items
+                    .try_for_each(|(index, item)| element.check(&format!("{place}[{index}]"), item))
+            }
+            (Shape::Record(_) | Shape::Keys(..) | Shape::Map(_), Value::Object(fields)) => {
+                fields.iter().try_for_each(|(name, value)| {
+                    let inner = format!("{place}.{name}");
+                    match self.field(name) {
+                        Some(shape) => shape.check(&inner, value),
+                        None => Err(format!("there is no fact `{inner}`")),
+                    }
+                })
+            }
+            _ if Shape::of(value).fits(self) || *self == Shape::Any => Ok(()),
+            _ => Err(format!(
+                "`{place}` must be {}, it is {}",
+                self.name(),
+                Shape::of(value).name()
+            )),
+        }
+    }
+
+    /// The shape of a field or key that a value of this shape may have.
+    fn field(&self, name: &str) -> Option<&Shape> {
+        match self {
+            Shape::Record(fields) => fields.get(name),
+            Shape::Keys(keys, value) => keys.contains(&name).then_some(&**value),
+            Shape::Map(value) => Some(value),
+            _ => None,
         }
     }
 

@@ -7,9 +7,11 @@ use serde::Deserialize;
 use super::facts::{Facts, ImageFacts, Part};
 use super::file::{Named, Rule};
 use super::functions::glob;
+use super::loader::shape;
 use super::{evaluate, schema};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
+use crate::process::LoaderFacts;
 
 /// One test of a rule.
 #[derive(Debug, Clone, Deserialize)]
@@ -23,7 +25,7 @@ pub struct RuleTest {
     pub expect: Expect,
 }
 
-/// Facts of a test. With `stack` or `copies` an image was read, without them only its reference.
+/// Facts of a test. With `stack`, `copies` or `loader` an image was read, without them only its reference.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Given {
@@ -159,7 +161,7 @@ impl RuleTest {
 
 impl Given {
     fn facts(&self) -> Result<Facts, String> {
-        let scanned = self.stack.is_some() || self.copies.is_some();
+        let scanned = self.stack.is_some() || self.copies.is_some() || self.loader.is_some();
         let loaded = self.stack.clone().unwrap_or_default();
         let others = self.copies.clone().unwrap_or_default();
         for part in loaded.iter().chain(&others) {
@@ -185,11 +187,17 @@ impl Given {
             image,
             gpu: self.gpu.clone(),
             driver: self.driver.clone(),
-            loader: self.loader.clone(),
+            loader: self.loader.as_ref().map(loader).transpose()?,
             targets: self.targets.clone(),
             policy: self.policy.clone(),
         })
     }
+}
+
+/// The loader model of a test: what is not given is empty, and a fact that no image has is a mistake.
+fn loader(given: &serde_json::Value) -> Result<LoaderFacts, String> {
+    shape::of_facts().check("loader", given)?;
+    serde_json::from_value(given.clone()).map_err(|error| format!("loader: {error}"))
 }
 
 impl GivenClaim {

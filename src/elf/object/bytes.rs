@@ -114,7 +114,11 @@ impl Object<'_> {
 }
 
 /// Fills a buffer from a source; fewer bytes only at the end of it.
-pub(super) fn fill(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> Result<usize, ElfError> {
+pub(in crate::elf) fn fill(
+    source: &dyn ReadAt,
+    offset: u64,
+    buffer: &mut [u8],
+) -> Result<usize, ElfError> {
     let mut filled = 0;
     while filled < buffer.len() {
         match source.read_at(offset + filled as u64, &mut buffer[filled..])? {

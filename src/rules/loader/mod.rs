@@ -1,0 +1,264 @@
+//! The loader model as expressions see it: its facts, and beside them what many rules would otherwise each work out again.
+//!
+//! - A fault has `outcome`, what comes of it in words, and `role`.
+//! - `role` tells how much a process matters: `main` (the image starts it), `environment` (another Python environment) or
+//!   `program` (another program).
+//! - A process has `libraries`: its objects by the library that they are, in the order in which they are loaded. A library that
+//!   the process does not load is not there, so that a rule which asks for it does not apply.
+//! - `sets` are the libraries that come in several files, such as cuDNN: the `objects` of one `library` and one `number` behind
+//!   `.so.` in a process.
+
+pub mod sample;
+pub mod shape;
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use crate::process::facts::{
+    CacheFacts, ExecutableStack, LoaderFacts, Missing, ObjectFacts, Place, ProcessFacts, Shadowed,
+    UndefinedSymbols, UnmetVersion,
+};
+
+/// Writes the loader model as expressions see it.
+///
+/// # Errors
+///
+/// As the serializer.
+pub fn serialize<S: Serializer>(
+    facts: &Option<LoaderFacts>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    facts.as_ref().map(Loader::of).serialize(serializer)
+}
+
+#[derive(Serialize)]
+struct Loader<'f> {
+    objects: usize,
+    missing: Vec<Fault<'f, Missing>>,
+    unmet_versions: Vec<Fault<'f, UnmetVersion>>,
+    undefined_symbols: Vec<Fault<'f, UndefinedSymbols>>,
+    shadowed: Vec<Copy<'f>>,
+    executable_stacks: Vec<Fault<'f, ExecutableStack>>,
+    processes: Vec<Process<'f>>,
+    sets: Vec<Set<'f>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<&'f CacheFacts>,
+}
+
+#[derive(Serialize)]
+struct Fault<'f, T> {
+    outcome: String,
+    role: &'static str,
+    #[serde(flatten)]
+    facts: &'f T,
+}
+
+#[derive(Serialize)]
+struct Copy<'f> {
+    role: &'static str,
+    #[serde(flatten)]
+    facts: &'f Shadowed,
+}
+
+#[derive(Serialize)]
+struct Process<'f> {
+    role: &'static str,
+    libraries: BTreeMap<&'f str, Vec<&'f ObjectFacts>>,
+    #[serde(flatten)]
+    facts: &'f ProcessFacts,
+}
+
+#[derive(Serialize)]
+struct Set<'f> {
+    process: &'f str,
+    role: &'static str,
+    library: &'f str,
+    number: &'f str,
+    objects: Vec<&'f ObjectFacts>,
+}
+
+impl<'f> Loader<'f> {
+    fn of(facts: &'f LoaderFacts) -> Self {
+        Loader {
+            objects: facts.objects,
+            missing: faults(&facts.missing, |fault| &fault.place),
+            unmet_versions: faults(&facts.unmet_versions, |fault| &fault.place),
+            undefined_symbols: faults(&facts.undefined_symbols, |fault| &fault.place),
+            shadowed: facts.shadowed.iter().map(Copy::of).collect(),
+            executable_stacks: faults(&facts.executable_stacks, |fault| &fault.place),
+            processes: facts.processes.iter().map(Process::of).collect(),
+            sets: facts.processes.iter().flat_map(sets).collect(),
+            cache: facts.cache.as_ref(),
+        }
+    }
+}
+
+fn faults<T>(facts: &[T], place: impl Fn(&T) -> &Place) -> Vec<Fault<'_, T>> {
+    let fault = |facts| {
+        let place = place(facts);
+        Fault {
+            outcome: outcome(place),
+            role: role(place.main, &place.process),
+            facts,
+        }
+    };
+    facts.iter().map(fault).collect()
+}
+
+impl<'f> Copy<'f> {
+    fn of(facts: &'f Shadowed) -> Self {
+        Copy {
+            role: role(facts.main, &facts.process),
+            facts,
+        }
+    }
+}
+
+impl<'f> Process<'f> {
+    fn of(facts: &'f ProcessFacts) -> Self {
+        let mut libraries: BTreeMap<&str, Vec<&ObjectFacts>> = BTreeMap::new();
+        for object in facts
+            .objects
+            .iter()
+            .filter(|object| !object.library.is_empty())
+        {
+            libraries.entry(&object.library).or_default().push(object);
+        }
+        Process {
+            role: role(facts.main, &facts.name),
+            libraries,
+            facts,
+        }
+    }
+}
+
+/// The libraries of a process that come in parts, stubs left out.
+fn sets(process: &ProcessFacts) -> Vec<Set<'_>> {
+    let mut sets: BTreeMap<(&str, &str), Vec<&ObjectFacts>> = BTreeMap::new();
+    for object in &process.objects {
+        let number = object.soname.rsplit_once(".so.").map(|(_, number)| number);
+        let number = number.and_then(|number| number.split('.').next());
+        if let Some(number) = number
+            && !object.part.is_empty()
+            && object.part != "stub"
+        {
+            sets.entry((&object.library, number))
+                .or_default()
+                .push(object);
+        }
+    }
+    let set = |((library, number), objects)| Set {
+        process: &process.name,
+        role: role(process.main, &process.name),
+        library,
+        number,
+        objects,
+    };
+    sets.into_iter().map(set).collect()
+}
+
+/// A process that is no Python environment has the path of its program as its name.
+fn role(main: bool, process: &str) -> &'static str {
+    match main {
+        true => "main",
+        false if process.starts_with('/') => "program",
+        false => "environment",
+    }
+}
+
+/// What comes of a fault, in words: `importing torch fails`, `the first use of onnxruntime in python (/opt/venv) falls back to
+/// the CPU`.
+fn outcome(place: &Place) -> String {
+    let (process, package) = (&place.process, &place.package);
+    let attempt = match place.when.as_str() {
+        "start" => format!("starting {process}"),
+        "import" => format!("importing {package}"),
+        _ if package.is_empty() => "its first use".to_owned(),
+        _ => format!("the first use of {package}"),
+    };
+    let elsewhere = match place.main || place.when == "start" {
+        true => String::new(),
+        false => format!(" in {process}"),
+    };
+    let result = match (place.optional, place.without.as_str()) {
+        (true, "gpu") => "falls back to the CPU",
+        (true, "package") => "leaves the package unusable",
+        (true, _) => "goes on without a library",
+        (false, _) => "fails",
+    };
+    format!("{attempt}{elsewhere} {result}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_name_the_process_where_it_is_another_one() {
+        let place = |when: &str, package: &str, main, without: &str| Place {
+            process: "python (/opt/venv)".to_owned(),
+            package: package.to_owned(),
+            when: when.to_owned(),
+            main,
+            optional: !without.is_empty(),
+            without: without.to_owned(),
+            ..Place::default()
+        };
+        for (place, expected) in [
+            (place("import", "torch", true, ""), "importing torch fails"),
+            (
+                place("import", "torch", false, ""),
+                "importing torch in python (/opt/venv) fails",
+            ),
+            (
+                place("use", "torch", true, "gpu"),
+                "the first use of torch falls back to the CPU",
+            ),
+            (
+                place("use", "", false, ""),
+                "its first use in python (/opt/venv) fails",
+            ),
+            (
+                place("start", "", false, ""),
+                "starting python (/opt/venv) fails",
+            ),
+            (
+                place("import", "torchvision", true, "package"),
+                "importing torchvision leaves the package unusable",
+            ),
+        ] {
+            assert_eq!(outcome(&place), expected);
+        }
+    }
+
+    #[test]
+    fn roles() {
+        assert_eq!(role(true, "/usr/bin/server"), "main");
+        assert_eq!(role(false, "/usr/bin/server"), "program");
+        assert_eq!(role(false, "python (/opt/venv)"), "environment");
+    }
+
+    #[test]
+    fn a_process_lists_its_libraries_in_load_order() {
+        let object = |path: &str, library: &str| ObjectFacts {
+            path: path.to_owned(),
+            library: library.to_owned(),
+            ..ObjectFacts::default()
+        };
+        let facts = ProcessFacts {
+            objects: vec![
+                object("/b", "cudnn"),
+                object("/c", ""),
+                object("/a", "cudnn"),
+            ],
+            ..ProcessFacts::default()
+        };
+        let libraries = Process::of(&facts).libraries;
+        let paths: Vec<&str> = libraries["cudnn"]
+            .iter()
+            .map(|object| object.path.as_str())
+            .collect();
+        assert_eq!((libraries.len(), paths), (1, vec!["/b", "/a"]));
+    }
+}
