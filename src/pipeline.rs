@@ -107,6 +107,14 @@ impl Scanner {
         Ok(scans)
     }
 
+    /// Reads one image that was opened already.
+    ///
+    /// # Errors
+    /// A layer cannot be read whole.
+    pub fn scan_one(&self, image: Image, progress: &dyn Progress) -> Result<Scan> {
+        self.scan_image(image, &mut LayersRead::default(), progress, Instant::now())
+    }
+
     /// The limit of one layer holds for all layers of an image together.
     fn check_kept(&self, kept: u64, blob: &LayerBlob) -> Result<()> {
         let limit = self.wanted.limits.kept_bytes;
@@ -185,7 +193,7 @@ impl Scanner {
                 driver: driver
                     .as_ref()
                     .and_then(|floor| serde_json::to_value(floor).ok()),
-                loader: serde_json::to_value(&loader).ok(),
+                loader: Some(loader.clone()),
                 ..Facts::of_image(about, claims.clone(), &stack)
             },
             facts: ImageFacts {

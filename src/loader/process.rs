@@ -14,9 +14,6 @@ use crate::image::FileIdentity;
 /// DF_BIND_NOW of DT_FLAGS and DF_1_NOW of DT_FLAGS_1: all symbols of the object are bound when it is loaded.
 const BIND_NOW: u64 = 0x8;
 const BIND_NOW_1: u64 = 0x1;
-/// DF_1_PIE of DT_FLAGS_1: a program, which cannot be opened as a library.
-const PROGRAM: u64 = 0x0800_0000;
-const ET_EXEC: u16 = 2;
 /// Objects of one process; real ones have some hundred.
 const OBJECTS: usize = 20_000;
 /// From this release on, a library that asks for an executable stack can no longer be opened (glibc 2.41 release notes).
@@ -179,7 +176,6 @@ impl<'r> Process<'r> {
             .map_err(|fault| vec![fault])?;
         if id >= before {
             self.objects[id].loader = None;
-            self.refuse_program(id)?;
         }
         if self.objects[id].search_list.is_empty() {
             let list = self.map_needed(&[id])?;
@@ -210,23 +206,6 @@ impl<'r> Process<'r> {
                 object.scopes.push(root);
             }
         }
-    }
-
-    fn refuse_program(&self, id: ObjectId) -> Result<(), Vec<Fault>> {
-        let object = &self.objects[id];
-        let problem = if object.elf.object_type == ET_EXEC {
-            "cannot dynamically load executable"
-        } else if object.elf.flags_1 & PROGRAM != 0 {
-            "cannot dynamically load position-independent executable"
-        } else {
-            return Ok(());
-        };
-        Err(vec![Fault::Broken {
-            name: object.request.clone(),
-            path: object.path.clone(),
-            problem: problem.to_owned(),
-            needed_by: None,
-        }])
     }
 
     /// Maps all that some objects need, breadth first, and gives the list (dl-deps.c, `_dl_map_object_deps`). Goes on behind a
@@ -280,6 +259,12 @@ impl<'r> Process<'r> {
             false => self.search.by_name(&name, &self.objects, requester),
         };
         match answer {
+            Answer::Found(found) if self.refused(&found).is_some() => Err(Fault::Broken {
+                problem: self.refused(&found).unwrap_or_default().to_owned(),
+                path: found.path,
+                name,
+                needed_by: needed_by.map(|id| self.objects[id].path.clone()),
+            }),
             Answer::Found(found) if self.objects.len() < OBJECTS => {
                 Ok(self.add(found, &name, needed_by, Some(requester), searched))
             }
@@ -288,6 +273,16 @@ impl<'r> Process<'r> {
                 Err(fault(answer, &name, needed_by, searched))
             }
         }
+    }
+
+    /// Why a file cannot be loaded as a library; a program that runs already can be named all the same.
+    fn refused(&self, found: &Found) -> Option<&'static str> {
+        let known = found
+            .node
+            .identity()
+            .is_some_and(|file| self.files.contains_key(&file));
+        let refusal = found.elf.refusal_as_library().filter(|_| !known)?;
+        refusal.message()
     }
 
     /// The loaded object that answers to a name: one that was asked for by it, or whose SONAME it is.

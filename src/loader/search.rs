@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::object::{Object, ObjectId, Reason, Source, Tried};
 use super::system::{Family, System};
-use crate::elf::ElfFacts;
+use crate::elf::{ElfFacts, Refusal};
 use crate::image::Node;
 use crate::layer::Content;
 
@@ -276,16 +276,27 @@ impl<'r> Search<'r> {
     fn examine(&self, node: Node<'r>) -> Examined<'r> {
         let broken = |problem: &str| Examined::Broken(problem.to_owned());
         match node.content() {
-            Some(Content::Elf(elf)) => {
-                if (elf.class, elf.machine) == (self.system.class, self.system.machine) {
-                    Examined::Usable(elf)
-                } else {
-                    Examined::OtherMachine
+            Some(Content::Elf(elf))
+                if (elf.class, elf.machine) != (self.system.class, self.system.machine) =>
+            {
+                Examined::OtherMachine
+            }
+            Some(Content::Elf(elf)) => match elf.refusal.and_then(Refusal::message) {
+                None => Examined::Usable(elf),
+                Some(problem) => broken(problem),
+            },
+            Some(Content::BrokenElf { problem, refusal }) => {
+                match refusal.and_then(Refusal::message) {
+                    Some(message) => broken(message),
+                    // It is mapped all the same, and the process dies when it touches what is not there.
+                    None => Examined::Broken(format!("Bus error ({problem})")),
                 }
             }
-            Some(Content::BrokenElf(problem)) => broken(problem),
-            Some(_) if node.size() < 64 => broken("file too short"),
-            Some(_) => broken("invalid ELF header"),
+            Some(_) => broken(
+                Refusal::of_other_file(node.size())
+                    .message()
+                    .unwrap_or("invalid ELF header"),
+            ),
             None if node.is_directory() => broken("cannot read file data: Is a directory"),
             None => broken("cannot read file data"),
         }

@@ -1,0 +1,111 @@
+//! What was written down of a real process, and the same image as imgcheck reads it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use imgcheck::pipeline::{Progress, Reading, Scan, Scanner};
+use imgcheck::reference::transport::Target;
+use imgcheck::source::{self, Selection};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{real, say};
+
+/// What one image was seen to do.
+#[derive(Debug, Deserialize)]
+pub struct Observed {
+    #[serde(flatten)]
+    pub import: Run,
+    /// The same with libraries in use, where there is such an observation.
+    pub first_use: Option<Run>,
+    /// The error as it is behind what the program shows.
+    pub hidden: Option<Output>,
+}
+
+/// One process.
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    #[serde(flatten)]
+    pub output: Output,
+    pub environment: BTreeMap<String, String>,
+    /// What it mapped, in order.
+    pub objects: Vec<String>,
+    /// What it asked of dlopen, in order.
+    pub dlopens: Vec<Request>,
+}
+
+/// What a process printed.
+#[derive(Debug, Deserialize)]
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    #[serde(default)]
+    pub loader_errors: Vec<String>,
+}
+
+/// One call of dlopen.
+#[derive(Debug, Deserialize)]
+pub struct Request {
+    pub name: Option<String>,
+    pub caller: Option<String>,
+    /// What was found, even if it failed later.
+    pub path: Option<String>,
+    pub mode: Option<String>,
+}
+
+/// The images below a directory of the real material, by name.
+pub fn images(directory: &str) -> Vec<PathBuf> {
+    let directory = real::directory().join(directory);
+    let entries = fs::read_dir(&directory).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut images: Vec<PathBuf> = paths
+        .filter(|path| path.join("observed.json").exists())
+        .collect();
+    images.sort();
+    if images.is_empty() {
+        let message = format!("there is no image in {}", directory.display());
+        let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
+        assert!(!required, "{message}");
+        say::line(format_args!("skipped: {message}"));
+    }
+    images
+}
+
+/// The last part of an image's path.
+pub fn name(image: &Path) -> &str {
+    image.file_name().unwrap().to_str().unwrap()
+}
+
+/// What was written down of an image.
+pub fn observed(image: &Path) -> Observed {
+    serde_json::from_str(&fs::read_to_string(image.join("observed.json")).unwrap()).unwrap()
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn image(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn finish(&self) {}
+}
+
+/// The opened root directory of an image, with the image's configuration.
+pub fn open(image: &Path) -> source::Image {
+    let target = Target::parse(&format!("dir:{}", image.join("root").display()));
+    let mut opened = source::open(&target, &Selection::default())
+        .unwrap()
+        .remove(0);
+    let text = fs::read_to_string(image.join("image.json")).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config["rootfs"] = json!({"type": "layers", "diff_ids": []});
+    config["history"] = json!([]);
+    opened.config = serde_json::from_value(config).unwrap();
+    opened
+}
+
+/// What imgcheck reads of an image.
+pub fn scan(image: &Path) -> Scan {
+    let scanner = Scanner::new(Reading::default()).unwrap();
+    scanner.scan_one(open(image), &Silent).unwrap()
+}
