@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+use super::cache;
 use super::facts::{LoaderFacts, ObjectFacts, ProcessFacts};
 use super::faults;
 use super::knowledge::Knowledge;
@@ -10,7 +11,7 @@ use super::model::{Model, ModelledProcess};
 use super::run::Cause;
 use super::shadowed::{self, said, word};
 use crate::image::{Node, RootFilesystem};
-use crate::loader::Object;
+use crate::loader::{Object, Reason};
 
 /// Parts of the libraries whose own release is that of their CUDA.
 const RELEASED_WITH_CUDA: [&str; 4] = ["cuda-runtime", "nvrtc", "nvjitlink", "cupti"];
@@ -26,11 +27,18 @@ impl Model<'_> {
     /// The facts of all processes.
     pub fn facts(&self) -> LoaderFacts {
         let describer = Describer::new(self.root, self.knowledge);
-        let mut facts = LoaderFacts::default();
+        let (cache, rebuilt) = cache::read(self);
+        let mut facts = LoaderFacts {
+            cache,
+            ..LoaderFacts::default()
+        };
         for process in &self.processes {
             facts.processes.push(describer.process(process));
             facts.shadowed.extend(shadowed::of(&describer, process));
             faults::tell(&describer, process, &mut facts);
+        }
+        for missing in facts.missing.iter_mut().filter(|it| it.broken.is_empty()) {
+            missing.after_ldconfig = cache::answer(rebuilt.as_ref(), &missing.library);
         }
         facts.objects = facts.processes.first().map_or(0, |process| {
             let mapped = process.objects.iter().filter(|object| object.when != "use");
@@ -70,9 +78,8 @@ impl<'k, 'r> Describer<'k, 'r> {
         let id = objects.iter().position(|it| it.path == object.path);
         let cause = id.and_then(|id| process.run.causes.get(id));
         let Cause { package, when } = cause.cloned().unwrap_or_default();
-        // What the program, or Python as the program, opens has no other requester.
-        let requester = object.requester.filter(|id| *id != 0 || when == "start");
-        let requester = requester.and_then(|id| objects.get(id));
+        let requester = object.requester.and_then(|id| objects.get(id));
+        let requester = requester.filter(|it| when == "start" || !is_python(it));
         ObjectFacts {
             request: object.request.clone(),
             requested_by: requester.map_or_else(String::new, |it| it.path.clone()),
@@ -147,6 +154,11 @@ impl<'k, 'r> Describer<'k, 'r> {
         });
         by_name.get(name).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Whether an object opens on behalf of Python code: the program, or the module behind ctypes.
+pub(super) fn is_python(object: &Object) -> bool {
+    object.reason == Reason::Executable || object.node.name().starts_with("_ctypes.")
 }
 
 /// The package directory of a path: `torch`, `nvidia/cudnn`; what auditwheel puts into `NAME.libs` belongs to `NAME`.

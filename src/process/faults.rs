@@ -27,6 +27,7 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
             package: fall.cause.package.clone(),
             when: fall.cause.when.to_owned(),
             optional: fall.optional,
+            without: fall.without.clone(),
             ..Place::default()
         };
         let teller = Teller {
@@ -37,6 +38,7 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
         };
         teller.tell(&fall.failure.faults, facts);
     }
+    preloads(describer, process, facts);
     let calls = process.run.process.as_ref();
     for faults in by_object(calls.map(|it| it.undefined_calls()).unwrap_or_default()) {
         let package = package_of(process, &faults);
@@ -54,6 +56,43 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
             place,
         };
         teller.tell(&faults, facts);
+    }
+}
+
+/// Libraries that were to be loaded before all others: the loader passes over one that it cannot load (elf/rtld.c, `do_preload`).
+fn preloads(describer: &Describer, process: &ModelledProcess, facts: &mut LoaderFacts) {
+    let warnings = process.run.process.as_ref().map_or(&[][..], |it| it.warnings());
+    for fault in warnings {
+        let (Fault::Missing { name, .. } | Fault::Broken { name, .. }) = fault else {
+            continue;
+        };
+        let variable = process.system.environment.get("LD_PRELOAD");
+        let from = match variable.is_some_and(|value| value.contains(name.as_str())) {
+            true => "LD_PRELOAD",
+            false => "/etc/ld.so.preload",
+        };
+        let problem = match fault {
+            Fault::Broken { problem, .. } => problem.as_str(),
+            _ => "cannot open shared object file",
+        };
+        let place = Place {
+            process: process.name.clone(),
+            main: process.main,
+            when: "start".to_owned(),
+            optional: true,
+            ..Place::default()
+        };
+        let teller = Teller {
+            describer,
+            process,
+            fall: None,
+            place,
+        };
+        let mut place = teller.place(fault, true);
+        place.shown = format!(
+            "ERROR: ld.so: object '{name}' from {from} cannot be preloaded ({problem}): ignored."
+        );
+        facts.missing.push(teller.missing(fault, place));
     }
 }
 
@@ -180,7 +219,7 @@ impl Teller<'_, '_, '_, '_> {
             broken: broken.to_owned(),
             wrong_machine: other,
             elsewhere: fit,
-            // The index is asked once it is modelled.
+            // Filled in for all at once.
             after_ldconfig: String::new(),
             searched: places(searched),
             place,

@@ -189,8 +189,11 @@ fn check(plan: &Plan) -> std::result::Result<(), String> {
             if let Some(fallback) = &step.on_failure {
                 preload(&fallback.preload)?;
             }
+            specifiers(&step.if_python)?;
         }
     }
+    let entries = plan.lists.values().flatten();
+    entries.map(|entry| specifiers(&entry.cuda)).collect::<std::result::Result<(), _>>()?;
     for row in &plan.uses {
         specifiers(&row.releases)?;
         specifiers(&row.cuda)?;

@@ -3,6 +3,7 @@
 //!
 //! Which libraries a package loads, in which order and how, is data: `rules/knowledge/processes/`.
 
+mod cache;
 mod describe;
 mod entrypoint;
 mod executables;

@@ -147,7 +147,8 @@ fn play<'s>(
 ) -> ModelledProcess<'s> {
     let run = Run::start(Process::start(&program.system, &program.path));
     let mut interpreter = Interpreter::new(root, knowledge, &program.setting, run);
-    for package in &program.packages {
+    let starts = interpreter.run.process.is_some();
+    for package in program.packages.iter().filter(|_| starts) {
         if let Some(plan) = knowledge.plan(package) {
             interpreter.import(plan);
         }
@@ -248,7 +249,7 @@ fn setting(
     path.extend(environment.sites.iter().cloned());
     let mut setting = Setting {
         dynload: dynload(root, environment),
-        tag: environment.release.replace('.', ""),
+        release: environment.release.clone(),
         ..Setting::default()
     };
     for site in &path {

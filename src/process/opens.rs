@@ -4,7 +4,7 @@ use super::knowledge::{Knowledge, fits};
 use super::plan::{Plan, Use};
 use super::python::{Installed, Setting, fill};
 use super::run::{Cause, Fall, Request, Run, is_not_found};
-use crate::loader::{Mode, Object, ObjectId};
+use crate::loader::{Fault, Mode, Object, ObjectId};
 
 /// Opens all that the objects of a process open at first use.
 pub(super) fn follow(run: &mut Run, knowledge: &Knowledge, setting: &Setting) {
@@ -54,7 +54,7 @@ impl Opener {
         let installed = setting.installed.get(&plan.package);
         let (version, installed) = match installed {
             Some(installed) => (installed.version.clone(), installed.clone()),
-            None if is_library => (version_of(object), nothing()),
+            None if is_library => (version_of(object), Installed::default()),
             None => return None,
         };
         Some(Opener {
@@ -83,14 +83,6 @@ impl Opener {
     }
 }
 
-fn nothing() -> Installed {
-    Installed {
-        version: String::new(),
-        site: String::new(),
-        cuda: String::new(),
-    }
-}
-
 /// What the object's bytes tell of its release, else the number of its SONAME.
 fn version_of(object: &Object) -> String {
     let identity = object.elf.identity.as_ref();
@@ -111,15 +103,19 @@ fn open(run: &mut Run, knowledge: &Knowledge, opener: &Opener, row: &Use) {
     };
     for part in parts {
         let names = row.open.iter().filter_map(|name| opener.name(name, part));
-        let names: Vec<String> = names
-            .filter(|name| !knowledge.is_host_provided(name))
-            .collect();
-        open_first(run, opener, row, &names);
+        let names: Vec<String> = names.collect();
+        open_first(run, knowledge, opener, row, &names);
     }
 }
 
 /// Opens the first of several names that is there. What stops it is told of the one that was there and failed, else of the first.
-fn open_first(run: &mut Run, opener: &Opener, row: &Use, names: &[String]) {
+fn open_first(
+    run: &mut Run,
+    knowledge: &Knowledge,
+    opener: &Opener,
+    row: &Use,
+    names: &[String],
+) {
     let cause = Cause {
         package: opener.package.clone(),
         when: "use",
@@ -151,7 +147,16 @@ fn open_first(run: &mut Run, opener: &Opener, row: &Use, names: &[String]) {
     let Some((request, failure)) = told else {
         return;
     };
-    if row.plugin && is_not_found(&failure) {
+    let only_missing = failure
+        .faults
+        .iter()
+        .all(|fault| matches!(fault, Fault::Missing { .. }));
+    let may_be_absent = request.contains('/') || knowledge.is_host_provided(request);
+    if (may_be_absent && is_not_found(&failure)) || (row.plugin && only_missing) {
+        return;
+    }
+    // What needs a library that could not be opened before fails for the same reason.
+    if run.has_failed(&failure) {
         return;
     }
     let alternatives = names.iter().filter(|name| *name != request).cloned();
@@ -160,6 +165,7 @@ fn open_first(run: &mut Run, opener: &Opener, row: &Use, names: &[String]) {
         opener: opener.path.clone(),
         optional: row.optional || row.plugin,
         shown: row.shown.clone(),
+        without: row.without.clone(),
         alternatives: alternatives.collect(),
         request: request.clone(),
         failure,

@@ -83,10 +83,16 @@ pub(super) struct Step {
     pub global: bool,
     /// Done only if the path of a loaded file holds this text.
     pub if_mapped: Option<String>,
+    /// Only with such a Python (PEP 440 specifiers); empty for all.
+    pub if_python: String,
+    /// The loaded object that opens, by file name, where it is not Python: its DT_RPATH or DT_RUNPATH counts.
+    pub by: String,
     /// What is tried if it fails.
     pub on_failure: Option<OnFailure>,
     /// What the program shows in place of the loader's message.
     pub shown: String,
+    /// What an optional one goes on without: `gpu`, `package` or `feature`.
+    pub without: String,
 }
 
 /// What a step does.
@@ -200,6 +206,9 @@ pub(super) struct Use {
     /// What the program shows in place of the loader's message.
     #[serde(default)]
     pub shown: String,
+    /// What an optional one goes on without: `gpu`, `package` or `feature`.
+    #[serde(default)]
+    pub without: String,
     /// Where this is from, if it is not from where the rest of the table is.
     #[serde(default)]
     #[allow(dead_code, reason = "for readers of the table")]
@@ -225,9 +234,15 @@ struct Row {
     #[serde(default)]
     global: bool,
     if_mapped: Option<String>,
+    #[serde(default)]
+    if_python: String,
+    #[serde(default)]
+    by: String,
     on_failure: Option<OnFailure>,
     #[serde(default)]
     shown: String,
+    #[serde(default)]
+    without: String,
 }
 
 impl TryFrom<Row> for Step {
@@ -249,8 +264,11 @@ impl TryFrom<Row> for Step {
                 optional: row.optional,
                 global: row.global,
                 if_mapped: row.if_mapped,
+                if_python: row.if_python,
+                by: row.by,
                 on_failure: row.on_failure,
                 shown: row.shown,
+                without: row.without,
             }),
             _ => Err("a step is one of import, module, standard, open, find and preload"),
         }

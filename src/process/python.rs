@@ -12,7 +12,7 @@ use crate::image::{Node, RootFilesystem};
 use crate::loader::{Failure, Mode, ObjectId};
 
 /// A package of the tables that is installed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Installed {
     pub version: String,
     /// The directory that it is imported from.
@@ -28,8 +28,8 @@ pub(super) struct Setting {
     pub path: Vec<String>,
     /// The directory of Python's own extension modules.
     pub dynload: Option<String>,
-    /// `311` of `cpython-311`.
-    pub tag: String,
+    /// Release of Python: `3.11`.
+    pub release: String,
     /// The packages of the tables that are installed, by name.
     pub installed: BTreeMap<String, Installed>,
 }
@@ -44,6 +44,14 @@ enum State {
 
 /// Why an import stops.
 struct Stopped;
+
+/// Why a list of files is not loaded.
+enum Unloaded<'s> {
+    /// No file fits this pattern.
+    Absent(String),
+    /// The file of this path cannot be loaded.
+    Failed(String, Failure<'s>),
+}
 
 pub(super) struct Interpreter<'s, 'k> {
     root: &'s RootFilesystem<'s>,
@@ -109,9 +117,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     }
 
     fn step(&mut self, plan: &Plan, installed: &Installed, step: &Step) -> Result<(), Stopped> {
-        if let Some(text) = &step.if_mapped
-            && !self.is_mapped(text)
-        {
+        if !self.applies(step) {
             return Ok(());
         }
         match &step.action {
@@ -133,10 +139,11 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             }
             Action::Open(path) => self.open_files(plan, installed, step, path),
             Action::Find(names) => self.find(plan, installed, step, names),
-            Action::Preload(list) => match self.preload(plan, installed, list) {
-                Ok(()) => Ok(()),
-                Err(_) if step.optional => Ok(()),
-                Err(_) => Err(Stopped),
+            Action::Preload(list) => match self.preload(plan, installed, list, step.global) {
+                Err(Unloaded::Failed(path, failure)) => {
+                    self.settle(plan, step, &path, Err(failure))
+                }
+                Ok(()) | Err(Unloaded::Absent(_)) => Ok(()),
             },
         }
     }
@@ -150,6 +157,12 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             true => Ok(()),
             false => Err(Stopped),
         }
+    }
+
+    fn applies(&self, step: &Step) -> bool {
+        let is_mapped = |text: &String| self.is_mapped(text);
+        step.if_mapped.as_ref().is_none_or(is_mapped)
+            && fits(&self.setting.release, &step.if_python)
     }
 
     fn is_mapped(&self, text: &str) -> bool {
@@ -203,7 +216,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     fn extension(&self, path: &str) -> Option<String> {
         let (directory, name) = path.rsplit_once('/')?;
         let node = self.root.resolve(directory).ok()?;
-        let tag = &self.setting.tag;
+        let tag = self.setting.release.replace('.', "");
         let tuples = [
             "x86_64-linux-gnu",
             "aarch64-linux-gnu",
@@ -236,15 +249,18 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             if let (Err(failure), Some(fallback)) = (&opened, &step.on_failure)
                 && self.helps(plan, fallback, failure)
             {
-                match self.preload(plan, installed, &fallback.preload) {
+                match self.preload(plan, installed, &fallback.preload, false) {
                     Ok(()) => opened = self.load(plan, &file, step.global),
-                    Err(missing) => {
-                        let shown = fallback.shown.replace("{file}", &missing);
+                    Err(Unloaded::Absent(pattern)) => {
+                        let shown = fallback.shown.replace("{file}", &pattern);
                         let step = Step {
                             shown,
                             ..step.clone()
                         };
                         return self.settle(plan, &step, &file, opened);
+                    }
+                    Err(Unloaded::Failed(path, failure)) => {
+                        return self.settle(plan, step, &path, Err(failure));
                     }
                 }
             }
@@ -271,15 +287,21 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     }
 
     fn load(&mut self, plan: &Plan, path: &str, global: bool) -> Result<(), Failure<'s>> {
+        self.load_for(plan, path, global, self.ctypes)
+    }
+
+    fn load_for(
+        &mut self,
+        plan: &Plan,
+        name: &str,
+        global: bool,
+        caller: ObjectId,
+    ) -> Result<(), Failure<'s>> {
         let mode = Mode {
             global,
             ..Mode::default()
         };
-        let request = Request {
-            name: path,
-            caller: self.ctypes,
-            mode,
-        };
+        let request = Request { name, caller, mode };
         self.run.open(&request, &imported(plan)).map(drop)
     }
 
@@ -313,11 +335,13 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         let names: Vec<String> = names
             .iter()
             .filter_map(|name| fill(name, installed))
-            .filter(|name| !self.knowledge.is_host_provided(name))
             .collect();
+        let Some(caller) = self.caller(step) else {
+            return Ok(());
+        };
         let mut last = None;
         for name in &names {
-            match self.load(plan, name, step.global) {
+            match self.load_for(plan, name, step.global, caller) {
                 Ok(()) => return Ok(()),
                 Err(failure) => last = Some((name, failure)),
             }
@@ -328,13 +352,26 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         }
     }
 
-    /// Loads a list of files that the package searches itself. `Err` holds the pattern of the one that is missing.
+    /// Who opens: ctypes, or the object that the step names; nobody, if that is not loaded.
+    fn caller(&self, step: &Step) -> Option<ObjectId> {
+        if step.by.is_empty() {
+            return Some(self.ctypes);
+        }
+        let mut objects = self.run.objects().iter();
+        objects.position(|object| {
+            let soname = object.elf.soname.as_deref();
+            soname == Some(&step.by) || object.node.name() == step.by
+        })
+    }
+
+    /// Loads a list of files that the package searches itself.
     fn preload(
         &mut self,
         plan: &Plan,
         installed: &Installed,
         list: &Preload,
-    ) -> Result<(), String> {
+        global: bool,
+    ) -> Result<(), Unloaded<'s>> {
         let (Some(entries), Some(layout)) =
             (plan.lists.get(&list.list), plan.layouts.get(&list.layout))
         else {
@@ -356,14 +393,18 @@ impl<'s, 'k> Interpreter<'s, 'k> {
                     self.matching(&path).into_iter().next()
                 })
             });
-            let loaded = match &found {
-                Some(path) => self.load(plan, path, false).is_ok(),
-                None => false,
+            let unloaded = match found {
+                None => Unloaded::Absent(entry.file.clone()),
+                Some(path) => match self.load(plan, &path, global) {
+                    Ok(()) => continue,
+                    Err(failure) => Unloaded::Failed(path, failure),
+                },
             };
-            match (loaded || entry.optional, list.missing) {
-                (true, _) | (_, OnMissing::Skip) => {}
-                (false, OnMissing::Stop) => return Ok(()),
-                (false, OnMissing::Fail) => return Err(entry.file.clone()),
+            match list.missing {
+                _ if entry.optional => {}
+                OnMissing::Skip => {}
+                OnMissing::Stop => return Ok(()),
+                OnMissing::Fail => return Err(unloaded),
             }
         }
         Ok(())
@@ -380,7 +421,8 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         let Err(failure) = opened else {
             return Ok(());
         };
-        if step.optional && is_not_found(&failure) {
+        let is_of_host = self.knowledge.is_host_provided(request);
+        if (step.optional || is_of_host) && is_not_found(&failure) {
             return Ok(());
         }
         self.run.falls.push(Fall {
@@ -388,6 +430,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             opener: String::new(),
             optional: step.optional,
             shown: step.shown.clone(),
+            without: step.without.clone(),
             alternatives: Vec::new(),
             request: request.to_owned(),
             failure,

@@ -22,6 +22,8 @@ pub struct Fall<'s> {
     pub optional: bool,
     /// What the program shows in place of the loader's message.
     pub shown: String,
+    /// As [`super::facts::Place::without`].
+    pub without: String,
     /// Names that were tried before the one of this failure.
     pub alternatives: Vec<String>,
     /// Asked for by the program at run time, not as a DT_NEEDED entry: the first fault's own name.
@@ -71,6 +73,7 @@ impl<'s> Run<'s> {
                 opener: String::new(),
                 optional: false,
                 shown: String::new(),
+                without: String::new(),
                 alternatives: Vec::new(),
                 request: String::new(),
                 failure,
@@ -96,6 +99,19 @@ impl<'s> Run<'s> {
         let opened = process.open(request.name, request.caller, request.mode);
         self.note(cause);
         opened
+    }
+
+    /// Whether a failure only repeats one that is noted: the same library is missing, or the same symbol in the same object.
+    pub(super) fn has_failed(&self, failure: &Failure) -> bool {
+        let Some(first) = failure.faults.first() else {
+            return false;
+        };
+        self.falls.iter().any(|fall| match first {
+            Fault::Missing { name, .. } => {
+                fall.request == *name || fall.alternatives.contains(name)
+            }
+            first => fall.failure.faults.contains(first),
+        })
     }
 
     fn note(&mut self, cause: &Cause) {

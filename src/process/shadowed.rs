@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::describe::Describer;
+use super::describe::{Describer, is_python};
 use super::facts::Shadowed;
 use super::model::ModelledProcess;
 use crate::image::Node;
@@ -31,7 +31,7 @@ pub(super) fn of(describer: &Describer, process: &ModelledProcess) -> Vec<Shadow
                 continue;
             };
             if node.identity() == winner.node.identity()
-                || !seen.insert((winner.path.clone(), path.clone()))
+                || !seen.insert((winner.node.identity(), node.identity()))
             {
                 continue;
             }
@@ -42,7 +42,7 @@ pub(super) fn of(describer: &Describer, process: &ModelledProcess) -> Vec<Shadow
                 loaded: describer.loaded(process, winner),
                 shadowed: describer.file(process, node, &path),
                 needed_by: object.path.clone(),
-                reason: reason(winner, object, loaded.objects()),
+                reason: reason(process, winner, object),
             });
         }
     }
@@ -82,9 +82,15 @@ fn expected<'r>(
 }
 
 /// Why the loaded copy wins.
-fn reason(winner: &Object, asks: &Object, objects: &[Object]) -> String {
+fn reason(process: &ModelledProcess, winner: &Object, asks: &Object) -> String {
+    let objects = process.run.objects();
     let requester = winner.requester.and_then(|id| objects.get(id));
     match requester {
+        Some(requester) if is_python(requester) && requester.path != asks.path => {
+            let id = objects.iter().position(|it| it.path == winner.path);
+            let cause = id.and_then(|id| process.run.causes.get(id));
+            format!("loaded before by {}", cause.map_or("Python", |it| &it.package))
+        }
         Some(requester) if requester.path != asks.path => {
             format!("loaded before by {}", requester.path)
         }

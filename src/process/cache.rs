@@ -1,0 +1,39 @@
+//! The index of libraries, as facts.
+
+use super::facts::CacheFacts;
+use super::model::Model;
+use crate::loader::abi::Abi;
+use crate::loader::ldconfig::{self, Rebuilt, State};
+
+/// The index of the image, and what `ldconfig` would write; nothing without a process of glibc.
+pub(super) fn read<'s>(model: &Model<'s>) -> (Option<CacheFacts>, Option<Rebuilt<'s>>) {
+    let mut systems = model.processes.iter().map(|process| process.system);
+    let known = systems.find_map(|system| Some((Abi::of(system.machine, system.class)?, system.glibc?)));
+    let Some((abi, glibc)) = known else {
+        return (None, None);
+    };
+    let rebuilt = ldconfig::rebuild(model.root, abi, glibc);
+    let staleness = ldconfig::staleness(model.root, &rebuilt);
+    let state = match staleness.state {
+        State::Current => "current",
+        State::Missing => "missing",
+        State::Stale => "stale",
+        State::Corrupt => "corrupt",
+    };
+    let unlisted = staleness.missing.iter().map(|it| it.entry.path.clone());
+    let dangling = staleness.dangling.iter().map(|it| it.path.clone());
+    let facts = CacheFacts {
+        state: state.to_owned(),
+        layer: staleness.layer,
+        unlisted: unlisted.collect(),
+        dangling: dangling.collect(),
+    };
+    (Some(facts), Some(rebuilt))
+}
+
+/// The file that would answer to a name if `ldconfig` were run; empty if there is none.
+pub(super) fn answer(rebuilt: Option<&Rebuilt>, name: &str) -> String {
+    let mut entries = rebuilt.into_iter().flat_map(|it| &it.cache.entries);
+    let entry = entries.find(|entry| entry.name == name);
+    entry.map_or_else(String::new, |entry| entry.path.clone())
+}
