@@ -4,7 +4,7 @@
 //! - `role` tells how much a process matters: `main` (the image starts it), `environment` (another Python environment) or
 //!   `program` (another program).
 //! - The objects of all processes are in one list, `mapped`, each with its `process` and `role`, and not in the processes: CEL copies
-//!   what it iterates over, and a rule that looks at each process needs few of them.
+//!   what it iterates over, and a rule that looks at each process needs few of them. The list is only made for a rule that asks.
 //! - A process has `libraries`: its objects by the library that they are, in the order in which they are loaded. A library that
 //!   the process does not load is not there, so that a rule which asks for it does not apply.
 //! - `sets` are the libraries that come in several files, such as cuDNN: the `objects` of one `library` and one `number` behind
@@ -43,7 +43,6 @@ struct Loader<'f> {
     shadowed: Vec<Copy<'f>>,
     executable_stacks: Vec<Fault<'f, ExecutableStack>>,
     processes: Vec<Process<'f>>,
-    mapped: Vec<Mapped<'f>>,
     sets: Vec<Set<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<&'f CacheFacts>,
@@ -77,8 +76,9 @@ struct Process<'f> {
     libraries: BTreeMap<&'f str, Vec<&'f ObjectFacts>>,
 }
 
+/// One element of `loader.mapped`.
 #[derive(Serialize)]
-struct Mapped<'f> {
+pub struct Mapped<'f> {
     process: &'f str,
     role: &'static str,
     #[serde(flatten)]
@@ -104,7 +104,6 @@ impl<'f> Loader<'f> {
             shadowed: facts.shadowed.iter().map(Copy::of).collect(),
             executable_stacks: faults(&facts.executable_stacks, |fault| &fault.place),
             processes: facts.processes.iter().map(Process::of).collect(),
-            mapped: facts.processes.iter().flat_map(mapped).collect(),
             sets: facts.processes.iter().flat_map(sets).collect(),
             cache: facts.cache.as_ref(),
         }
@@ -156,12 +155,16 @@ impl<'f> Process<'f> {
     }
 }
 
-fn mapped(process: &ProcessFacts) -> impl Iterator<Item = Mapped<'_>> {
-    process.objects.iter().map(|object| Mapped {
-        process: &process.name,
-        role: role(process.main, &process.name),
-        object,
-    })
+/// `loader.mapped`.
+pub fn mapped(facts: &LoaderFacts) -> Vec<Mapped<'_>> {
+    let all = facts.processes.iter().flat_map(|process| {
+        process.objects.iter().map(|object| Mapped {
+            process: &process.name,
+            role: role(process.main, &process.name),
+            object,
+        })
+    });
+    all.collect()
 }
 
 /// The libraries of a process that come in parts, stubs left out.
