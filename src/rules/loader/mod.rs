@@ -3,6 +3,8 @@
 //! - A fault has `outcome`, what comes of it in words, and `role`.
 //! - `role` tells how much a process matters: `main` (the image starts it), `environment` (another Python environment) or
 //!   `program` (another program).
+//! - The objects of all processes are in one list, `mapped`, each with its `process` and `role`, and not in the processes: CEL copies
+//!   what it iterates over, and a rule that looks at each process needs few of them. The list is only made for a rule that asks.
 //! - A process has `libraries`: its objects by the library that they are, in the order in which they are loaded. A library that
 //!   the process does not load is not there, so that a rule which asks for it does not apply.
 //! - `sets` are the libraries that come in several files, such as cuDNN: the `objects` of one `library` and one `number` behind
@@ -16,8 +18,8 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use crate::process::facts::{
-    CacheFacts, ExecutableStack, LoaderFacts, Missing, ObjectFacts, Place, ProcessFacts, Shadowed,
-    UndefinedSymbols, UnmetVersion,
+    CacheFacts, ExecutableStack, Import, LoaderFacts, Missing, ObjectFacts, Place, ProcessFacts,
+    Shadowed, UndefinedSymbols, UnmetVersion,
 };
 
 /// Writes the loader model as expressions see it.
@@ -63,10 +65,24 @@ struct Copy<'f> {
 
 #[derive(Serialize)]
 struct Process<'f> {
+    name: &'f str,
+    main: bool,
     role: &'static str,
+    executable: &'f str,
+    environment: &'f str,
+    glibc: &'f str,
+    library_path_from: &'f str,
+    imports: &'f [Import],
     libraries: BTreeMap<&'f str, Vec<&'f ObjectFacts>>,
+}
+
+/// One element of `loader.mapped`.
+#[derive(Serialize)]
+pub struct Mapped<'f> {
+    process: &'f str,
+    role: &'static str,
     #[serde(flatten)]
-    facts: &'f ProcessFacts,
+    object: &'f ObjectFacts,
 }
 
 #[derive(Serialize)]
@@ -126,11 +142,29 @@ impl<'f> Process<'f> {
             libraries.entry(&object.library).or_default().push(object);
         }
         Process {
+            name: &facts.name,
+            main: facts.main,
             role: role(facts.main, &facts.name),
+            executable: &facts.executable,
+            environment: &facts.environment,
+            glibc: &facts.glibc,
+            library_path_from: &facts.library_path_from,
+            imports: &facts.imports,
             libraries,
-            facts,
         }
     }
+}
+
+/// `loader.mapped`.
+pub fn mapped(facts: &LoaderFacts) -> Vec<Mapped<'_>> {
+    let all = facts.processes.iter().flat_map(|process| {
+        process.objects.iter().map(|object| Mapped {
+            process: &process.name,
+            role: role(process.main, &process.name),
+            object,
+        })
+    });
+    all.collect()
 }
 
 /// The libraries of a process that come in parts, stubs left out.

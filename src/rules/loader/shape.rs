@@ -6,7 +6,12 @@ use super::super::schema::{DETAILS, LIBRARIES, Shape};
 pub fn of_expressions() -> Shape {
     let set = Shape::record(&["process", "role", "library", "number"], Shape::Text)
         .with("objects", Shape::list(object()));
-    let mut shape = of_facts().with("sets", Shape::list(set));
+    let mapped = object()
+        .with("process", Shape::Text)
+        .with("role", Shape::Text);
+    let mut shape = of_facts()
+        .with("sets", Shape::list(set))
+        .with("mapped", Shape::list(mapped));
     let processes = process().with(
         "libraries",
         Shape::Keys(LIBRARIES, Box::new(Shape::list(object()))),
@@ -41,7 +46,10 @@ pub fn of_facts() -> Shape {
         .with("undefined_symbols", Shape::list(undefined_symbols()))
         .with("shadowed", Shape::list(shadowed()))
         .with("executable_stacks", Shape::list(executable_stack()))
-        .with("processes", Shape::list(process()))
+        .with(
+            "processes",
+            Shape::list(process().with("objects", Shape::list(object()))),
+        )
         .with("cache", cache())
 }
 
@@ -103,7 +111,6 @@ fn process() -> Shape {
     Shape::record(&texts, Shape::Text)
         .with("main", Shape::Bool)
         .with("imports", Shape::list(import))
-        .with("objects", Shape::list(object()))
 }
 
 fn object() -> Shape {
