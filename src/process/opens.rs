@@ -165,7 +165,10 @@ fn open_first(
         opener: opener.path.clone(),
         optional: row.optional || row.plugin,
         shown: row.shown.clone(),
-        without: row.without.clone(),
+        without: match (row.plugin, row.without.is_empty()) {
+            (true, true) => "feature".to_owned(),
+            _ => row.without.clone(),
+        },
         alternatives: alternatives.collect(),
         request: request.clone(),
         failure,
