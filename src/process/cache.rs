@@ -8,7 +8,8 @@ use crate::loader::ldconfig::{self, Rebuilt, State};
 /// The index of the image, and what `ldconfig` would write; nothing without a process of glibc.
 pub(super) fn read<'s>(model: &Model<'s>) -> (Option<CacheFacts>, Option<Rebuilt<'s>>) {
     let mut systems = model.processes.iter().map(|process| process.system);
-    let known = systems.find_map(|system| Some((Abi::of(system.machine, system.class)?, system.glibc?)));
+    let known =
+        systems.find_map(|system| Some((Abi::of(system.machine, system.class)?, system.glibc?)));
     let Some((abi, glibc)) = known else {
         return (None, None);
     };

@@ -61,7 +61,11 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
 
 /// Libraries that were to be loaded before all others: the loader passes over one that it cannot load (elf/rtld.c, `do_preload`).
 fn preloads(describer: &Describer, process: &ModelledProcess, facts: &mut LoaderFacts) {
-    let warnings = process.run.process.as_ref().map_or(&[][..], |it| it.warnings());
+    let warnings = process
+        .run
+        .process
+        .as_ref()
+        .map_or(&[][..], |it| it.warnings());
     for fault in warnings {
         let (Fault::Missing { name, .. } | Fault::Broken { name, .. }) = fault else {
             continue;

@@ -201,7 +201,9 @@ fn check(plan: &Plan) -> std::result::Result<(), String> {
         }
     }
     let entries = plan.lists.values().flatten();
-    entries.map(|entry| specifiers(&entry.cuda)).collect::<std::result::Result<(), _>>()?;
+    entries
+        .map(|entry| specifiers(&entry.cuda))
+        .collect::<std::result::Result<(), _>>()?;
     for row in &plan.uses {
         specifiers(&row.releases)?;
         specifiers(&row.cuda)?;

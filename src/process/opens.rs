@@ -109,13 +109,7 @@ fn open(run: &mut Run, knowledge: &Knowledge, opener: &Opener, row: &Use) {
 }
 
 /// Opens the first of several names that is there. What stops it is told of the one that was there and failed, else of the first.
-fn open_first(
-    run: &mut Run,
-    knowledge: &Knowledge,
-    opener: &Opener,
-    row: &Use,
-    names: &[String],
-) {
+fn open_first(run: &mut Run, knowledge: &Knowledge, opener: &Opener, row: &Use, names: &[String]) {
     let cause = Cause {
         package: opener.package.clone(),
         when: "use",

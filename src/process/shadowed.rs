@@ -89,7 +89,10 @@ fn reason(process: &ModelledProcess, winner: &Object, asks: &Object) -> String {
         Some(requester) if is_python(requester) && requester.path != asks.path => {
             let id = objects.iter().position(|it| it.path == winner.path);
             let cause = id.and_then(|id| process.run.causes.get(id));
-            format!("loaded before by {}", cause.map_or("Python", |it| &it.package))
+            format!(
+                "loaded before by {}",
+                cause.map_or("Python", |it| &it.package)
+            )
         }
         Some(requester) if requester.path != asks.path => {
             format!("loaded before by {}", requester.path)
