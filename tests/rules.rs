@@ -77,6 +77,7 @@ const TABLES: &[&str] = &[
     "gpus",
     "nccl",
     "ngc",
+    "providers",
     "pytorch",
     "pytorch_docker_tags",
 ];

@@ -50,6 +50,19 @@ pub fn render(rule: &Rule) -> String {
     }
     page.push_str("the rule fails if\n\n");
     block(&mut page, rule.fail.text());
+    if let Some(once) = &rule.once {
+        page.push_str("\nOf all elements with the same\n\n");
+        block(&mut page, once.text());
+        page.push_str("\nonly the first gives a finding.\n");
+    }
+    if !rule.yields.is_empty() {
+        let rules: Vec<String> = rule.yields.iter().map(|id| format!("`{id}`")).collect();
+        let _ = writeln!(
+            page,
+            "\nIt is silent where {} accounts for the same fault.",
+            rules.join(" or ")
+        );
+    }
     page.push_str("\nA fact that is missing makes the rule not applicable.\n");
     if !rule.references.is_empty() {
         page.push_str("\n## Where people met it\n\n");
@@ -150,10 +163,13 @@ fn level<T: Named + PartialEq>(level: &Level<T>) -> String {
         Level::Decided(expression) => {
             let quoted = |name: &str| expression.text().contains(&format!("\"{name}\""));
             let names = T::ALL.iter().map(|(name, _)| *name);
-            names
-                .filter(|name| quoted(name))
-                .collect::<Vec<_>>()
-                .join(" or ")
+            let given: Vec<&str> = names.filter(|name| quoted(name)).collect();
+            // The function names the severity in the main process.
+            let milder = match expression.text().contains("milder(") {
+                true => ", or milder",
+                false => "",
+            };
+            format!("{}{milder}", given.join(" or "))
         }
     }
 }

@@ -38,6 +38,7 @@ pub struct Run {
 /// What a process printed.
 #[derive(Debug, Deserialize)]
 pub struct Output {
+    pub command: Vec<String>,
     pub stdout: String,
     pub stderr: String,
     #[serde(default)]
