@@ -200,10 +200,8 @@ fn check(plan: &Plan) -> std::result::Result<(), String> {
             is_known(&step.without)?;
         }
     }
-    let entries = plan.lists.values().flatten();
-    entries
-        .map(|entry| specifiers(&entry.cuda))
-        .collect::<std::result::Result<(), _>>()?;
+    let mut entries = plan.lists.values().flatten();
+    entries.try_for_each(|entry| specifiers(&entry.cuda))?;
     for row in &plan.uses {
         specifiers(&row.releases)?;
         specifiers(&row.cuda)?;
