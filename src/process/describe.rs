@@ -100,7 +100,9 @@ impl<'k, 'r> Describer<'k, 'r> {
         let mut facts = ObjectFacts {
             path: node.path(),
             layer: node.layer(),
-            directory: directory(process, path),
+            directory: directory(process, &node.path())
+                .or_else(|| directory(process, path))
+                .unwrap_or_default(),
             soname,
             ..ObjectFacts::default()
         };
@@ -162,16 +164,14 @@ pub(super) fn is_python(object: &Object) -> bool {
 }
 
 /// The package directory of a path: `torch`, `nvidia/cudnn`; what auditwheel puts into `NAME.libs` belongs to `NAME`.
-fn directory(process: &ModelledProcess, path: &str) -> String {
+fn directory(process: &ModelledProcess, path: &str) -> Option<String> {
     let inside = process
         .sites
         .iter()
         .find_map(|site| path.strip_prefix(site.as_str())?.strip_prefix('/'));
-    let Some((first, rest)) = inside.and_then(|inside| inside.split_once('/')) else {
-        return String::new();
-    };
-    match rest.split_once('/') {
+    let (first, rest) = inside?.split_once('/')?;
+    Some(match rest.split_once('/') {
         Some((second, _)) if first == "nvidia" => format!("{first}/{second}"),
         _ => first.strip_suffix(".libs").unwrap_or(first).to_owned(),
-    }
+    })
 }

@@ -164,6 +164,13 @@ fn broken(table: &str, problem: &str) -> Error {
     }
 }
 
+fn is_known(without: &str) -> std::result::Result<(), String> {
+    match without {
+        "" | "gpu" | "package" | "feature" => Ok(()),
+        other => Err(format!("without: {other}")),
+    }
+}
+
 /// The names that lists, layouts and specifiers must have.
 fn check(plan: &Plan) -> std::result::Result<(), String> {
     let specifiers = |text: &str| match text {
@@ -190,15 +197,15 @@ fn check(plan: &Plan) -> std::result::Result<(), String> {
                 preload(&fallback.preload)?;
             }
             specifiers(&step.if_python)?;
+            is_known(&step.without)?;
         }
     }
-    let entries = plan.lists.values().flatten();
-    entries
-        .map(|entry| specifiers(&entry.cuda))
-        .collect::<std::result::Result<(), _>>()?;
+    let mut entries = plan.lists.values().flatten();
+    entries.try_for_each(|entry| specifiers(&entry.cuda))?;
     for row in &plan.uses {
         specifiers(&row.releases)?;
         specifiers(&row.cuda)?;
+        is_known(&row.without)?;
     }
     match plan.distributions.is_empty() != plan.releases.is_empty() {
         true => Err("a package has distributions and releases, a library neither".to_owned()),

@@ -16,6 +16,8 @@ mod plan;
 mod python;
 mod run;
 mod shadowed;
+#[cfg(test)]
+mod tests;
 pub mod tree;
 
 pub use facts::LoaderFacts;
