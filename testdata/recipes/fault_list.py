@@ -45,7 +45,8 @@ def cudnn_part(part):
         put(root, f"{CUDNN}/{name}", parts.wheel("nvidia-cudnn-cu12==9.1.0.70", "nvidia/cudnn/lib/*")[f"nvidia/cudnn/lib/{name}"])
 
     return Fault(
-        f"libcudnn_{part}.so.9 of cuDNN 9.1.0 among the files of 9.10.2", apply, USE_CUDNN, hidden=load(f"{CUDNN}/libcudnn_{part}.so.9")
+        f"libcudnn_{part}.so.9 of cuDNN 9.1.0 among the files of 9.10.2", apply, USE_CUDNN,
+        hidden=load(f"{CUDNN}/libcudnn_{'ops' if part == 'graph' else part}.so.9"),  # the new ones need the new graph library
     )
 
 
@@ -57,9 +58,9 @@ def cudart(version, requirement, member="nvidia/cuda_runtime/lib/libcudart.so.12
     )
 
 
-def torchvision(version):
+def torchvision(version, *more):
     return Fault(
-        f"torchvision {version} beside torch 2.8.0", lambda root, parts: reinstall(root, f"torchvision=={version}"), VISION,
+        f"torchvision {version} beside torch 2.8.0", lambda root, parts: reinstall(root, f"torchvision=={version}", *more), VISION,
         hidden=load(f"{SITE}/torchvision/_C.so"),
     )
 
@@ -135,7 +136,9 @@ FAULTS = {
     ),
     "torchvision-0.22.1": torchvision("0.22.1"),
     "torchvision-0.20.1": torchvision("0.20.1"),
-    "torchvision-0.15.2": torchvision("0.15.2"),
+    "torchvision-0.15.2": torchvision(
+        "0.15.2", "requests==2.32.3", "urllib3==2.2.3", "idna==3.10", "certifi==2024.8.30", "charset-normalizer==3.4.0"
+    ),
     "torchaudio-2.6.0": Fault(
         "torchaudio 2.6.0 beside torch 2.8.0", lambda root, parts: reinstall(root, "torchaudio==2.6.0"), "import torch, torchaudio",
     ),

@@ -149,7 +149,7 @@ def prepare(name, out, force=False):
     else:
         base = os.path.join(out, "base", image.suite)
         os.makedirs(os.path.dirname(base), exist_ok=True)
-        rootfs.debian_root(base, image.suite)
+        rootfs.debian_root(base, image.suite, ["python3", "python3-venv"])
         os.makedirs(os.path.dirname(partial), exist_ok=True)
         subprocess.run(["rm", "-rf", partial], check=True)
         subprocess.run(["cp", "-a", base, partial], check=True)

@@ -1,15 +1,16 @@
 """Root filesystems for the recipes: Debian roots, wheels installed by pip inside them, cheap copies, docker archives."""
 
+import contextlib
 import csv
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
 from archive import DockerArchive, add_tree
-from real_images import run, system_mirror
 
 PIP = "pip==24.3.1"  # the last one that runs on Python 3.8 and newer
 PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_24", "manylinux_2_17", "manylinux2014", "manylinux2010", "manylinux1")
@@ -17,20 +18,30 @@ PYTHON_OF_SUITE = {"bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13"}
 SHARED_FROM_BYTES = 1 << 20
 
 
-def debian_root(directory, suite, packages=()):
-    """A Debian root with python3 and venv, made by debootstrap unless it is there already."""
+def debian_root(directory, suite, packages):
+    """A Debian root with the packages, made by debootstrap unless it is there already."""
     if os.path.isdir(os.path.join(directory, "usr")):
         return
     partial = directory + ".partial"
     subprocess.run(["rm", "-rf", partial], check=True)
-    include = ",".join(["python3", "python3-venv", *packages])
     mirror = filter(None, [system_mirror()])
-    command = ["debootstrap", "--variant=minbase", f"--include={include}", suite, partial, *mirror]
+    command = ["debootstrap", "--variant=minbase", f"--include={','.join(packages)}", suite, partial, *mirror]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}\ndebootstrap failed with exit code {done.returncode}")
     drop_package_caches(partial)
     os.rename(partial, directory)
+
+
+def system_mirror():
+    """The mirror that this machine's own apt uses for Debian, if it is a Debian machine."""
+    for path in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*"))]:
+        with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
+            text = file.read()
+            found = re.search(r"^(?:URIs:|deb(?:\s+\[[^]]*\])?)\s+(\S+/debian/?)(?:\s|$)", text, re.MULTILINE)
+            if found:
+                return found.group(1)
+    return None
 
 
 def drop_package_caches(root):
@@ -158,3 +169,7 @@ def write_json(path, value):
 def read_json(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)
+
+
+def run(*command):
+    subprocess.run(command, check=True)
