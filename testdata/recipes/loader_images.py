@@ -195,12 +195,21 @@ def record(name, options):
         observed["executables"] = [observe(root, [path], environment(image)) for path in paths]
     if image.first_use:
         observed["first_use"] = run_program(root, image, image.first_use)
+        observed["varies"] = out_of_order(observed["objects"], observed["first_use"]["objects"])
     rootfs.write_json(os.path.join(directory, "observed.json"), observed)
     print(f"{name}: exit {observed['exit']}, {len(observed['objects'])} objects", flush=True)
 
 
 def run_program(root, image, program):
     return observe(root, ["python3", "-c", program], environment(image), program)
+
+
+def out_of_order(one, other):
+    """Objects that two runs of the same import loaded in another order, as when Python iterates over a set of strings."""
+    common = [path for path in one if path in set(other)]
+    place = {path: other.index(path) for path in common}
+    swapped = ((a, b) for i, a in enumerate(common) for b in common[i + 1 :] if place[a] > place[b])
+    return sorted({path for pair in swapped for path in pair})
 
 
 def describe(root, image):
