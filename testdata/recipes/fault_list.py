@@ -16,6 +16,7 @@ CUDNN = f"{SITE}/nvidia/cudnn/lib"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 TORCH_ONLY = "import torch"
 VISION = "import torch, torchvision"
+USE_VISION = VISION + "; print(torchvision.ops.nms(torch.zeros(1, 4), torch.zeros(1), 0.5))"
 USE_CUDNN = programs.torch_first_use(TORCH_ONLY, "libcudnn.so.9", "libnvrtc.so.12")
 USE_NVRTC = "import ctypes, torch\n" + programs.COMPILE_WITH_NVRTC.replace("NVRTC", "'libnvrtc.so.12'", 1)
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d7a" * 16 + b"\nsize 728800\n"
@@ -58,9 +59,9 @@ def cudart(version, requirement, member="nvidia/cuda_runtime/lib/libcudart.so.12
     )
 
 
-def torchvision(version, *more):
+def torchvision(version, *more, program=VISION):
     return Fault(
-        f"torchvision {version} beside torch 2.8.0", lambda root, parts: reinstall(root, f"torchvision=={version}", *more), VISION,
+        f"torchvision {version} beside torch 2.8.0", lambda root, parts: reinstall(root, f"torchvision=={version}", *more), program,
         hidden=load(f"{SITE}/torchvision/_C.so"),
     )
 
@@ -137,7 +138,8 @@ FAULTS = {
     "torchvision-0.22.1": torchvision("0.22.1"),
     "torchvision-0.20.1": torchvision("0.20.1"),
     "torchvision-0.15.2": torchvision(
-        "0.15.2", "requests==2.32.3", "urllib3==2.2.3", "idna==3.10", "certifi==2024.8.30", "charset-normalizer==3.4.0"
+        "0.15.2", "requests==2.32.3", "urllib3==2.2.3", "idna==3.10", "certifi==2024.8.30", "charset-normalizer==3.4.0",
+        program=USE_VISION,  # this release only warns at import
     ),
     "torchaudio-2.6.0": Fault(
         "torchaudio 2.6.0 beside torch 2.8.0", lambda root, parts: reinstall(root, "torchaudio==2.6.0"), "import torch, torchaudio",

@@ -250,7 +250,7 @@ def last_error(text):
     found = ERROR_LINE.findall(text)
     if found:
         return found[-1].strip()
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip(" \t\0")]
     return lines[-1] if lines else None
 
 

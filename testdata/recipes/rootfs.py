@@ -13,7 +13,7 @@ import tempfile
 from archive import DockerArchive, add_tree
 
 PIP = "pip==24.3.1"  # the last one that runs on Python 3.8 and newer
-PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_24", "manylinux_2_17", "manylinux2014", "manylinux2010", "manylinux1")
+GLIBC_OF_PYTHON = {"3.9": 31, "3.11": 36, "3.13": 41}  # the minor release of glibc 2 in the Debian that has this Python
 PYTHON_OF_SUITE = {"bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13"}
 SHARED_FROM_BYTES = 1 << 20
 
@@ -61,10 +61,12 @@ def copy_tree(source, target):
 
 def pip_download(wheels, directory, python, dependencies=True):
     """Fetches wheels for the image's Python and platform, whatever this machine's are."""
+    glibc = GLIBC_OF_PYTHON[python]
+    platforms = [*(f"manylinux_2_{minor}" for minor in range(glibc, 4, -1)), "manylinux2014", "manylinux2010", "manylinux1"]
     run(
         sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "--quiet", "download",
         "--dest", directory, "--only-binary=:all:", f"--python-version={python}", "--implementation=cp",
-        *(f"--platform={tag}_x86_64" for tag in PLATFORMS), *([] if dependencies else ["--no-deps"]), *wheels,
+        *(f"--platform={tag}_x86_64" for tag in platforms), *([] if dependencies else ["--no-deps"]), *wheels,
     )
 
 
