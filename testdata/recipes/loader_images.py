@@ -75,12 +75,12 @@ IMAGES = {
     ),
     "torch-2.15.0": torch("2.15.0", "0.29.2", None, "2.4.6", nvrtc="libnvrtc.so.13", suite="trixie"),
     "tensorflow-2.18.1": Image(("tensorflow[and-cuda]==2.18.1",), "import tensorflow", programs.TENSORFLOW_FIRST_USE),
-    "jax-0.6.2": Image(("jax[cuda12]==0.6.2",), "import jax", programs.JAX_FIRST_USE),
+    "jax-0.6.2": Image(("jax[cuda12]==0.6.2",), "import jax", programs.JAX_FIRST_USE, seed="torch-2.8.0"),
     "onnxruntime-1.23.2": Image(
-        ("onnxruntime-gpu[cuda,cudnn]==1.23.2",), "import onnxruntime", programs.ONNX_FIRST_USE
+        ("onnxruntime-gpu[cuda,cudnn]==1.23.2",), "import onnxruntime", programs.ONNX_FIRST_USE, seed="torch-2.8.0"
     ),
-    "torch-2.3.1": torch("2.3.1", "0.18.1", "2.3.1", "1.26.4", "libcudnn.so.8", NVRTC_GLOB),
-    "torch-2.1.2": torch("2.1.2", "0.16.2", "2.1.2", "1.26.4", "libcudnn.so.8", NVRTC_GLOB, seed="torch-2.3.1"),
+    "torch-2.1.2": torch("2.1.2", "0.16.2", "2.1.2", "1.26.4", "libcudnn.so.8", NVRTC_GLOB),
+    "torch-2.3.1": torch("2.3.1", "0.18.1", "2.3.1", "1.26.4", "libcudnn.so.8", NVRTC_GLOB, seed="torch-2.1.2"),
     "torch-2.8.0-venv": torch("2.8.0", "0.23.0", "2.8.0", virtual_environment="/opt/venv", seed="torch-2.8.0"),
     "torch-2.8.0-trixie": torch("2.8.0", "0.23.0", "2.8.0", suite="trixie", seed="torch-2.8.0"),
     "torch-2.8.0-bullseye": torch("2.8.0", "0.23.0", "2.8.0", "2.0.2", suite="bullseye", seed="torch-2.8.0"),
@@ -94,7 +94,6 @@ IMAGES = {
         program=TORCH_ALL, first_use=programs.torch_first_use(TORCH_ALL, "libcudnn.so.9", "libnvrtc.so.12"), base="torch-2.8.0",
         environment={"LD_LIBRARY_PATH": "/usr/local/nvidia/lib:/usr/local/nvidia/lib64:/usr/local/lib/python3.11/dist-packages/nvidia/cudnn/lib"},
     ),
-    "jax-0.10.2": Image(("jax[cuda13]==0.10.2",), "import jax", programs.JAX_FIRST_USE, suite="trixie"),
 }
 
 
@@ -155,11 +154,11 @@ def prepare(name, out, force=False):
         subprocess.run(["cp", "-a", base, partial], check=True)
     if image.virtual_environment:
         rootfs.enter(partial, "/var/empty" if os.path.isdir("/var/empty") else "/tmp", "python3", "-m", "venv", "--without-pip", image.virtual_environment)
-    seed = os.path.join(out, image.seed, "root", site_packages(IMAGES[image.seed])) if image.seed else ""
-    if os.path.isdir(seed):
-        rootfs.seed_packages(os.path.join(partial, site_packages(image)), seed)
     if image.wheels:
-        rootfs.pip_install(partial, image.wheels, rootfs.PYTHON_OF_SUITE[image.suite], interpreter(image), image.dependencies)
+        rootfs.pip_install(
+            partial, image.wheels, rootfs.PYTHON_OF_SUITE[image.suite], interpreter(image), image.dependencies,
+            os.path.join(partial, site_packages(image)), seed_directory(image, out),
+        )
         rootfs.share_large_files(partial, os.path.join(out, "store"))
     subprocess.run(["rm", "-rf", root], check=True)
     os.rename(partial, root)
@@ -168,6 +167,12 @@ def prepare(name, out, force=False):
         os.path.join(out, name, "image.json"), environment(image), None, ["python3", "-c", image.program]
     )
     return True
+
+
+def seed_directory(image, out):
+    """Where the seed has its packages, if it has been made."""
+    seed = os.path.join(out, image.seed, "root", site_packages(IMAGES[image.seed])) if image.seed else ""
+    return seed if os.path.isdir(seed) else None
 
 
 def interpreter(image):

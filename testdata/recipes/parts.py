@@ -83,10 +83,7 @@ class Parts:
             with zipfile.ZipFile(archive) as wheel:
                 wheel.extractall(target, [name for name in wheel.namelist() if fnmatch.fnmatch(name, pattern)])
         else:
-            unpacked = tempfile.mkdtemp(dir=os.path.dirname(archive))
-            subprocess.run(["dpkg-deb", "-x", archive, unpacked], check=True)
-            for path in glob.glob(os.path.join(unpacked, "**"), recursive=True):
-                name = os.path.relpath(path, unpacked)
-                if fnmatch.fnmatch(name, pattern) and not os.path.isdir(path):
-                    os.makedirs(os.path.dirname(os.path.join(target, name)), exist_ok=True)
-                    shutil.copy2(path, os.path.join(target, name), follow_symlinks=False)
+            listed = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE)
+            subprocess.run(["tar", "-x", "-C", target, "--wildcards", f"./{pattern}"], stdin=listed.stdout, check=True)
+            listed.stdout.close()
+            listed.wait()

@@ -70,11 +70,16 @@ def pip_download(wheels, directory, python, dependencies=True):
     )
 
 
-def pip_install(root, wheels, python, interpreter="/usr/bin/python3", dependencies=True):
-    """Runs `pip install` in the root with the root's own Python; what it needs is downloaded first and removed afterwards."""
+def pip_install(root, wheels, python, interpreter="/usr/bin/python3", dependencies=True, site=None, seed=None):
+    """Runs `pip install` in the root with the root's own Python; what it needs is downloaded first and removed afterwards.
+
+    With `seed`, another root's site-packages, packages that pip would unpack are linked from there into `site` beforehand.
+    """
     with tempfile.TemporaryDirectory(dir=os.path.dirname(root), prefix=".wheels-") as directory:
         pip_download([PIP], directory, python)
         pip_download(wheels, directory, python, dependencies)
+        if seed:
+            seed_packages(site, seed, {distribution(path) for path in glob.glob(os.path.join(directory, "*.whl"))})
         pip = os.path.basename(glob.glob(os.path.join(directory, "pip-*.whl"))[0])
         enter(
             root, directory, interpreter, f"/mnt/{pip}/pip", "install", "--quiet", "--no-index", "--find-links", "/mnt",
@@ -110,12 +115,19 @@ def share_large_files(root, store):
                 link_to_store(os.path.join(site, name), os.path.join(store, digest.removeprefix("sha256=")))
 
 
-def seed_packages(site, source):
-    """Links packages that fit every Python from another root's site-packages, so that pip finds them installed already.
+def distribution(path):
+    """The normalized name of the distribution that a wheel or a dist-info directory belongs to."""
+    return os.path.basename(path).split("-")[0].lower().replace(".", "_")
+
+
+def seed_packages(site, source, wanted):
+    """Links wanted packages that fit every Python from another root's site-packages: pip finds them installed already.
 
     What is of the wrong release there, pip replaces.
     """
     for record in glob.glob(os.path.join(source, "*.dist-info", "RECORD")):
+        if distribution(os.path.dirname(record)) not in wanted:
+            continue
         with open(os.path.join(os.path.dirname(record), "WHEEL"), encoding="utf-8") as file:
             tags = [line for line in file if line.startswith("Tag:")]
         with open(record, encoding="utf-8", newline="") as file:
