@@ -15,8 +15,8 @@ For every NAME there are afterwards
 * `NAME/image.json`: the image configuration (Env, Entrypoint, Cmd);
 * `NAME/observed.json`: the program, its exit code and output, the objects that glibc mapped in link-map order, and every
   dlopen call; `first_use` holds the same for a program that also makes the libraries open what they open later;
-* with `--archive`, `NAME.tar`: the same as a docker archive; with `--docker` it is loaded and the program is also run with
-  `docker run --network none`, which writes `NAME/docker.json`.
+* with `--archive`, `NAME.tar`: the same as a docker archive;
+* with `--docker`, `NAME/docker.json`: what `docker run --network none` maps when it runs the same program in the root.
 
 There is no GPU and no driver in these roots: `libcuda.so.1` comes from the host.
 """
@@ -254,18 +254,23 @@ def archive(name, options):
 
 def run_in_docker(name, options):
     """The same program under docker: exit code, output and the mapped files of the process."""
-    archive(name, options)
-    tag, image = f"imgcheck-loader/{name.lower()}:latest", IMAGES[name]
-    subprocess.run(["docker", "load", "--quiet", "--input", os.path.join(options.out, name + ".tar")], check=True)
-    program = image.program + "\nprint(open('/proc/self/maps').read())"
-    command = ["docker", "run", "--rm", "--network", "none", tag, "python3", "-c", program]
+    directory, tag, image = os.path.join(options.out, name), f"imgcheck-loader/{name.lower()}:latest", IMAGES[name]
+    changes = [f"--change=ENV {key}={value}" for key, value in environment(image).items()]
+    packed = subprocess.Popen(["tar", "-C", os.path.join(directory, "root"), "-c", "."], stdout=subprocess.PIPE)
+    subprocess.run(["docker", "import", *changes, "-", tag], stdin=packed.stdout, stdout=subprocess.DEVNULL, check=True)
+    packed.stdout.close()
+    packed.wait()
+    command = ["docker", "run", "--rm", "--network", "none", tag, "python3", "-c", f"{image.program}; print(open('/proc/self/maps').read())"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    mapped = dict.fromkeys(words[5] for line in done.stdout.splitlines() if len(words := line.split(None, 5)) == 6)
-    objects = [path for path in mapped if path.startswith("/") and re.search(r"\.so[.\d]*$|/bin/", path)]
-    rootfs.write_json(os.path.join(options.out, name, "docker.json"), {
-        "command": command, "exit": done.returncode, "stderr": done.stderr, "mapped": objects,
-    })
     subprocess.run(["docker", "rmi", "--force", tag], check=True, stdout=subprocess.DEVNULL)
+    mapped = {words[5] for line in done.stdout.splitlines() if len(words := line.split(None, 5)) == 6 and "r-xp" in words[1]}
+    observed = set(rootfs.read_json(os.path.join(directory, "observed.json"))["objects"])
+    mapped = {path for path in mapped if path.startswith("/")}
+    rootfs.write_json(os.path.join(directory, "docker.json"), {
+        "command": command, "exit": done.returncode, "stderr": done.stderr, "mapped": sorted(mapped),
+        "only_in_docker": sorted(mapped - observed), "only_in_chroot": sorted(observed - mapped),
+    })
+    print(f"{name}: docker: exit {done.returncode}, {len(mapped)} mapped, {len(mapped ^ observed)} differ", flush=True)
 
 
 def gigabytes(out, name):

@@ -73,10 +73,11 @@ finally:
 def observe(root, command, environment=None, program=None):
     """Runs `command` (a list) in `root` and returns what happened as a dictionary.
 
+    HOME is set as docker sets it; without it Python asks the name service, which is a library of its own in older glibc.
     `program` is the Python source that the command runs, when it is `[PYTHON, "-c", program]`; without it only glibc's
     report is available, which is enough for a plain executable.
     """
-    environment = {"PATH": PATH, **(environment or {})}
+    environment = {"PATH": PATH, "HOME": "/root", **(environment or {})}
     seen = run_plainly(root, command, environment)
     if program is not None:
         command = [command[0], "-c", OBSERVER.replace("MARK", MARK, 1).replace("PROGRAM", repr(program), 1)]
