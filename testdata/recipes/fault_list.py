@@ -83,7 +83,7 @@ def from_wheel(requirement, member, path):
 
 
 def stub_driver(root, parts):
-    found = parts.debian("nvidia-cuda-dev", "bookworm", "non-free", "*/stubs/*/libcuda.so*")
+    found = parts.debian("nvidia-cuda-dev", "bookworm", "non-free", "*/stubs/libcuda.so")
     put(root, "usr/local/cuda/lib64/stubs/libcuda.so", os.path.realpath(next(iter(found.values()))))
     link = absent(root, "usr/local/cuda/lib64/stubs/libcuda.so.1")
     os.symlink("libcuda.so", link)

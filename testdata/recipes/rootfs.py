@@ -83,7 +83,7 @@ def pip_install(root, wheels, python, interpreter="/usr/bin/python3", dependenci
         pip = os.path.basename(glob.glob(os.path.join(directory, "pip-*.whl"))[0])
         enter(
             root, directory, interpreter, f"/mnt/{pip}/pip", "install", "--quiet", "--no-index", "--find-links", "/mnt",
-            "--no-compile", "--no-cache-dir", "--break-system-packages", "--root-user-action=ignore",
+            "--no-compile", "--no-cache-dir", "--break-system-packages", "--root-user-action=ignore", "--no-warn-script-location",
             *([] if dependencies else ["--no-deps"]), *wheels,
         )
 
