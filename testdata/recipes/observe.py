@@ -24,7 +24,6 @@ EXCHANGE = "/mnt"
 TIMEOUT_SECONDS = 600
 LAST_LINES = 60
 ERROR_LINE = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt)\b.*", re.MULTILINE)
-
 MARK = f"{EXCHANGE}/observer-begins"
 
 # Runs the program given as PROGRAM, then writes the link map. Before ctypes is imported the mapped files are noted, because
@@ -44,7 +43,7 @@ finally:
     _before = {l.split(None, 5)[5] for l in _mapped().splitlines() if len(l.split(None, 5)) == 6}
     import _imp
     class _Spec:
-        name, origin = 'mark', 'MARK'
+        name, origin = 'mark', 'EXCHANGE/observer-begins'
     try:
         _imp.create_dynamic(_Spec)
     except ImportError:
@@ -64,7 +63,7 @@ finally:
         _r = _o.path.realpath(_n)
         if _r in _before:
             _kept.append([_n.decode('utf-8', 'surrogateescape'), _r.decode('utf-8', 'surrogateescape')])
-    _f = open('/mnt/link-map.json', 'w')
+    _f = open('EXCHANGE/link-map.json', 'w')
     _f.write(_j.dumps(_kept))
     _f.close()
 """
@@ -80,7 +79,7 @@ def observe(root, command, environment=None, program=None):
     environment = {"PATH": PATH, "HOME": "/root", **(environment or {})}
     seen = run_plainly(root, command, environment)
     if program is not None:
-        command = [command[0], "-c", OBSERVER.replace("MARK", MARK, 1).replace("PROGRAM", repr(program), 1)]
+        command = [command[0], "-c", OBSERVER.replace("EXCHANGE", EXCHANGE).replace("PROGRAM", repr(program), 1)]
     debug = {**environment, "LD_DEBUG": "files,libs,scopes", "LD_DEBUG_OUTPUT": f"{EXCHANGE}/ld"}
     watched = run_in_root(root, command, debug)
     report = LoaderReport(watched["loader_report"].split(f"file={MARK} ", 1)[0], root)
@@ -94,7 +93,7 @@ def observe(root, command, environment=None, program=None):
         seen["link_names"] = names_without_link_map(root, command, environment, report)
         seen["objects"] = [real_path(root, name) for name in seen["link_names"]]
     seen["unloaded"] = [path for path in dict.fromkeys(report.real_paths()) if path not in set(seen["objects"])]
-    seen["dlopens"] = report.dlopens
+    seen["dlopens"] = [{**call, "failed": True} if call["path"] in seen["unloaded"] else call for call in report.dlopens]
     seen["loader_errors"] = report.errors
     return seen
 
@@ -106,8 +105,8 @@ def run_plainly(root, command, environment):
         "command": command,
         "environment": environment,
         "exit": plain["exit"],
-        "stdout": plain["stdout"],
-        "stderr": plain["stderr"],
+        "stdout": tail(plain["stdout"]),
+        "stderr": tail(plain["stderr"]),
         "error": last_error(plain["stderr"]),
         "errors": ERROR_LINE.findall(plain["stderr"]),
     }
@@ -151,8 +150,8 @@ def run_in_root(root, command, environment):
             out, err = process.communicate()
         return {
             "exit": exit_code(process.returncode),
-            "stdout": tail(out),
-            "stderr": tail(err),
+            "stdout": out.decode("utf-8", "replace"),
+            "stderr": err.decode("utf-8", "replace"),
             "loader_report": read_text(os.path.join(exchange, f"ld.{process.pid}")),
             "link_map": read_json(os.path.join(exchange, "link-map.json")),
         }
@@ -260,8 +259,8 @@ def exit_code(code):
     return code if code >= 0 else signal.Signals(-code).name
 
 
-def tail(data):
-    return "\n".join(data.decode("utf-8", "replace").splitlines()[-LAST_LINES:])
+def tail(text):
+    return "\n".join(text.splitlines()[-LAST_LINES:])
 
 
 def read_text(path):
