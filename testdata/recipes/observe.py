@@ -107,8 +107,8 @@ def run_plainly(root, command, environment):
         "exit": plain["exit"],
         "stdout": tail(plain["stdout"]),
         "stderr": tail(plain["stderr"]),
-        "error": last_error(plain["stderr"]),
-        "errors": ERROR_LINE.findall(plain["stderr"]),
+        "error": (errors(plain["stderr"]) or [None])[-1],
+        "errors": errors(plain["stderr"])[-LAST_LINES:],
     }
 
 
@@ -245,13 +245,9 @@ def real_path(root, path):
     return "/" + "/".join(done)
 
 
-def last_error(text):
-    """The first line of the last exception that was printed, or what a killed or complaining program said last."""
-    found = ERROR_LINE.findall(text)
-    if found:
-        return found[-1].strip()
-    lines = [line for line in text.splitlines() if line.strip(" \t\0")]
-    return lines[-1] if lines else None
+def errors(text):
+    """The first lines of all exceptions that were printed; of a program that prints none, all that it said."""
+    return [line.strip() for line in ERROR_LINE.findall(text)] or [line for line in text.splitlines() if line.strip(" \t\0")]
 
 
 def exit_code(code):
