@@ -4,9 +4,9 @@
     python3 testdata/recipes/loader_faults.py                                # all of them
     python3 testdata/recipes/loader_faults.py --only cudart-12.1,cudart-12.4
 
-What it needs: what `loader_images.py` needs, and its roots below the same directory (they are made when they are missing).
-A faulty root is a copy of hard links with the changed files replaced, so all of them together take about 3 GB; the parts
-that are put in place come from PyPI and Debian and are kept in `parts/`.
+What it needs: what `loader_images.py` needs, dpkg-deb and tar, and its roots below the same directory (they are made when
+they are missing). A faulty root is a copy of hard links with the changed files replaced, so all of them together take about
+3 GB; the parts that are put in place come from PyPI and Debian and are kept in `parts/`.
 
 For every NAME there are afterwards `faults/NAME/root`, `faults/NAME/image.json` and `faults/NAME/observed.json` of the form
 that `loader_images.py` writes, with `base`, `says` (what was done), `changed` (paths that differ from the healthy root) and,

@@ -58,8 +58,8 @@ class Image:
     executables: tuple = ()  # programs below site-packages that are linked to the libraries; each is started without arguments
 
 
-def torch(version, vision, audio, numpy="2.2.6", cudnn="libcudnn.so.9", nvrtc="libnvrtc.so.12", **more):
-    wheels = [f"torch=={version}", f"torchvision=={vision}", *([f"torchaudio=={audio}"] if audio else []), f"numpy=={numpy}"]
+def torch(version, vision, audio, numpy="2.2.6", cudnn="libcudnn.so.9", nvrtc="libnvrtc.so.12", also=(), **more):
+    wheels = [f"torch=={version}", f"torchvision=={vision}", *([f"torchaudio=={audio}"] if audio else []), f"numpy=={numpy}", *also]
     program = TORCH_ALL if audio else "import torch, torchvision"
     use = programs.torch_first_use(program, cudnn, nvrtc)
     return Image(tuple(wheels), program, use, executables=("torch/bin/torch_shm_manager",), **more)
@@ -79,7 +79,9 @@ IMAGES = {
     "onnxruntime-1.23.2": Image(
         ("onnxruntime-gpu[cuda,cudnn]==1.23.2",), "import onnxruntime", programs.ONNX_FIRST_USE, seed="torch-2.8.0"
     ),
-    "torch-2.1.2": torch("2.1.2", "0.16.2", "2.1.2", "1.26.4", "libcudnn.so.8", NVRTC_GLOB),
+    "torch-2.1.2": torch(  # this release imports pkg_resources.packaging, which newer setuptools do not have
+        "2.1.2", "0.16.2", "2.1.2", "1.26.4", "libcudnn.so.8", NVRTC_GLOB, also=("setuptools==69.5.1",)
+    ),
     "torch-2.3.1": torch("2.3.1", "0.18.1", "2.3.1", "1.26.4", "libcudnn.so.8", NVRTC_GLOB, seed="torch-2.1.2"),
     "torch-2.8.0-venv": torch("2.8.0", "0.23.0", "2.8.0", virtual_environment="/opt/venv", seed="torch-2.8.0"),
     "torch-2.8.0-trixie": torch("2.8.0", "0.23.0", "2.8.0", suite="trixie", seed="torch-2.8.0"),
