@@ -63,13 +63,16 @@ class DockerArchive:
         """A build step that made no layer (ENV, CMD …)."""
         self.history.append({"created": self.created, "created_by": created_by, "empty_layer": True})
 
-    def finish(self, tag, env=(), cmd=("python3",), labels=None, architecture="amd64"):
+    def finish(self, tag, env=(), cmd=("python3",), labels=None, architecture="amd64", entrypoint=None):
         """Writes configuration and manifest and closes the file."""
         config = {
             "architecture": architecture,
             "os": "linux",
             "created": self.created,
-            "config": {"Env": list(env), "Cmd": list(cmd), "Labels": labels or {}},
+            "config": {
+                "Env": list(env), "Cmd": list(cmd), "Labels": labels or {},
+                **({"Entrypoint": list(entrypoint)} if entrypoint else {}),
+            },
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{diff_id}" for _, diff_id, _ in self.layers]},
             "history": self.history,
         }

@@ -11,11 +11,8 @@ what it prints is kept beside the archive. IMGCHECK_REAL names another output di
 """
 
 import argparse
-import contextlib
-import glob
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +20,7 @@ import tempfile
 import time
 
 from archive import DockerArchive, add_tree
+from rootfs import debian_root, drop_package_caches, run
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SUITE = "bookworm"
@@ -55,7 +53,7 @@ def main():
     os.makedirs(options.out, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.out, prefix=".making-") as work:
         base = os.path.join(work, "base")
-        debian_root(base, options.root)
+        base_root(base, options.root)
         for name in options.names:
             started = time.monotonic()
             make(name, base, work, options)
@@ -83,30 +81,13 @@ def arguments():
     return options
 
 
-def debian_root(directory, given):
+def base_root(directory, given):
     """A Debian root with python3, without package caches."""
     if given:
         run("cp", "-a", given, directory)
+        drop_package_caches(directory)
     else:
-        mirror = filter(None, [system_mirror()])
-        command = ["debootstrap", "--variant=minbase", "--include=python3", SUITE, directory, *mirror]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"{done.stdout}\ndebootstrap failed with exit code {done.returncode}")
-    for pattern in ("var/cache/apt/*.bin", "var/cache/apt/archives/*.deb", "var/lib/apt/lists/*_*", "var/log/*.log"):
-        for path in glob.glob(os.path.join(directory, pattern)):
-            os.remove(path)
-
-
-def system_mirror():
-    """The mirror that this machine's own apt uses for Debian, if it is a Debian machine."""
-    for path in ["/etc/apt/sources.list", *sorted(glob.glob("/etc/apt/sources.list.d/*"))]:
-        with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
-            text = file.read()
-            found = re.search(r"^(?:URIs:|deb(?:\s+\[[^]]*\])?)\s+(\S+/debian/?)(?:\s|$)", text, re.MULTILINE)
-            if found:
-                return found.group(1)
-    return None
+        debian_root(directory, SUITE, ["python3"])
 
 
 def make(name, base, work, options):
@@ -195,10 +176,6 @@ def write_oci(form, archive, target, tag):
         "skopeo", "--insecure-policy", "copy", "--quiet", "--dest-compress-format", algorithm,
         f"docker-archive:{archive}", destination,
     )
-
-
-def run(*command):
-    subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":
