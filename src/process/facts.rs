@@ -132,6 +132,8 @@ pub struct UndefinedSymbols {
     pub place: Place,
     /// The file that needs them.
     pub object: ObjectFacts,
+    /// The file loads all the same: these are functions that are only looked up when they are called.
+    pub called: bool,
     /// How many there are.
     pub count: usize,
     /// The first ones.
@@ -169,7 +171,7 @@ pub struct Shadowed {
     pub shadowed: ObjectFacts,
     /// Path of the object that asks.
     pub needed_by: String,
-    /// Why the loaded one wins: `LD_LIBRARY_PATH`, `DT_RPATH of …`, `loaded before by …`.
+    /// Why the loaded one wins: `LD_LIBRARY_PATH`, `DT_RPATH of …`, `an earlier load by …`.
     pub reason: String,
 }
 

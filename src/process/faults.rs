@@ -155,6 +155,7 @@ impl Teller<'_, '_, '_, '_> {
                         UndefinedSymbols {
                             place,
                             object: self.object(object),
+                            called: self.fall.is_none(),
                             ..UndefinedSymbols::default()
                         }
                     });

@@ -153,6 +153,7 @@ fn play<'s>(
             interpreter.import(plan);
         }
     }
+    interpreter.first_uses();
     let Interpreter {
         mut run, imports, ..
     } = interpreter;

@@ -79,6 +79,8 @@ pub(super) struct Step {
     pub action: Action,
     /// If it fails the import goes on.
     pub optional: bool,
+    /// Done at first use, when everything is imported.
+    pub late: bool,
     /// RTLD_GLOBAL.
     pub global: bool,
     /// Done only if the path of a loaded file holds this text.
@@ -232,6 +234,8 @@ struct Row {
     #[serde(default)]
     optional: bool,
     #[serde(default)]
+    late: bool,
+    #[serde(default)]
     global: bool,
     if_mapped: Option<String>,
     #[serde(default)]
@@ -262,6 +266,7 @@ impl TryFrom<Row> for Step {
             (Some(action), None) => Ok(Step {
                 action,
                 optional: row.optional,
+                late: row.late,
                 global: row.global,
                 if_mapped: row.if_mapped,
                 if_python: row.if_python,

@@ -64,6 +64,10 @@ pub(super) struct Interpreter<'s, 'k> {
     modules: BTreeSet<String>,
     /// The object that ctypes calls dlopen from.
     ctypes: ObjectId,
+    /// Steps that are done at first use.
+    late: Vec<(&'k Plan, &'k Step)>,
+    /// `import`, and then `use`.
+    phase: &'static str,
 }
 
 impl<'s, 'k> Interpreter<'s, 'k> {
@@ -82,11 +86,13 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             states: BTreeMap::new(),
             modules: BTreeSet::new(),
             ctypes: 0,
+            late: Vec::new(),
+            phase: "import",
         }
     }
 
     /// Imports a package, unless that was done or tried before.
-    pub fn import(&mut self, plan: &Plan) -> bool {
+    pub fn import(&mut self, plan: &'k Plan) -> bool {
         if let Some(state) = self.states.get(&plan.package) {
             return *state != State::Failed;
         }
@@ -97,10 +103,12 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             return true;
         };
         self.states.insert(plan.package.clone(), State::Importing);
-        let played: Result<(), Stopped> = release
-            .steps
-            .iter()
-            .try_for_each(|step| self.step(plan, installed, step));
+        let (late, steps): (Vec<&Step>, Vec<&Step>) =
+            release.steps.iter().partition(|step| step.late);
+        self.late.extend(late.into_iter().map(|step| (plan, step)));
+        let mut steps = steps.into_iter();
+        let played: Result<(), Stopped> =
+            steps.try_for_each(|step| self.step(plan, installed, step));
         let state = match played {
             Ok(()) => State::Imported,
             Err(Stopped) => State::Failed,
@@ -114,6 +122,27 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             });
         }
         state == State::Imported
+    }
+
+    /// Does what the imported packages do at first use.
+    pub fn first_uses(&mut self) {
+        self.phase = "use";
+        for (plan, step) in std::mem::take(&mut self.late) {
+            let imported = self.states.get(&plan.package) == Some(&State::Imported);
+            if let Some(installed) = self.setting.installed.get(&plan.package)
+                && imported
+            {
+                // What fails is written down; the other first uses have nothing to do with it.
+                let _ = self.step(plan, installed, step);
+            }
+        }
+    }
+
+    fn cause(&self, plan: &Plan) -> Cause {
+        Cause {
+            package: plan.package.clone(),
+            when: self.phase,
+        }
     }
 
     fn step(&mut self, plan: &Plan, installed: &Installed, step: &Step) -> Result<(), Stopped> {
@@ -205,7 +234,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
                 ..Mode::default()
             },
         };
-        let opened = self.run.open(&request, &imported(plan));
+        let opened = self.run.open(&request, &self.cause(plan));
         if let (Ok(id), "_ctypes") = (&opened, name.as_str()) {
             self.ctypes = *id;
         }
@@ -302,7 +331,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             ..Mode::default()
         };
         let request = Request { name, caller, mode };
-        self.run.open(&request, &imported(plan)).map(drop)
+        self.run.open(&request, &self.cause(plan)).map(drop)
     }
 
     /// The files of a path, whose last component may be a pattern.
@@ -426,7 +455,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             return Ok(());
         }
         self.run.falls.push(Fall {
-            cause: imported(plan),
+            cause: self.cause(plan),
             opener: String::new(),
             optional: step.optional,
             shown: step.shown.clone(),
@@ -439,13 +468,6 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             true => Ok(()),
             false => Err(Stopped),
         }
-    }
-}
-
-fn imported(plan: &Plan) -> Cause {
-    Cause {
-        package: plan.package.clone(),
-        when: "import",
     }
 }
 

@@ -90,12 +90,12 @@ fn reason(process: &ModelledProcess, winner: &Object, asks: &Object) -> String {
             let id = objects.iter().position(|it| it.path == winner.path);
             let cause = id.and_then(|id| process.run.causes.get(id));
             format!(
-                "loaded before by {}",
+                "an earlier load by {}",
                 cause.map_or("Python", |it| &it.package)
             )
         }
         Some(requester) if requester.path != asks.path => {
-            format!("loaded before by {}", requester.path)
+            format!("an earlier load by {}", requester.path)
         }
         _ => said(&winner.reason),
     }
@@ -106,8 +106,8 @@ pub(super) fn said(reason: &Reason) -> String {
     match reason {
         Reason::Executable => "the program".to_owned(),
         Reason::Interpreter => "the loader".to_owned(),
-        Reason::Preload => "preloaded".to_owned(),
-        Reason::Path => "asked for by path".to_owned(),
+        Reason::Preload => "LD_PRELOAD or ld.so.preload".to_owned(),
+        Reason::Path => "its path".to_owned(),
         Reason::Found(source) => origin_of(source),
     }
 }

@@ -14,6 +14,7 @@ SITE = "usr/local/lib/python3.11/dist-packages"
 CUDART = f"{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12"
 CUDNN = f"{SITE}/nvidia/cudnn/lib"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
+TOOLKIT = "usr/local/cuda-12.8/targets/x86_64-linux/lib"
 TORCH_ONLY = "import torch"
 VISION = "import torch, torchvision"
 USE_VISION = VISION + "; print(torchvision.ops.nms(torch.zeros(1, 4), torch.zeros(1), 0.5))"
@@ -90,10 +91,11 @@ def stub_driver(root, parts):
 
 
 def moved_without_ldconfig(root, parts):
-    """The library lies in a directory that ld.so.conf.d names, but ldconfig was not run after that."""
-    found = parts.wheel("nvidia-cuda-runtime-cu12==12.8.90", "nvidia/cuda_runtime/lib/libcudart.so.12")
-    put(root, "usr/local/cuda-12.8/targets/x86_64-linux/lib/libcudart.so.12", next(iter(found.values())))
-    write(root, "etc/ld.so.conf.d/000_cuda.conf", b"/usr/local/cuda-12.8/targets/x86_64-linux/lib\n")
+    """CUPTI, which torch needs, lies in a directory that ld.so.conf.d names, but ldconfig was not run after that."""
+    found = parts.wheel("nvidia-cuda-cupti-cu12==12.8.90", "nvidia/cuda_cupti/lib/libcupti.so.12")
+    put(root, f"{TOOLKIT}/libcupti.so.12", next(iter(found.values())))
+    remove(root, f"{SITE}/nvidia/cuda_cupti/lib/libcupti.so.12")
+    write(root, "etc/ld.so.conf.d/000_cuda.conf", f"/{TOOLKIT}\n".encode())
 
 
 def in_cache(root, parts):
@@ -103,7 +105,7 @@ def in_cache(root, parts):
 
 def removed_after_ldconfig(root, parts):
     in_cache(root, parts)
-    remove(root, "usr/local/cuda-12.8/targets/x86_64-linux/lib/libcudart.so.12")
+    remove(root, f"{TOOLKIT}/libcupti.so.12")
 
 
 def old_libstdcxx(root, _):
@@ -119,7 +121,6 @@ def libstdcxx_of(suite, path):
     return apply
 
 
-CUDART_BY_NAME = "import ctypes; ctypes.CDLL('libcudart.so.12')"
 FAULTS = {
     "cudnn-graph-9.1.0": cudnn_part("graph"),
     "cudnn-ops-9.1.0": cudnn_part("ops"),
@@ -224,13 +225,13 @@ FAULTS = {
         hidden="import ctypes; print(ctypes.CDLL('libcuda.so.1').cuInit(0))",
     ),
     "cache-stale": Fault(
-        "ld.so.conf.d names a directory that ldconfig has not seen", moved_without_ldconfig, CUDART_BY_NAME,
+        "ld.so.conf.d names a directory that ldconfig has not seen", moved_without_ldconfig, TORCH_ONLY,
     ),
-    "cache-fresh": Fault("the same after ldconfig: nothing is wrong", in_cache, CUDART_BY_NAME),
-    "cache-dangling": Fault("ld.so.cache names a library that was removed", removed_after_ldconfig, CUDART_BY_NAME),
+    "cache-fresh": Fault("the same after ldconfig: nothing is wrong", in_cache, TORCH_ONLY),
+    "cache-dangling": Fault("ld.so.cache names a library that was removed", removed_after_ldconfig, TORCH_ONLY),
     "cache-missing": Fault(
         "ld.so.cache was removed; only the default directories are left",
-        lambda root, parts: (in_cache(root, parts), remove(root, "etc/ld.so.cache")), CUDART_BY_NAME,
+        lambda root, parts: (in_cache(root, parts), remove(root, "etc/ld.so.cache")), TORCH_ONLY,
     ),
     "preload-missing": Fault(
         "LD_PRELOAD names a file that is not there: a warning only", lambda root, _: None, TORCH_ONLY,

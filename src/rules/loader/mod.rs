@@ -13,7 +13,7 @@
 pub mod sample;
 pub mod shape;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, Serializer};
 
@@ -104,7 +104,11 @@ impl<'f> Loader<'f> {
             shadowed: facts.shadowed.iter().map(Copy::of).collect(),
             executable_stacks: faults(&facts.executable_stacks, |fault| &fault.place),
             processes: facts.processes.iter().map(Process::of).collect(),
-            sets: facts.processes.iter().flat_map(sets).collect(),
+            sets: facts
+                .processes
+                .iter()
+                .flat_map(|process| sets(process, facts))
+                .collect(),
             cache: facts.cache.as_ref(),
         }
     }
@@ -167,10 +171,20 @@ pub fn mapped(facts: &LoaderFacts) -> Vec<Mapped<'_>> {
     all.collect()
 }
 
-/// The libraries of a process that come in parts, stubs left out.
-fn sets(process: &ProcessFacts) -> Vec<Set<'_>> {
+/// The libraries of a process that come in parts, stubs left out; with the parts that are found and then cannot be loaded, for
+/// they are of the set all the same.
+fn sets<'f>(process: &'f ProcessFacts, facts: &'f LoaderFacts) -> Vec<Set<'f>> {
+    let symbols = facts.undefined_symbols.iter();
+    let versions = facts.unmet_versions.iter();
+    let refused = symbols
+        .map(|fault| (&fault.place, &fault.object))
+        .chain(versions.map(|fault| (&fault.place, &fault.object)))
+        .filter(|(place, _)| place.process == process.name)
+        .map(|(_, object)| object);
+    let mut seen = BTreeSet::new();
     let mut sets: BTreeMap<(&str, &str), Vec<&ObjectFacts>> = BTreeMap::new();
-    for object in &process.objects {
+    let objects = process.objects.iter().chain(refused);
+    for object in objects.filter(|object| seen.insert(object.path.as_str())) {
         let number = object.soname.rsplit_once(".so.").map(|(_, number)| number);
         let number = number.and_then(|number| number.split('.').next());
         if let Some(number) = number

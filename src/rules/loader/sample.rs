@@ -52,6 +52,7 @@ pub fn sample() -> LoaderFacts {
         undefined_symbols: vec![UndefinedSymbols {
             place: place(),
             object: object("torch-cuda"),
+            called: false,
             count: 1,
             symbols: vec![Symbol::default()],
             provider: Some(object("cuda-runtime")),
