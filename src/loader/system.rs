@@ -145,11 +145,16 @@ impl<'r> System<'r> {
         self.hwcaps = abi.map(|abi| Hwcaps::new(abi, glibc, CpuLevel::default()));
     }
 
-    pub(super) fn cached(&self, _name: &str) -> Option<&str> {
-        None
+    /// The path that the cache has for a name; whether it leads anywhere is not known.
+    pub(super) fn cached(&self, name: &str) -> Option<&str> {
+        let entry = self.cache.as_ref()?.lookup(name, self.hwcaps.as_ref()?)?;
+        Some(&entry.path)
     }
+
+    /// Subdirectories that are searched before each directory, for the processors that hosts are taken to have.
     pub(super) fn subdirectories(&self) -> Vec<String> {
-        Vec::new()
+        let hwcaps = self.hwcaps.as_ref();
+        hwcaps.map(Hwcaps::subdirectories).unwrap_or_default()
     }
 
     /// Whether the host brings a library.
