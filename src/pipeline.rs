@@ -166,7 +166,7 @@ impl Scanner {
         progress.finish();
 
         let root = RootFilesystem::merge(layers.iter().map(Rc::as_ref));
-        let stack = stack::read(&root, &image.config, &self.catalogue);
+        let mut stack = stack::read(&root, &image.config, &self.catalogue);
         let environment = configuration::environment(&image.config);
         let labels = configuration::labels(&image.config);
         let claims = self
@@ -182,12 +182,14 @@ impl Scanner {
             labels: Some(labels),
             ..named(reference.as_deref())
         };
-        let driver = stack.driver_floor(&self.toolkits);
         let programs = Programs::of(&root, &image.config, &stack, &self.processes);
         let model = programs.model();
         let loader = model.facts();
+        let tree = self.reading.tree.then(|| model.tree());
+        stack.follow(loader.main_files());
+        let driver = stack.driver_floor(&self.toolkits);
         Ok(Scan {
-            tree: self.reading.tree.then(|| model.tree()).unwrap_or_default(),
+            tree: tree.unwrap_or_default(),
             rule_facts: Facts {
                 gpu: serde_json::to_value(&stack.gpu).ok(),
                 driver: driver

@@ -38,6 +38,9 @@ enum Examined<'r> {
     Broken(String),
 }
 
+/// A directory and its subdirectories, in the order in which they are searched.
+type Places<'r> = Rc<[(Rc<str>, Node<'r>)]>;
+
 /// The search of one process: its lists of directories, and what is known of the directories.
 pub(super) struct Search<'r> {
     system: &'r System<'r>,
@@ -46,7 +49,7 @@ pub(super) struct Search<'r> {
     cache_name: Rc<str>,
     /// The directories that were met, with their subdirectories for better processors in the order they are searched; none for one
     /// that does not exist.
-    known: HashMap<Rc<str>, Rc<[(Rc<str>, Node<'r>)]>>,
+    known: HashMap<Rc<str>, Places<'r>>,
 }
 
 impl<'r> Search<'r> {
@@ -319,7 +322,7 @@ impl<'r> Search<'r> {
         directories
     }
 
-    fn known(&mut self, directory: &Rc<str>) -> Rc<[(Rc<str>, Node<'r>)]> {
+    fn known(&mut self, directory: &Rc<str>) -> Places<'r> {
         if let Some(known) = self.known.get(directory) {
             return Rc::clone(known);
         }

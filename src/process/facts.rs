@@ -49,6 +49,20 @@ impl LoaderFacts {
     }
 }
 
+impl LoaderFacts {
+    /// Paths of the files that the process of the image maps, in order, and then of those that it finds and cannot load.
+    pub fn main_files(&self) -> impl Iterator<Item = &str> {
+        let processes = self.processes.iter().filter(|process| process.main);
+        let mapped = processes.flat_map(|process| &process.objects);
+        let symbols = self.undefined_symbols.iter().filter(|it| it.place.main);
+        let symbols = symbols.flat_map(|it| [Some(&it.object), it.provider.as_ref()]);
+        let versions = self.unmet_versions.iter().filter(|it| it.place.main);
+        let versions = versions.flat_map(|it| [&it.object, &it.provider]);
+        let objects = mapped.chain(symbols.flatten()).chain(versions);
+        objects.map(|object| object.path.as_str())
+    }
+}
+
 /// Where in which process something goes wrong; the beginning of every fault.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

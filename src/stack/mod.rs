@@ -14,7 +14,7 @@ mod system;
 mod toolkit;
 mod torch;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use oci_spec::image::ImageConfiguration;
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,7 @@ pub struct Component {
     pub path: String,
     /// Index of the layer that put it there.
     pub layer: Option<usize>,
-    /// Whether the process of this image gets this copy.
+    /// Whether the process of this image gets this copy: it maps it, or would find it first if it asked.
     pub loaded: bool,
     /// Further facts of this copy by name, such as `cuda`, `compiled-cudnn` and `build` of torch.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -193,6 +193,29 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
         gpu,
         distributions,
         environments,
+    }
+}
+
+impl Stack {
+    /// Marks the copies that the image's process maps: `mapped` are the paths of files, in the order of loading. A component of
+    /// which it maps no copy keeps the one that it would find ([`Component::loaded`]).
+    pub fn follow<'p>(&mut self, mapped: impl Iterator<Item = &'p str>) {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (place, path) in mapped.enumerate() {
+            places.entry(path).or_insert(place);
+        }
+        let place = |component: &Component| places.get(component.path.as_str()).copied();
+        let mapped = self.components.iter().filter(|it| place(it).is_some());
+        let decided: HashSet<String> = mapped.map(|component| component.name.clone()).collect();
+        for component in &mut self.components {
+            if decided.contains(&component.name) {
+                component.loaded = place(component).is_some();
+            }
+        }
+        self.components.sort_by(|a, b| {
+            let rank = |it: &Component| (!it.loaded, place(it).unwrap_or(usize::MAX));
+            (&a.name, rank(a), &a.path).cmp(&(&b.name, rank(b), &b.path))
+        });
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which copy of each component the process of the image gets.
 //!
-//! This is a choice by search order, not a model of the loader. The process is the image's entrypoint with its environment; its
+//! This is a choice by search order, for what no process maps: where the loader model knows better, it decides afterwards
+//! (`Stack::follow`). The process is the image's entrypoint with its environment; its
 //! Python is the one that the entrypoint or PATH names, unless only another environment holds PyTorch. Libraries come
 //! from where `ld.so(8)` would look on behalf of PyTorch's own libraries: their DT_RPATH, LD_LIBRARY_PATH, their DT_RUNPATH,
 //! the directories of `ld.so.conf`, the default ones. A copy whose SONAME PyTorch does not ask for yields to one that it asks for.
