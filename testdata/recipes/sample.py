@@ -23,7 +23,7 @@ SITE = "usr/local/lib/python3.11/site-packages"
 NVIDIA = f"{SITE}/nvidia"
 TORCH = f"{SITE}/torch"
 TORCH_RPATH = ":".join(
-    [*(f"$ORIGIN/../../nvidia/{part}/lib" for part in ("cublas", "cuda_runtime", "cudnn", "nccl")), "$ORIGIN"]
+    [*(f"$ORIGIN/../../nvidia/{part}/lib" for part in ("cublas", "cuda_nvrtc", "cuda_runtime", "cudnn", "nccl")), "$ORIGIN"]
 )
 CUDNN_RUNPATH = "$ORIGIN:$ORIGIN/../../cublas/lib"
 
@@ -31,6 +31,8 @@ CUDNN_RUNPATH = "$ORIGIN:$ORIGIN/../../cublas/lib"
 LIBRARIES = {
     "usr/local/lib/libpython3.11.so.1.0": ("libpython.S", [], None, None),
     f"{NVIDIA}/cuda_runtime/lib/libcudart.so.12": ("cudart.S", [], None, None),
+    f"{NVIDIA}/cuda_nvrtc/lib/libnvrtc-builtins.so.12.8": ("nvrtc_builtins.S", [], None, None),
+    f"{NVIDIA}/cuda_nvrtc/lib/libnvrtc.so.12": ("nvrtc.S", [], "runpath:$ORIGIN:", None),
     f"{NVIDIA}/cublas/lib/libcublasLt.so.12": ("cublaslt.S", [], None, None),
     f"{NVIDIA}/cublas/lib/libcublas.so.12": ("cublas.S", [f"{NVIDIA}/cublas/lib/libcublasLt.so.12"], "runpath:$ORIGIN", None),
     f"{NVIDIA}/nccl/lib/libnccl.so.2": ("nccl.S", [], None, None),
@@ -62,6 +64,11 @@ LIBRARIES = {
         ],
         f"rpath:{TORCH_RPATH}", None,
     ),
+    f"{TORCH}/lib/libtorch_cuda_linalg.so": (
+        "torch_cuda_linalg.S",
+        [f"{TORCH}/lib/libtorch_cuda.so", f"{TORCH}/lib/libc10_cuda.so", f"{NVIDIA}/cublas/lib/libcublas.so.12"],
+        f"rpath:{TORCH_RPATH}", None,
+    ),
     f"{TORCH}/lib/libtorch_python.so": (
         "torch_python.S",
         [
@@ -77,6 +84,7 @@ LIBRARIES = {
 
 PINS = {
     "nvidia-cublas-cu12": ("12.8.4.1", "nvidia/cublas"),
+    "nvidia-cuda-nvrtc-cu12": ("12.8.93", "nvidia/cuda_nvrtc"),
     "nvidia-cuda-runtime-cu12": ("12.8.90", "nvidia/cuda_runtime"),
     "nvidia-cudnn-cu12": ("9.10.2.21", "nvidia/cudnn"),
     "nvidia-nccl-cu12": ("2.27.3", "nvidia/nccl"),
@@ -122,10 +130,11 @@ Description: sample entry
 
 
 def python(work):
-    """Python 3.11.13 under /usr/local, where the official Python images have it."""
+    """Python 3.11.13 under /usr/local, where the official Python images have it, with the DT_RUNPATH that they give it."""
     library = "usr/local/lib/libpython3.11.so.1.0"
     program = os.path.join(work, "python3.11")
-    link(work, "python.S", program, ["-pie", "--dynamic-linker=/lib64/ld-linux-x86-64.so.2", build(work, library)])
+    search = ["-rpath=$ORIGIN/../lib", "--enable-new-dtags"]
+    link(work, "python.S", program, ["-pie", "--dynamic-linker=/lib64/ld-linux-x86-64.so.2", *search, build(work, library)])
     header = '#define PY_MAJOR_VERSION 3\n#define PY_MINOR_VERSION 11\n#define PY_MICRO_VERSION 13\n#define PY_VERSION "3.11.13"\n'
     return {
         "usr/local/bin/python": "->python3", "usr/local/bin/python3": "->python3.11", "usr/local/bin/python3.11": content(program),
@@ -173,10 +182,10 @@ def build(work, path):
     if not path.endswith("linux-gnu.so"):
         soname = os.path.basename(path)
         flags += [f"-soname={soname}"]
-        if NVIDIA in path:
+        if NVIDIA in path and "-" not in soname:  # a version cannot have a hyphen in ld's scripts
             script = os.path.join(work, soname + ".map")
             with open(script, "w", encoding="ascii") as file:
-                file.write(f"{soname} {{ global: cu*; nccl*; local: *; }};\n")
+                file.write(f"{soname} {{ global: cu*; nccl*; nvrtc*; local: *; }};\n")
             flags.append(f"--version-script={script}")
     if search:
         kind, directories = search.split(":", 1)
