@@ -145,11 +145,18 @@ impl<'r> System<'r> {
         self.hwcaps = abi.map(|abi| Hwcaps::new(abi, glibc, CpuLevel::default()));
     }
 
-    pub(super) fn cached(&self, _name: &str) -> Option<&str> {
-        None
+    /// The path that the cache gives for a name.
+    pub(super) fn cached(&self, name: &str) -> Option<&str> {
+        let entry = self.cache.as_ref()?.lookup(name, self.hwcaps.as_ref()?)?;
+        Some(&entry.path)
     }
+
+    /// What is searched below each directory before itself.
     pub(super) fn subdirectories(&self) -> Vec<String> {
-        Vec::new()
+        self.hwcaps
+            .as_ref()
+            .map(Hwcaps::subdirectories)
+            .unwrap_or_default()
     }
 
     /// Whether the host brings a library.
