@@ -130,6 +130,21 @@ impl Exports {
         }
     }
 
+    /// Symbols of these names and versions, the latter as default versions.
+    #[cfg(test)]
+    pub(crate) fn of(symbols: &[(&str, Option<&str>)]) -> Self {
+        let one = |(name, version): &(&str, Option<&str>)| {
+            let hash = xxh3_64(name.as_bytes());
+            match version {
+                Some(version) => {
+                    definition(hash, version_hash(version.as_bytes()), Answers::Default)
+                }
+                None => definition(hash, 0, Answers::All),
+            }
+        };
+        Exports::new(symbols.iter().map(one).collect())
+    }
+
     /// Number of definitions.
     pub fn len(&self) -> usize {
         self.definitions.len()

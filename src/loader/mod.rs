@@ -15,6 +15,8 @@ mod process;
 mod relocate;
 mod search;
 mod system;
+#[cfg(test)]
+mod tests;
 
 pub use fault::Fault;
 pub use object::{Object, ObjectId, Reason, Source, Tried};
