@@ -139,7 +139,7 @@ impl Teller<'_, '_, '_, '_> {
         for (index, fault) in faults.iter().enumerate() {
             let place = self.place(fault, index == 0);
             match fault {
-                Fault::Missing { .. } | Fault::Broken { .. } => {
+                Fault::Missing { .. } | Fault::Broken { .. } | Fault::Limit { .. } => {
                     facts.missing.push(self.missing(fault, place));
                 }
                 Fault::Version {
@@ -202,6 +202,9 @@ impl Teller<'_, '_, '_, '_> {
                 path,
                 ..
             } => (name, needed_by, path.as_str(), [].as_slice()),
+            Fault::Limit {
+                name, needed_by, ..
+            } => (name, needed_by, "", [].as_slice()),
             _ => return Missing::default(),
         };
         let file = name.rsplit('/').next().unwrap_or(name);

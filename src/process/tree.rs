@@ -164,6 +164,9 @@ fn failed(describer: &Describer, process: &ModelledProcess, fault: &Fault, opene
         },
         Fault::Broken {
             name, needed_by, ..
+        }
+        | Fault::Limit {
+            name, needed_by, ..
         } => Failed {
             library: name.clone(),
             needed_by: needed_by.clone().unwrap_or_else(|| opener.to_owned()),
