@@ -432,6 +432,11 @@ impl<'r> Process<'r> {
         self.names.get(name).map(|&id| &self.objects[id])
     }
 
+    /// The place of an object in the order of loading.
+    pub fn id_of(&self, object: &Object) -> Option<ObjectId> {
+        self.files.get(&object.node.identity()?).copied()
+    }
+
     /// Everything loaded, in order.
     pub fn objects(&self) -> &[Object<'r>] {
         &self.objects

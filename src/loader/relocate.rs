@@ -81,6 +81,8 @@ struct Scope<'p, 'r> {
     hits: Vec<u32>,
     /// Objects that were asked so far.
     lookups: usize,
+    /// [`LOOKUPS`] was reached, and that is told.
+    given_up: bool,
 }
 
 impl<'p, 'r> Scope<'p, 'r> {
@@ -89,6 +91,7 @@ impl<'p, 'r> Scope<'p, 'r> {
             process,
             hits: vec![0; process.objects().len()],
             lookups: 0,
+            given_up: false,
         }
     }
 
@@ -113,14 +116,16 @@ impl<'p, 'r> Scope<'p, 'r> {
             .collect();
         let wanted = |import: &&Import| !import.weak && asked(import.bound);
         let mut imports = object.elf.imports.iter().filter(wanted).peekable();
-        if imports.peek().is_none() || self.lookups > LOOKUPS {
+        if imports.peek().is_none() || self.given_up {
             return;
         }
         let host = self.process.system().of_host(&object.elf.needed);
         let mut scope = self.of(object);
-        self.lookups += scope.len();
+        // Sorting them costs as much as some lookups.
+        self.lookups += 8 * scope.len();
         for import in imports {
             if self.lookups > LOOKUPS {
+                self.given_up = true;
                 faults.push(Fault::Limit {
                     name: object.path.clone(),
                     needed_by: None,

@@ -1,6 +1,6 @@
 //! What fails in a process, as facts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use cpp_demangle::Symbol as Mangled;
 
@@ -104,7 +104,7 @@ fn preloads(describer: &Describer, process: &ModelledProcess, facts: &mut Loader
 fn by_object(faults: Vec<Fault>) -> Vec<Vec<Fault>> {
     let mut groups: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
     for fault in faults {
-        if let Fault::Symbol { object, .. } = &fault {
+        if let Fault::Symbol { object, .. } | Fault::Limit { name: object, .. } = &fault {
             groups.entry(object.clone()).or_default().push(fault);
         }
     }
@@ -321,13 +321,10 @@ impl Teller<'_, '_, '_, '_> {
 }
 
 fn places(searched: &[Tried]) -> Vec<String> {
-    let mut places: Vec<String> = Vec::new();
-    for tried in searched {
-        if !places.iter().any(|place| **place == *tried.place) {
-            places.push(tried.place.to_string());
-        }
-    }
-    places
+    let mut known = HashSet::new();
+    let places = searched.iter().map(|tried| &tried.place);
+    let places = places.filter(|place| known.insert(*place));
+    places.map(ToString::to_string).collect()
 }
 
 /// A symbol as it is written in C++; as it is, if it is not mangled.
