@@ -66,10 +66,19 @@ fn compare_bounds(oracle: &object::File, facts: &ElfFacts, path: &Path) {
     }
     let undefined = oracle.dynamic_symbols();
     let undefined = undefined.filter(|it| it.is_undefined() && !it.is_local() && it.index().0 > 0);
-    let expected: Vec<Bound> = undefined
-        .map(|it| expected.get(&it.index().0).copied().unwrap_or(Bound::Never))
+    // The file's own order is that of the lookups; here the names decide.
+    let mut expected: Vec<(String, Bound)> = undefined
+        .map(|it| {
+            let bound = expected.get(&it.index().0).copied();
+            let name = it.name_bytes().unwrap_or_default();
+            let name = String::from_utf8_lossy(name).into_owned();
+            (name, bound.unwrap_or(Bound::Never))
+        })
         .collect();
-    let read: Vec<Bound> = facts.imports.iter().map(|it| it.bound).collect();
+    let imports = facts.imports.iter();
+    let mut read: Vec<(String, Bound)> = imports.map(|it| (it.name.clone(), it.bound)).collect();
+    expected.sort();
+    read.sort();
     assert_eq!(read, expected, "{}", path.display());
 }
 

@@ -28,6 +28,15 @@ pub enum Fault {
         /// Path of the object that needs it; `None` where a program asked for it.
         needed_by: Option<String>,
     },
+    /// It was not followed to its end: a limit of this program, of which the loader knows nothing.
+    Limit {
+        /// The name that was asked for, or the object that was looked at.
+        name: String,
+        /// Path of the object that needs it; `None` where a program asked for it.
+        needed_by: Option<String>,
+        /// What is beyond the limit.
+        limit: &'static str,
+    },
     /// A version that is needed is not defined by the file that answers.
     Version {
         /// Path of the object that needs it.
@@ -85,6 +94,7 @@ impl Fault {
                     "Error relocating {object}: {symbol}: symbol not found"
                 )
             }
+            Fault::Limit { name, limit, .. } => given_up(formatter, name, limit),
             Fault::Version { .. } | Fault::ExecutableStack { .. } => Ok(()),
         }
     }
@@ -96,6 +106,7 @@ impl Fault {
                 "{name}: cannot open shared object file: No such file or directory"
             ),
             Fault::Broken { path, problem, .. } => write!(formatter, "{path}: {problem}"),
+            Fault::Limit { name, limit, .. } => given_up(formatter, name, limit),
             Fault::Version {
                 object,
                 version,
@@ -123,7 +134,7 @@ impl Fault {
         }
     }
 
-    /// What `dlerror` gives, word for word.
+    /// What `dlerror` gives, word for word; for a limit of this program, that it is one.
     pub fn message(&self, family: Family) -> String {
         struct In<'f>(&'f Fault, Family);
         impl fmt::Display for In<'_> {
@@ -136,6 +147,13 @@ impl Fault {
         }
         In(self, family).to_string()
     }
+}
+
+fn given_up(formatter: &mut fmt::Formatter, name: &str, limit: &str) -> fmt::Result {
+    write!(
+        formatter,
+        "{name}: not examined, because {limit}, which is a limit of imgcheck"
+    )
 }
 
 fn needed(formatter: &mut fmt::Formatter, by: &Option<String>) -> fmt::Result {

@@ -39,6 +39,8 @@ pub struct Object<'r> {
     pub needed: Vec<ObjectId>,
     /// All its symbols were bound when it was loaded.
     pub bound: bool,
+    /// It, or the nearest one up the chain of `loader`, whose own search path counts for what it needs.
+    pub(super) bearer: Option<ObjectId>,
 }
 
 impl Object<'_> {

@@ -16,6 +16,8 @@ const BIND_NOW: u64 = 0x8;
 const BIND_NOW_1: u64 = 0x1;
 /// Objects of one process; real ones have some hundred.
 const OBJECTS: usize = 20_000;
+/// Libraries that are told to be missing together; behind them nothing more is loaded.
+const FAULTS: usize = 1000;
 /// From this release on, a library that asks for an executable stack can no longer be opened (glibc 2.41 release notes).
 const STACKS_STAY: GlibcVersion = GlibcVersion::new(2, 41);
 
@@ -154,6 +156,7 @@ impl<'r> Process<'r> {
                 let discarded = self.objects.split_off(before);
                 self.names.retain(|_, id| *id < before);
                 self.files.retain(|_, id| *id < before);
+                self.search.forget(before);
                 Err(Failure { faults, discarded })
             }
         }
@@ -219,7 +222,11 @@ impl<'r> Process<'r> {
             next += 1;
             let elf = self.objects[id].elf;
             let mut needed = Vec::new();
-            for name in &elf.needed {
+            let mut asked = HashSet::new();
+            for name in elf.needed.iter().filter(|name| asked.insert(*name)) {
+                if faults.len() >= FAULTS {
+                    return Err(faults);
+                }
                 match self.map(name, id, Some(id)) {
                     Ok(dependency) => {
                         needed.push(dependency);
@@ -228,8 +235,13 @@ impl<'r> Process<'r> {
                         }
                     }
                     Err(Fault::Missing { name, .. }) if self.system.is_host_provided(&name) => {}
-                    Err(fault) if faults.contains(&fault) => {}
-                    Err(fault) => faults.push(fault),
+                    Err(fault) => {
+                        let is_limit = matches!(fault, Fault::Limit { .. });
+                        faults.push(fault);
+                        if is_limit {
+                            return Err(faults);
+                        }
+                    }
                 }
             }
             self.objects[id].needed = needed;
@@ -248,9 +260,9 @@ impl<'r> Process<'r> {
         requester: ObjectId,
         needed_by: Option<ObjectId>,
     ) -> Result<ObjectId, Fault> {
-        let name = self
-            .system
-            .expand(request, self.objects[requester].origin());
+        let origin = self.objects[requester].origin();
+        let name = self.system.expand(request, origin);
+        let name = name.unwrap_or_else(|| request.to_owned());
         if let Some(id) = self.loaded(&name) {
             return Ok(id);
         }
@@ -270,6 +282,10 @@ impl<'r> Process<'r> {
             }
             answer => {
                 let needed_by = needed_by.map(|id| self.objects[id].path.clone());
+                let answer = match answer {
+                    Answer::Found(_) => Answer::Limit("the process has 20000 objects"),
+                    answer => answer,
+                };
                 Err(fault(answer, &name, needed_by, searched))
             }
         }
@@ -342,7 +358,16 @@ impl<'r> Process<'r> {
         {
             self.names.entry(soname.clone()).or_insert(id);
         }
+        let own = match self.system.family {
+            Family::Glibc => found.elf.rpath.is_some() && found.elf.runpath.is_none(),
+            Family::Musl => found.elf.rpath.is_some() || found.elf.runpath.is_some(),
+        };
+        let bearer = match own {
+            true => Some(id),
+            false => loader.and_then(|loader| self.objects[loader].bearer),
+        };
         self.objects.push(Object {
+            bearer,
             node: found.node,
             elf: found.elf,
             path,
@@ -407,6 +432,11 @@ impl<'r> Process<'r> {
         self.names.get(name).map(|&id| &self.objects[id])
     }
 
+    /// The place of an object in the order of loading.
+    pub fn id_of(&self, object: &Object) -> Option<ObjectId> {
+        self.files.get(&object.node.identity()?).copied()
+    }
+
     /// Everything loaded, in order.
     pub fn objects(&self) -> &[Object<'r>] {
         &self.objects
@@ -448,6 +478,11 @@ fn fault(answer: Answer, name: &str, needed_by: Option<String>, searched: Vec<Tr
             path,
             problem,
             needed_by,
+        },
+        Answer::Limit(limit) => Fault::Limit {
+            name,
+            needed_by,
+            limit,
         },
         Answer::Found(_) | Answer::Nothing => Fault::Missing {
             name,

@@ -1,32 +1,41 @@
 //! Do versions and symbols fit (glibc elf/dl-version.c, elf/dl-lookup.c, elf/dl-reloc.c)?
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::fault::Fault;
 use super::object::{Object, ObjectId};
 use super::process::Process;
 use super::system::Family;
-use crate::elf::SymbolRequest;
-use crate::elf::facts::Bound;
+use crate::elf::facts::{Bound, Import};
+use crate::elf::{ElfFacts, SymbolRequest};
+
+/// Objects that are asked for symbols, each for each, when some are loaded. PyTorch needs a few million.
+const LOOKUPS: usize = 50_000_000;
 
 /// What objects need of versions that the files which answer do not define (`_dl_check_map_versions`). A file that defines no
 /// versions at all, and a weak reference, are let pass.
 pub(super) fn unmet_versions(process: &Process, new: &[ObjectId]) -> Vec<Fault> {
     let mut faults = Vec::new();
+    let mut definitions: HashMap<*const ElfFacts, HashSet<&str>> = HashMap::new();
     for object in new.iter().map(|&id| &process.objects()[id]) {
         for need in &object.elf.version_needs {
             let Some(provider) = process.named(&need.file) else {
                 continue;
             };
-            let defined = &provider.elf.version_definitions;
+            let defined = definitions
+                .entry(std::ptr::from_ref(provider.elf))
+                .or_insert_with(|| {
+                    let names = provider.elf.version_definitions.iter();
+                    names.map(String::as_str).collect()
+                });
             if defined.is_empty() {
                 continue;
             }
             let unmet = need
                 .versions
                 .iter()
-                .filter(|(version, weak)| !weak && !defined.contains(version));
+                .filter(|(version, weak)| !weak && !defined.contains(version.as_str()));
             faults.extend(unmet.map(|(version, _)| Fault::Version {
                 object: object.path.clone(),
                 version: version.clone(),
@@ -70,6 +79,10 @@ pub(super) fn undefined_calls(process: &Process) -> Vec<Fault> {
 struct Scope<'p, 'r> {
     process: &'p Process<'r>,
     hits: Vec<u32>,
+    /// Objects that were asked so far.
+    lookups: usize,
+    /// [`LOOKUPS`] was reached, and that is told.
+    given_up: bool,
 }
 
 impl<'p, 'r> Scope<'p, 'r> {
@@ -77,6 +90,8 @@ impl<'p, 'r> Scope<'p, 'r> {
         Scope {
             process,
             hits: vec![0; process.objects().len()],
+            lookups: 0,
+            given_up: false,
         }
     }
 
@@ -99,20 +114,31 @@ impl<'p, 'r> Scope<'p, 'r> {
                     .map(|(version, _)| (need.file.as_str(), version.as_str()))
             })
             .collect();
-        let system = self.process.system();
+        let wanted = |import: &&Import| !import.weak && asked(import.bound);
+        let mut imports = object.elf.imports.iter().filter(wanted).peekable();
+        if imports.peek().is_none() || self.given_up {
+            return;
+        }
+        let host = self.process.system().of_host(&object.elf.needed);
         let mut scope = self.of(object);
-        for import in object
-            .elf
-            .imports
-            .iter()
-            .filter(|import| !import.weak && asked(import.bound))
-        {
+        // Sorting them costs as much as some lookups.
+        self.lookups += 8 * scope.len();
+        for import in imports {
+            if self.lookups > LOOKUPS {
+                self.given_up = true;
+                faults.push(Fault::Limit {
+                    name: object.path.clone(),
+                    needed_by: None,
+                    limit: "the process has too many symbols to look all of them up",
+                });
+                return;
+            }
             let version = import
                 .version
                 .and_then(|index| versions.get(usize::from(index)));
             let name = version.map(|(_, version)| *version);
             if self.is_defined(&mut scope, SymbolRequest::new(&import.name, name))
-                || system.host_defines(&object.elf.needed, &import.name)
+                || host.iter().any(|library| library.defines(&import.name))
             {
                 continue;
             }
@@ -142,14 +168,17 @@ impl<'p, 'r> Scope<'p, 'r> {
             .copied()
             .filter(|&id| seen.insert(id))
             .collect();
-        scope.sort_by_key(|id| (!object.needed.contains(id), Reverse(self.hits[*id])));
+        let needed: HashSet<&ObjectId> = object.needed.iter().collect();
+        scope.sort_by_cached_key(|id| (!needed.contains(id), Reverse(self.hits[*id])));
         scope
     }
 
     fn is_defined(&mut self, scope: &mut [ObjectId], request: SymbolRequest) -> bool {
         let objects = self.process.objects();
         let mut asked = scope.iter();
-        let Some(place) = asked.position(|&id| objects[id].elf.exports.answers(request)) else {
+        let place = asked.position(|&id| objects[id].elf.exports.answers(request));
+        self.lookups += place.unwrap_or(scope.len());
+        let Some(place) = place else {
             return false;
         };
         self.hits[scope[place]] += 1;

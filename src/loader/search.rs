@@ -1,6 +1,6 @@
 //! Where a library is looked for, and what is found there (glibc elf/dl-load.c: `_dl_map_object`, `open_path`, `open_verify`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::object::{Object, ObjectId, Reason, Source, Tried};
@@ -11,8 +11,10 @@ use crate::layer::Content;
 
 /// DF_1_NODEFLIB: the default directories are not searched for this object.
 const NO_DEFAULT_DIRECTORIES: u64 = 0x800;
-/// A DT_RPATH has some dozen directories; what is beyond is not searched.
+/// Directories of one list. A DT_RPATH has some dozen; a search that comes to the end of a longer one stops.
 const DIRECTORIES: usize = 4096;
+/// Places that are looked in for one process. PyTorch needs some ten thousand.
+const PLACES: usize = 1_000_000;
 const CACHE: &str = "/etc/ld.so.cache";
 
 /// What a search ends with.
@@ -20,6 +22,8 @@ pub(super) enum Answer<'r> {
     Found(Found<'r>),
     /// A file that the loader takes and then cannot use: its path, and what the loader says.
     Broken(String, String),
+    /// The search was given up: why.
+    Limit(&'static str),
     Nothing,
 }
 
@@ -41,11 +45,25 @@ enum Examined<'r> {
 /// A directory and its subdirectories, in the order in which they are searched.
 type Places<'r> = Rc<[(Rc<str>, Node<'r>)]>;
 
+/// The directories of a path list.
+#[derive(Clone)]
+struct List {
+    directories: Rc<[Rc<str>]>,
+    /// There were more than [`DIRECTORIES`].
+    cut: bool,
+}
+
 /// The search of one process: its lists of directories, and what is known of the directories.
 pub(super) struct Search<'r> {
     system: &'r System<'r>,
-    library_path: Vec<Rc<str>>,
-    defaults: Vec<Rc<str>>,
+    library_path: List,
+    defaults: List,
+    /// The DT_RUNPATH or DT_RPATH of objects.
+    own: HashMap<ObjectId, List>,
+    /// What the cache says of names; a damaged one can be slow to search.
+    cached: HashMap<String, Option<&'r str>>,
+    /// Places that were looked in so far.
+    places: usize,
     cache_name: Rc<str>,
     /// The directories that were met, with their subdirectories for better processors in the order they are searched; none for one
     /// that does not exist.
@@ -56,12 +74,21 @@ impl<'r> Search<'r> {
     pub fn new(system: &'r System<'r>, program: &str) -> Self {
         let mut search = Search {
             system,
-            library_path: Vec::new(),
-            defaults: system
-                .default_directories
-                .iter()
-                .map(|it| it.as_str().into())
-                .collect(),
+            library_path: List {
+                directories: Rc::from([]),
+                cut: false,
+            },
+            defaults: List {
+                directories: system
+                    .default_directories
+                    .iter()
+                    .map(|it| it.as_str().into())
+                    .collect(),
+                cut: false,
+            },
+            own: HashMap::new(),
+            cached: HashMap::new(),
+            places: 0,
             cache_name: CACHE.into(),
             known: HashMap::new(),
         };
@@ -69,11 +96,7 @@ impl<'r> Search<'r> {
             .rsplit_once('/')
             .map_or("/", |(directory, _)| directory);
         if let Some(value) = system.variable("LD_LIBRARY_PATH") {
-            let separators: &[char] = match system.family {
-                Family::Glibc => &[':', ';'],
-                Family::Musl => &[':'],
-            };
-            search.library_path = search.directories(value, separators, origin);
+            search.library_path = search.directories(value, &[':', ';'], origin);
         }
         search
     }
@@ -110,6 +133,11 @@ impl<'r> Search<'r> {
         (answer.unwrap_or(Answer::Nothing), tried)
     }
 
+    /// Forgets the objects from this one on.
+    pub fn forget(&mut self, from: ObjectId) {
+        self.own.retain(|id, _| *id < from);
+    }
+
     fn glibc(
         &mut self,
         name: &str,
@@ -120,7 +148,8 @@ impl<'r> Search<'r> {
         let runpath = objects[requester].elf.runpath.as_deref();
         if runpath.is_none() {
             for id in chain(objects, requester) {
-                let answer = self.rpath(name, &objects[id], tried);
+                let source = Source::Rpath(objects[id].path.as_str().into());
+                let answer = self.in_own(name, objects, id, &source, tried);
                 if answer.is_some() {
                     return answer;
                 }
@@ -131,11 +160,9 @@ impl<'r> Search<'r> {
         if answer.is_some() {
             return answer;
         }
-        if let Some(runpath) = runpath {
-            let object = &objects[requester];
-            let directories = self.directories(runpath, &[':'], object.origin());
-            let source = Source::Runpath(object.path.as_str().into());
-            let answer = self.in_directories(name, &directories, &source, tried);
+        if runpath.is_some() {
+            let source = Source::Runpath(objects[requester].path.as_str().into());
+            let answer = self.in_own(name, objects, requester, &source, tried);
             if answer.is_some() {
                 return answer;
             }
@@ -164,18 +191,8 @@ impl<'r> Search<'r> {
             return answer;
         }
         for id in chain(objects, requester) {
-            let object = &objects[id];
-            let Some(path) = object
-                .elf
-                .runpath
-                .as_deref()
-                .or(object.elf.rpath.as_deref())
-            else {
-                continue;
-            };
-            let directories = self.directories(path, &[':'], object.origin());
-            let source = Source::Runpath(object.path.as_str().into());
-            let answer = self.in_directories(name, &directories, &source, tried);
+            let source = Source::Runpath(objects[id].path.as_str().into());
+            let answer = self.in_own(name, objects, id, &source, tried);
             if answer.is_some() {
                 return answer;
             }
@@ -184,20 +201,26 @@ impl<'r> Search<'r> {
         self.in_directories(name, &defaults, &Source::Default, tried)
     }
 
-    /// The DT_RPATH of an object; DT_RUNPATH beside it switches it off.
-    fn rpath(
+    /// In the DT_RUNPATH of an object, else in its DT_RPATH.
+    fn in_own(
         &mut self,
         name: &str,
-        object: &Object<'r>,
+        objects: &[Object<'r>],
+        id: ObjectId,
+        source: &Source,
         tried: &mut Vec<Tried>,
     ) -> Option<Answer<'r>> {
-        let rpath = object.elf.rpath.as_deref()?;
-        if object.elf.runpath.is_some() {
-            return None;
-        }
-        let directories = self.directories(rpath, &[':'], object.origin());
-        let source = Source::Rpath(object.path.as_str().into());
-        self.in_directories(name, &directories, &source, tried)
+        let list = match self.own.get(&id) {
+            Some(list) => list.clone(),
+            None => {
+                let elf = objects[id].elf;
+                let text = elf.runpath.as_deref().or(elf.rpath.as_deref())?;
+                let list = self.directories(text, &[':'], objects[id].origin());
+                self.own.insert(id, list.clone());
+                list
+            }
+        };
+        self.in_directories(name, &list, source, tried)
     }
 
     fn in_cache(
@@ -207,7 +230,15 @@ impl<'r> Search<'r> {
         tried: &mut Vec<Tried>,
     ) -> Option<Answer<'r>> {
         let system = self.system;
-        let path = system.cached(name)?.to_owned();
+        let path = match self.cached.get(name) {
+            Some(path) => *path,
+            None => {
+                let path = system.cached(name);
+                self.cached.insert(name.to_owned(), path);
+                path
+            }
+        };
+        let path = path?.to_owned();
         let in_default = |directory: &String| {
             path.strip_prefix(directory.as_str())
                 .is_some_and(|rest| rest.starts_with('/'))
@@ -241,11 +272,15 @@ impl<'r> Search<'r> {
     fn in_directories(
         &mut self,
         name: &str,
-        directories: &[Rc<str>],
+        list: &List,
         source: &Source,
         tried: &mut Vec<Tried>,
     ) -> Option<Answer<'r>> {
-        for directory in directories {
+        for directory in list.directories.iter() {
+            self.places += 1;
+            if self.places > PLACES {
+                return Some(Answer::Limit("the search has looked in a million places"));
+            }
             let mut wrong_machine = false;
             for (place, node) in self.known(directory).iter() {
                 let Some(file) = node.lookup(name) else {
@@ -272,7 +307,9 @@ impl<'r> Search<'r> {
                 wrong_machine,
             });
         }
-        None
+        list.cut.then_some(Answer::Limit(
+            "the search path has more than 4096 directories",
+        ))
     }
 
     /// What `open_verify` makes of a file.
@@ -305,21 +342,34 @@ impl<'r> Search<'r> {
         }
     }
 
-    /// The directories of a path list, DSTs replaced. An empty element is the working directory.
-    fn directories(&self, list: &str, separators: &[char], origin: &str) -> Vec<Rc<str>> {
+    /// The directories of a path list, DSTs replaced. For glibc an empty element is the working directory; musl passes over it,
+    /// and knows separators of its own (ldso/dynlink.c, `path_open`).
+    fn directories(&self, text: &str, separators: &[char], origin: &str) -> List {
+        let musl = self.system.family == Family::Musl;
+        let separators = if musl { &[':', '\n'] } else { separators };
+        let mut elements = text
+            .split(separators)
+            .filter(|element| !(musl && element.is_empty()));
         let mut directories: Vec<Rc<str>> = Vec::new();
-        for element in list.split(separators).take(DIRECTORIES) {
-            let expanded = self.system.expand(element, origin);
-            let absolute = self.system.absolute(&expanded);
-            let directory = match absolute.trim_end_matches('/') {
-                "" => "/",
-                directory => directory,
+        let mut known = HashSet::new();
+        for element in elements.by_ref().take(DIRECTORIES) {
+            // What is longer than a path can be leads nowhere.
+            let Some(expanded) = self.system.expand(element, origin) else {
+                continue;
             };
-            if !directories.iter().any(|known| **known == *directory) {
-                directories.push(directory.into());
+            let absolute = self.system.absolute(&expanded);
+            let directory: Rc<str> = match absolute.trim_end_matches('/') {
+                "" => "/".into(),
+                directory => directory.into(),
+            };
+            if known.insert(Rc::clone(&directory)) {
+                directories.push(directory);
             }
         }
-        directories
+        List {
+            directories: directories.into(),
+            cut: elements.next().is_some(),
+        }
     }
 
     fn known(&mut self, directory: &Rc<str>) -> Places<'r> {
@@ -345,16 +395,14 @@ impl<'r> Search<'r> {
     }
 }
 
-/// The object, who needs it, who needs that …, and at last the executable.
-fn chain(objects: &[Object], requester: ObjectId) -> Vec<ObjectId> {
-    let mut chain = Vec::new();
-    let mut next = Some(requester);
-    while let Some(id) = next {
-        chain.push(id);
-        next = objects[id].loader;
-    }
-    if !chain.contains(&0) {
-        chain.push(0);
-    }
+/// The objects with a DT_RPATH that counts for a requester: its own, that of the one who needs it, and so on, and at last that of
+/// the executable.
+fn chain<'o>(objects: &'o [Object], requester: ObjectId) -> impl Iterator<Item = ObjectId> + 'o {
+    let bearer = |id: ObjectId| objects[id].bearer;
+    let above = move |id: &ObjectId| bearer(objects[*id].loader?);
+    let mut is_last = false;
+    let chain = std::iter::successors(bearer(requester), above);
     chain
+        .chain(bearer(0))
+        .take_while(move |&id| !std::mem::replace(&mut is_last, id == 0))
 }

@@ -15,6 +15,9 @@ const EM_386: u16 = 3;
 const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
+/// Linux takes no path of this length or more (`include/uapi/linux/limits.h`).
+const PATH_MAX: usize = 4096;
+
 /// Which C library a loader belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -36,7 +39,8 @@ pub struct HostLibrary {
 }
 
 impl HostLibrary {
-    fn defines(&self, symbol: &str) -> bool {
+    /// Whether a symbol has the library's prefix.
+    pub(super) fn defines(&self, symbol: &str) -> bool {
         !self.symbols.is_empty()
             && symbol
                 .strip_prefix(&self.symbols)
@@ -164,11 +168,12 @@ impl<'r> System<'r> {
             .any(|library| library.name == name)
     }
 
-    /// Whether one of the needed libraries comes from the host and defines a symbol.
-    pub(super) fn host_defines(&self, needed: &[String], symbol: &str) -> bool {
-        self.host_libraries
-            .iter()
-            .any(|library| library.defines(symbol) && needed.contains(&library.name))
+    /// Those of the needed libraries that come from the host.
+    pub(super) fn of_host(&self, needed: &[String]) -> Vec<&HostLibrary> {
+        let libraries = self.host_libraries.iter();
+        libraries
+            .filter(|library| needed.contains(&library.name))
+            .collect()
     }
 
     /// A variable of the process; an empty one counts as unset, as for the loader.
@@ -177,8 +182,8 @@ impl<'r> System<'r> {
         (!value.is_empty()).then_some(value)
     }
 
-    /// Replaces `$ORIGIN`, `$LIB` and `$PLATFORM` (ld.so(8), "Dynamic string tokens").
-    pub(super) fn expand(&self, text: &str, origin: &str) -> String {
+    /// Replaces `$ORIGIN`, `$LIB` and `$PLATFORM` (ld.so(8), "Dynamic string tokens"); `None` for what is longer than a path can be.
+    pub(super) fn expand(&self, text: &str, origin: &str) -> Option<String> {
         let tokens = [
             ("ORIGIN", origin),
             ("LIB", self.lib.as_str()),
@@ -188,6 +193,9 @@ impl<'r> System<'r> {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('$') {
             expanded.push_str(before);
+            if expanded.len() >= PATH_MAX {
+                return None;
+            }
             let token = tokens.iter().find_map(|(name, value)| {
                 let braced = after
                     .strip_prefix('{')
@@ -209,7 +217,7 @@ impl<'r> System<'r> {
             }
         }
         expanded.push_str(rest);
-        expanded
+        (expanded.len() < PATH_MAX).then_some(expanded)
     }
 
     /// An absolute path of one that may be relative to the working directory.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod graphs;
+mod hostile;
 mod musl;
 mod search;
 mod symbols;

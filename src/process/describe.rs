@@ -75,7 +75,8 @@ impl<'k, 'r> Describer<'k, 'r> {
     /// A loaded object.
     pub fn loaded(&self, process: &ModelledProcess, object: &Object) -> ObjectFacts {
         let objects = process.run.objects();
-        let id = objects.iter().position(|it| it.path == object.path);
+        let loaded = process.run.process.as_ref();
+        let id = loaded.and_then(|loaded| loaded.id_of(object));
         let cause = id.and_then(|id| process.run.causes.get(id));
         let Cause { package, when } = cause.cloned().unwrap_or_default();
         let requester = object.requester.and_then(|id| objects.get(id));

@@ -7,6 +7,8 @@ use oci_spec::image::ImageConfiguration;
 use crate::image::{Node, RootFilesystem, configuration};
 
 const VARIABLE: &str = "LD_LIBRARY_PATH";
+/// Linux takes no longer string into an environment (`MAX_ARG_STRLEN`, `include/uapi/linux/binfmts.h`).
+const LONGEST: usize = 128 << 10;
 /// PATH of a process whose image sets none (`DefaultPathEnv` of the container engines).
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -107,6 +109,9 @@ fn set_by(script: &str, before: &str) -> Option<String> {
 
 /// A shell word in which only the variable itself is replaced.
 fn expand(text: &str, before: &str) -> Option<String> {
+    if text.len() + text.matches('$').count() * (before.len() + 1) > LONGEST {
+        return None;
+    }
     let quoted = text.strip_prefix('"').and_then(|rest| rest.split_once('"'));
     let literal = text
         .strip_prefix('\'')

@@ -13,7 +13,10 @@ const PROGRAMS: usize = 16;
 /// The programs, by path: the image's command, those in PATH, then all others.
 pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) -> Vec<String> {
     let mut programs = Vec::new();
-    let mut libraries: HashMap<&str, &ElfFacts> = HashMap::new();
+    let is_gpu = |name: &String| knowledge.executables.libraries.is_match(name);
+    let needs_gpu = |elf: &ElfFacts| elf.needed.iter().any(is_gpu);
+    // Whether libraries need one of a GPU, by name.
+    let mut libraries: HashMap<&str, bool> = HashMap::new();
     for node in root.walk_tree() {
         let Some(elf) = node.elf() else {
             continue;
@@ -24,21 +27,17 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) 
         } else if node.name().contains(".so") {
             let path = node.path();
             if path.starts_with("/opt/") || path.starts_with("/usr/local/") {
-                libraries.entry(node.name()).or_insert(elf);
+                let needs_gpu = needs_gpu(elf);
+                libraries.entry(node.name()).or_insert(needs_gpu);
                 if let Some(soname) = &elf.soname {
-                    libraries.entry(soname).or_insert(elf);
+                    libraries.entry(soname).or_insert(needs_gpu);
                 }
             }
         }
     }
-    let is_gpu = |name: &String| knowledge.executables.libraries.is_match(name);
     let reaches = |elf: &ElfFacts| {
-        elf.needed.iter().any(|name| {
-            is_gpu(name)
-                || libraries
-                    .get(name.as_str())
-                    .is_some_and(|library| library.needed.iter().any(is_gpu))
-        })
+        let library = |name: &String| libraries.get(name.as_str()) == Some(&true);
+        elf.needed.iter().any(|name| is_gpu(name) || library(name))
     };
     let mut found: Vec<String> = programs
         .into_iter()

@@ -1,6 +1,6 @@
 //! What fails in a process, as facts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use cpp_demangle::Symbol as Mangled;
 
@@ -104,7 +104,7 @@ fn preloads(describer: &Describer, process: &ModelledProcess, facts: &mut Loader
 fn by_object(faults: Vec<Fault>) -> Vec<Vec<Fault>> {
     let mut groups: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
     for fault in faults {
-        if let Fault::Symbol { object, .. } = &fault {
+        if let Fault::Symbol { object, .. } | Fault::Limit { name: object, .. } = &fault {
             groups.entry(object.clone()).or_default().push(fault);
         }
     }
@@ -139,7 +139,7 @@ impl Teller<'_, '_, '_, '_> {
         for (index, fault) in faults.iter().enumerate() {
             let place = self.place(fault, index == 0);
             match fault {
-                Fault::Missing { .. } | Fault::Broken { .. } => {
+                Fault::Missing { .. } | Fault::Broken { .. } | Fault::Limit { .. } => {
                     facts.missing.push(self.missing(fault, place));
                 }
                 Fault::Version {
@@ -203,6 +203,9 @@ impl Teller<'_, '_, '_, '_> {
                 path,
                 ..
             } => (name, needed_by, path.as_str(), [].as_slice()),
+            Fault::Limit {
+                name, needed_by, ..
+            } => (name, needed_by, "", [].as_slice()),
             _ => return Missing::default(),
         };
         let file = name.rsplit('/').next().unwrap_or(name);
@@ -319,13 +322,10 @@ impl Teller<'_, '_, '_, '_> {
 }
 
 fn places(searched: &[Tried]) -> Vec<String> {
-    let mut places: Vec<String> = Vec::new();
-    for tried in searched {
-        if !places.iter().any(|place| **place == *tried.place) {
-            places.push(tried.place.to_string());
-        }
-    }
-    places
+    let mut known = HashSet::new();
+    let places = searched.iter().map(|tried| &tried.place);
+    let places = places.filter(|place| known.insert(*place));
+    places.map(ToString::to_string).collect()
 }
 
 /// A symbol as it is written in C++; as it is, if it is not mangled.

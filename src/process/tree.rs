@@ -1,12 +1,18 @@
 //! A model as a tree for people: who needs what, where it was looked for, what answered and what else there is.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Serialize;
 
 use super::describe::Describer;
 use super::facts::{Import, ObjectFacts};
 use super::model::{Model, ModelledProcess};
 use super::shadowed::origin_of;
+use crate::image::FileIdentity;
 use crate::loader::{Fault, Object, Tried};
+
+/// So many files of the same name are listed.
+const OTHERS: usize = 16;
 
 /// All processes of one image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -47,7 +53,7 @@ pub struct Mapped {
     pub needs: Vec<usize>,
     /// Where it was looked for before it was found, in order.
     pub searched: Vec<Searched>,
-    /// Other files of that name or SONAME in the image, which this process does not map.
+    /// Other files of that name or SONAME in the image, which this process does not map; at most 16.
     pub others: Vec<String>,
 }
 
@@ -96,12 +102,13 @@ impl Model<'_> {
 
 fn tree(describer: &Describer, process: &ModelledProcess) -> ProcessTree {
     let objects = process.run.objects();
+    let mut others = Others::of(describer, objects);
     let mapped = objects.iter().map(|object| Mapped {
         facts: describer.loaded(process, object),
         parent: object.requester.filter(|id| *id != 0 || object.at_start),
         needs: object.needed.clone(),
         searched: object.searched.iter().map(searched).collect(),
-        others: others(describer, process, object),
+        others: others.of_object(object),
     });
     let falls = process.run.falls.iter();
     let failures = falls.flat_map(|fall| {
@@ -130,14 +137,32 @@ fn tree(describer: &Describer, process: &ModelledProcess) -> ProcessTree {
 }
 
 /// Files of the same name or SONAME that the process does not map.
-fn others(describer: &Describer, process: &ModelledProcess, object: &Object) -> Vec<String> {
-    let name = object.elf.soname.as_deref().unwrap_or(object.node.name());
-    let mapped = |node: &crate::image::Node| {
-        let mut objects = process.run.objects().iter();
-        objects.any(|object| object.node.identity() == node.identity())
-    };
-    let files = describer.named(name).iter().filter(|node| !mapped(node));
-    files.map(|node| node.path()).collect()
+struct Others<'d, 'k, 'r> {
+    describer: &'d Describer<'k, 'r>,
+    mapped: HashSet<Option<FileIdentity>>,
+    by_name: HashMap<String, Vec<String>>,
+}
+
+impl<'d, 'k, 'r> Others<'d, 'k, 'r> {
+    fn of(describer: &'d Describer<'k, 'r>, objects: &[Object]) -> Self {
+        Others {
+            describer,
+            mapped: objects.iter().map(|it| it.node.identity()).collect(),
+            by_name: HashMap::new(),
+        }
+    }
+
+    fn of_object(&mut self, object: &Object) -> Vec<String> {
+        let name = object.elf.soname.as_deref().unwrap_or(object.node.name());
+        if let Some(known) = self.by_name.get(name) {
+            return known.clone();
+        }
+        let files = self.describer.named(name).iter();
+        let files = files.filter(|node| !self.mapped.contains(&node.identity()));
+        let paths: Vec<String> = files.take(OTHERS).map(|node| node.path()).collect();
+        self.by_name.insert(name.to_owned(), paths.clone());
+        paths
+    }
 }
 
 fn failed(describer: &Describer, process: &ModelledProcess, fault: &Fault, opener: &str) -> Failed {
@@ -146,6 +171,7 @@ fn failed(describer: &Describer, process: &ModelledProcess, fault: &Fault, opene
         describer
             .named(name)
             .iter()
+            .take(OTHERS)
             .map(|node| node.path())
             .collect()
     };
@@ -163,6 +189,9 @@ fn failed(describer: &Describer, process: &ModelledProcess, fault: &Fault, opene
             ..Failed::default()
         },
         Fault::Broken {
+            name, needed_by, ..
+        }
+        | Fault::Limit {
             name, needed_by, ..
         } => Failed {
             library: name.clone(),

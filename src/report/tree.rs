@@ -5,13 +5,17 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use super::printable;
 use crate::process::tree::{Failed, Mapped, ProcessTree, Searched, Tree};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+/// A text of the image on one line.
+fn printable(text: &str) -> String {
+    super::printable(text).replace('\n', "\\n")
+}
 
 /// Columns of indentation; what lies deeper stays there.
 const DEEPEST: usize = 90;
@@ -248,9 +252,10 @@ fn about(out: &mut String, process: &ProcessTree, library: &str) -> bool {
         return false;
     }
     heading(out, process);
+    let relations = Relations::of(process);
     for id in objects {
         out.push('\n');
-        explain(out, process, id);
+        explain(out, process, &relations, id);
     }
     for failure in failures {
         let _ = writeln!(out, "\n{}", failure_line(failure));
@@ -273,7 +278,40 @@ fn matches(name: &str, library: &str) -> bool {
     name == library || (!library.contains('/') && !library.is_empty() && file.starts_with(library))
 }
 
-fn explain(out: &mut String, process: &ProcessTree, id: usize) {
+/// By object, who has to do with it.
+struct Relations {
+    /// Those whose DT_NEEDED entries lead to it.
+    users: Vec<Vec<usize>>,
+    /// Those that it opens at run time.
+    opened: Vec<Vec<usize>>,
+}
+
+impl Relations {
+    fn of(process: &ProcessTree) -> Self {
+        let count = process.objects.len();
+        let mut relations = Relations {
+            users: vec![Vec::new(); count],
+            opened: vec![Vec::new(); count],
+        };
+        for (id, object) in process.objects.iter().enumerate() {
+            for &need in &object.needs {
+                if relations.users[need].last() != Some(&id) {
+                    relations.users[need].push(id);
+                }
+            }
+        }
+        for (id, object) in process.objects.iter().enumerate() {
+            if let Some(parent) = object.parent
+                && relations.users[id].binary_search(&parent).is_err()
+            {
+                relations.opened[parent].push(id);
+            }
+        }
+        relations
+    }
+}
+
+fn explain(out: &mut String, process: &ProcessTree, relations: &Relations, id: usize) {
     let object = &process.objects[id];
     let facts = &object.facts;
     let _ = writeln!(out, "{}", object_line(object));
@@ -285,12 +323,11 @@ fn explain(out: &mut String, process: &ProcessTree, id: usize) {
         None => title(process, &facts.package, &facts.when),
     };
     let _ = writeln!(out, "  loaded for {asked}");
-    let users = process
-        .objects
-        .iter()
-        .filter(|user| user.needs.contains(&id));
-    let users: Vec<String> = users.map(|user| user.facts.path.clone()).collect();
-    list(out, "needed by", &users);
+    let paths = |ids: &[usize]| -> Vec<String> {
+        let objects = ids.iter().map(|&id| &process.objects[id]);
+        objects.map(|object| object.facts.path.clone()).collect()
+    };
+    list(out, "needed by", &paths(&relations.users[id]));
     places(out, &object.searched);
     let _ = writeln!(
         out,
@@ -299,15 +336,7 @@ fn explain(out: &mut String, process: &ProcessTree, id: usize) {
         printable(&facts.reason)
     );
     list(out, "not loaded", &object.others);
-    let opened = process.objects.iter().filter(|child| {
-        child.parent == Some(id)
-            && !object
-                .needs
-                .iter()
-                .any(|&need| std::ptr::eq(&process.objects[need], *child))
-    });
-    let opened: Vec<String> = opened.map(|child| child.facts.path.clone()).collect();
-    list(out, "opens", &opened);
+    list(out, "opens", &paths(&relations.opened[id]));
 }
 
 fn places(out: &mut String, searched: &[Searched]) {
@@ -372,31 +401,31 @@ fn shown(process: &ProcessTree, library: Option<&str>) -> Vec<usize> {
     let Some(library) = library else {
         return all.collect();
     };
-    let meant: Vec<usize> = all
-        .clone()
-        .filter(|&id| is_meant(&process.objects[id], library))
+    let meant: Vec<bool> = process
+        .objects
+        .iter()
+        .map(|object| is_meant(object, library))
         .collect();
-    let related = |id: usize| {
-        let object = &process.objects[id];
-        let near = |other: usize| meant.contains(&other);
-        near(id)
-            || object.needs.iter().any(|&need| near(need))
-            || object.parent.is_some_and(near)
-            || meant.iter().any(|&it| {
-                process.objects[it].needs.contains(&id) || process.objects[it].parent == Some(id)
-            })
-    };
-    all.filter(|&id| related(id)).collect()
+    let mut related = meant.clone();
+    for (id, object) in process.objects.iter().enumerate() {
+        for other in object.needs.iter().copied().chain(object.parent) {
+            related[id] |= meant[other];
+            related[other] |= meant[id];
+        }
+    }
+    all.filter(|&id| related[id]).collect()
 }
 
 fn edges(out: &mut String, number: usize, process: &ProcessTree, shown: &[usize]) {
+    let relations = Relations::of(process);
+    let is_shown = |id: &usize| shown.binary_search(id).is_ok();
     for &id in shown {
         let object = &process.objects[id];
-        for need in object.needs.iter().filter(|need| shown.contains(need)) {
+        for need in object.needs.iter().filter(|need| is_shown(need)) {
             let _ = writeln!(out, "    p{number}_{id} -> p{number}_{need};");
         }
-        if let Some(parent) = object.parent.filter(|parent| shown.contains(parent))
-            && !process.objects[parent].needs.contains(&id)
+        if let Some(parent) = object.parent.filter(|parent| is_shown(parent))
+            && relations.users[id].binary_search(&parent).is_err()
         {
             let _ = writeln!(
                 out,
@@ -415,6 +444,10 @@ fn failures(
 ) {
     let asked =
         |failure: &&Failed| library.is_none_or(|library| matches(&failure.library, library));
+    let by_path: HashMap<&str, usize> = shown
+        .iter()
+        .map(|&id| (process.objects[id].facts.path.as_str(), id))
+        .collect();
     for (place, failure) in process.failures.iter().filter(asked).enumerate() {
         let name = failure
             .library
@@ -428,9 +461,7 @@ fn failures(
             quoted(name),
             quoted(&failure.message)
         );
-        let user = shown
-            .iter()
-            .find(|&&id| process.objects[id].facts.path == failure.needed_by);
+        let user = by_path.get(failure.needed_by.as_str());
         if let Some(user) = user {
             let _ = writeln!(out, "    p{number}_{user} -> {node} [color=red];");
         }
@@ -439,7 +470,7 @@ fn failures(
 
 /// A text as a string of Graphviz.
 fn quoted(text: &str) -> String {
-    let text = printable(text);
+    let text = super::printable(text);
     format!(
         "\"{}\"",
         text.replace('\\', "\\\\")

@@ -13,6 +13,14 @@ fn the_library_path_comes_first_and_runpath_is_inherited() {
 }
 
 #[test]
+fn empty_elements_mean_nothing() {
+    let sample = Sample::musl(elf(&["liba.so"]))
+        .library("/work/liba.so", &[])
+        .set("LD_LIBRARY_PATH", ":/nowhere:");
+    assert_eq!(sample.fails(), [missing("liba.so")]);
+}
+
+#[test]
 fn the_path_file_names_the_default_directories() {
     let sample = Sample::musl(elf(&["liba.so"])).library("/vendor/liba.so", &[]);
     assert_eq!(sample.fails(), [missing("liba.so")]);

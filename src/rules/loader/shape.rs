@@ -83,6 +83,7 @@ fn undefined_symbols() -> Shape {
     let symbol = Shape::record(&["name", "demangled", "version"], Shape::Text);
     place(&[])
         .with("object", object())
+        .with("called", Shape::Bool)
         .with("count", Shape::Number)
         .with("symbols", Shape::list(symbol))
         .with("provider", object())
