@@ -8,7 +8,7 @@ use super::hwcaps::GlibcVersion;
 use super::object::{Object, ObjectId, Reason, Tried};
 use super::relocate;
 use super::search::{Answer, Found, Search};
-use super::system::{Family, System};
+use super::system::{EM_386, EM_X86_64, Family, System};
 use crate::image::FileIdentity;
 
 /// DF_BIND_NOW of DT_FLAGS and DF_1_NOW of DT_FLAGS_1: all symbols of the object are bound when it is loaded.
@@ -415,14 +415,23 @@ impl<'r> Process<'r> {
             .glibc
             .is_some_and(|release| release >= STACKS_STAY);
         let at_start = new.first() == Some(&0);
-        let object = new
+        // Without PT_GNU_STACK the default of x86 holds, which is an executable one (sysdeps/x86_64/stackinfo.h).
+        let by_default = matches!(self.system.machine, EM_386 | EM_X86_64);
+        let asks = |object: &&Object| object.elf.executable_stack.unwrap_or(by_default);
+        // It is executable already if the program or what it started with asks for that, or the tunable does.
+        let tunables = self.system.variable("GLIBC_TUNABLES").unwrap_or_default();
+        let is_executable = self
+            .objects
             .iter()
-            .map(|&id| &self.objects[id])
-            .find(|object| object.elf.executable_stack == Some(true));
+            .any(|it| it.at_start && it.elf.executable_stack == Some(true))
+            || tunables.contains("glibc.rtld.execstack=2");
+        let object = new.iter().map(|&id| &self.objects[id]).find(asks);
         match object {
-            Some(object) if refused && !at_start => Err(vec![Fault::ExecutableStack {
-                object: object.path.clone(),
-            }]),
+            Some(object) if refused && !at_start && !is_executable => {
+                Err(vec![Fault::ExecutableStack {
+                    object: object.path.clone(),
+                }])
+            }
             _ => Ok(()),
         }
     }

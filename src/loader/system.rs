@@ -11,8 +11,8 @@ use crate::elf::ElfFacts;
 use crate::image::{Node, RootFilesystem};
 
 /// `EM_386`, `EM_X86_64`, `EM_AARCH64`.
-const EM_386: u16 = 3;
-const EM_X86_64: u16 = 62;
+pub(super) const EM_386: u16 = 3;
+pub(super) const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
 /// Linux takes no path of this length or more (`include/uapi/linux/limits.h`).
@@ -78,7 +78,8 @@ pub struct System<'r> {
 }
 
 impl<'r> System<'r> {
-    /// The loader that runs a program; `None` if the program names no interpreter (it is linked statically).
+    /// The loader that runs a program; `None` if the program names no interpreter (it is linked statically), or one of a C library
+    /// that is installed beside the system's, whose directories and index are not known (Nix, glibc on Alpine).
     pub fn of(
         root: &'r RootFilesystem<'r>,
         program: &ElfFacts,
@@ -91,6 +92,9 @@ impl<'r> System<'r> {
             true => Family::Musl,
             false => Family::Glibc,
         };
+        if !is_standard(root, interpreter) {
+            return None;
+        }
         let (platform, tuple, lib64) = match (program.machine, program.class) {
             (EM_X86_64, _) => ("x86_64", "x86_64-linux-gnu", "lib64"),
             (EM_AARCH64, _) => ("aarch64", "aarch64-linux-gnu", "lib64"),
@@ -227,6 +231,17 @@ impl<'r> System<'r> {
             false => format!("{}/{path}", self.working_directory.trim_end_matches('/')),
         }
     }
+}
+
+/// Whether an interpreter is the system's own, or is not there.
+fn is_standard(root: &RootFilesystem, interpreter: &str) -> bool {
+    let path = root.resolve(interpreter).map(Node::path);
+    let directory = path.as_deref().ok().and_then(|path| path.rsplit_once('/'));
+    directory.is_none_or(|(directory, _)| {
+        let inside = directory.strip_prefix("/usr").unwrap_or(directory);
+        let name = inside.strip_prefix("/lib").unwrap_or("/other");
+        matches!(name, "" | "64" | "32" | "x32") || name.ends_with("-linux-gnu")
+    })
 }
 
 /// `/etc/ld-musl-ARCH.path` if it is there, else what is built in (musl ldso/dynlink.c, `load_library`).

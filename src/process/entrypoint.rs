@@ -97,11 +97,13 @@ fn scripts<'r>(root: &'r RootFilesystem<'r>, path: &str, words: &[&String]) -> V
 fn set_by(script: &str, before: &str) -> Option<String> {
     let mut value: Option<String> = None;
     for line in script.lines() {
-        let line = line.strip_prefix("export ").unwrap_or(line).trim();
-        let Some(text) = line.strip_prefix("LD_LIBRARY_PATH=") else {
+        let before = value.as_deref().unwrap_or(before);
+        // What is indented may depend on a condition, and what was not in the environment before stays the shell's own.
+        let exported = line.strip_prefix("export ").map(str::trim_start);
+        let assignment = exported.or((!before.is_empty()).then_some(line));
+        let Some(text) = assignment.and_then(|it| it.strip_prefix("LD_LIBRARY_PATH=")) else {
             continue;
         };
-        let before = value.as_deref().unwrap_or(before);
         value = Some(expand(text, before)?);
     }
     value
@@ -121,7 +123,10 @@ fn expand(text: &str, before: &str) -> Option<String> {
         (None, Some((word, _))) => return Some(word.to_owned()),
         (None, None) => text.split_at(text.find([' ', '\t', ';']).unwrap_or(text.len())),
     };
-    if behind.starts_with(|c: char| !c.is_whitespace() && c != ';') {
+    // With a command behind it, the value is that command's alone.
+    let after = behind.trim_start();
+    let ends = after.is_empty() || after.starts_with([';', '#']) || after.starts_with("&&");
+    if !ends || (after.starts_with('#') && after.len() == behind.len()) {
         return None;
     }
     let with_colon = match before {
@@ -166,7 +171,7 @@ mod tests {
         );
         assert_eq!(
             set_by(
-                "LD_LIBRARY_PATH=/x${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}",
+                "export LD_LIBRARY_PATH=/x${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}",
                 ""
             )
             .as_deref(),
@@ -175,9 +180,9 @@ mod tests {
         assert_eq!(value("export LD_LIBRARY_PATH=$CUDA_HOME/lib64"), None);
         assert_eq!(value("export LD_LIBRARY_PATH=$(find /opt)"), None);
         assert_eq!(value("echo LD_LIBRARY_PATH"), None);
-        assert_eq!(
-            value("  if x; then\n  LD_LIBRARY_PATH=/z; fi"),
-            None.or(value("LD_LIBRARY_PATH=/z;"))
-        );
+        assert_eq!(value("LD_LIBRARY_PATH=/z;").as_deref(), Some("/z"));
+        assert_eq!(value("if x; then\n  LD_LIBRARY_PATH=/z; fi"), None);
+        assert_eq!(value("LD_LIBRARY_PATH=/z /opt/old/bin/init"), None);
+        assert_eq!(set_by("LD_LIBRARY_PATH=/z", ""), None);
     }
 }

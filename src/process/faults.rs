@@ -1,8 +1,9 @@
 //! What fails in a process, as facts.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 
-use cpp_demangle::Symbol as Mangled;
+use cpp_demangle::{DemangleOptions, DemangleWrite, Symbol as Mangled};
 
 use super::describe::Describer;
 use super::facts::{
@@ -13,6 +14,8 @@ use super::model::ModelledProcess;
 use super::run::Fall;
 use crate::loader::{Fault, Tried};
 
+/// Bytes of a demangled name.
+const WRITTEN: usize = 4096;
 /// So many undefined symbols of one object are listed.
 const SYMBOLS: usize = 20;
 /// So many files of the same name are listed.
@@ -328,11 +331,29 @@ fn places(searched: &[Tried]) -> Vec<String> {
     places.map(ToString::to_string).collect()
 }
 
-/// A symbol as it is written in C++; as it is, if it is not mangled.
+/// A symbol as it is written in C++; as it is, if it is not mangled, or if it is longer than a person would read (a short name can
+/// stand for gigabytes).
 fn demangled(symbol: &str) -> String {
+    struct Short(String);
+    impl DemangleWrite for Short {
+        fn write_string(&mut self, text: &str) -> fmt::Result {
+            if self.0.len() + text.len() > WRITTEN {
+                return Err(fmt::Error);
+            }
+            self.0.push_str(text);
+            Ok(())
+        }
+    }
     let mangled = symbol.starts_with("_Z").then(|| Mangled::new(symbol).ok());
-    let written = mangled.flatten().and_then(|it| it.demangle().ok());
-    written.unwrap_or_else(|| symbol.to_owned())
+    let mut short = Short(String::new());
+    let written = mangled.flatten().and_then(|it| {
+        let options = DemangleOptions::default();
+        it.structured_demangle(&mut short, &options).ok()
+    });
+    match written {
+        Some(()) => short.0,
+        None => symbol.to_owned(),
+    }
 }
 
 #[cfg(test)]

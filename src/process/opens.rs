@@ -4,6 +4,7 @@ use super::knowledge::{Knowledge, fits};
 use super::plan::{Plan, Use};
 use super::python::{Installed, Setting, fill};
 use super::run::{Cause, Fall, Request, Run, is_not_found};
+use crate::image::Node;
 use crate::loader::{Fault, Mode, Object, ObjectId};
 
 /// Opens all that the objects of a process open at first use.
@@ -20,6 +21,20 @@ pub(super) fn follow(run: &mut Run, knowledge: &Knowledge, setting: &Setting) {
         }
         next += 1;
     }
+    // Frameworks whose wheels serve CPUs and GPUs alike miss CUDA in an image that is meant for CPUs, and nobody else does.
+    if !has_cuda(run) {
+        run.falls
+            .retain(|fall| fall.cause.when != "use" || !is_not_found(&fall.failure));
+    }
+}
+
+/// Whether the image has any copy of the CUDA runtime or of cuBLAS, without which nothing runs on a GPU.
+fn has_cuda(run: &Run) -> bool {
+    run.process.as_ref().is_some_and(|process| {
+        let files = process.system().root.files().filter_map(Node::elf);
+        let mut libraries = files.filter_map(|elf| elf.identity.as_ref());
+        libraries.any(|it| matches!(it.library.as_str(), "cuda-runtime" | "cublas" | "cublaslt"))
+    })
 }
 
 fn edges<'k>(object: &Object, knowledge: &'k Knowledge) -> Vec<(&'k Plan, &'k Use)> {

@@ -64,6 +64,8 @@ pub(super) struct Interpreter<'s, 'k> {
     modules: BTreeSet<String>,
     /// The object that ctypes calls dlopen from.
     ctypes: ObjectId,
+    /// Packages of which nothing can be said, for they need one that is not modelled.
+    unknown: BTreeSet<String>,
     /// Steps that are done at first use.
     late: Vec<(&'k Plan, &'k Step)>,
     /// `import`, and then `use`.
@@ -86,6 +88,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             states: BTreeMap::new(),
             modules: BTreeSet::new(),
             ctypes: 0,
+            unknown: BTreeSet::new(),
             late: Vec::new(),
             phase: "import",
         }
@@ -114,7 +117,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             Err(Stopped) => State::Failed,
         };
         self.states.insert(plan.package.clone(), state);
-        if !plan.companion {
+        if !plan.companion && !self.unknown.contains(&plan.package) {
             self.imports.push(Import {
                 package: plan.package.clone(),
                 version: installed.version.clone(),
@@ -150,7 +153,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             return Ok(());
         }
         match &step.action {
-            Action::Import(package) => self.import_other(package, step.optional),
+            Action::Import(package) => self.import_other(plan, package, step.optional),
             Action::Standard(names) => {
                 let directory = self.setting.dynload.clone();
                 for name in names {
@@ -177,12 +180,23 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         }
     }
 
-    /// A package that cannot be imported has its own faults; who imports it is not blamed for them.
-    fn import_other(&mut self, package: &str, optional: bool) -> Result<(), Stopped> {
+    /// A package that cannot be imported has its own faults; who imports it is not blamed for them. Where it is not known what a
+    /// package loads (an old release, an editable install), nothing is known of those that need it.
+    fn import_other(
+        &mut self,
+        importer: &Plan,
+        package: &str,
+        optional: bool,
+    ) -> Result<(), Stopped> {
         let Some(plan) = self.knowledge.plan(package) else {
             return Ok(());
         };
-        match self.import(plan) || optional {
+        let installed = self.setting.installed.get(package);
+        let is_modelled = installed.is_some_and(|it| plan.release(&it.version).is_some());
+        if !is_modelled && !optional {
+            self.unknown.insert(importer.package.clone());
+        }
+        match (is_modelled && self.import(plan)) || optional {
             true => Ok(()),
             false => Err(Stopped),
         }

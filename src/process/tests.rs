@@ -7,7 +7,7 @@ use oci_spec::image::ImageConfiguration;
 use super::facts::{LoaderFacts, ProcessFacts};
 use super::{Knowledge, Programs};
 use crate::elf::ElfFacts;
-use crate::elf::facts::{Bound, Import};
+use crate::elf::facts::{Bound, Identity, Import};
 use crate::image::RootFilesystem;
 use crate::layer::{Content, Entry, EntryKind, LayerFacts};
 use crate::stack::{self, Catalogue};
@@ -247,12 +247,52 @@ fn what_needs_the_driver_loads_without_it() {
         ..elf(&["libcuda.so.1"])
     };
     let facts = Sample::python()
+        .torch()
+        .wheel("cuda_runtime", "libcudart.so.12")
         .package("flash-attn", "2.8.0")
         .text(&format!("{SITE}/flash_attn/__init__.py"), "")
         .file(&format!("{SITE}/flash_attn_2_cuda.abi3.so"), extension)
         .facts("{}");
-    assert!(facts.processes[0].imports[0].succeeds);
+    let imports = &facts.processes[0].imports;
+    assert!(imports.len() == 2 && imports.iter().all(|import| import.succeeds));
     assert!(facts.missing.is_empty() && facts.undefined_symbols.is_empty());
+}
+
+/// The wheels of TensorFlow serve CPUs and GPUs alike; on an image for CPUs no GPU library is missing.
+#[test]
+fn first_uses_of_a_gpu_count_only_where_there_is_cuda() {
+    let sample = Sample::python()
+        .torch()
+        .wheel("cuda_runtime", "libcudart.so.12");
+    assert!(sample.facts("{}").missing.is_empty());
+    let cublas = ElfFacts {
+        soname: Some("libcublas.so.12".to_owned()),
+        identity: Some(Identity {
+            library: "cublas".to_owned(),
+            ..Identity::default()
+        }),
+        ..elf(&[])
+    };
+    let facts = sample.file("/usr/lib/libcublas.so.12", cublas).facts("{}");
+    let missing = facts.missing.iter().map(|it| it.library.as_str());
+    assert!(
+        missing
+            .collect::<Vec<_>>()
+            .contains(&"libtorch_cuda_linalg.so")
+    );
+}
+
+#[test]
+fn nothing_is_said_of_a_package_whose_pytorch_is_not_modelled() {
+    let facts = Sample::python()
+        .package("torchvision", "0.13.0")
+        .file(
+            &format!("{SITE}/torchvision/_C.so"),
+            elf(&["libc10.so", "libtorch.so"]),
+        )
+        .facts("{}");
+    assert!(facts.missing.is_empty(), "{:?}", facts.missing);
+    assert!(facts.processes.iter().all(|it| it.imports.is_empty()));
 }
 
 #[test]

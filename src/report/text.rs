@@ -166,6 +166,12 @@ fn summary(out: &mut String, facts: &ImageFacts, findings: &[Finding], width: Op
             "  The image has no name to compare with: --as REFERENCE gives it one.",
         );
     }
+    if facts.config_digest.is_none() {
+        line(
+            out,
+            "  There is no image configuration: what ENV (LD_LIBRARY_PATH) and the command would change is not known.",
+        );
+    }
     let gpu_library = |component: &Component| {
         !matches!(
             component.name.as_str(),

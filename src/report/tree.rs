@@ -343,6 +343,7 @@ fn places(out: &mut String, searched: &[Searched]) {
     for place in searched {
         let outcome = match place.wrong_machine {
             true => "there for another machine",
+            false if place.reason == "ld.so.cache" => "no entry that leads to a file",
             false => "not there",
         };
         let _ = writeln!(
