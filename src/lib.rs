@@ -6,12 +6,14 @@
 
 pub mod embedded;
 pub mod error;
+pub mod parallel;
 pub mod yaml;
 
 pub mod reference;
 pub mod version;
 
 pub mod archive;
+pub mod cache;
 
 pub mod elf;
 pub mod source;

@@ -21,7 +21,7 @@ fn wanted() -> Wanted {
 }
 
 fn scan(blob: &LayerBlob) -> Result<LayerFacts> {
-    layer::scan(blob, &wanted(), &|_| {})
+    layer::scan(blob, &wanted(), &|_| {}).map(|scanned| scanned.facts)
 }
 
 fn scan_tar(bytes: &[u8]) -> Result<LayerFacts> {
@@ -32,6 +32,7 @@ fn scan_directory(root: &Path) -> LayerFacts {
     scan(&LayerBlob {
         diff_id: String::new(),
         digest: None,
+        annotations: imgcheck::source::Annotations::new(),
         size: 0,
         data: LayerData::Directory(root.to_owned()),
     })
@@ -485,7 +486,8 @@ fn limits_name_themselves() {
         let mut wanted = wanted();
         change(&mut wanted.limits);
         let stored = compress(&plain, Compression::Gzip);
-        problem(layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {}))
+        let scanned = layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {});
+        problem(scanned.map(|scanned| scanned.facts))
     };
     assert!(with(&|limits| limits.archive.members = 3).contains("limit members"));
     assert!(with(&|limits| limits.archive.path_bytes = 50).contains("limit path_bytes"));

@@ -155,10 +155,12 @@ fn scan(root: &Path) -> LayerFacts {
     let blob = LayerBlob {
         diff_id: String::new(),
         digest: None,
+        annotations: imgcheck::source::Annotations::new(),
         size: 0,
         data: LayerData::Directory(root.to_owned()),
     };
-    layer::scan(&blob, &Wanted::builtin(Depth::Default).unwrap(), &|_| {}).unwrap()
+    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    layer::scan(&blob, &wanted, &|_| {}).unwrap().facts
 }
 
 /// Compares what an ldconfig writes in a root directory with what is said that it would write.

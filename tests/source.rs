@@ -12,7 +12,7 @@ use common::{
 };
 use imgcheck::error::Error;
 use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Selection, SourceKind};
+use imgcheck::source::{self, Access, Selection, SourceKind};
 use serde_json::{Value, json};
 
 fn small(reference: &str) -> Image {
@@ -61,11 +61,19 @@ impl Place {
 }
 
 fn open(path: &Path) -> imgcheck::error::Result<Vec<source::Image>> {
-    source::open(&Target::Path(path.to_owned()), &Selection::default())
+    source::open(
+        &Target::Path(path.to_owned()),
+        &Selection::default(),
+        &Access::default(),
+    )
 }
 
 fn open_text(text: &str) -> imgcheck::error::Result<Vec<source::Image>> {
-    source::open(&Target::parse(text), &Selection::default())
+    source::open(
+        &Target::parse(text),
+        &Selection::default(),
+        &Access::default(),
+    )
 }
 
 fn platform(path: &Path, platform: &str) -> imgcheck::error::Result<Vec<source::Image>> {
@@ -73,7 +81,11 @@ fn platform(path: &Path, platform: &str) -> imgcheck::error::Result<Vec<source::
         platform: Some(platform.to_owned()),
         all_platforms: false,
     };
-    source::open(&Target::Path(path.to_owned()), &selection)
+    source::open(
+        &Target::Path(path.to_owned()),
+        &selection,
+        &Access::default(),
+    )
 }
 
 fn references(images: &[source::Image]) -> Vec<Option<&str>> {
@@ -320,7 +332,7 @@ fn platforms_of_an_index() {
         platform: None,
         all_platforms: true,
     };
-    let images = source::open(&Target::Path(path.clone()), &all).unwrap();
+    let images = source::open(&Target::Path(path.clone()), &all, &Access::default()).unwrap();
     assert_eq!(images.len(), 2);
     assert_eq!(references(&images), [Some("x:1"), Some("x:1")]);
     let error = platform(&path, "linux/s390x").unwrap_err();
@@ -365,7 +377,7 @@ fn attestations_are_no_images() {
         all_platforms: true,
     };
     assert_eq!(
-        source::open(&Target::Path(path.clone()), &all)
+        source::open(&Target::Path(path.clone()), &all, &Access::default())
             .unwrap()
             .len(),
         1

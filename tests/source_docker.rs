@@ -12,7 +12,7 @@ use common::{file, hard_link, run, symlink, tool, write_archive};
 use imgcheck::elf::Depth;
 use imgcheck::layer::{self, EntryKind, LayerFacts, Wanted};
 use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Image, Selection};
+use imgcheck::source::{self, Access, Image, Selection};
 
 /// A Docker daemon of our own; it ends with the test.
 struct Daemon {
@@ -104,12 +104,17 @@ fn facts(images: &[Image]) -> Vec<LayerFacts> {
     image
         .layers
         .iter()
-        .map(|blob| layer::scan(blob, &wanted, &|_| {}).unwrap())
+        .map(|blob| layer::scan(blob, &wanted, &|_| {}).unwrap().facts)
         .collect()
 }
 
 fn open(path: &Path) -> Vec<Image> {
-    source::open(&Target::Path(path.to_owned()), &Selection::default()).unwrap()
+    source::open(
+        &Target::Path(path.to_owned()),
+        &Selection::default(),
+        &Access::default(),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -227,5 +232,8 @@ fn one_image_in_every_storage_has_the_same_facts() {
         "docker-archive:{}:docker.io/x/y:1",
         both.display()
     ));
-    assert!(facts(&source::open(&chosen, &Selection::default()).unwrap()) == expected);
+    assert!(
+        facts(&source::open(&chosen, &Selection::default(), &Access::default()).unwrap())
+            == expected
+    );
 }

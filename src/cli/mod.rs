@@ -20,7 +20,7 @@ use crate::pipeline::{Reading, Scan, Scanner};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
 use crate::report::UnreadImage;
-use crate::source::Selection;
+use crate::source::{Access, Selection};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -117,7 +117,7 @@ struct ReadingArguments {
     /// Also search whole sections of libraries: slower, more evidence for notes
     #[arg(long, env = "IMGCHECK_DEEP", value_parser = BoolishValueParser::new())]
     deep: bool,
-    /// No progress bar
+    /// No progress: neither a bar on a terminal nor a line now and then elsewhere
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
 }
@@ -151,6 +151,7 @@ impl ReadingArguments {
                 Depth::Default
             },
             reference: self.reference.clone(),
+            access: Access::default(),
         }
     }
 
@@ -167,7 +168,7 @@ impl ReadingArguments {
             }
         }
         let scanner = Scanner::new(self.reading(tree))?;
-        let progress = progress::bar(self.no_progress);
+        let progress = progress::report(self.no_progress);
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();
         for (image, target) in images.iter().zip(targets(images)) {

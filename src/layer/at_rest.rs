@@ -3,10 +3,11 @@
 use super::content::{SparseRange, elf};
 use super::walk::{entries, is_elf};
 use super::wanted::Wanted;
-use super::{Content, EntryKind, LayerFacts, parallel};
+use super::{Content, EntryKind, LayerFacts};
 use crate::archive::{FileRange, Member, RangeInput, Walk};
 use crate::elf::ReadAt;
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::source::LayerBlob;
 use crate::source::digest::Hasher;
 
@@ -86,14 +87,14 @@ fn read_elf_files(
     // The largest first, so that no core is left with one of them at the end.
     files.sort_by_key(|file| std::cmp::Reverse(file.bytes.size()));
     let entries = &facts.entries;
-    let contents = parallel::map(files.len(), |at| {
+    let contents = parallel::map(parallel::cores(), files.len(), |at| {
         let file = &files[at];
         elf(&*file.bytes, wanted).map_err(|problem| {
             Error::layer(name, format!("{}: {problem}", entries[file.entry].path))
         })
     })?;
-    for (at, content) in contents {
-        facts.entries[files[at].entry].kind = EntryKind::File(content);
+    for (file, content) in files.iter().zip(contents) {
+        facts.entries[file.entry].kind = EntryKind::File(content);
     }
     Ok(())
 }

@@ -1,8 +1,6 @@
 //! How a layer is compressed, by its first bytes: media types and file names are not always right.
 
-use std::io;
-
-use crate::archive::{BLOCK, FileRange, begins_archive};
+use crate::archive::{BLOCK, begins_archive};
 
 /// How a layer is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,12 +10,13 @@ pub(super) enum Compression {
     Zstd,
 }
 
-/// Looks at the first bytes. `Err` says what was found instead.
-pub(super) fn sniff(range: &FileRange) -> io::Result<Result<Compression, String>> {
-    let mut start = [0; BLOCK as usize];
-    let length = range.read_at(0, &mut start)?;
-    let start = &start[..length];
-    Ok(match start {
+/// How many of the first bytes [`sniff`] wants to see.
+pub(super) const SNIFFED: usize = BLOCK as usize;
+
+/// Looks at the first bytes of a layer. `Err` says what was found instead.
+pub(super) fn sniff(start: &[u8]) -> Result<Compression, String> {
+    let start = &start[..start.len().min(SNIFFED)];
+    match start {
         [0x1f, 0x8b, ..] => Ok(Compression::Gzip),
         // RFC 8878: a frame, or a skippable one in front of it.
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Compression::Zstd),
@@ -27,9 +26,9 @@ pub(super) fn sniff(range: &FileRange) -> io::Result<Result<Compression, String>
         [0x04, 0x22, 0x4d, 0x18, ..] => Err(unknown("lz4")),
         _ => Err(format!(
             "unknown compression: it is neither a tar archive nor gzip or zstd, it begins with {:02x?}; it may be damaged or encrypted",
-            &start[..length.min(8)]
+            &start[..start.len().min(8)]
         )),
-    })
+    }
 }
 
 fn unknown(name: &str) -> String {

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use super::content::{Budget, ELF_MAGIC, elf, kept};
 use super::wanted::{Form, Wanted};
-use super::{Content, Entry, EntryKind, LayerFacts, parallel};
+use super::{Content, Entry, EntryKind, LayerFacts};
 use crate::archive::FileRange;
 use crate::archive::path::display;
 use crate::error::{Error, Result};
+use crate::parallel;
 
 /// Directories at the top of a running system that show the kernel, not the image.
 const KERNEL_DIRECTORIES: [&str; 3] = ["proc", "sys", "dev"];
@@ -33,14 +34,14 @@ pub(super) fn scan(
     tree.list(root, wanted)?;
     let Tree { entries, files, .. } = tree;
     let budget = Budget::default();
-    let contents = parallel::map(files.len(), |at| {
+    let contents = parallel::map(parallel::cores(), files.len(), |at| {
         let (entry, path) = &files[at];
         progress(entries[*entry].size);
         content(path, &entries[*entry], wanted, &budget)
     })?;
     let mut facts = LayerFacts { entries };
-    for (at, content) in contents {
-        facts.entries[files[at].0].kind = EntryKind::File(content);
+    for ((entry, _), content) in files.iter().zip(contents) {
+        facts.entries[*entry].kind = EntryKind::File(content);
     }
     Ok(facts)
 }

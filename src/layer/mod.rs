@@ -7,7 +7,6 @@ mod directory;
 mod entry;
 pub mod facts;
 mod gzip;
-mod parallel;
 mod pipe;
 mod stream;
 mod walk;
@@ -19,41 +18,90 @@ pub use wanted::{Limits, Wanted};
 use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::source::{LayerBlob, LayerData};
-use compression::{Compression, sniff};
-use stream::Stream;
+use compression::{Compression, SNIFFED, sniff};
+use std::io::Read;
+pub use stream::Streamed;
+use stream::{Bytes, Expected, Passing, Stream};
+
+/// The facts of one layer, and whether its bytes were seen to be those that its diff id names.
+#[derive(Debug)]
+pub struct Scanned {
+    /// The facts.
+    pub facts: LayerFacts,
+    /// Whether all bytes were hashed and have the diff id. Where only headers are touched, they are not.
+    pub verified: bool,
+}
 
 /// Reads all facts of one layer.
 ///
 /// `progress` is told how many bytes of the blob were passed since it was last called. An [`Error::Layer`] means that the layer
 /// is damaged, truncated, compressed in an unknown way, larger than the limits or not readable: nothing can then be
 /// said of the image. A file that only looks like ELF is no error ([`Content::BrokenElf`]).
-pub fn scan(
-    blob: &LayerBlob,
-    wanted: &Wanted,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Result<LayerFacts> {
+pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) -> Result<Scanned> {
     let name = &blob.name();
-    let (file, offset, length) = match &blob.data {
-        LayerData::Directory(path) => return directory::scan(path, wanted, progress),
+    let unverified = |facts| Scanned {
+        facts,
+        verified: false,
+    };
+    let stream = |bytes: &dyn Bytes| {
+        let stream = Stream {
+            name,
+            bytes,
+            size: blob.size,
+            expected: Expected {
+                digest: blob.digest.as_deref(),
+                diff_id: Some(&blob.diff_id),
+            },
+            wanted,
+        };
+        stream.scan(progress).map(|streamed| Scanned {
+            facts: streamed.facts,
+            verified: true,
+        })
+    };
+    match &blob.data {
+        LayerData::Directory(path) => directory::scan(path, wanted, progress).map(unverified),
+        LayerData::Remote(remote) => stream(remote),
         LayerData::Range {
             file,
             offset,
             length,
             ..
-        } => (file, *offset, *length),
-    };
-    let range = &FileRange::new(file.clone(), offset, length);
-    let compression =
-        sniff(range).map_err(|error| Error::layer(name, format!("cannot be read: {error}")))?;
-    match compression.map_err(|problem| Error::layer(name, problem))? {
-        Compression::None => at_rest::scan(blob, name, range, wanted, progress),
-        compression => Stream {
-            name,
-            blob,
-            range,
-            compression,
-            wanted,
+        } => {
+            let range = FileRange::new(file.clone(), *offset, *length);
+            match at_rest_compression(name, &range)? {
+                Compression::None => {
+                    at_rest::scan(blob, name, &range, wanted, progress).map(unverified)
+                }
+                _ => stream(&range),
+            }
         }
-        .scan(progress),
     }
+}
+
+/// Reads all facts of a layer of `size` bytes that goes by once, and of which nothing is known beforehand. The bytes are read
+/// to their end even if the layer is damaged. Errors as [`scan`].
+pub fn scan_passing(
+    name: &str,
+    bytes: impl Read + Send,
+    size: u64,
+    wanted: &Wanted,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Streamed> {
+    let stream = Stream {
+        name,
+        bytes: &Passing::new(bytes),
+        size,
+        expected: Expected::default(),
+        wanted,
+    };
+    stream.scan(progress)
+}
+
+fn at_rest_compression(name: &str, range: &FileRange) -> Result<Compression> {
+    let mut start = [0; SNIFFED];
+    let length = range
+        .read_at(0, &mut start)
+        .map_err(|error| Error::layer(name, format!("cannot be read: {error}")))?;
+    sniff(&start[..length]).map_err(|problem| Error::layer(name, problem))
 }

@@ -2,22 +2,23 @@
 //! archive, hashes it and analyses its ELF files.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ScopedJoinHandle};
 
-use super::compression::Compression;
+use super::compression::{Compression, sniff};
 use super::content::{ELF_MAGIC, broken};
 use super::gzip::Gzip;
 use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
 use super::wanted::{Limits, Wanted};
 use super::{Content, Entry, LayerFacts};
-use crate::archive::{ArchiveError, FileRange, Member, Walk};
+use crate::archive::{ArchiveError, FileRange, Member, RangeInput, Walk};
 use crate::elf::{self, ElfError, Retainer};
 use crate::error::{Error, Result};
-use crate::source::LayerBlob;
 use crate::source::digest::Hasher;
+use crate::source::remote::RemoteBlob;
 
 /// Bytes of one buffer between the threads, and how many there are.
 const BUFFER: usize = 512 << 10;
@@ -32,20 +33,78 @@ const PASSES: usize = 8;
 /// The byte ranges that could not be had of an ELF file in the last pass, by the number of its entry.
 type Misses = BTreeMap<usize, Vec<Range<u64>>>;
 
-/// A compressed layer.
+/// Bytes that can be read from the first to the last, as often as needed.
+pub(super) trait Bytes: Sync {
+    /// A reader that stands at the first byte.
+    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>>;
+}
+
+impl Bytes for FileRange {
+    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
+        Ok(Box::new(RangeInput::new(self.clone())))
+    }
+}
+
+impl Bytes for Arc<dyn RemoteBlob> {
+    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
+        (**self).open()
+    }
+}
+
+/// Bytes that go by once.
+pub(super) struct Passing<R>(Mutex<Option<R>>);
+
+impl<R> Passing<R> {
+    pub fn new(reader: R) -> Self {
+        Passing(Mutex::new(Some(reader)))
+    }
+}
+
+impl<R: Read + Send> Bytes for Passing<R> {
+    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
+        let reader = self.0.lock().ok().and_then(|mut reader| reader.take());
+        match reader {
+            Some(reader) => Ok(Box::new(reader)),
+            None => Err(io::Error::other(
+                "it passes by only once, and this search needs it twice; save the image and check the archive",
+            )),
+        }
+    }
+}
+
+/// A layer that is read as a stream.
 pub(super) struct Stream<'a> {
     pub name: &'a str,
-    pub blob: &'a LayerBlob,
-    pub range: &'a FileRange,
-    pub compression: Compression,
+    pub bytes: &'a dyn Bytes,
+    /// Length of the blob in bytes.
+    pub size: u64,
+    pub expected: Expected<'a>,
     pub wanted: &'a Wanted,
+}
+
+/// The digests that a layer must have, where they are known beforehand.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Expected<'a> {
+    pub digest: Option<&'a str>,
+    pub diff_id: Option<&'a str>,
+}
+
+/// What a layer turned out to be.
+#[derive(Debug)]
+pub struct Streamed {
+    /// Its facts.
+    pub facts: LayerFacts,
+    /// Digest of the blob.
+    pub digest: String,
+    /// Digest of the uncompressed layer.
+    pub diff_id: String,
 }
 
 impl Stream<'_> {
     /// The facts of the layer. Its digest and its diff id are verified.
-    pub fn scan(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<LayerFacts> {
+    pub fn scan(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<Streamed> {
         let mut misses = Misses::new();
-        let mut entries = self.pass(progress, |walk| {
+        let mut streamed = self.pass(progress, |walk| {
             entries(self.name, walk, self.wanted, |walk, member, entry| {
                 self.sniff(walk, &member, entry, Vec::new(), &mut misses)
             })
@@ -54,15 +113,15 @@ impl Stream<'_> {
             if misses.is_empty() {
                 break;
             }
-            misses = self.pass_again(&mut entries, misses)?;
+            misses = self.pass_again(&mut streamed.facts.entries, misses)?;
         }
         match misses.keys().next() {
-            None => Ok(LayerFacts { entries }),
+            None => Ok(streamed),
             Some(&entry) => Err(Error::layer(
                 self.name,
                 format!(
                     "{}: the parts of this ELF file were not found in {PASSES} passes",
-                    entries[entry].path
+                    streamed.facts.entries[entry].path
                 ),
             )),
         }
@@ -83,6 +142,8 @@ impl Stream<'_> {
             )
         })?;
         for (at, entry) in again
+            .facts
+            .entries
             .into_iter()
             .enumerate()
             .filter(|(at, _)| ranges.contains_key(at))
@@ -158,11 +219,11 @@ impl Stream<'_> {
         &self,
         progress: &(dyn Fn(u64) + Sync),
         read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
-    ) -> Result<Vec<Entry>> {
+    ) -> Result<Streamed> {
         let (blob_writer, blob) = pipe(BUFFERS, BUFFER);
         let (plain_writer, plain) = pipe(BUFFERS, BUFFER);
         thread::scope(|scope| {
-            let reading = scope.spawn(move || read_blob(self.range, &blob_writer, progress));
+            let reading = scope.spawn(move || read_blob(self.bytes, &blob_writer, progress));
             let decompressing = scope.spawn(move || self.decompress(blob, &plain_writer));
             let mut walk = Walk::new(plain.hashed(), self.wanted.limits.archive);
             let entries = read(&mut walk);
@@ -177,26 +238,17 @@ impl Stream<'_> {
             let digest = join(reading)
                 .map_err(|error| Error::layer(self.name, format!("cannot be read: {error}")))?;
             // A wrong digest explains all other errors.
-            self.verify("digest", self.blob.digest.as_deref(), &digest)?;
+            verify(self.name, "digest", self.expected.digest, &digest)?;
             decompressed.map_err(|error| self.not_decompressed(&error))?;
             let entries = entries?;
-            self.verify(
-                "diff id",
-                Some(&self.blob.diff_id),
-                diff_id.as_deref().unwrap_or_default(),
-            )?;
-            Ok(entries)
+            let diff_id = diff_id.unwrap_or_default();
+            verify(self.name, "diff id", self.expected.diff_id, &diff_id)?;
+            Ok(Streamed {
+                facts: LayerFacts { entries },
+                digest,
+                diff_id,
+            })
         })
-    }
-
-    fn verify(&self, what: &str, expected: Option<&str>, found: &str) -> Result<()> {
-        match expected {
-            Some(expected) if expected != found => Err(Error::layer(
-                self.name,
-                format!("damaged: its {what} is {found}, it should be {expected}"),
-            )),
-            _ => Ok(()),
-        }
     }
 
     fn not_decompressed(&self, error: &io::Error) -> Error {
@@ -204,13 +256,14 @@ impl Stream<'_> {
             io::ErrorKind::UnexpectedEof => {
                 "truncated: the compressed data ends too early".to_owned()
             }
-            _ => format!("cannot be decompressed ({:?}): {error}", self.compression),
+            _ => format!("cannot be decompressed: {error}"),
         };
         Error::layer(self.name, problem)
     }
 
-    fn decompress(&self, blob: Reader, plain: &Writer) -> io::Result<()> {
-        let mut decoder: Box<dyn Read> = match self.compression {
+    fn decompress(&self, mut blob: Reader, plain: &Writer) -> io::Result<()> {
+        let compression = sniff(blob.fill_buf()?).map_err(io::Error::other)?;
+        let mut decoder: Box<dyn Read> = match compression {
             Compression::None => Box::new(blob),
             Compression::Gzip => Box::new(Gzip::new(blob)),
             Compression::Zstd => {
@@ -239,28 +292,33 @@ impl Stream<'_> {
         let Limits {
             layer_bytes, ratio, ..
         } = self.wanted.limits;
-        let by_ratio = self
-            .range
-            .length()
-            .saturating_mul(ratio)
-            .max(Limits::RATIO_FLOOR);
+        let by_ratio = self.size.saturating_mul(ratio).max(Limits::RATIO_FLOOR);
         layer_bytes.min(by_ratio)
+    }
+}
+
+fn verify(name: &str, what: &str, expected: Option<&str>, found: &str) -> Result<()> {
+    match expected {
+        Some(expected) if expected != found => Err(Error::layer(
+            name,
+            format!("damaged: its {what} is {found}, it should be {expected}"),
+        )),
+        _ => Ok(()),
     }
 }
 
 /// Reads and hashes the blob to its end, even when nobody wants its bytes any more: then the digest says whether the blob or
 /// its content is wrong.
 fn read_blob(
-    range: &FileRange,
+    bytes: &dyn Bytes,
     blob: &Writer,
     progress: &(dyn Fn(u64) + Sync),
 ) -> io::Result<String> {
     let mut hasher = Hasher::default();
-    let mut position = 0;
+    let mut bytes = bytes.open()?;
     let mut read = |buffer: &mut [u8]| {
-        let count = range.read_at(position, buffer)?;
+        let count = fill(&mut *bytes, buffer)?;
         hasher.update(&buffer[..count]);
-        position += count as u64;
         progress(count as u64);
         Ok(count)
     };
@@ -304,7 +362,6 @@ mod tests {
     use super::*;
     use crate::elf::Depth;
     use crate::layer::EntryKind;
-    use crate::source::LayerData;
     use crate::source::digest::sha256;
 
     fn archive() -> Vec<u8> {
@@ -335,25 +392,17 @@ mod tests {
         let plain = archive();
         let file = gzip_file(&plain);
         let length = file.metadata().unwrap().len();
-        let blob = LayerBlob {
-            diff_id: sha256(&plain),
-            digest: None,
-            size: length,
-            data: LayerData::Range {
-                file: Arc::clone(&file),
-                name: "layer".into(),
-                offset: 0,
-                length,
-            },
-        };
         let stream = Stream {
             name: "layer",
-            blob: &blob,
-            range: &FileRange::new(file, 0, length),
-            compression: Compression::Gzip,
+            bytes: &FileRange::new(file, 0, length),
+            size: length,
+            expected: Expected {
+                digest: None,
+                diff_id: Some(&sha256(&plain)),
+            },
             wanted: &Wanted::builtin(Depth::Default).unwrap(),
         };
-        let expected = stream.scan(&|_| {}).unwrap().entries;
+        let expected = stream.scan(&|_| {}).unwrap().facts.entries;
         let mut entries = expected.clone();
         entries[2].kind = EntryKind::File(Content::Unread);
         let last = 100_000..plain.len() as u64;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{Image, LayerBlob, SourceKind, Wanted, digest, oci, reference};
+use super::{Annotations, Image, LayerBlob, SourceKind, Wanted, digest, oci, reference};
 use crate::error::{Error, Result};
 
 /// An element of `manifest.json` (Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format").
@@ -118,6 +118,7 @@ fn image(
         layers.push(LayerBlob {
             diff_id,
             digest: name.strip_prefix("blobs/").and_then(digest_of_name),
+            annotations: Annotations::new(),
             size: blob.length,
             data: blob.layer_data(),
         });

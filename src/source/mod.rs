@@ -2,14 +2,18 @@
 //!
 //! Every source hands over the same [`Image`]: its config and its layers, lowest first, without reading a layer's content.
 
+pub mod daemon;
 pub mod digest;
 mod docker;
 mod oci;
 mod platform;
 mod recognise;
 mod reference;
+pub mod registry;
+pub mod remote;
 mod store;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,8 +21,11 @@ use std::sync::Arc;
 use oci_spec::image::ImageConfiguration;
 use serde::Serialize;
 
+use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::reference::transport::{Remote, Target};
+use daemon::Engine;
+use remote::RemoteBlob;
 use store::Store;
 
 /// Which of the images of a source are wanted.
@@ -31,12 +38,23 @@ pub struct Selection {
     pub all_platforms: bool,
 }
 
+/// How what is not a file is reached.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// Registries.
+    pub registry: registry::Options,
+    /// Engines on this machine.
+    pub daemon: daemon::Options,
+    /// Documents that were fetched before.
+    pub cache: Cache,
+}
+
 /// Opens the images of a target, without reading their layers.
 ///
 /// A source with several images gives all of them, or the one that the target names; an image with several tags is
 /// given once for each, since each tag is a promise of its own. Errors are [`Error::Source`]: not found, not an image, a part
 /// that is missing, damaged or larger than it may be, no such reference or platform.
-pub fn open(target: &Target, selection: &Selection) -> Result<Vec<Image>> {
+pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<Vec<Image>> {
     let platform = selection
         .platform
         .as_deref()
@@ -57,25 +75,23 @@ pub fn open(target: &Target, selection: &Selection) -> Result<Vec<Image>> {
         }
         Target::Oci(path, reference) => oci::open(&Store::directory(path)?, &wanted(reference)),
         Target::Dir(path) => Ok(vec![root_directory(path)?]),
-        Target::Reference(reference) => Err(remote(reference, "docker save", reference)),
+        Target::Reference(reference) => {
+            daemon::open(Engine::Docker, reference, &wanted(&None), access)
+        }
         Target::Remote(Remote::Docker, reference) => {
-            Err(remote(reference, "docker save", reference))
+            daemon::open(Engine::Docker, reference, &wanted(&None), access)
         }
         Target::Remote(Remote::Podman, reference) => {
-            Err(remote(reference, "podman save", reference))
+            daemon::open(Engine::Podman, reference, &wanted(&None), access)
+        }
+        Target::Remote(Remote::Registry, reference) => {
+            registry::open(reference, &wanted(&None), access)
         }
         Target::Remote(Remote::Containerd, reference) => Err(Error::Source {
             subject: reference.clone(),
             problem: "images held by containerd cannot be read yet".to_owned(),
             help: Some(format!(
                 "export it: ctr images export image.tar {reference}; then imgcheck image.tar"
-            )),
-        }),
-        Target::Remote(Remote::Registry, reference) => Err(Error::Source {
-            subject: reference.clone(),
-            problem: "images in a registry cannot be read yet".to_owned(),
-            help: Some(format!(
-                "copy it: skopeo copy docker://{reference} oci:image; then imgcheck oci:image"
             )),
         }),
     }
@@ -87,17 +103,6 @@ struct Wanted {
     reference: Option<String>,
     platform: Option<platform::Platform>,
     all_platforms: bool,
-}
-
-fn remote(subject: &str, save: &str, reference: &str) -> Error {
-    Error::Source {
-        subject: subject.to_owned(),
-        problem: "there is no such file, and images of a daemon or a registry cannot be read yet"
-            .to_owned(),
-        help: Some(format!(
-            "save it: {save} -o image.tar {reference}; then imgcheck image.tar"
-        )),
-    }
 }
 
 fn root_directory(path: &Path) -> Result<Image> {
@@ -118,6 +123,7 @@ fn root_directory(path: &Path) -> Result<Image> {
         layers: vec![LayerBlob {
             diff_id: String::new(),
             digest: None,
+            annotations: Annotations::new(),
             size: 0,
             data: LayerData::Directory(path.to_owned()),
         }],
@@ -157,6 +163,9 @@ pub enum SourceKind {
     Dir,
 }
 
+/// Annotations of a layer's descriptor (OCI image specification, "Annotations"), by key.
+pub type Annotations = HashMap<String, String>;
+
 /// One layer, not yet read.
 #[derive(Debug, Clone)]
 pub struct LayerBlob {
@@ -164,6 +173,8 @@ pub struct LayerBlob {
     pub diff_id: String,
     /// Digest of the blob as stored, where the source records it; verified when the whole blob is read.
     pub digest: Option<String>,
+    /// What the manifest annotates it with.
+    pub annotations: Annotations,
     /// Bytes of the blob as stored; 0 for a root directory.
     pub size: u64,
     /// Where the bytes are.
@@ -176,7 +187,7 @@ impl LayerBlob {
         match (&self.digest, &self.data) {
             (Some(digest), _) => digest.clone(),
             (None, LayerData::Directory(path)) => path.display().to_string(),
-            (None, LayerData::Range { .. }) => self.diff_id.clone(),
+            (None, LayerData::Range { .. } | LayerData::Remote(_)) => self.diff_id.clone(),
         }
     }
 }
@@ -197,11 +208,16 @@ pub enum LayerData {
     },
     /// A directory tree on this machine.
     Directory(PathBuf),
+    /// A blob that is fetched.
+    Remote(Arc<dyn RemoteBlob>),
 }
+
+/// A name of bytes, and where in it they begin and how many they are.
+pub type Place = (PathBuf, u64, u64);
 
 impl LayerData {
     /// Names the bytes: two layers of one source with the same place are the same.
-    pub fn place(&self) -> (PathBuf, u64, u64) {
+    pub fn place(&self) -> Place {
         match self {
             LayerData::Range {
                 name,
@@ -210,6 +226,7 @@ impl LayerData {
                 ..
             } => (name.clone(), *offset, *length),
             LayerData::Directory(path) => (path.clone(), 0, 0),
+            LayerData::Remote(blob) => (blob.address().into(), 0, 0),
         }
     }
 }

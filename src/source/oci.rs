@@ -244,6 +244,7 @@ fn blob(store: &Store, layer: &Descriptor, diff_id: String) -> Result<LayerBlob>
     Ok(LayerBlob {
         diff_id,
         digest: Some(digest),
+        annotations: layer.annotations().clone().unwrap_or_default(),
         size: blob.length,
         data: blob.layer_data(),
     })

@@ -271,6 +271,7 @@ pub fn layer_blob(stored: &[u8], plain: &[u8]) -> LayerBlob {
     LayerBlob {
         diff_id: sha256(plain),
         digest: Some(sha256(stored)),
+        annotations: imgcheck::source::Annotations::new(),
         size: stored.len() as u64,
         data: LayerData::Range {
             file: Arc::new(file),

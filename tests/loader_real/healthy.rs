@@ -68,7 +68,7 @@ fn replayed_requests_map_the_same_files_in_the_same_order() {
         let opened = open(&image);
         let wanted = Wanted::builtin(Depth::Default).unwrap();
         let layer = layer::scan(&opened.layers[0], &wanted, &|_| {}).unwrap();
-        let root = RootFilesystem::merge([&layer]);
+        let root = RootFilesystem::merge([&layer.facts]);
         for run in [Some(&observed.import), observed.first_use.as_ref()]
             .into_iter()
             .flatten()

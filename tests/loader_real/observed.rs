@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use imgcheck::pipeline::{Progress, Reading, Scan, Scanner};
 use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Selection};
+use imgcheck::source::{self, Access, Selection};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -86,7 +86,8 @@ pub fn observed(image: &Path) -> Observed {
 struct Silent;
 
 impl Progress for Silent {
-    fn image(&self, _: &str, _: u64) {}
+    fn image(&self, _: &str, _: usize, _: u64) {}
+    fn layer(&self) {}
     fn advance(&self, _: u64) {}
     fn finish(&self) {}
 }
@@ -94,7 +95,7 @@ impl Progress for Silent {
 /// The opened root directory of an image, with the image's configuration.
 pub fn open(image: &Path) -> source::Image {
     let target = Target::parse(&format!("dir:{}", image.join("root").display()));
-    let mut opened = source::open(&target, &Selection::default())
+    let mut opened = source::open(&target, &Selection::default(), &Access::default())
         .unwrap()
         .remove(0);
     let text = fs::read_to_string(image.join("image.json")).unwrap();

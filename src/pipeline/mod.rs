@@ -2,9 +2,8 @@
 //!
 //! This is the only file that knows all of them, and the only one that times and reports progress.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::rc::Rc;
+mod layers;
+
 use std::time::Instant;
 
 use crate::claims::Grammar;
@@ -12,15 +11,16 @@ use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::image::{RootFilesystem, configuration, provenance};
-use crate::layer::{self, LayerFacts, Wanted};
+use crate::layer::Wanted;
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
 use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
-use crate::source::{self, Image, LayerBlob, Selection};
+use crate::source::{self, Access, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
+use layers::{LayersRead, ReadLayer};
 
 /// What the user chose for reading images.
 #[derive(Debug, Clone, Default)]
@@ -31,16 +31,20 @@ pub struct Reading {
     pub depth: Depth,
     /// The reference to compare with, in place of the one that the source records.
     pub reference: Option<String>,
+    /// How what is not a file is reached.
+    pub access: Access,
     /// Whether the loader model is wanted as a tree, too.
     pub tree: bool,
 }
 
 /// Told of what goes on, from any thread; a terminal shows a bar.
 pub trait Progress: Sync {
-    /// An image begins: its name, and the bytes of its layers as stored.
-    fn image(&self, name: &str, bytes: u64);
+    /// An image begins: its name, the number of its layers, and their bytes as stored.
+    fn image(&self, name: &str, layers: usize, bytes: u64);
     /// So many more bytes of a layer are done.
     fn advance(&self, bytes: u64);
+    /// One more layer is done.
+    fn layer(&self);
     /// The image is read.
     fn finish(&self);
 }
@@ -57,9 +61,6 @@ pub struct Scan {
     /// When the work on it began.
     pub started: Instant,
 }
-
-/// Layers that were read already, by where their bytes lie: that two layers have the same digest is only a claim.
-type LayersRead = HashMap<(PathBuf, u64, u64), Rc<LayerFacts>>;
 
 /// The knowledge that reading needs, loaded once for all images.
 #[derive(Debug)]
@@ -96,7 +97,7 @@ impl Scanner {
         let mut started = Instant::now();
         let mut scans = Vec::new();
         let mut read = LayersRead::default();
-        let images = source::open(target, &self.reading.selection)?;
+        let images = source::open(target, &self.reading.selection, &self.reading.access)?;
         if self.reading.reference.is_some() {
             one_image(&images)?;
         }
@@ -115,36 +116,6 @@ impl Scanner {
         self.scan_image(image, &mut LayersRead::default(), progress, Instant::now())
     }
 
-    /// The limit of one layer holds for all layers of an image together.
-    fn check_kept(&self, kept: u64, blob: &LayerBlob) -> Result<()> {
-        let limit = self.wanted.limits.kept_bytes;
-        if kept <= limit {
-            return Ok(());
-        }
-        let problem = format!(
-            "up to here the image has {kept} bytes of package metadata and other texts; the limit kept_bytes is {limit}"
-        );
-        Err(Error::layer(blob.diff_id.clone(), problem))
-    }
-
-    /// The facts of a layer, read once for all images that share it.
-    fn layer_facts(
-        &self,
-        blob: &LayerBlob,
-        read: &mut LayersRead,
-        progress: &dyn Progress,
-    ) -> Result<Rc<LayerFacts>> {
-        let place = blob.data.place();
-        if let Some(facts) = read.get(&place) {
-            progress.advance(blob.size);
-            return Ok(Rc::clone(facts));
-        }
-        let facts = layer::scan(blob, &self.wanted, &|bytes| progress.advance(bytes))?;
-        let facts = Rc::new(facts);
-        read.insert(place, Rc::clone(&facts));
-        Ok(facts)
-    }
-
     fn scan_image(
         &self,
         image: Image,
@@ -154,18 +125,12 @@ impl Scanner {
     ) -> Result<Scan> {
         let reference = self.reading.reference.clone().or(image.reference);
         let bytes = image.layers.iter().map(|layer| layer.size).sum();
-        progress.image(reference.as_deref().unwrap_or(&image.platform), bytes);
-        let mut layers: Vec<Rc<LayerFacts>> = Vec::with_capacity(image.layers.len());
-        let mut kept = 0;
-        for blob in &image.layers {
-            let facts = self.layer_facts(blob, read, progress)?;
-            kept += facts.kept_bytes();
-            self.check_kept(kept, blob)?;
-            layers.push(facts);
-        }
+        let name = reference.as_deref().unwrap_or(&image.platform);
+        progress.image(name, image.layers.len(), bytes);
+        let layers = layers::read(&image.layers, &self.wanted, read, progress)?;
         progress.finish();
 
-        let root = RootFilesystem::merge(layers.iter().map(Rc::as_ref));
+        let root = RootFilesystem::merge(layers.iter().map(|layer| &*layer.facts));
         let mut stack = stack::read(&root, &image.config, &self.catalogue);
         let environment = configuration::environment(&image.config);
         let labels = configuration::labels(&image.config);
@@ -207,6 +172,7 @@ impl Scanner {
                 config_digest: image.config_digest,
                 layers: report_layers(
                     &image.layers,
+                    &layers,
                     &provenance::build_steps(&image.config, image.layers.len()),
                 ),
                 claims,
@@ -263,18 +229,19 @@ fn named(reference: Option<&str>) -> rules::ImageFacts {
     }
 }
 
-fn report_layers(blobs: &[LayerBlob], steps: &[String]) -> Vec<Layer> {
+fn report_layers(blobs: &[LayerBlob], read: &[ReadLayer], steps: &[String]) -> Vec<Layer> {
     blobs
         .iter()
+        .zip(read)
         .zip(steps)
         .enumerate()
-        .map(|(index, (blob, step))| Layer {
+        .map(|(index, ((blob, read), step))| Layer {
             index,
             diff_id: blob.diff_id.clone(),
             digest: blob.digest.clone(),
             size: blob.size,
             created_by: step.clone(),
-            cached: false,
+            cached: read.cached,
         })
         .collect()
 }

@@ -1,0 +1,81 @@
+//! The same work on many items, on several threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::error::Result;
+
+/// How many threads the machine runs at once.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Runs `work` for each number below `count`, on at most so many threads, and gives the results in order. Items are begun in
+/// order; one error ends all, and of several the one of the first item is given.
+pub fn map<T: Send>(
+    threads: usize,
+    count: usize,
+    work: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut results = Vec::new();
+        loop {
+            let item = next.fetch_add(1, Ordering::Relaxed);
+            if item >= count {
+                return results;
+            }
+            let result = work(item);
+            if result.is_err() {
+                next.store(count, Ordering::Relaxed);
+            }
+            results.push((item, result));
+        }
+    };
+    let mut results = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(count)).map(|_| scope.spawn(run)).collect();
+        let mut results = run();
+        for other in others {
+            match other.join() {
+                Ok(more) => results.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        results
+    });
+    results.sort_unstable_by_key(|(item, _)| *item);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn results_come_in_order() {
+        for threads in [0, 1, 3] {
+            assert_eq!(
+                map(threads, 100, |item| Ok(item * 2)).unwrap(),
+                (0..100).map(|item| item * 2).collect::<Vec<_>>()
+            );
+        }
+        assert!(map(2, 0, |_| Ok(())).unwrap().is_empty());
+    }
+
+    #[test]
+    fn one_error_ends_all() {
+        let begun = AtomicUsize::new(0);
+        let work = |item| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            match item {
+                3 => Err(Error::source("third", "is wrong")),
+                _ => Ok(item),
+            }
+        };
+        let error = map(1, 1000, work).unwrap_err();
+        assert_eq!(error.to_string(), "third: is wrong");
+        assert_eq!(begun.into_inner(), 4);
+    }
+}

@@ -1,0 +1,78 @@
+//! Reads the layers of images: each once, several at a time.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::Progress;
+use crate::error::{Error, Result};
+use crate::layer::{self, LayerFacts, Wanted};
+use crate::parallel;
+use crate::source::{LayerBlob, Place};
+
+/// Layers read at a time. Each is read by several threads of its own, and a network is not faster with more.
+const AT_A_TIME: usize = 4;
+
+/// A layer that was read.
+#[derive(Debug, Clone)]
+pub(super) struct ReadLayer {
+    pub facts: Arc<LayerFacts>,
+    /// Whether the facts come from an earlier run.
+    pub cached: bool,
+}
+
+/// Layers that were read already, by where their bytes lie: that two layers have the same digest is only a claim.
+pub(super) type LayersRead = HashMap<Place, ReadLayer>;
+
+/// The facts of all layers of an image, lowest first.
+pub(super) fn read(
+    blobs: &[LayerBlob],
+    wanted: &Wanted,
+    read: &mut LayersRead,
+    progress: &dyn Progress,
+) -> Result<Vec<ReadLayer>> {
+    let missing = missing(blobs, read);
+    let found = parallel::map(AT_A_TIME, missing.len(), |at| {
+        let blob = missing[at];
+        let scanned = layer::scan(blob, wanted, &|bytes| progress.advance(bytes))?;
+        progress.layer();
+        Ok(ReadLayer {
+            facts: Arc::new(scanned.facts),
+            cached: false,
+        })
+    })?;
+    let places = missing.iter().map(|blob| blob.data.place());
+    read.extend(places.zip(found));
+    let layers: Vec<ReadLayer> = blobs
+        .iter()
+        .filter_map(|blob| read.get(&blob.data.place()).cloned())
+        .collect();
+    check_kept(blobs, &layers, wanted.limits.kept_bytes)?;
+    Ok(layers)
+}
+
+/// Those that were not read yet, each once. The largest come first, so that none of them is left at the end.
+fn missing<'a>(blobs: &'a [LayerBlob], read: &LayersRead) -> Vec<&'a LayerBlob> {
+    let mut seen = HashSet::new();
+    let mut missing: Vec<&LayerBlob> = blobs
+        .iter()
+        .filter(|blob| !read.contains_key(&blob.data.place()) && seen.insert(blob.data.place()))
+        .collect();
+    missing.sort_by_key(|blob| Reverse(blob.size));
+    missing
+}
+
+/// The limit of one layer holds for all layers of an image together.
+fn check_kept(blobs: &[LayerBlob], layers: &[ReadLayer], limit: u64) -> Result<()> {
+    let mut kept = 0;
+    for (blob, layer) in blobs.iter().zip(layers) {
+        kept += layer.facts.kept_bytes();
+        if kept > limit {
+            let problem = format!(
+                "up to here the image has {kept} bytes of package metadata and other texts; the limit kept_bytes is {limit}"
+            );
+            return Err(Error::layer(blob.diff_id.clone(), problem));
+        }
+    }
+    Ok(())
+}
