@@ -61,6 +61,12 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
     };
     match &blob.data {
         LayerData::Directory(path) => directory::scan(path, wanted, progress).map(unverified),
+        LayerData::Overlay(overlay) => {
+            directory::scan_overlay(overlay, wanted, progress).map(unverified)
+        }
+        LayerData::Passed(_) | LayerData::Held(_) => {
+            Err(Error::layer(name, "it has gone by, or has not come yet"))
+        }
         LayerData::Remote(remote) => stream(remote),
         LayerData::Range {
             file,
@@ -77,6 +83,14 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
             }
         }
     }
+}
+
+/// How many of the first bytes of a file [`may_be_layer`] wants to see.
+pub const FIRST_BYTES: usize = SNIFFED;
+
+/// Whether a file that begins like this can be a layer. `Err` says why not.
+pub fn may_be_layer(start: &[u8]) -> Result<(), String> {
+    sniff(start).map(|_| ())
 }
 
 /// Reads all facts of a layer of `size` bytes that goes by once, and of which nothing is known beforehand. The bytes are read

@@ -213,6 +213,7 @@ fn image(store: &Store, candidate: Candidate<Manifest>, kind: SourceKind) -> Res
     Ok(Image {
         reference: candidate.reference.map(with_repository),
         kind,
+        way: None,
         platform: candidate.platform.to_string(),
         digest: Some(manifest.descriptor.digest().to_string()),
         config_digest: Some(manifest.config.digest().to_string()),
