@@ -37,7 +37,12 @@ pub(super) fn scan(
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
-    Scan { root, wanted, marks: None }.run(progress)
+    Scan {
+        root,
+        wanted,
+        marks: None,
+    }
+    .run(progress)
 }
 
 /// The facts of a layer of an overlay. An error also where it says more than its directory alone, or is being removed.
@@ -48,7 +53,12 @@ pub(super) fn scan_overlay(
 ) -> Result<LayerFacts> {
     let root = &overlay.directory;
     let marks = Some(Marks::new(overlay.attributes));
-    let facts = Scan { root, wanted, marks }.run(progress)?;
+    let facts = Scan {
+        root,
+        wanted,
+        marks,
+    }
+    .run(progress)?;
     match overlay.record.symlink_metadata() {
         Ok(_) => Ok(facts),
         Err(_) => Err(Error::layer(
@@ -77,7 +87,9 @@ impl Scan<'_> {
             progress(tree.entries[*entry].size);
             self.content(&root, path, &tree.entries[*entry], &budget)
         })?;
-        let mut facts = LayerFacts { entries: tree.entries };
+        let mut facts = LayerFacts {
+            entries: tree.entries,
+        };
         for ((entry, _), content) in tree.files.iter().zip(contents) {
             facts.entries[*entry].kind = EntryKind::File(content);
         }
@@ -204,7 +216,9 @@ impl Scan<'_> {
                 .take(entry, &self.wanted.limits)
                 .map_err(|problem| self.wrong(path, problem))?;
             let mut bytes = Vec::new();
-            file.take(entry.size).read_to_end(&mut bytes).map_err(wrong)?;
+            file.take(entry.size)
+                .read_to_end(&mut bytes)
+                .map_err(wrong)?;
             return Ok(kept(form, bytes));
         }
         let mut magic = [0; ELF_MAGIC.len()];

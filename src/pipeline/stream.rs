@@ -84,7 +84,10 @@ impl Layers<'_> {
         let name = parts.pass(member);
         let mut start = Vec::new();
         // What cannot be read is seen when the walk goes on.
-        let _ = content.by_ref().take(layer::FIRST_BYTES as u64).read_to_end(&mut start);
+        let _ = content
+            .by_ref()
+            .take(layer::FIRST_BYTES as u64)
+            .read_to_end(&mut start);
         let mut all = start.as_slice().chain(content);
         let layer = match layer::may_be_layer(&start) {
             Ok(()) => self.scan(&name, all, member.size),

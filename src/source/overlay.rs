@@ -37,13 +37,16 @@ impl Attributes {
     /// namespace (`xattr(7)`). An error says so.
     pub(super) fn readable(self) -> Result<(), String> {
         const SYS_ADMIN: u64 = 1 << 21;
-        let whole_machine = fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| {
-            map.split_whitespace().eq(["0", "0", "4294967295"])
-        });
-        let capabilities = fs::read_to_string("/proc/self/status").ok().and_then(|status| {
-            let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
-            u64::from_str_radix(line.trim(), 16).ok()
-        });
+        let whole_machine = fs::read_to_string("/proc/self/uid_map")
+            .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
+        let capabilities = fs::read_to_string("/proc/self/status")
+            .ok()
+            .and_then(|status| {
+                let line = status
+                    .lines()
+                    .find_map(|line| line.strip_prefix("CapEff:"))?;
+                u64::from_str_radix(line.trim(), 16).ok()
+            });
         let administrator = capabilities.is_some_and(|held| held & SYS_ADMIN != 0);
         if self == Attributes::User || (whole_machine && administrator) {
             Ok(())

@@ -148,7 +148,10 @@ impl Parts {
             (ArchiveError::Io(error), _) => Error::Source {
                 subject: self.subject.clone(),
                 problem: format!("broke off before the image was there: {error}"),
-                help: Some("try it again; nothing can be said of an image of which a part is missing".to_owned()),
+                help: Some(
+                    "try it again; nothing can be said of an image of which a part is missing"
+                        .to_owned(),
+                ),
             },
             (_, None) => no_archive(self.subject.clone()),
             (_, Some(last)) => Error::source(

@@ -204,16 +204,14 @@ impl Store {
     fn find(&self, name: &str) -> Result<Option<Blob>> {
         match &self.place {
             Place::Directory => self.find_file(name),
-            Place::Archive { file, members } => {
-                Ok(members.get(name).map(|(name, range)| Blob {
-                    name: self.path.join(name),
-                    length: range.length,
-                    bytes: Bytes::File {
-                        file: Arc::clone(file),
-                        offset: range.offset,
-                    },
-                }))
-            }
+            Place::Archive { file, members } => Ok(members.get(name).map(|(name, range)| Blob {
+                name: self.path.join(name),
+                length: range.length,
+                bytes: Bytes::File {
+                    file: Arc::clone(file),
+                    offset: range.offset,
+                },
+            })),
             Place::Passed(members) => Ok(members.get(name).map(|(name, part)| match part {
                 Part::Kept(bytes) => Blob {
                     name: name.into(),

@@ -40,7 +40,9 @@ impl Marks {
     /// What the directory is marked with. An error if it was moved here from a path of the lower layers.
     pub fn of_directory(&self, directory: impl AsFd) -> io::Result<Mark> {
         if has(&directory, &self.redirect)? {
-            return Err(io::Error::other("the directory was moved here from a lower layer"));
+            return Err(io::Error::other(
+                "the directory was moved here from a lower layer",
+            ));
         }
         let mut value = [0; 2];
         match fgetxattr(&directory, &*self.opaque, &mut value) {
@@ -63,7 +65,10 @@ impl Marks {
             FileType::CharacterDevice => Ok(stat.st_rdev == 0),
             FileType::RegularFile if mark == Mark::Whiteouts && stat.st_size == 0 => {
                 let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                has(openat(directory, child, flags, Mode::empty())?, &self.whiteout)
+                has(
+                    openat(directory, child, flags, Mode::empty())?,
+                    &self.whiteout,
+                )
             }
             _ => Ok(false),
         }

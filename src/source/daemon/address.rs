@@ -133,7 +133,10 @@ mod tests {
 
     #[test]
     fn the_usual_sockets() {
-        let variables = [("XDG_RUNTIME_DIR", "/run/user/7"), ("HOME", "/home/no-such-user")];
+        let variables = [
+            ("XDG_RUNTIME_DIR", "/run/user/7"),
+            ("HOME", "/home/no-such-user"),
+        ];
         assert_eq!(
             hosts(Engine::Docker, &variables),
             [
@@ -149,7 +152,10 @@ mod tests {
                 "unix:///run/podman/podman.sock"
             ]
         );
-        assert_eq!(hosts(Engine::Podman, &[]), ["unix:///run/podman/podman.sock"]);
+        assert_eq!(
+            hosts(Engine::Podman, &[]),
+            ["unix:///run/podman/podman.sock"]
+        );
     }
 
     #[test]
@@ -160,7 +166,10 @@ mod tests {
             ("http://10.0.0.1:2375", "tcp://10.0.0.1:2375 (DOCKER_HOST)"),
             ("ssh://me@there", "ssh://me@there (DOCKER_HOST)"),
         ] {
-            let variables = [("DOCKER_HOST", value), ("DOCKER_CONTEXT", "no-such-context")];
+            let variables = [
+                ("DOCKER_HOST", value),
+                ("DOCKER_CONTEXT", "no-such-context"),
+            ];
             assert_eq!(hosts(Engine::Docker, &variables), [host]);
         }
         assert_eq!(

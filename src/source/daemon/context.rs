@@ -88,10 +88,12 @@ impl Contexts {
         let contexts = self.configuration.join("contexts");
         let path = contexts.join("meta").join(directory).join("meta.json");
         let wrong = |problem: &str| misconfigured(format!("Docker context {name}"), problem.into());
-        let meta: Meta = json(&path)?.ok_or_else(|| {
-            wrong(&format!("there is no such context ({})", path.display()))
-        })?;
-        let endpoint = meta.endpoints.into_iter().find(|(kind, _)| kind == "docker");
+        let meta: Meta = json(&path)?
+            .ok_or_else(|| wrong(&format!("there is no such context ({})", path.display())))?;
+        let endpoint = meta
+            .endpoints
+            .into_iter()
+            .find(|(kind, _)| kind == "docker");
         let host = endpoint
             .and_then(|(_, endpoint)| endpoint.host)
             .filter(|host| !host.is_empty())
@@ -135,7 +137,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let name = "512eea46ceb3921dff4363c7069d89d4964d1d9fccaa0f411851a7aa60a5c868";
         let path = directory.path();
-        write(path, "config.json", &format!(r#"{{"auths": {{}}, "currentContext": "{current}"}}"#));
+        write(
+            path,
+            "config.json",
+            &format!(r#"{{"auths": {{}}, "currentContext": "{current}"}}"#),
+        );
         write(
             path,
             &format!("contexts/meta/{name}/meta.json"),
@@ -172,8 +178,13 @@ mod tests {
     fn a_context_that_is_not_there_is_an_error() {
         let directory = configuration("default");
         assert!(found(directory.path(), None).unwrap()[0].origin.is_none());
-        let error = found(directory.path(), Some("near")).unwrap_err().to_string();
-        assert!(error.contains("Docker context near: there is no such context"), "{error}");
+        let error = found(directory.path(), Some("near"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("Docker context near: there is no such context"),
+            "{error}"
+        );
         write(directory.path(), "config.json", "{");
         let error = found(directory.path(), None).unwrap_err().to_string();
         assert!(error.contains("config.json: is not the JSON"), "{error}");

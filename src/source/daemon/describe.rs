@@ -81,7 +81,11 @@ pub(super) fn configuration(
         "rootfs": {"type": "layers", "diff_ids": diff_ids},
         "history": steps,
     });
-    if let Some(variant) = inspect.variant.as_ref().filter(|variant| !variant.is_empty()) {
+    if let Some(variant) = inspect
+        .variant
+        .as_ref()
+        .filter(|variant| !variant.is_empty())
+    {
         document["variant"] = json!(variant);
     }
     serde_json::from_value(document).ok()
@@ -90,8 +94,19 @@ pub(super) fn configuration(
 /// Not a step that only changes the configuration.
 fn may_have_layer(step: &ImageHistoryResponseItem) -> bool {
     const WITHOUT_LAYER: [&str; 13] = [
-        "ARG", "CMD", "ENTRYPOINT", "ENV", "EXPOSE", "HEALTHCHECK", "LABEL", "MAINTAINER", "ONBUILD", "SHELL", "STOPSIGNAL",
-        "USER", "VOLUME",
+        "ARG",
+        "CMD",
+        "ENTRYPOINT",
+        "ENV",
+        "EXPOSE",
+        "HEALTHCHECK",
+        "LABEL",
+        "MAINTAINER",
+        "ONBUILD",
+        "SHELL",
+        "STOPSIGNAL",
+        "USER",
+        "VOLUME",
     ];
     let text = step.created_by.as_str();
     let instruction = text.rsplit("#(nop)").next().unwrap_or(text);

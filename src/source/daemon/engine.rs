@@ -1,6 +1,5 @@
 //! The conversation with an engine, through bollard. It asks, and never creates, starts or changes anything.
 
-use std::error::Error as _;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -98,13 +97,15 @@ impl Engine {
         &self,
         question: impl Future<Output = Result<T, bollard::errors::Error>>,
     ) -> Result<T, Refusal> {
-        self.runtime.block_on(question).map_err(|error| match error {
-            bollard::errors::Error::DockerResponseServerError {
-                status_code: 404,
-                message,
-            } => Refusal::NotFound(message),
-            error => Refusal::Failed(describe(&error)),
-        })
+        self.runtime
+            .block_on(question)
+            .map_err(|error| match error {
+                bollard::errors::Error::DockerResponseServerError {
+                    status_code: 404,
+                    message,
+                } => Refusal::NotFound(message),
+                error => Refusal::Failed(describe(&error)),
+            })
     }
 }
 
@@ -126,7 +127,14 @@ fn client(address: &Address) -> Result<Docker, String> {
             let _ = rustls::crypto::ring::default_provider().install_default();
             let (key, certificate) = (&tls.key, &tls.certificate);
             let host = with_port(host, 2376);
-            Docker::connect_with_ssl(&host, key, certificate, &tls.authority, ANSWER_TIMEOUT, version)
+            Docker::connect_with_ssl(
+                &host,
+                key,
+                certificate,
+                &tls.authority,
+                ANSWER_TIMEOUT,
+                version,
+            )
         }
         (Some(("tcp", _)), None) => {
             Docker::connect_with_http(&with_port(host, 2375), ANSWER_TIMEOUT, version)

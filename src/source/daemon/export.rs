@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(600);
 
 enum Piece {
     Bytes(Bytes),
-    Error(io::Error),
+    Error(String),
     End,
 }
 
@@ -30,6 +30,8 @@ pub(super) struct Export {
     pieces: Receiver<Piece>,
     present: Bytes,
     ended: bool,
+    /// What broke it off; it is said as often as somebody wants to read on.
+    failed: Option<String>,
 }
 
 impl Export {
@@ -49,6 +51,7 @@ impl Export {
             pieces,
             present: Bytes::new(),
             ended: false,
+            failed: None,
         })
     }
 }
@@ -80,12 +83,12 @@ fn receive(runtime: &Runtime, docker: &Docker, id: &str, sender: &SyncSender<Pie
             begun = true;
             let piece = match next {
                 Ok(Some(Ok(bytes))) => Piece::Bytes(bytes),
-                Ok(Some(Err(error))) => Piece::Error(io::Error::other(describe(&error))),
+                Ok(Some(Err(error))) => Piece::Error(describe(&error)),
                 Ok(None) => Piece::End,
-                Err(_) => Piece::Error(io::Error::other(format!(
+                Err(_) => Piece::Error(format!(
                     "the engine sent nothing for {} seconds",
                     SILENCE.as_secs()
-                ))),
+                )),
             };
             let last = !matches!(piece, Piece::Bytes(_));
             if sender.send(piece).is_err() || last {
@@ -105,15 +108,18 @@ impl Read for Export {
 
 impl BufRead for Export {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.present.is_empty() && !self.ended {
+        while self.present.is_empty() && !self.ended && self.failed.is_none() {
             match self.pieces.recv() {
                 Ok(Piece::Bytes(bytes)) => self.present = bytes,
                 Ok(Piece::End) => self.ended = true,
-                Ok(Piece::Error(error)) => return Err(error),
-                Err(_) => return Err(io::Error::other("the connection to the engine was lost")),
+                Ok(Piece::Error(error)) => self.failed = Some(error),
+                Err(_) => self.failed = Some("the connection was lost".to_owned()),
             }
         }
-        Ok(&self.present)
+        match &self.failed {
+            Some(problem) if self.present.is_empty() => Err(io::Error::other(problem.clone())),
+            _ => Ok(&self.present),
+        }
     }
 
     fn consume(&mut self, count: usize) {

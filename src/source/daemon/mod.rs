@@ -13,11 +13,12 @@ use bollard::models::ImageInspect;
 use oci_spec::image::ImageConfiguration;
 
 use super::passing::{Expected, Parts, Passing};
-use super::platform::Platform;
+use super::platform::{self, Platform};
 use super::{Access, Annotations, Image, LayerBlob, LayerData, Wanted, Way, digest};
 use crate::cache::{Cache, Key};
 use crate::error::{Error, Result};
-use address::{Address, addresses};
+use crate::reference::name::Name;
+use address::addresses;
 pub(super) use describe::Described;
 use engine::Refusal;
 use overlay2::Storage;
@@ -63,7 +64,12 @@ pub struct Held {
 }
 
 /// The image of an engine that was named: an error where it cannot be had.
-pub(super) fn demand(engine: Engine, reference: &str, wanted: &Wanted, access: &Access) -> Result<Held> {
+pub(super) fn demand(
+    engine: Engine,
+    reference: &str,
+    wanted: &Wanted,
+    access: &Access,
+) -> Result<Held> {
     match open(engine, reference, wanted, access)? {
         Answer::Held(held) => Ok(*held),
         Answer::NoSuchImage(tried) => Err(Error::Source {
@@ -83,7 +89,14 @@ pub(super) fn demand(engine: Engine, reference: &str, wanted: &Wanted, access: &
 ///
 /// # Errors
 /// The configuration is broken, the reference is none, or an engine answered with something unexpected.
-pub(super) fn open(engine: Engine, reference: &str, wanted: &Wanted, access: &Access) -> Result<Answer> {
+pub(super) fn open(
+    engine: Engine,
+    reference: &str,
+    wanted: &Wanted,
+    access: &Access,
+) -> Result<Answer> {
+    // It becomes a part of what is asked, and must be nothing else.
+    reference.parse::<Name>()?;
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let mut tried = Vec::new();
     let mut lacking = Vec::new();
@@ -96,6 +109,10 @@ pub(super) fn open(engine: Engine, reference: &str, wanted: &Wanted, access: &Ac
             }
         };
         match connection.inspect(reference) {
+            Ok(inspect) if lacks_platform(&inspect, wanted) => {
+                let platform = platform_of(&inspect);
+                lacking.push(format!("{address}: it has the image only for {platform}"));
+            }
             Ok(inspect) => {
                 let held = Held::of(engine, connection, reference, &inspect, wanted, access)?;
                 return Ok(Answer::Held(Box::new(held)));
@@ -117,6 +134,23 @@ pub(super) fn open(engine: Engine, reference: &str, wanted: &Wanted, access: &Ac
     }
 }
 
+/// The platform of the image; of several ones that of this machine.
+fn platform_of(inspect: &ImageInspect) -> Platform {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let (os, architecture) = (text(&inspect.os), text(&inspect.architecture));
+    Platform::new(&os, &architecture, inspect.variant.as_deref())
+}
+
+/// Whether the image is certainly not there for the wanted platform.
+fn lacks_platform(inspect: &ImageInspect, wanted: &Wanted) -> bool {
+    !may_be_index(inspect) && platform::choose("", &[platform_of(inspect)], wanted).is_err()
+}
+
+/// Engines that keep images in containerd say which manifest or index the image is.
+fn may_be_index(inspect: &ImageInspect) -> bool {
+    inspect.descriptor.is_some()
+}
+
 impl Engine {
     fn command(self) -> &'static str {
         match self {
@@ -126,7 +160,10 @@ impl Engine {
     }
 
     fn no_such_image(self, reference: &str) -> String {
-        format!("see `{0} images`, or get it: {0} pull {reference}; the registry itself is asked with docker://{reference}", self.command())
+        format!(
+            "see `{0} images`, or get it: {0} pull {reference}; the registry itself is asked with docker://{reference}",
+            self.command()
+        )
     }
 
     fn no_engine(self, tried: &str) -> String {
@@ -143,7 +180,10 @@ impl Engine {
     }
 
     fn other_way(self, reference: &str) -> String {
-        format!("save it: {} save -o image.tar {reference}; then imgcheck image.tar", self.command())
+        format!(
+            "save it: {} save -o image.tar {reference}; then imgcheck image.tar",
+            self.command()
+        )
     }
 }
 
@@ -157,11 +197,18 @@ impl Held {
         access: &Access,
     ) -> Result<Self> {
         let id = inspect.id.clone().unwrap_or_default();
-        let id = if digest::is_hexadecimal(&id) { format!("sha256:{id}") } else { id };
+        let id = if digest::is_hexadecimal(&id) {
+            format!("sha256:{id}")
+        } else {
+            id
+        };
         if digest::hexadecimal(&id).is_none() {
             return Err(Error::source(
                 reference,
-                format!("{} gives it the id `{id}`, which is no SHA-256 digest", engine.address),
+                format!(
+                    "{} gives it the id `{id}`, which is no SHA-256 digest",
+                    engine.address
+                ),
             ));
         }
         let storage = storage(&engine, &access.daemon);
@@ -176,7 +223,10 @@ impl Held {
             no_storage: storage.err().or(problem),
             engine,
             id,
-            size: inspect.size.and_then(|size| size.try_into().ok()).unwrap_or(0),
+            size: inspect
+                .size
+                .and_then(|size| size.try_into().ok())
+                .unwrap_or(0),
             described,
             wanted: wanted.clone(),
         })
@@ -188,12 +238,20 @@ impl Held {
     /// There are not enough threads.
     pub fn passing(self) -> Result<Passing> {
         let subject = self.engine.address.to_string();
-        let platform = self.wanted.platform.as_ref().filter(|_| self.engine.speaks(1, 48));
+        let platform = self
+            .wanted
+            .platform
+            .as_ref()
+            .filter(|_| self.engine.speaks(1, 48));
         let platform = platform.map(Platform::json);
         let parts = Parts::new(&subject, Expected::Held(self.described), self.wanted);
         let bytes = export::Export::start(self.engine, &self.id, platform)
             .map_err(|error| Error::source(subject, error.to_string()))?;
-        Ok(Passing { bytes: Box::new(bytes), parts, size: self.size })
+        Ok(Passing {
+            bytes: Box::new(bytes),
+            parts,
+            size: self.size,
+        })
     }
 }
 
@@ -220,7 +278,7 @@ fn image(
     cache: &Cache,
 ) -> Result<Image, Option<String>> {
     // The id is then that of a manifest or an index.
-    if inspect.descriptor.is_some() {
+    if may_be_index(inspect) {
         return Err(None);
     }
     let diff_ids = describe::diff_ids(inspect).ok_or(None)?;
@@ -237,7 +295,9 @@ fn image(
     });
     let config = configuration(engine, id, inspect, storage, cache)?;
     if config.rootfs().diff_ids() != &diff_ids {
-        return Err(Some("its engine does not say the same of it twice".to_owned()));
+        return Err(Some(
+            "its engine does not say the same of it twice".to_owned(),
+        ));
     }
     Ok(Image {
         reference: None,
@@ -259,7 +319,9 @@ fn configuration(
     storage: Option<&Storage>,
     cache: &Cache,
 ) -> Result<ImageConfiguration, Option<String>> {
-    let key = Key::Document { digest: id.to_owned() };
+    let key = Key::Document {
+        digest: id.to_owned(),
+    };
     let parsed = |bytes: &[u8]| serde_json::from_slice(bytes).ok();
     if let Some(config) = cache.get(&key).as_deref().and_then(parsed) {
         return Ok(config);

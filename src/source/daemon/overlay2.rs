@@ -24,7 +24,9 @@ impl Storage {
             return Err(format!("its storage driver is {driver}, not {DRIVER}"));
         }
         let says = |name: &str| {
-            let pair = status.iter().find(|pair| pair.first().is_some_and(|key| key == name));
+            let pair = status
+                .iter()
+                .find(|pair| pair.first().is_some_and(|key| key == name));
             pair.and_then(|pair| pair.get(1)).map(String::as_str)
         };
         if says("Native Overlay Diff") == Some("false") {
@@ -91,7 +93,10 @@ impl Storage {
             diff_id: diff_id.to_owned(),
             digest: None,
             annotations: Default::default(),
-            size: read("size").ok().and_then(|size| size.trim().parse().ok()).unwrap_or(0),
+            size: read("size")
+                .ok()
+                .and_then(|size| size.trim().parse().ok())
+                .unwrap_or(0),
             data: LayerData::Overlay(Overlay {
                 directory,
                 attributes: self.attributes,
