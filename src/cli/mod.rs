@@ -1,5 +1,6 @@
 //! The command line: clap definitions here, and one file a command.
 
+mod cache;
 mod check;
 mod claims;
 mod facts;
@@ -66,6 +67,8 @@ enum Command {
     Tree(tree::TreeArguments),
     /// List, show and test the rules
     Rules(rules::RulesArguments),
+    /// Show and empty the cache of layer facts
+    Cache(cache::CommandArguments),
 }
 
 /// Runs the command that the arguments name.
@@ -78,6 +81,7 @@ pub fn run() -> ExitCode {
         Some(Command::Claims(arguments)) => claims::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
+        Some(Command::Cache(arguments)) => cache::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         output::error(&error);
