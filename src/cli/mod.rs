@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
+use crate::cache::Cache;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::pipeline::{Reading, Scan, Scanner};
@@ -124,6 +125,8 @@ struct ReadingArguments {
     /// No progress: neither a bar on a terminal nor a line now and then elsewhere
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
+    #[command(flatten)]
+    cache: cache::CacheArguments,
 }
 
 impl ImageArguments {
@@ -142,7 +145,7 @@ fn targets(images: &[String]) -> Vec<Target> {
 }
 
 impl ReadingArguments {
-    fn reading(&self, tree: bool) -> Reading {
+    fn reading(&self, tree: bool, cache: Cache) -> Reading {
         Reading {
             tree,
             selection: Selection {
@@ -155,7 +158,10 @@ impl ReadingArguments {
                 Depth::Default
             },
             reference: self.reference.clone(),
-            access: Access::default(),
+            access: Access {
+                cache,
+                ..Access::default()
+            },
         }
     }
 
@@ -171,7 +177,8 @@ impl ReadingArguments {
                 });
             }
         }
-        let scanner = Scanner::new(self.reading(tree))?;
+        let cache = self.cache.open()?;
+        let scanner = Scanner::new(self.reading(tree, cache.clone()))?;
         let progress = progress::report(self.no_progress);
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();
@@ -184,6 +191,9 @@ impl ReadingArguments {
                     error,
                 }),
             }
+        }
+        for remark in cache.remarks() {
+            output::remark(&format!("{}\n", crate::report::printable(&remark)));
         }
         Ok((scans, unreadable))
     }
