@@ -1,6 +1,7 @@
 //! Layer blobs to layer facts: decompress, walk the tar, read what is wanted of each file.
 
 mod at_rest;
+pub mod cache;
 mod compression;
 mod content;
 mod directory;

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::Wanted;
+use crate::layer::cache::FactsCache;
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
 use crate::reference::name::Name;
@@ -69,6 +70,7 @@ pub struct Scan {
 pub struct Scanner {
     reading: Reading,
     wanted: Wanted,
+    cache: FactsCache,
     grammar: Grammar,
     catalogue: Catalogue,
     toolkits: Vec<ToolkitRow>,
@@ -81,8 +83,10 @@ impl Scanner {
     /// # Errors
     /// A built-in table is broken, which the tests exclude.
     pub fn new(reading: Reading) -> Result<Self> {
+        let wanted = Wanted::builtin(reading.depth)?;
         Ok(Scanner {
-            wanted: Wanted::builtin(reading.depth)?,
+            cache: FactsCache::new(reading.access.cache.clone(), &wanted),
+            wanted,
             grammar: Grammar::builtin()?,
             catalogue: Catalogue::builtin()?,
             toolkits: stack::toolkits()?,
@@ -134,7 +138,7 @@ impl Scanner {
         let bytes = image.layers.iter().map(|layer| layer.size).sum();
         let name = reference.as_deref().unwrap_or(&image.platform);
         progress.image(name, image.layers.len(), bytes);
-        let layers = layers::read(&image.layers, &self.wanted, read, progress)?;
+        let layers = layers::read(&image.layers, &self.wanted, &self.cache, read, progress)?;
         progress.finish();
 
         let root = RootFilesystem::merge(layers.iter().map(|layer| &*layer.facts));

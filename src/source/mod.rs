@@ -3,7 +3,6 @@
 //! Every source hands over the same [`Image`]: its config and its layers, lowest first, without reading a layer's content.
 
 pub mod daemon;
-pub mod digest;
 mod docker;
 mod members;
 mod oci;
@@ -25,6 +24,7 @@ use oci_spec::image::ImageConfiguration;
 use serde::Serialize;
 
 use crate::cache::Cache;
+pub use crate::digest;
 use crate::error::{Error, Result};
 use crate::reference::transport::{Remote, Target};
 use daemon::{Answer, Engine, Held};
