@@ -19,7 +19,7 @@ pub use wanted::{Limits, Wanted};
 use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::source::{LayerBlob, LayerData};
-use compression::{Compression, SNIFFED, sniff};
+pub use compression::{Compression, SNIFFED, sniff};
 use std::io::Read;
 pub use stream::Streamed;
 use stream::{Bytes, Expected, Passing, Stream};
@@ -84,14 +84,6 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
             }
         }
     }
-}
-
-/// How many of the first bytes of a file [`may_be_layer`] wants to see.
-pub const FIRST_BYTES: usize = SNIFFED;
-
-/// Whether a file that begins like this can be a layer. `Err` says why not.
-pub fn may_be_layer(start: &[u8]) -> Result<(), String> {
-    sniff(start).map(|_| ())
 }
 
 /// Reads all facts of a layer of `size` bytes that goes by once, and of which nothing is known beforehand. The bytes are read

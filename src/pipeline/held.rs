@@ -5,31 +5,35 @@ use super::layers::{self, LayersRead};
 use super::stream;
 use crate::error::Result;
 use crate::layer::Wanted;
+use crate::layer::cache::FactsCache;
 use crate::source::daemon::Held;
 use crate::source::{Image, Way};
 
-/// The image; the facts of its layers are added to those that were read. They come from earlier runs and from the engine's
+/// The images; the facts of their layers are added to those that were read. They come from earlier runs and from the engine's
 /// storage, else from what the engine sends: it has the last word where its storage changes while it is read.
 pub(super) fn read(
     mut held: Held,
     wanted: &Wanted,
+    cache: &FactsCache,
     read: &mut LayersRead,
     progress: &dyn Progress,
 ) -> Result<Vec<Image>> {
-    if let Some(image) = held.image.take() {
-        let bytes = image.layers.iter().map(|layer| layer.size).sum();
-        let name = image.reference.as_deref().unwrap_or_default();
-        progress.image(name, image.layers.len(), bytes);
-        let layers = layers::read(&image.layers, wanted, read, progress);
-        progress.finish();
-        if let Ok(layers) = layers {
+    let images = std::mem::take(&mut held.images);
+    let described = !images.is_empty();
+    let images: Result<Vec<Image>> = images
+        .into_iter()
+        .map(|image| {
+            let layers = layers::of_image(&image, wanted, cache, read, progress)?;
             let known = layers.iter().all(|layer| layer.cached);
             let way = if known { Way::Cache } else { Way::Storage };
-            return Ok(vec![Image {
+            Ok(Image {
                 way: Some(way),
                 ..image
-            }]);
-        }
+            })
+        })
+        .collect();
+    match images {
+        Ok(images) if described => Ok(images),
+        _ => stream::read(held.passing()?, wanted, cache, read, progress),
     }
-    stream::read(held.passing()?, wanted, read, progress)
 }

@@ -106,8 +106,10 @@ impl Scanner {
         let found = source::find(target, &self.reading.selection, &self.reading.access)?;
         let images = match found {
             Found::Images(images) => images,
-            Found::Passing(passing) => stream::read(passing, &self.wanted, &mut read, progress)?,
-            Found::Held(held) => held::read(*held, &self.wanted, &mut read, progress)?,
+            Found::Passing(passing) => {
+                stream::read(passing, &self.wanted, &self.cache, &mut read, progress)?
+            }
+            Found::Held(held) => held::read(*held, &self.wanted, &self.cache, &mut read, progress)?,
         };
         if self.reading.reference.is_some() {
             one_image(&images)?;

@@ -9,7 +9,8 @@ use super::Progress;
 use super::layers::{LayersRead, ReadLayer};
 use crate::archive::{ArchiveError, Input, Kind, Limits, Member, StreamInput, Walk};
 use crate::error::{Error, Result};
-use crate::layer::{self, Streamed, Wanted};
+use crate::layer::cache::FactsCache;
+use crate::layer::{self, Compression, Streamed, Wanted};
 use crate::source::passing::{Parts, Passing};
 use crate::source::{Image, LayerBlob, LayerData};
 
@@ -20,6 +21,7 @@ const BEHIND: u64 = 1 << 20;
 pub(super) fn read(
     passing: Passing,
     wanted: &Wanted,
+    cache: &FactsCache,
     read: &mut LayersRead,
     progress: &dyn Progress,
 ) -> Result<Vec<Image>> {
@@ -31,6 +33,7 @@ pub(super) fn read(
     progress.image(parts.subject(), 0, size);
     let mut layers = Layers {
         wanted,
+        cache,
         progress,
         read: HashMap::new(),
     };
@@ -62,13 +65,15 @@ pub(super) fn read(
 /// What the files of an archive turned out to be, as layers.
 struct Layers<'a> {
     wanted: &'a Wanted,
+    cache: &'a FactsCache,
     progress: &'a dyn Progress,
     /// By name. That a file cannot be read as a layer is an error only if an image needs it.
     read: HashMap<PathBuf, Result<Layer>>,
 }
 
 struct Layer {
-    digest: String,
+    /// Of the blob; `None` where it is only claimed.
+    digest: Option<String>,
     diff_id: String,
     layer: ReadLayer,
 }
@@ -86,11 +91,14 @@ impl Layers<'_> {
         // What cannot be read is seen when the walk goes on.
         let _ = content
             .by_ref()
-            .take(layer::FIRST_BYTES as u64)
+            .take(layer::SNIFFED as u64)
             .read_to_end(&mut start);
         let mut all = start.as_slice().chain(content);
-        let layer = match layer::may_be_layer(&start) {
-            Ok(()) => self.scan(&name, all, member.size),
+        let layer = match layer::sniff(&start) {
+            Ok(compression) => match self.known(&name, compression) {
+                Some(layer) => Ok(layer),
+                None => self.scan(&name, all, member.size),
+            },
             Err(problem) => {
                 if parts.keeps(member)? {
                     let mut bytes = Vec::new();
@@ -104,6 +112,25 @@ impl Layers<'_> {
         Ok(())
     }
 
+    /// The facts of an earlier run, of a plain layer whose name is its digest.
+    fn known(&self, name: &Path, compression: Compression) -> Option<Layer> {
+        let name = name.to_str()?.strip_prefix("blobs/sha256/")?;
+        let diff_id = format!("sha256:{name}");
+        let facts = match compression {
+            Compression::None => self.cache.get(&diff_id)?,
+            _ => return None,
+        };
+        self.progress.layer();
+        Some(Layer {
+            digest: None,
+            diff_id,
+            layer: ReadLayer {
+                facts: Arc::new(facts),
+                cached: true,
+            },
+        })
+    }
+
     fn scan(&self, name: &Path, bytes: impl Read + Send, size: u64) -> Result<Layer> {
         let name = name.display().to_string();
         let progress = |bytes| self.progress.advance(bytes);
@@ -113,8 +140,9 @@ impl Layers<'_> {
             diff_id,
         } = layer::scan_passing(&name, bytes, size, self.wanted, &progress)?;
         self.progress.layer();
+        self.cache.put(&diff_id, &facts);
         Ok(Layer {
-            digest,
+            digest: Some(digest),
             diff_id,
             layer: ReadLayer {
                 facts: Arc::new(facts),
@@ -130,8 +158,8 @@ impl Layers<'_> {
             Err(Error::layer(blob.name(), problem))
         };
         match self.read.get(name) {
-            Some(Ok(found)) => match &blob.digest {
-                Some(digest) if *digest != found.digest => damaged("digest", &found.digest, digest),
+            Some(Ok(found)) => match (&blob.digest, &found.digest) {
+                (Some(named), Some(digest)) if named != digest => damaged("digest", digest, named),
                 _ if blob.diff_id != found.diff_id => {
                     damaged("diff id", &found.diff_id, &blob.diff_id)
                 }

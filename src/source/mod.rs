@@ -72,10 +72,8 @@ pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<V
     match find(target, selection, access)? {
         Found::Images(images) => Ok(images),
         Found::Passing(passing) => passes(passing.parts.subject()),
-        Found::Held(held) => match held.image {
-            Some(image) => Ok(vec![image]),
-            None => passes("the image of an engine"),
-        },
+        Found::Held(held) if held.images.is_empty() => passes("the image of an engine"),
+        Found::Held(held) => Ok(held.images),
     }
 }
 

@@ -33,25 +33,26 @@ impl Attributes {
         format!("{space}.overlay.{attribute}")
     }
 
-    /// Whether this process sees them: the kernel says of trusted ones that there are none, even to the root of a user
-    /// namespace (`xattr(7)`). An error says so.
-    pub(super) fn readable(self) -> Result<(), String> {
+    /// Whether this process sees them: of trusted ones the kernel says that there are none, even to the root of a user
+    /// namespace (`xattr(7)`).
+    pub(super) fn are_seen(self) -> bool {
         const SYS_ADMIN: u64 = 1 << 21;
-        let whole_machine = fs::read_to_string("/proc/self/uid_map")
-            .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
-        let capabilities = fs::read_to_string("/proc/self/status")
-            .ok()
-            .and_then(|status| {
-                let line = status
-                    .lines()
-                    .find_map(|line| line.strip_prefix("CapEff:"))?;
-                u64::from_str_radix(line.trim(), 16).ok()
-            });
-        let administrator = capabilities.is_some_and(|held| held & SYS_ADMIN != 0);
-        if self == Attributes::User || (whole_machine && administrator) {
-            Ok(())
-        } else {
-            Err("only the administrator of the machine sees what a layer removes".to_owned())
+        let capabilities = || {
+            let status = fs::read_to_string("/proc/self/status").ok()?;
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("CapEff:"))?;
+            u64::from_str_radix(line.trim(), 16).ok()
+        };
+        let is_whole_machine = || {
+            fs::read_to_string("/proc/self/uid_map")
+                .is_ok_and(|map| map.split_whitespace().eq(["0", "0", "4294967295"]))
+        };
+        match self {
+            Attributes::User => true,
+            Attributes::Trusted => {
+                is_whole_machine() && capabilities().is_some_and(|held| held & SYS_ADMIN != 0)
+            }
         }
     }
 }

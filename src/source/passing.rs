@@ -6,12 +6,16 @@
 use std::fmt;
 use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::daemon::Described;
 use super::members::Members;
 use super::store::{DOCUMENT_LIMIT, Part, Store, compressed, no_archive, whole_compressed};
 use super::{Image, Wanted, Way, docker, oci, recognise};
 use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, Member};
+use crate::cache::{Cache, Key};
+use crate::digest;
 use crate::error::{Error, Result};
 
 /// Documents of all images of an archive.
@@ -50,8 +54,8 @@ pub(super) enum Expected {
     Docker,
     /// An OCI layout.
     Oci,
-    /// What an engine sends for one image that it holds.
-    Held(super::daemon::Described),
+    /// What an engine sends for one image that it holds. Its documents are kept for the next run.
+    Held(Described, Cache),
 }
 
 /// The parts of images that were met so far.
@@ -61,6 +65,7 @@ pub struct Parts {
     expected: Expected,
     wanted: Wanted,
     members: Members<Part>,
+    documents: Vec<(String, Arc<[u8]>)>,
     kept: u64,
 }
 
@@ -97,6 +102,7 @@ impl Parts {
             expected,
             wanted,
             members: Members::default(),
+            documents: Vec::new(),
             kept: 0,
         }
     }
@@ -139,7 +145,9 @@ impl Parts {
     /// Takes the bytes of a file that was passed, for they may be a document.
     pub fn keep(&mut self, member: &Member, bytes: Vec<u8>) {
         let name = normalise(&member.path);
-        self.members.file(name, Part::Kept(bytes.into()));
+        let bytes: Arc<[u8]> = bytes.into();
+        self.documents.push((name.clone(), Arc::clone(&bytes)));
+        self.members.file(name, Part::Kept(bytes));
     }
 
     /// The error of an archive that is none, or that broke off after `last`.
@@ -171,13 +179,24 @@ impl Parts {
             Expected::Any => recognise::archive(&store, &self.wanted),
             Expected::Docker => docker::open(&store, &self.wanted),
             Expected::Oci => oci::open(&store, &self.wanted),
-            Expected::Held(described) => {
+            Expected::Held(described, cache) => {
                 let images = recognise::archive(&store, &self.wanted)?;
+                remember(&cache, &self.documents);
                 let told = images
                     .into_iter()
                     .map(|image| described.clone().name(image, Way::Stream));
                 Ok(told.collect())
             }
+        }
+    }
+}
+
+/// Keeps manifests, indexes and configurations for the next run: what is named by its digest.
+fn remember(cache: &Cache, documents: &[(String, Arc<[u8]>)]) {
+    for (name, bytes) in documents {
+        let digest = digest::sha256(bytes);
+        if digest::hexadecimal(&digest).is_some_and(|hex| name.contains(hex)) {
+            cache.put(&Key::Document { digest }, bytes);
         }
     }
 }

@@ -12,6 +12,7 @@ use super::members::Members;
 use super::{LayerData, digest};
 use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, FileRange, Kind, Limits, RangeInput, Walk};
+use crate::cache::{Cache, Key};
 use crate::error::{Error, Result};
 
 /// Manifests, indexes and configs are read whole; registries refuse larger ones than this too.
@@ -32,6 +33,7 @@ enum Place {
         members: Members<Range>,
     },
     Passed(Members<Part>),
+    Documents(Cache),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -102,9 +104,22 @@ impl Store {
         }
     }
 
+    /// Of the parts only the documents are there that are known from an earlier run, by their digests.
+    pub fn documents(subject: &str, cache: &Cache) -> Self {
+        Store {
+            path: subject.into(),
+            place: Place::Documents(cache.clone()),
+        }
+    }
+
+    /// Whether the layers lie elsewhere.
+    pub fn has_only_documents(&self) -> bool {
+        matches!(self.place, Place::Documents(_))
+    }
+
     /// Whether the parts are members of an archive.
     pub fn is_archive(&self) -> bool {
-        !matches!(self.place, Place::Directory)
+        matches!(self.place, Place::Archive { .. } | Place::Passed(_))
     }
 
     /// The directory or archive, for messages.
@@ -123,6 +138,7 @@ impl Store {
             Place::Directory => self.file_path(name).is_file(),
             Place::Archive { members, .. } => members.get(name).is_some(),
             Place::Passed(members) => members.get(name).is_some(),
+            Place::Documents(cache) => known(cache, name).is_some(),
         }
     }
 
@@ -132,6 +148,7 @@ impl Store {
             Place::Directory => self.path.join(prefix).exists(),
             Place::Archive { members, .. } => members.has_at_top(prefix),
             Place::Passed(members) => members.has_at_top(prefix),
+            Place::Documents(_) => false,
         }
     }
 
@@ -224,6 +241,11 @@ impl Store {
                     bytes: Bytes::Passed,
                 },
             })),
+            Place::Documents(cache) => Ok(known(cache, name).map(|bytes| Blob {
+                name: name.into(),
+                length: bytes.len() as u64,
+                bytes: Bytes::Kept(bytes.into()),
+            })),
         }
     }
 
@@ -278,6 +300,13 @@ impl Blob {
             Bytes::Kept(_) | Bytes::Passed => LayerData::Passed(self.name),
         }
     }
+}
+
+/// The document that an OCI layout has under this name.
+fn known(cache: &Cache, name: &str) -> Option<Vec<u8>> {
+    let hex = name.strip_prefix("blobs/sha256/")?;
+    let digest = format!("sha256:{hex}");
+    cache.get(&Key::Document { digest })
 }
 
 fn index(path: &Path, range: FileRange) -> Result<Members<Range>> {

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use imgcheck::source::digest;
+use imgcheck::digest;
 
 use crate::common::{file, write_archive};
 use crate::dockerd::Daemon;

@@ -39,7 +39,7 @@ fn relay(mut client: TcpStream, socket: PathBuf, manner: Manner) -> io::Result<(
     });
     match manner {
         Manner::Honest => io::copy(&mut engine, &mut client)?,
-        Manner::HangsUp(bytes) => io::copy(&mut engine.by_ref().take(bytes), &mut client)?,
+        Manner::HangsUp(bytes) => io::copy(&mut engine.take(bytes), &mut client)?,
     };
     client.flush()?;
     client.shutdown(Shutdown::Both)

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::address::{Variable, misconfigured};
+use crate::digest;
 use crate::error::Result;
-use crate::source::digest;
 
 /// The context that stands for no context.
 const DEFAULT: &str = "default";

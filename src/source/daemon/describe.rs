@@ -1,11 +1,12 @@
 //! An image as its engine tells of it.
 
 use bollard::models::{ImageHistoryResponseItem, ImageInspect};
-use oci_spec::image::ImageConfiguration;
+use oci_spec::image::{Descriptor, ImageConfiguration};
 use serde_json::{Value, json};
 
 use super::Engine;
-use crate::source::{Image, SourceKind, Way, digest, reference};
+use crate::digest;
+use crate::source::{Image, SourceKind, Way, reference};
 
 /// What an image is called, and how it was found.
 #[derive(Debug, Clone)]
@@ -42,6 +43,17 @@ impl Described {
             ..image
         }
     }
+}
+
+/// The manifest or index that the image is, as engines say that keep images in containerd.
+pub(super) fn manifest(inspect: &ImageInspect) -> Option<Descriptor> {
+    let manifest = inspect.descriptor.as_ref()?;
+    let members = json!({
+        "mediaType": manifest.media_type,
+        "digest": manifest.digest,
+        "size": manifest.size,
+    });
+    serde_json::from_value(members).ok()
 }
 
 /// The diff ids of the layers; `None` if the engine does not tell them as it should.

@@ -10,6 +10,7 @@ use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use tokio::runtime::{Builder, Runtime};
 
 use super::address::Address;
+use crate::tls;
 
 /// An engine on this machine answers at once, one behind ssh within seconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -30,17 +31,9 @@ pub(super) struct Engine {
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// It has no such thing.
-    NotFound(String),
+    NotFound,
     /// Anything else, in one sentence.
     Failed(String),
-}
-
-impl Refusal {
-    pub fn text(self) -> String {
-        match self {
-            Refusal::NotFound(text) | Refusal::Failed(text) => text,
-        }
-    }
 }
 
 impl Engine {
@@ -122,16 +115,15 @@ fn client(address: &Address) -> Result<Docker, String> {
             UnixStream::connect(Path::new(path)).map_err(|error| plain(&error))?;
             Docker::connect_with_unix(host, ANSWER_TIMEOUT, version)
         }
-        (Some(("tcp", _)), Some(tls)) => {
-            // Fails only where one is installed already.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            let (key, certificate) = (&tls.key, &tls.certificate);
+        (Some(("tcp", _)), Some(files)) => {
+            tls::install();
+            let (key, certificate) = (&files.key, &files.certificate);
             let host = with_port(host, 2376);
             Docker::connect_with_ssl(
                 &host,
                 key,
                 certificate,
-                &tls.authority,
+                &files.authority,
                 ANSWER_TIMEOUT,
                 version,
             )

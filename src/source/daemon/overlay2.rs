@@ -2,11 +2,13 @@
 //! overlay file system merges with those below it (moby, `daemon/graphdriver/overlay2` and `layer/filestore.go`).
 
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use bollard::models::SystemInfo;
+
+use crate::digest;
 use crate::source::overlay::{Attributes, Overlay};
-use crate::source::{LayerBlob, LayerData, digest};
+use crate::source::{Annotations, LayerBlob, LayerData};
 
 const DRIVER: &str = "overlay2";
 
@@ -18,85 +20,68 @@ pub(super) struct Storage {
 }
 
 impl Storage {
-    /// The storage of the engine that says this of itself. An error says why it cannot be read.
-    pub fn of(driver: &str, status: &[Vec<String>], root: &Path) -> Result<Self, String> {
-        if driver != DRIVER {
-            return Err(format!("its storage driver is {driver}, not {DRIVER}"));
+    /// The storage of the engine that says this of itself; `None` if this process cannot read it as the kernel does.
+    pub fn of(info: &SystemInfo) -> Option<Self> {
+        if info.driver.as_deref() != Some(DRIVER) {
+            return None;
         }
-        let says = |name: &str| {
-            let pair = status
-                .iter()
-                .find(|pair| pair.first().is_some_and(|key| key == name));
-            pair.and_then(|pair| pair.get(1)).map(String::as_str)
-        };
-        if says("Native Overlay Diff") == Some("false") {
+        let status = info.driver_status.as_deref().unwrap_or_default();
+        let says = |name: &str, value: &str| status.iter().any(|pair| pair[..] == [name, value]);
+        if says("Native Overlay Diff", "false") {
             // Directories are moved and files are linked to lower ones then, so that a layer is more than its directory.
-            return Err("the kernel's overlay redirects or copies only metadata".to_owned());
+            return None;
         }
-        let attributes = match says("userxattr") {
-            Some("true") => Attributes::User,
-            _ => Attributes::Trusted,
+        let attributes = match says("userxattr", "true") {
+            true => Attributes::User,
+            false => Attributes::Trusted,
         };
-        attributes.readable()?;
-        Ok(Storage {
-            root: root.to_owned(),
+        attributes.are_seen().then_some(Storage {
+            root: info.docker_root_dir.as_ref()?.into(),
             attributes,
         })
     }
 
     /// The configuration of the image `id`, which is its digest.
-    pub fn configuration(&self, id: &str) -> Result<Vec<u8>, String> {
-        let hex = digest::hexadecimal(id).ok_or("the id of the image is no digest")?;
-        let path = self.image("imagedb/content/sha256").join(hex);
-        let bytes = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
-        if digest::sha256(&bytes) == id {
-            Ok(bytes)
-        } else {
-            Err(format!("{} is damaged", path.display()))
-        }
+    pub fn configuration(&self, id: &str) -> Option<Vec<u8>> {
+        let hex = digest::hexadecimal(id)?;
+        let bytes = fs::read(self.image("imagedb/content/sha256").join(hex)).ok()?;
+        (digest::sha256(&bytes) == id).then_some(bytes)
     }
 
-    /// The layers with these diff ids, the lowest first.
-    pub fn layers(&self, diff_ids: &[String]) -> Result<Vec<LayerBlob>, String> {
+    /// The layers with these diff ids, the lowest first; `None` unless all are there.
+    pub fn layers(&self, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
         let mut chain = String::new();
-        let mut layers = Vec::with_capacity(diff_ids.len());
-        for diff_id in diff_ids {
+        let layers = diff_ids.iter().map(|diff_id| {
             // OCI image specification, "Layer ChainID".
-            chain = if chain.is_empty() {
-                diff_id.clone()
-            } else {
-                digest::sha256(format!("{chain} {diff_id}").as_bytes())
+            chain = match chain.is_empty() {
+                true => diff_id.clone(),
+                false => digest::sha256(format!("{chain} {diff_id}").as_bytes()),
             };
-            layers.push(self.layer(&chain, diff_id)?);
-        }
-        Ok(layers)
+            self.layer(&chain, diff_id)
+        });
+        layers.collect()
     }
 
-    fn layer(&self, chain: &str, diff_id: &str) -> Result<LayerBlob, String> {
-        let hex = digest::hexadecimal(chain).ok_or("a diff id of the image is no digest")?;
-        let record = self.image("layerdb/sha256").join(hex);
+    fn layer(&self, chain: &str, diff_id: &str) -> Option<LayerBlob> {
+        let record = self
+            .image("layerdb/sha256")
+            .join(digest::hexadecimal(chain)?);
         let read = |name: &str| {
-            let path = record.join(name);
-            fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))
+            let text = fs::read_to_string(record.join(name)).ok()?;
+            Some(text.trim().to_owned())
         };
-        if read("diff")?.trim() != diff_id {
-            return Err(format!("{} is of another layer", record.display()));
+        let name = read("cache-id")?;
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if read("diff")? != diff_id || !is_name {
+            return None;
         }
-        let directory = read("cache-id")?;
-        let directory = directory.trim();
-        if !directory.bytes().all(|byte| byte.is_ascii_alphanumeric()) || directory.is_empty() {
-            return Err(format!("{} names no directory", record.display()));
-        }
-        let directory = self.root.join(DRIVER).join(directory).join("diff");
-        fs::read_dir(&directory).map_err(|error| unreadable(&directory, &error))?;
-        Ok(LayerBlob {
+        let directory = self.root.join(DRIVER).join(name).join("diff");
+        fs::read_dir(&directory).ok()?;
+        Some(LayerBlob {
             diff_id: diff_id.to_owned(),
             digest: None,
-            annotations: Default::default(),
-            size: read("size")
-                .ok()
-                .and_then(|size| size.trim().parse().ok())
-                .unwrap_or(0),
+            annotations: Annotations::new(),
+            size: read("size")?.parse().ok()?,
             data: LayerData::Overlay(Overlay {
                 directory,
                 attributes: self.attributes,
@@ -109,8 +94,4 @@ impl Storage {
     fn image(&self, name: &str) -> PathBuf {
         self.root.join("image").join(DRIVER).join(name)
     }
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> String {
-    format!("{} cannot be read: {error}", path.display())
 }
