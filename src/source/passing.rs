@@ -153,11 +153,12 @@ impl Parts {
     /// The error of an archive that is none, or that broke off after `last`.
     pub fn broken(&self, error: &ArchiveError, last: Option<&Member>) -> Error {
         match (error, last) {
-            (ArchiveError::Io(error), _) => Error::Source {
+            (ArchiveError::Io(error), None) => Error::source(&self.subject, error.to_string()),
+            (ArchiveError::Io(error), Some(_)) => Error::Source {
                 subject: self.subject.clone(),
                 problem: format!("broke off before the image was there: {error}"),
                 help: Some(
-                    "try it again; nothing can be said of an image of which a part is missing"
+                    "try it again: nothing is said of an image of which a part is missing"
                         .to_owned(),
                 ),
             },

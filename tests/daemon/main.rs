@@ -28,6 +28,7 @@ fn run(target: &str, environment: &[(&str, &str)], input: Option<&Path>) -> (i32
         .args(["check", target, "--format", "json", "--no-progress"])
         .env_remove("DOCKER_HOST")
         .env_remove("DOCKER_CONTEXT")
+        .env("IMGCHECK_NO_CACHE", "true")
         .envs(environment.iter().copied())
         .stdin(input.map_or_else(Stdio::null, |path| File::open(path).unwrap().into()));
     let output = command.output().unwrap();

@@ -45,6 +45,14 @@ impl Podman {
         format!("unix://{}", self.path("podman.sock").display())
     }
 
+    /// All that it holds.
+    fn state(&self) -> [String; 2] {
+        [
+            self.run(&["images", "-a", "--no-trunc", "-q"]),
+            self.run(&["ps", "-a", "-q"]),
+        ]
+    }
+
     fn run(&self, arguments: &[&str]) -> String {
         let output = command(&self.directory).args(arguments).output().unwrap();
         assert!(
@@ -94,10 +102,7 @@ fn an_image_of_podman_is_that_of_its_archive() {
     let image = Image::new("localhost/x/torch:2.7", &[&lower, &upper]);
     write_archive(&archive, &docker_archive(&[image]));
     podman.run(&["load", "-q", "-i", archive.to_str().unwrap()]);
-    let before = [
-        podman.run(&["images", "-a"]),
-        podman.run(&["ps", "-a", "-q"]),
-    ];
+    let before = podman.state();
 
     let host = podman.host();
     let environment = [("CONTAINER_HOST", host.as_str())];
@@ -111,13 +116,7 @@ fn an_image_of_podman_is_that_of_its_archive() {
     assert_eq!(image["access"], "stream");
     // Podman finds it under its short name, too.
     report("podman:x/torch:2.7", &environment);
-    assert_eq!(
-        [
-            podman.run(&["images", "-a"]),
-            podman.run(&["ps", "-a", "-q"])
-        ],
-        before
-    );
+    assert_eq!(podman.state(), before, "something was left behind");
 
     let error = failure("podman:x/torch:2.6", &environment);
     assert!(

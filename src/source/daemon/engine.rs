@@ -94,9 +94,8 @@ impl Engine {
             .block_on(question)
             .map_err(|error| match error {
                 bollard::errors::Error::DockerResponseServerError {
-                    status_code: 404,
-                    message,
-                } => Refusal::NotFound(message),
+                    status_code: 404, ..
+                } => Refusal::NotFound,
                 error => Refusal::Failed(describe(&error)),
             })
     }
@@ -148,14 +147,17 @@ fn with_port(host: &str, port: u16) -> String {
     }
 }
 
-/// The cause at the bottom: what is above it only says that something failed.
+/// What the engine said, else the cause at the bottom: what is above it only says that something failed.
 pub(super) fn describe(error: &bollard::errors::Error) -> String {
+    use bollard::errors::Error::{DockerResponseServerError, RequestTimeoutError};
+    match error {
+        DockerResponseServerError { message, .. } => return message.trim().to_owned(),
+        RequestTimeoutError => return "no answer".to_owned(),
+        _ => {}
+    }
     let mut cause: &dyn std::error::Error = error;
     while let Some(below) = cause.source() {
         cause = below;
-    }
-    if matches!(error, bollard::errors::Error::RequestTimeoutError) {
-        return "no answer".to_owned();
     }
     match cause.downcast_ref::<io::Error>() {
         Some(error) => plain(error),
