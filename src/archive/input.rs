@@ -108,7 +108,11 @@ impl RangeInput {
 
 impl Read for RangeInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.fill_buf()?.read(buffer)?;
+        let count = if self.window().is_empty() && buffer.len() >= self.window.len() {
+            self.range.read_at(self.position, buffer)?
+        } else {
+            self.fill_buf()?.read(buffer)?
+        };
         self.consume(count);
         Ok(count)
     }

@@ -1,5 +1,6 @@
 //! Layer blobs to layer facts: decompress, walk the tar, read what is wanted of each file.
 
+mod allowance;
 mod at_rest;
 pub mod cache;
 mod compression;
