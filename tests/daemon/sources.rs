@@ -204,7 +204,7 @@ fn a_broken_pipe_is_never_a_pass() {
     for (content, says) in [
         (&bytes[..bytes.len() / 2], "the archive is truncated"),
         (&b"not an archive"[..], "it is not a tar archive"),
-        (&[][..], "it is not a tar archive"),
+        (&[][..], "without manifest.json"),
         (&b"\x1f\x8b\x08compressed"[..], "gzip -dc | imgcheck -"),
     ] {
         fs::write(&cut, content).unwrap();
@@ -215,6 +215,38 @@ fn a_broken_pipe_is_never_a_pass() {
     }
     let (_, report, error) = run("-", &[], Some(&whole));
     assert!(report["images"][0].is_object(), "{error}");
+}
+
+#[test]
+fn what_is_known_of_an_image_is_not_sent_again() {
+    let Some(daemon) = Daemon::start(&[]) else {
+        return;
+    };
+    let base = daemon.path("base.tar");
+    let library = "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/METADATA";
+    let files = [
+        file("opt/large", vec![7; 4 << 20]),
+        file(library, "Name: torch\nVersion: 2.8.0\n"),
+    ];
+    write_archive(&base, &files);
+    daemon.run(&["import", base.to_str().unwrap(), "base:1"]);
+    let cache = daemon.path("cache");
+    let known = |manner| {
+        let host = proxy::start(&daemon.socket(), manner);
+        let environment = [
+            ("DOCKER_HOST", host.as_str()),
+            ("IMGCHECK_NO_CACHE", "false"),
+            ("IMGCHECK_CACHE_DIR", cache.to_str().unwrap()),
+        ];
+        report("docker:base:1", &environment)
+    };
+    let first = known(Manner::Honest);
+    assert_eq!(first["images"][0]["access"], "stream");
+    assert_eq!(first["images"][0]["layers"][0]["cached"], false);
+    let again = known(Manner::HangsUp(1 << 20));
+    assert_eq!(again["images"][0]["access"], "cache");
+    assert_eq!(again["images"][0]["layers"][0]["cached"], true);
+    assert_eq!(essence(&again), essence(&first));
 }
 
 #[test]
