@@ -2,6 +2,7 @@
 //!
 //! Every source hands over the same [`Image`]: its config and its layers, lowest first, without reading a layer's content.
 
+mod blobs;
 pub mod daemon;
 mod docker;
 mod oci;
@@ -42,7 +43,7 @@ pub struct Selection {
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Registries.
-    pub registry: registry::Options,
+    pub registry: registry::Registries,
     /// Engines on this machine.
     pub daemon: daemon::Options,
     /// Documents that were fetched before.
@@ -161,6 +162,8 @@ pub enum SourceKind {
     OciArchive,
     /// A plain root directory.
     Dir,
+    /// A registry.
+    Registry,
 }
 
 /// Annotations of a layer's descriptor (OCI image specification, "Annotations"), by key.

@@ -5,16 +5,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use oci_spec::image::ImageConfiguration;
+use oci_spec::image::Descriptor;
 use serde::de::DeserializeOwned;
 
+use super::blobs::{self, Blobs, DOCUMENT_LIMIT, Part};
 use super::{LayerData, digest};
 use crate::archive::path::{display, normalise};
 use crate::archive::{ArchiveError, FileRange, Kind, Limits, RangeInput, Walk};
 use crate::error::{Error, Result};
-
-/// Manifests, indexes and configs are read whole; registries refuse larger ones than this too.
-const DOCUMENT_LIMIT: u64 = 16 << 20;
 
 /// Old archives link a layer to an equal one of another image; there is never a long chain of links.
 const LINK_DEPTH: usize = 8;
@@ -121,6 +119,11 @@ impl Store {
 
     /// Reads and parses a JSON document; also gives its bytes, for their digest.
     pub fn document<T: DeserializeOwned>(&self, name: &str) -> Result<(T, Vec<u8>)> {
+        let bytes = self.read(name)?;
+        Ok((blobs::parse(&self.subject(), name, &bytes)?, bytes))
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
         let blob = self.blob(name)?;
         if blob.length > DOCUMENT_LIMIT {
             return Err(self.error(format!(
@@ -128,55 +131,8 @@ impl Store {
                 blob.length
             )));
         }
-        let bytes = blob
-            .read()
-            .map_err(|error| self.error(format!("{name} cannot be read: {error}")))?;
-        let value = serde_json::from_slice(&bytes)
-            .map_err(|error| self.error(format!("{name} is not the JSON it should be: {error}")))?;
-        Ok((value, bytes))
-    }
-
-    /// Reads a JSON blob of an OCI layout and verifies its digest.
-    pub fn verified<T: DeserializeOwned>(&self, digest: &str) -> Result<T> {
-        let name = self.blob_name(digest)?;
-        let (value, bytes) = self.document(&name)?;
-        self.verify(&name, &bytes, digest)?;
-        Ok(value)
-    }
-
-    /// An error if the bytes do not have the digest.
-    pub fn verify(&self, name: &str, bytes: &[u8], expected: &str) -> Result<()> {
-        let found = digest::sha256(bytes);
-        if found == expected {
-            return Ok(());
-        }
-        Err(self.error(format!(
-            "{name} is damaged: its digest is {found}, it should be {expected}"
-        )))
-    }
-
-    /// Where an OCI layout keeps the blob of a digest.
-    pub fn blob_name(&self, digest: &str) -> Result<String> {
-        digest::hexadecimal(digest)
-            .map(|hex| format!("blobs/sha256/{hex}"))
-            .ok_or_else(|| self.error(format!("`{digest}` is not a SHA-256 digest")))
-    }
-
-    /// The diff ids of a config, of which there must be one for each of `layers` layers.
-    pub fn diff_ids(&self, config: &ImageConfiguration, layers: usize) -> Result<Vec<String>> {
-        let diff_ids = config.rootfs().diff_ids();
-        if diff_ids.len() != layers {
-            return Err(self.error(format!(
-                "the config names {} layers, the manifest {layers}",
-                diff_ids.len()
-            )));
-        }
-        match diff_ids.iter().find(|id| digest::hexadecimal(id).is_none()) {
-            Some(id) => Err(self.error(format!(
-                "the config has a diff id that is not a SHA-256 digest: `{id}`"
-            ))),
-            None => Ok(diff_ids.clone()),
-        }
+        blob.read()
+            .map_err(|error| self.error(format!("{name} cannot be read: {error}")))
     }
 
     fn find(&self, name: &str) -> Result<Option<Blob>> {
@@ -213,6 +169,43 @@ impl Store {
     /// Never outside the directory, whatever the name is.
     fn file_path(&self, name: &str) -> PathBuf {
         self.path.join(normalise(name.as_bytes()))
+    }
+}
+
+/// As an OCI layout keeps them.
+impl Blobs for Store {
+    fn subject(&self) -> String {
+        Store::subject(self)
+    }
+
+    fn blob_name(&self, digest: &str) -> Result<String> {
+        digest::hexadecimal(digest)
+            .map(|hex| format!("blobs/sha256/{hex}"))
+            .ok_or_else(|| self.error(format!("`{digest}` is not a SHA-256 digest")))
+    }
+
+    fn has_blob(&self, digest: &str) -> Result<bool> {
+        Ok(self.contains(&self.blob_name(digest)?))
+    }
+
+    fn read_document(&self, _part: Part, digest: &str) -> Result<Vec<u8>> {
+        let name = self.blob_name(digest)?;
+        let bytes = self.read(&name)?;
+        blobs::verify(&self.subject(), &name, &bytes, digest)?;
+        Ok(bytes)
+    }
+
+    fn layer(&self, layer: &Descriptor) -> Result<LayerData> {
+        let name = self.blob_name(layer.digest().as_ref())?;
+        let blob = self.blob(&name)?;
+        if blob.length != layer.size() {
+            return Err(self.error(format!(
+                "{name} is damaged: it has {} bytes, its manifest says {}",
+                blob.length,
+                layer.size()
+            )));
+        }
+        Ok(blob.layer_data())
     }
 }
 
