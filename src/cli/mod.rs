@@ -128,6 +128,7 @@ struct ReadingArguments {
     no_progress: bool,
     #[command(flatten)]
     cache: cache::CacheArguments,
+    #[command(flatten)]
     registry: registry::RegistryArguments,
 }
 

@@ -37,11 +37,7 @@ pub(super) trait Blobs {
 }
 
 /// Reads a document.
-pub(super) fn read<T: DeserializeOwned>(
-    blobs: &dyn Blobs,
-    part: Part,
-    digest: &str,
-) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(blobs: &dyn Blobs, part: Part, digest: &str) -> Result<T> {
     let bytes = blobs.read_document(part, digest)?;
     parse(&blobs.subject(), &blobs.blob_name(digest)?, &bytes)
 }

@@ -27,7 +27,7 @@ struct Document {
 #[derive(Debug)]
 enum Content {
     Index(Vec<Descriptor>),
-    Manifest(Manifest),
+    Manifest(Box<Manifest>),
     /// Something else than an image, of this media type.
     Artifact(String),
 }
@@ -44,7 +44,7 @@ struct Manifest {
 struct Listed {
     descriptor: Descriptor,
     /// Where it had to be read to know what it is; else it is read only if it is wanted.
-    manifest: Option<Manifest>,
+    manifest: Option<Box<Manifest>>,
 }
 
 /// Whether the store is an OCI layout.
@@ -129,7 +129,7 @@ fn read(blobs: &dyn Blobs, descriptor: &Descriptor) -> Result<Content> {
             config: Some(config),
             layers: Some(layers),
         } => Ok(if is_image_config(config.media_type()) {
-            Content::Manifest(Manifest { config, layers })
+            Content::Manifest(Box::new(Manifest { config, layers }))
         } else {
             Content::Artifact(config.media_type().to_string())
         }),
@@ -195,14 +195,26 @@ impl Found {
         }
         if says_all(&descriptor) {
             let manifest = None;
-            self.listed.push((reference, Listed { descriptor, manifest }));
+            self.listed.push((
+                reference,
+                Listed {
+                    descriptor,
+                    manifest,
+                },
+            ));
             return Ok(());
         }
         match read(blobs, &descriptor)? {
             Content::Index(list) => self.descend(blobs, list, reference.as_ref(), depth + 1)?,
             Content::Manifest(manifest) => {
                 let manifest = Some(manifest);
-                self.listed.push((reference, Listed { descriptor, manifest }));
+                self.listed.push((
+                    reference,
+                    Listed {
+                        descriptor,
+                        manifest,
+                    },
+                ));
             }
             Content::Artifact(kind) => {
                 self.artifact.get_or_insert(kind);

@@ -140,10 +140,7 @@ pub(super) fn select<T>(
             .iter()
             .map(|candidate| candidate.platform.clone())
             .collect();
-        let image = name.map_or_else(
-            || subject.to_owned(),
-            |name| format!("{subject}: {name}"),
-        );
+        let image = name.map_or_else(|| subject.to_owned(), |name| format!("{subject}: {name}"));
         let chosen = choose(&image, &platforms, wanted)?;
         let numbered = group
             .into_iter()

@@ -30,16 +30,19 @@ fn faulty_layer(fault: impl Fn(&Seen, &[u8]) -> Option<Answer> + Send + Sync + '
 
 /// A registry whose manifest comes in another way.
 fn faulty_manifest(fault: impl Fn(&Seen) -> Option<Answer> + Send + Sync + 'static) -> Server {
-    let (server, _) =
-        faulty(move |seen, _| seen.part().starts_with("manifests/").then(|| fault(seen)).flatten());
+    let (server, _) = faulty(move |seen, _| {
+        seen.part()
+            .starts_with("manifests/")
+            .then(|| fault(seen))
+            .flatten()
+    });
     server
 }
 
 #[test]
 fn a_dropped_connection_is_resumed() {
-    let server = faulty_layer(|seen, blob| {
-        (seen.before == 0).then(|| broken(&blob[..100_000], blob.len()))
-    });
+    let server =
+        faulty_layer(|seen, blob| (seen.before == 0).then(|| broken(&blob[..100_000], blob.len())));
     let report = check(&server.reference("1")).report();
     assert_eq!(alike(&report), alike(&report_of_layout(&[image()])));
     let ranges: Vec<String> = server
@@ -127,7 +130,10 @@ fn damaged_bytes_are_an_error() {
             _ => manifest.clone(),
         };
         let server = Server::new(move |seen| match seen.path.ends_with(&digest) {
-            true => respond(200, format!("{} ", String::from_utf8_lossy(&content.blobs[&digest]))),
+            true => respond(
+                200,
+                format!("{} ", String::from_utf8_lossy(&content.blobs[&digest])),
+            ),
             false => content.answer(seen),
         });
         let reference = format!("docker://{}/team/image@{manifest}", server.address);
@@ -148,8 +154,7 @@ fn a_digest_that_the_registry_itself_contradicts_is_an_error() {
 fn a_busy_registry_is_waited_for() {
     for status in [429, 500, 502, 503, 504] {
         let server = faulty_manifest(move |seen| {
-            (seen.before == 0)
-                .then(|| with(error(status, "BUSY", "slow down"), "retry-after", "1"))
+            (seen.before == 0).then(|| with(error(status, "BUSY", "slow down"), "retry-after", "1"))
         });
         check(&server.reference("1")).report();
         assert_eq!(server.count("manifests"), 2, "{status}");
@@ -190,7 +195,8 @@ fn who_asks_for_too_long_a_wait_is_not_waited_for() {
 fn a_slow_trickle_is_an_error() {
     let server = faulty_layer(|_, blob| Some(trickle(blob.len(), Duration::from_millis(100))));
     let run = Run::new(&server.reference("1")).arg("--retries=0");
-    run.go().fails_with(&["the connection to 127.0.0.1:", "it gave ", " bytes in "]);
+    run.go()
+        .fails_with(&["the connection to 127.0.0.1:", "it gave ", " bytes in "]);
 }
 
 #[test]
@@ -201,7 +207,8 @@ fn silence_is_an_error() {
         faulty_manifest(move |_| Some(trickle(100, silent))),
     ] {
         let run = Run::new(&server.reference("1")).arg("--retries=0");
-        run.go().fails_with(&["the connection to 127.0.0.1:", "timed out"]);
+        run.go()
+            .fails_with(&["the connection to 127.0.0.1:", "timed out"]);
     }
 }
 
@@ -218,7 +225,11 @@ fn nobody_there_is_an_error() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    check(&format!("docker://{address}/team/image:1"))
-        .fails_with(&["cannot be reached", "Connection refused", "help: check the name"]);
-    check("docker://registry.invalid/team/image:1").fails_with(&["registry.invalid cannot be reached"]);
+    check(&format!("docker://{address}/team/image:1")).fails_with(&[
+        "cannot be reached",
+        "Connection refused",
+        "help: check the name",
+    ]);
+    check("docker://registry.invalid/team/image:1")
+        .fails_with(&["registry.invalid cannot be reached"]);
 }

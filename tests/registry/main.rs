@@ -5,6 +5,8 @@
 mod common;
 #[path = "../support/program.rs"]
 mod program;
+#[path = "../support/real.rs"]
+mod real_directory;
 
 mod authorization;
 mod faults;

@@ -22,7 +22,10 @@ fn the_report_is_that_of_the_layout() {
     );
     for seen in server.seen() {
         let version = concat!("imgcheck/", env!("CARGO_PKG_VERSION"));
-        assert_eq!((seen.method.as_str(), seen.user_agent.as_str()), ("GET", version));
+        assert_eq!(
+            (seen.method.as_str(), seen.user_agent.as_str()),
+            ("GET", version)
+        );
     }
 }
 
@@ -142,6 +145,35 @@ fn the_proxy_of_the_environment_is_used() {
     assert!(targets.all(|target| target.starts_with("http://registry.invalid/v2/")));
 
     let run = Run::new("docker://registry.invalid/team/image:1").arg("--insecure");
-    let run = run.env("HTTP_PROXY", url).env("NO_PROXY", "registry.invalid");
+    let run = run
+        .env("HTTP_PROXY", url)
+        .env("NO_PROXY", "registry.invalid");
     run.go().fails_with(&["registry.invalid cannot be reached"]);
+}
+
+#[test]
+fn what_was_fetched_before_is_not_fetched_again() {
+    let content = Content::of("1", &[image()], false);
+    let digest = content.tags["1"].clone();
+    let server = content.serve();
+    let cache = tempfile::tempdir().unwrap();
+    let run = |reference: &str| {
+        let run = Run::new(reference).env("XDG_CACHE_HOME", cache.path());
+        run.go().report()
+    };
+    let first = run(&server.reference("1"));
+    let requests = server.seen().len();
+    let second = run(&server.reference("1"));
+    let later: Vec<String> = server.seen()[requests..]
+        .iter()
+        .map(|seen| seen.path.clone())
+        .filter(|path| path != "/v2/")
+        .collect();
+    assert_eq!(later, ["/v2/team/image/manifests/1"]);
+    assert_eq!(first["images"][0]["layers"][1]["cached"], false);
+    assert_eq!(second["images"][0]["layers"][1]["cached"], true);
+
+    let requests = server.seen().len();
+    run(&format!("docker://{}/team/image@{digest}", server.address));
+    assert_eq!(server.seen().len(), requests);
 }

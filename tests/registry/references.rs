@@ -50,9 +50,15 @@ fn tags_come_in_pages_from_the_registry_alone() {
 fn a_registry_without_end_of_tags_is_left() {
     let server = Server::new(|seen| match seen.part() {
         "tags/list" => with(
-            respond(200, json!({"tags": [format!("v{}", seen.before)]}).to_string()),
+            respond(
+                200,
+                json!({"tags": [format!("v{}", seen.before)]}).to_string(),
+            ),
             "link",
-            &format!("</v2/team/image/tags/list?last={}>; rel=\"next\"", seen.before),
+            &format!(
+                "</v2/team/image/tags/list?last={}>; rel=\"next\"",
+                seen.before
+            ),
         ),
         _ => Content::default().answer(seen),
     });
@@ -77,7 +83,11 @@ fn a_repository_that_is_kept_from_us_may_not_exist() {
     for status in [401, 403] {
         let server = Server::new(move |seen| match seen.path.as_str() {
             "/v2/" => respond(200, "{}"),
-            _ => error(status, "DENIED", "requested access to the resource is denied"),
+            _ => error(
+                status,
+                "DENIED",
+                "requested access to the resource is denied",
+            ),
         });
         check(&server.reference("1")).fails_with(&[
             &format!("answered {status} "),

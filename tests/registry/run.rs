@@ -33,6 +33,7 @@ impl Run {
             "REGISTRY_AUTH_FILE",
             "XDG_RUNTIME_DIR",
             "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
             "HTTP_PROXY",
             "HTTPS_PROXY",
             "ALL_PROXY",

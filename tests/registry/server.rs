@@ -23,6 +23,8 @@ pub type Answer = Response<Body>;
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub method: String,
+    /// Host and port.
+    pub host: String,
     /// With the scheme and the host where a proxy is asked.
     pub target: String,
     pub path: String,
@@ -104,6 +106,7 @@ async fn understand(request: Request, log: &Mutex<Vec<Seen>>) -> Seen {
     let path = parts.uri.path().to_owned();
     let seen = Seen {
         method: parts.method.to_string(),
+        host: header("host").unwrap_or_default(),
         target: parts.uri.to_string(),
         before: log.iter().filter(|seen| seen.path == path).count(),
         path,

@@ -146,7 +146,12 @@ mod tests {
 
     #[test]
     fn only_this_machine_may_speak_plain_http() {
-        for reference in ["localhost/x", "localhost:5000/x", "127.0.0.1:5000/x", "[::1]:5000/x"] {
+        for reference in [
+            "localhost/x",
+            "localhost:5000/x",
+            "127.0.0.1:5000/x",
+            "[::1]:5000/x",
+        ] {
             assert_eq!(address(reference).bases(false).len(), 2, "{reference}");
         }
         for reference in ["localhost.example/x", "10.0.0.1:5000/x", "[::2]:5000/x"] {
@@ -168,7 +173,15 @@ mod tests {
 
     #[test]
     fn what_is_no_mirror_is_refused() {
-        for text in ["", "docker.io", "docker.io=", "=m.example", "docker.io=ftp://m.example", "hub=m.example", "docker.io=mirror"] {
+        for text in [
+            "",
+            "docker.io",
+            "docker.io=",
+            "=m.example",
+            "docker.io=ftp://m.example",
+            "hub=m.example",
+            "docker.io=mirror",
+        ] {
             let error = text.parse::<Mirror>().unwrap_err();
             assert_eq!(error.exit_code(), 2, "{text}");
         }

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use reqwest::Url;
 use reqwest::blocking::{RequestBuilder, Response};
@@ -21,11 +20,9 @@ const CLIENT_ID: &str = "imgcheck";
 /// Bytes of an answer with a token.
 const ANSWER_LIMIT: u64 = 1 << 20;
 
-/// How long a token holds that does not say it ("Token Authentication Specification").
-const USUAL_LIFE: Duration = Duration::from_secs(60);
-
 /// What opens one repository. It is asked for when a request is refused, once for all threads, and used for all requests
-/// until it is refused in turn, as happens in the middle of long downloads.
+/// until it is refused in turn, as happens in the middle of long downloads. How long a token says that it holds does not
+/// matter: to use one for too long costs the same refusal as to use none.
 #[derive(Default)]
 pub(super) struct Authorization {
     pass: Mutex<Option<Pass>>,
@@ -33,7 +30,6 @@ pub(super) struct Authorization {
 
 struct Pass {
     header: HeaderValue,
-    until: Option<Instant>,
     /// With what it was got, for messages.
     note: String,
 }
@@ -41,10 +37,7 @@ struct Pass {
 impl Authorization {
     /// The header that opens the repository, if one is known.
     pub fn header(&self) -> Option<HeaderValue> {
-        let pass = self.lock();
-        let pass = pass.as_ref()?;
-        let holds = pass.until.is_none_or(|until| Instant::now() < until);
-        holds.then(|| pass.header.clone())
+        self.lock().as_ref().map(|pass| pass.header.clone())
     }
 
     /// With what the repository was last tried to be opened, for messages.
@@ -82,9 +75,6 @@ impl Authorization {
     }
 }
 
-/// The header, and until when it holds.
-type Key = (HeaderValue, Option<Instant>);
-
 /// Where entrance is asked for.
 struct Entrance<'a> {
     client: &'a Client,
@@ -97,7 +87,6 @@ struct Entrance<'a> {
 struct Answer {
     token: Option<String>,
     access_token: Option<String>,
-    expires_in: Option<u64>,
 }
 
 impl Entrance<'_> {
@@ -119,7 +108,7 @@ impl Entrance<'_> {
                 ),
             )),
         };
-        let (header, until) = answer.map_err(|failure| match failure.kind {
+        let header = answer.map_err(|failure| match failure.kind {
             Kind::Denied => Failure {
                 problem: format!("{} {}", failure.problem, note(&found)),
                 help: Some(login(&self.address.registry)),
@@ -129,12 +118,11 @@ impl Entrance<'_> {
         })?;
         Ok(Pass {
             header,
-            until,
             note: note(&found),
         })
     }
 
-    fn basic(&self, credential: Option<&Credential>) -> Result<Key, Failure> {
+    fn basic(&self, credential: Option<&Credential>) -> Result<HeaderValue, Failure> {
         let registry = &self.address.registry;
         let (user, password) = match credential.map(|credential| &credential.secret) {
             Some(Secret::Password { user, password }) => (user, password),
@@ -152,13 +140,9 @@ impl Entrance<'_> {
         let header = request
             .ok()
             .and_then(|mut request| request.headers_mut().remove(AUTHORIZATION));
-        match header {
-            Some(header) => Ok((header, None)),
-            None => Err(Failure::new(
-                Kind::Final,
-                "the user name or the password cannot be sent",
-            )),
-        }
+        header.ok_or_else(|| {
+            Failure::new(Kind::Final, "the user name or the password cannot be sent")
+        })
     }
 
     /// A token for pulling, with the credential where there is one: everybody gets one for a public repository.
@@ -168,7 +152,7 @@ impl Entrance<'_> {
         service: Option<&str>,
         scope: Option<&str>,
         credential: Option<&Credential>,
-    ) -> Result<Key, Failure> {
+    ) -> Result<HeaderValue, Failure> {
         let url = self.realm(realm)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let pull = format!("repository:{}:pull", self.address.repository);
@@ -250,7 +234,7 @@ fn note(found: &Found) -> String {
     }
 }
 
-fn read_token(host: &str, mut response: Response) -> Result<Key, Failure> {
+fn read_token(host: &str, mut response: Response) -> Result<HeaderValue, Failure> {
     let mut body = Vec::new();
     response
         .by_ref()
@@ -263,13 +247,15 @@ fn read_token(host: &str, mut response: Response) -> Result<Key, Failure> {
             )
         })?;
     // Nothing of the body is shown: it may be a token.
-    let refuse = || Failure::new(Kind::Final, format!("{host} gave no token that can be used"));
+    let refuse = || {
+        Failure::new(
+            Kind::Final,
+            format!("{host} gave no token that can be used"),
+        )
+    };
     let answer: Answer = serde_json::from_slice(&body).map_err(|_| refuse())?;
     let token = answer.token.or(answer.access_token).ok_or_else(refuse)?;
     let mut header = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| refuse())?;
     header.set_sensitive(true);
-    let life = answer
-        .expires_in
-        .map_or(USUAL_LIFE, Duration::from_secs);
-    Ok((header, Instant::now().checked_add(life)))
+    Ok(header)
 }

@@ -96,7 +96,14 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_no_challenge() {
-        for line in ["", "Negotiate", "Bearer", "Bearer service=x", "=,;\"", "Bearer realm=\""] {
+        for line in [
+            "",
+            "Negotiate",
+            "Bearer",
+            "Bearer service=x",
+            "=,;\"",
+            "Bearer realm=\"",
+        ] {
             assert_eq!(of(&[line]), [], "{line}");
         }
     }

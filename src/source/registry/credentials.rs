@@ -29,7 +29,10 @@ pub(super) struct Credential {
 
 /// Never shown.
 pub(super) enum Secret {
-    Password { user: String, password: String },
+    Password {
+        user: String,
+        password: String,
+    },
     /// Given out by an OAuth2 server, in exchange for which it gives tokens.
     IdentityToken(String),
 }
@@ -44,11 +47,7 @@ pub(super) struct Found {
 
 /// The credential for a repository of a registry: the first file that has one says it.
 pub(super) fn find(registry: &str, repository: &str) -> Found {
-    find_in(
-        &files(&|name| std::env::var_os(name)),
-        registry,
-        repository,
-    )
+    find_in(&files(&|name| std::env::var_os(name)), registry, repository)
 }
 
 /// The files in the order in which they are asked: those that the environment names, then Docker's, then Podman's
@@ -128,9 +127,13 @@ impl File {
             Err(error) => return Err(format!("{}: {error}", path.display())),
         };
         // The error of the parser could show what is in the file.
-        serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|error| format!("{}: line {}: not a configuration of Docker or Podman", path.display(), error.line()))
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+            format!(
+                "{}: line {}: not a configuration of Docker or Podman",
+                path.display(),
+                error.line()
+            )
+        })
     }
 
     /// A helper for the registry, the entry with the longest matching key, the store for all registries.
@@ -243,5 +246,88 @@ impl Entry {
             }
             Err(error) => Err(printable(&error.to_string())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The user of the credential that a file has for a repository.
+    fn user(config: &str, registry: &str, repository: &str) -> Option<String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&file, config).unwrap();
+        let found = find_in(&[file.path().to_owned()], registry, repository);
+        assert_eq!(found.problems, Vec::<String>::new());
+        match found.credential?.secret {
+            Secret::Password { user, .. } => Some(user),
+            Secret::IdentityToken(token) => Some(token),
+        }
+    }
+
+    fn entry(key: &str, user: &str) -> String {
+        format!(r#""{key}": {{"username": "{user}", "password": "x"}}"#)
+    }
+
+    #[test]
+    fn the_hub_has_many_names() {
+        for key in [
+            "https://index.docker.io/v1/",
+            "https://index.docker.io/v1",
+            "index.docker.io",
+            "docker.io",
+            "registry-1.docker.io",
+        ] {
+            let config = format!(r#"{{"auths": {{{}}}}}"#, entry(key, "me"));
+            let found = user(&config, HUB, "library/busybox");
+            assert_eq!(found.as_deref(), Some("me"), "{key}");
+            assert_eq!(user(&config, "quay.io", "library/busybox"), None, "{key}");
+        }
+        let config = format!(
+            r#"{{"auths": {{{}, {}}}}}"#,
+            entry("docker.io", "me"),
+            entry("docker.io/team", "team")
+        );
+        assert_eq!(user(&config, HUB, "team/x").as_deref(), Some("team"));
+        assert_eq!(user(&config, HUB, "library/x").as_deref(), Some("me"));
+    }
+
+    #[test]
+    fn an_identity_token_stands_above_the_user_name() {
+        let config = r#"{"auths": {"r.example": {"auth": "MDAwOg==", "identitytoken": "t"}}}"#;
+        assert_eq!(user(config, "r.example", "x").as_deref(), Some("t"));
+    }
+
+    #[test]
+    fn the_environment_names_files() {
+        let named = |names: &[(&str, &str)]| {
+            let names: Vec<(String, OsString)> = names
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).into()))
+                .collect();
+            files(&|wanted| {
+                let found = names.iter().find(|(name, _)| name == wanted)?;
+                Some(found.1.clone())
+            })
+        };
+        assert_eq!(
+            named(&[
+                ("HOME", "/h"),
+                ("XDG_RUNTIME_DIR", "/r"),
+                ("DOCKER_CONFIG", "")
+            ]),
+            [
+                "/h/.docker/config.json",
+                "/r/containers/auth.json",
+                "/h/.config/containers/auth.json"
+            ]
+            .map(PathBuf::from)
+        );
+        assert_eq!(
+            named(&[("DOCKER_CONFIG", "/d"), ("REGISTRY_AUTH_FILE", "/a")]),
+            ["/a", "/d/config.json"].map(PathBuf::from)
+        );
+        assert_eq!(named(&[]), Vec::<PathBuf>::new());
     }
 }

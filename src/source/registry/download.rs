@@ -32,7 +32,10 @@ pub(super) struct Blob {
 impl RemoteBlob for Blob {
     fn address(&self) -> String {
         let address = &self.repository.address;
-        format!("{}/{}@{}", address.registry, address.repository, self.digest)
+        format!(
+            "{}/{}@{}",
+            address.registry, address.repository, self.digest
+        )
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {
@@ -75,7 +78,10 @@ impl RemoteBlob for Blob {
         bytes.ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::Unsupported,
-                format!("{} does not give parts of blobs", self.repository.address.registry),
+                format!(
+                    "{} does not give parts of blobs",
+                    self.repository.address.registry
+                ),
             )
         })
     }
@@ -159,7 +165,10 @@ impl Download {
         };
         let problem = match self.position {
             0 => failure.problem,
-            position => format!("{} (after {position} of {} bytes)", failure.problem, self.size),
+            position => format!(
+                "{} (after {position} of {} bytes)",
+                failure.problem, self.size
+            ),
         };
         self.attempts.after(Failure {
             kind,
@@ -273,9 +282,10 @@ impl Body {
 impl Read for Body {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let start = Instant::now();
-        let count = self.response.read(buffer).map_err(|error| {
-            io::Error::new(error.kind(), super::failure::chain(&error))
-        })?;
+        let count = self
+            .response
+            .read(buffer)
+            .map_err(|error| io::Error::new(error.kind(), super::failure::chain(&error)))?;
         self.check_pace(start.elapsed(), count)?;
         Ok(count)
     }
@@ -284,7 +294,9 @@ impl Read for Body {
 fn skip(body: &mut Body, mut count: u64) -> io::Result<()> {
     let mut buffer = vec![0; SKIPPED.min(usize::try_from(count).unwrap_or(SKIPPED))];
     while count > 0 {
-        let piece = buffer.len().min(usize::try_from(count).unwrap_or(usize::MAX));
+        let piece = buffer
+            .len()
+            .min(usize::try_from(count).unwrap_or(usize::MAX));
         let read = body.read(&mut buffer[..piece])?;
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -44,14 +44,13 @@ impl Found {
 
     /// The manifest or index that a tag or a digest names, as a descriptor. The document is kept.
     pub fn resolve(&self, named: &str) -> Result<Descriptor, Failure> {
-        if digest::hexadecimal(named).is_some() {
-            if let Some(bytes) = self.kept(named) {
-                return described(named, &bytes);
-            }
+        let is_digest = digest::hexadecimal(named).is_some();
+        if let Some(bytes) = self.kept(named).filter(|_| is_digest) {
+            return described(named, &bytes);
         }
         let bytes = self.fetch(Part::Manifest, named)?;
         let found = digest::sha256(&bytes);
-        if digest::hexadecimal(named).is_some() {
+        if is_digest {
             check_digest(&self.repository.address.registry, &bytes, named)?;
         }
         refuse_schema_1(&bytes)?;
@@ -111,7 +110,9 @@ impl Found {
             if bytes.len() as u64 > DOCUMENT_LIMIT {
                 return Err(Failure::new(
                     Kind::Final,
-                    format!("{path} at {host} has more than {DOCUMENT_LIMIT} bytes, which no JSON document of an image may have"),
+                    format!(
+                        "{path} at {host} has more than {DOCUMENT_LIMIT} bytes, which no JSON document of an image may have"
+                    ),
                 ));
             }
             if let Some(claimed) = claimed {

@@ -165,16 +165,23 @@ fn absent(repository: &Repository, named: &str, failure: Failure) -> Failure {
         repository.address.registry, repository.address.repository
     );
     if digest::hexadecimal(named).is_some() {
-        let problem = format!("{}: {place} has no manifest with this digest", failure.problem);
+        let problem = format!(
+            "{}: {place} has no manifest with this digest",
+            failure.problem
+        );
         return Failure::new(Kind::Absent, problem)
             .with_help("it may have been deleted, or belong to another repository");
     }
     let near = tags::near(repository, named);
     if near.is_empty() {
-        let problem = format!("{}: there is no tag `{named}`, or no repository {place}", failure.problem);
+        let problem = format!(
+            "{}: there is no tag `{named}`, or no repository {place}",
+            failure.problem
+        );
         return Failure::new(Kind::Absent, problem)
             .with_help("check how the repository and the tag are spelled");
     }
     let problem = format!("{}: {place} has no tag `{named}`", failure.problem);
-    Failure::new(Kind::Absent, problem).with_help(format!("its nearest tags are {}", near.join(", ")))
+    Failure::new(Kind::Absent, problem)
+        .with_help(format!("its nearest tags are {}", near.join(", ")))
 }

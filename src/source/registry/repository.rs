@@ -102,9 +102,10 @@ impl Repository {
         }
         let mut bases = Vec::new();
         for text in self.address.bases(self.client.insecure) {
-            bases.push(Url::parse(&text).map_err(|error| {
-                Failure::new(Kind::Final, format!("`{text}`: {error}"))
-            })?);
+            bases.push(
+                Url::parse(&text)
+                    .map_err(|error| Failure::new(Kind::Final, format!("`{text}`: {error}")))?,
+            );
         }
         let base = match &bases[..] {
             [only] => only.clone(),

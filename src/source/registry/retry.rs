@@ -70,11 +70,7 @@ impl Attempts {
         self.failed += 1;
         let asked = asked.unwrap_or_default();
         if asked > self.patience.longest_wait {
-            let problem = format!(
-                "{} and asks to wait {} s",
-                failure.problem,
-                asked.as_secs()
-            );
+            let problem = format!("{} and asks to wait {} s", failure.problem, asked.as_secs());
             return Err(Failure::new(Kind::Final, problem).with_help("try again then"));
         }
         match self.waits.next() {
@@ -111,10 +107,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
         Err(_) => {
             let date = httpdate::parse_http_date(text).ok()?;
-            Some(
-                date.duration_since(SystemTime::now())
-                    .unwrap_or_default(),
-            )
+            Some(date.duration_since(SystemTime::now()).unwrap_or_default())
         }
     }
 }
@@ -141,7 +134,10 @@ mod tests {
     #[test]
     fn a_wait_is_in_seconds_or_until_a_date() {
         assert_eq!(waiting("7"), Some(Duration::from_secs(7)));
-        assert_eq!(waiting("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+        assert_eq!(
+            waiting("Sun, 06 Nov 1994 08:49:37 GMT"),
+            Some(Duration::ZERO)
+        );
         let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3600));
         let wait = waiting(&later).unwrap();
         assert!(wait > Duration::from_secs(3500) && wait <= Duration::from_secs(3600));
