@@ -7,6 +7,7 @@ mod facts;
 mod fail_on;
 mod output;
 mod progress;
+mod registry;
 mod rules;
 mod tree;
 
@@ -127,6 +128,8 @@ struct ReadingArguments {
     no_progress: bool,
     #[command(flatten)]
     cache: cache::CacheArguments,
+    #[command(flatten)]
+    registry: registry::RegistryArguments,
 }
 
 impl ImageArguments {
@@ -160,6 +163,7 @@ impl ReadingArguments {
             reference: self.reference.clone(),
             access: Access {
                 cache,
+                registry: self.registry.registries(),
                 ..Access::default()
             },
         }
