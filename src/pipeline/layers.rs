@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::layer::cache::FactsCache;
 use crate::layer::{self, LayerFacts, Wanted};
 use crate::parallel;
-use crate::source::{LayerBlob, LayerData, Place};
+use crate::source::{Image, LayerBlob, LayerData, Place};
 
 /// Layers read at a time. Each is read by several threads of its own, and a network is not faster with more.
 const AT_A_TIME: usize = 4;
@@ -47,6 +47,22 @@ pub(super) fn read(
         .collect();
     check_kept(blobs, &layers, wanted.limits.kept_bytes)?;
     Ok(layers)
+}
+
+/// The same of an image, whose progress is told.
+pub(super) fn of_image(
+    image: &Image,
+    wanted: &Wanted,
+    cache: &FactsCache,
+    read_before: &mut LayersRead,
+    progress: &dyn Progress,
+) -> Result<Vec<ReadLayer>> {
+    let bytes = image.layers.iter().map(|layer| layer.size).sum();
+    let name = image.reference.as_deref().unwrap_or(&image.platform);
+    progress.image(name, image.layers.len(), bytes);
+    let layers = read(&image.layers, wanted, cache, read_before, progress);
+    progress.finish();
+    layers
 }
 
 /// The facts of a layer: those of an earlier run, else from its bytes. Only what is proven to be the layer's is kept.

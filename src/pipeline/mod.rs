@@ -2,7 +2,9 @@
 //!
 //! This is the only file that knows all of them, and the only one that times and reports progress.
 
+mod held;
 mod layers;
+mod stream;
 
 use std::time::Instant;
 
@@ -19,7 +21,7 @@ use crate::reference::name::Name;
 use crate::reference::transport::Target;
 use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
-use crate::source::{self, Access, Image, LayerBlob, Selection};
+use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
 use layers::{LayersRead, ReadLayer};
 
@@ -101,7 +103,14 @@ impl Scanner {
         let mut started = Instant::now();
         let mut scans = Vec::new();
         let mut read = LayersRead::default();
-        let images = source::open(target, &self.reading.selection, &self.reading.access)?;
+        let found = source::find(target, &self.reading.selection, &self.reading.access)?;
+        let images = match found {
+            Found::Images(images) => images,
+            Found::Passing(passing) => {
+                stream::read(passing, &self.wanted, &self.cache, &mut read, progress)?
+            }
+            Found::Held(held) => held::read(*held, &self.wanted, &self.cache, &mut read, progress)?,
+        };
         if self.reading.reference.is_some() {
             one_image(&images)?;
         }
@@ -170,6 +179,7 @@ impl Scanner {
             facts: ImageFacts {
                 reference,
                 source: image.kind,
+                access: image.way,
                 platform: image.platform,
                 depth: self.reading.depth,
                 digest: image.digest,
