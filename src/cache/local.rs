@@ -133,7 +133,7 @@ impl Directory {
     fn write(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
         // Others may read it where the user's umask and the directory say so, as in a directory of several users.
         let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
+            .prefix(&temporary())
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&self.path)?;
         file.write_all(sealed)?;
@@ -162,6 +162,16 @@ impl Directory {
             }
         }
         Ok(removed)
+    }
+
+    /// Removes what this process is writing. What fails here, a later run will do.
+    pub fn abandon(&self) {
+        let own = temporary();
+        for file in self.files().unwrap_or_default() {
+            if file.name.starts_with(&own) {
+                let _ = self.remove(&file.name);
+            }
+        }
     }
 
     fn files(&self) -> io::Result<Vec<NamedFile>> {
@@ -233,6 +243,11 @@ impl Directory {
             result => result,
         }
     }
+}
+
+/// How the names of files begin that this process is writing.
+fn temporary() -> String {
+    format!("{TEMPORARY}{}-", std::process::id())
 }
 
 /// A file of the directory, ours or not.
@@ -344,6 +359,19 @@ mod tests {
         assert!(!there(".tmp-old") && there(".tmp-new") && there("other"));
         assert_eq!(directory.clean(|_| true).unwrap().len(), 1);
         assert!(!there(&name(1)) && there(".tmp-new") && there("other"));
+    }
+
+    #[test]
+    fn what_this_process_is_writing_can_be_given_up() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = Directory::new(scratch.path().to_owned(), 1000);
+        let (own, other) = (temporary() + "x", format!("{TEMPORARY}0-x"));
+        for name in [&own, &other] {
+            fs::write(scratch.path().join(name), "").unwrap();
+        }
+        directory.abandon();
+        assert!(!scratch.path().join(own).exists());
+        assert!(scratch.path().join(other).exists());
     }
 
     #[test]

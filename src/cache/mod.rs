@@ -151,6 +151,13 @@ impl Cache {
         }
     }
 
+    /// Removes what this process has half written. To be called when it is about to end in the middle.
+    pub fn abandon(&self) {
+        if let Some(directory) = self.0.as_deref().and_then(|it| it.directory.as_ref()) {
+            directory.abandon();
+        }
+    }
+
     /// What the user should know since this was last asked: each a sentence on why a place that he named is not used.
     pub fn remarks(&self) -> Vec<String> {
         let Some(stores) = self.0.as_deref() else {

@@ -31,6 +31,9 @@ pub struct RegistryArguments {
         value_delimiter = ','
     )]
     mirrors: Vec<Mirror>,
+    /// Ask no registry: only references with a digest whose image was read before can then be checked
+    #[arg(long, env = "IMGCHECK_OFFLINE", value_parser = BoolishValueParser::new())]
+    offline: bool,
     /// How often a request is made again after a failure that may pass
     #[arg(long, value_name = "TIMES", env = "IMGCHECK_RETRIES", default_value_t = Patience::default().retries)]
     retries: usize,
@@ -46,6 +49,7 @@ impl RegistryArguments {
             insecure: self.insecure,
             ca_certificates: self.ca_certificates.clone(),
             mirrors: self.mirrors.clone(),
+            offline: self.offline,
             patience: Patience {
                 retries: self.retries,
                 stall: Duration::from_secs(self.stall_timeout.max(1)),

@@ -22,6 +22,7 @@ pub(super) struct Client {
     pub http: Http,
     pub patience: Patience,
     pub insecure: bool,
+    pub offline: bool,
     /// Why no host can be trusted, if so.
     no_authorities: Option<String>,
 }
@@ -52,6 +53,7 @@ impl Client {
             http: http.map_err(|error| Error::source("HTTP client", error.to_string()))?,
             patience,
             insecure: options.insecure,
+            offline: options.offline,
             no_authorities,
         })
     }

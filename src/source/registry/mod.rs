@@ -42,6 +42,8 @@ pub struct Options {
     pub mirrors: Vec<Mirror>,
     /// How long they are waited for.
     pub patience: Patience,
+    /// None is asked: all must be known from earlier runs.
+    pub offline: bool,
 }
 
 /// All registries, with the connections and tokens that were got so far. Clones share them.

@@ -96,6 +96,13 @@ impl Repository {
 
     /// Finds out how the registry is spoken to, where there is a choice.
     fn base(&self) -> Result<Url, Failure> {
+        if self.client.offline {
+            let problem = format!(
+                "{} is not asked (--offline), and not all is known from earlier runs",
+                self.address.registry
+            );
+            return Err(Failure::new(Kind::Final, problem));
+        }
         let mut known = self.base.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(base) = known.as_ref() {
             return Ok(base.clone());
