@@ -28,7 +28,9 @@ impl Run {
     pub fn new(reference: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut command = program::imgcheck();
+        // The home directory brings a cache of its own.
         for name in [
+            "IMGCHECK_NO_CACHE",
             "DOCKER_CONFIG",
             "REGISTRY_AUTH_FILE",
             "XDG_RUNTIME_DIR",
@@ -45,7 +47,8 @@ impl Run {
         }
         command.env("HOME", home.path());
         command.args(["check", reference, "--format", "json"]);
-        command.args(["--retries", "1", "--stall-timeout", "2"]);
+        command.env("IMGCHECK_RETRIES", "1");
+        command.env("IMGCHECK_STALL_TIMEOUT", "2");
         Run { command, home }
     }
 

@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{Response, StatusCode};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use imgcheck::source::digest::sha256;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -252,11 +252,13 @@ pub fn error(status: u16, code: &str, message: &str) -> Answer {
 
 /// Promises `length` bytes, gives those it has, and breaks the connection.
 pub fn broken(bytes: &[u8], length: usize) -> Answer {
-    let pieces = [
-        Ok(Bytes::copy_from_slice(bytes)),
-        Err(io::Error::other("the end")),
-    ];
-    let body = Body::from_stream(stream::iter(pieces));
+    let piece = stream::iter([Ok(Bytes::copy_from_slice(bytes))]);
+    let end = stream::once(async {
+        // What was given is to arrive.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Err(io::Error::other("the end"))
+    });
+    let body = Body::from_stream(piece.chain(end));
     with(respond(200, body), "content-length", &length.to_string())
 }
 

@@ -205,18 +205,20 @@ pub(super) fn chain(error: &dyn StdError) -> String {
     printable(&told)
 }
 
-/// The error of the TLS library among the causes; an [`io::Error`] hides it from [`StdError::source`].
-fn find_rustls(error: &dyn StdError) -> Option<&rustls::Error> {
-    let mut next: Option<&(dyn StdError + 'static)> = error.source();
+/// The error of the TLS library among the causes; an [`io::Error`] hides what it holds from [`StdError::source`].
+fn find_rustls<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
+    let mut next = Some(error);
     while let Some(cause) = next {
-        let inner = cause
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref)
-            .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        if let Some(found) = inner.or_else(|| cause.downcast_ref::<rustls::Error>()) {
+        if let Some(found) = cause.downcast_ref::<rustls::Error>() {
             return Some(found);
         }
-        next = cause.source();
+        next = match cause
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
+            Some(held) => Some(held),
+            None => cause.source(),
+        };
     }
     None
 }

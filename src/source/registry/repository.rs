@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use reqwest::Url;
 use reqwest::blocking::{RequestBuilder, Response};
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 
 use super::address::Address;
 use super::authorization::{Authorization, login};
@@ -58,7 +58,10 @@ impl Repository {
         let header = self.authorization.header();
         let response = send(header.as_ref())?;
         // Where blobs are kept is another's place, whose challenges are none of ours.
-        if response.status() != 401 || response.url().origin() != base.origin() {
+        let ours = response.url().origin() == base.origin();
+        let challenged =
+            response.status() == 401 && response.headers().contains_key(WWW_AUTHENTICATE);
+        if !ours || !challenged {
             return self.accepted(response);
         }
         let challenges = challenges(response.headers());

@@ -87,13 +87,14 @@ fn nearest(wanted: &str, tags: Vec<String>) -> Vec<String> {
         .map(|tag| {
             let shared = self::parts(&tag).intersection(&parts).count();
             let distance = strsim::damerau_levenshtein(wanted, &tag);
-            (Reverse(shared), distance, tag)
+            // Of equals the newest.
+            (Reverse(shared), distance, Reverse(tag))
         })
         .collect();
     ranked.sort();
     ranked.dedup();
     ranked.truncate(SHOWN);
-    ranked.into_iter().map(|(_, _, tag)| tag).collect()
+    ranked.into_iter().map(|(_, _, tag)| tag.0).collect()
 }
 
 /// The parts of a tag, and of each version its beginnings: `2.8.1` is nearer to `2.8.0` than to `2.0.1`.
