@@ -2,6 +2,7 @@
 
 mod allowance;
 mod at_rest;
+pub mod cache;
 mod compression;
 mod content;
 mod directory;
@@ -19,7 +20,7 @@ pub use wanted::{Limits, Wanted};
 use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::source::{LayerBlob, LayerData};
-use compression::{Compression, SNIFFED, sniff};
+pub use compression::{Compression, SNIFFED, sniff};
 use std::io::Read;
 pub use stream::Streamed;
 use stream::{Bytes, Expected, Passing, Stream};
@@ -62,6 +63,12 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
     };
     match &blob.data {
         LayerData::Directory(path) => directory::scan(path, wanted, progress).map(unverified),
+        LayerData::Overlay(overlay) => {
+            directory::scan_overlay(overlay, wanted, progress).map(unverified)
+        }
+        LayerData::Passed(_) | LayerData::Held(_) => {
+            Err(Error::layer(name, "it has gone by, or has not come yet"))
+        }
         LayerData::Remote(remote) => stream(remote),
         LayerData::Range {
             file,
