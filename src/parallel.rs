@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::error::Result;
-
 /// How many threads the machine runs at once.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
@@ -12,11 +10,11 @@ pub fn cores() -> usize {
 
 /// Runs `work` for each number below `count`, on at most so many threads, and gives the results in order. Items are begun in
 /// order; one error ends all, and of several the one of the first item is given.
-pub fn map<T: Send>(
+pub fn map<T: Send, E: Send>(
     threads: usize,
     count: usize,
-    work: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
+    work: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let next = AtomicUsize::new(0);
     let run = || {
         let mut results = Vec::new();

@@ -1,6 +1,7 @@
 //! Layer blobs to layer facts: decompress, walk the tar, read what is wanted of each file.
 
 mod at_rest;
+mod chunked;
 mod compression;
 mod content;
 mod directory;
@@ -61,7 +62,10 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
     };
     match &blob.data {
         LayerData::Directory(path) => directory::scan(path, wanted, progress).map(unverified),
-        LayerData::Remote(remote) => stream(remote),
+        LayerData::Remote(remote) => match chunked::scan(blob, &**remote, wanted, progress)? {
+            Some(facts) => Ok(unverified(facts)),
+            None => stream(remote),
+        },
         LayerData::Range {
             file,
             offset,

@@ -3,11 +3,15 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
+use super::Entry;
 use crate::archive;
 use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{Depth, Recipes};
 use crate::embedded;
 use crate::error::{Error, Result};
+
+/// The permission bits to execute.
+const EXECUTABLE: u32 = 0o111;
 
 const FILES: &str = "knowledge/files.yaml";
 
@@ -18,6 +22,9 @@ pub struct Wanted {
     pub texts: GlobSet,
     /// Paths of the files that are kept as bytes.
     pub bytes: GlobSet,
+    /// Paths of files that are no ELF files, whatever is in them, unless they are executable. Only a layer that is fetched by
+    /// its table of contents asks for them.
+    pub never_elf: GlobSet,
     /// What is read of the ELF files.
     pub recipes: Recipes,
     /// How much of each ELF file is read.
@@ -71,10 +78,11 @@ impl Default for Limits {
 
 /// The data file.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Files {
     texts: Vec<String>,
     bytes: Vec<String>,
+    never_elf: Vec<String>,
 }
 
 /// In which form the content of a file is kept.
@@ -93,6 +101,7 @@ impl Wanted {
         Ok(Wanted {
             texts: globs(&files.texts)?,
             bytes: globs(&files.bytes)?,
+            never_elf: globs(&files.never_elf)?,
             recipes: Recipes::builtin()?,
             depth,
             limits: Limits::default(),
@@ -107,6 +116,11 @@ impl Wanted {
         } else {
             Form::Sniffed
         }
+    }
+
+    /// Whether a file can be one that the loader finds, or a program, going by its name and its mode.
+    pub(super) fn may_be_elf(&self, entry: &Entry) -> bool {
+        entry.mode & EXECUTABLE != 0 || !self.never_elf.is_match(&entry.path)
     }
 }
 
