@@ -5,6 +5,7 @@
 
 pub(super) mod format;
 mod walk;
+mod wrappers;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,6 +20,8 @@ use walk::Walker;
 
 /// The sections that hold nothing else.
 const NAMED: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
+/// So many containers are looked at in a sampled file.
+const SAMPLE: usize = 4;
 /// Unwinding tables: large, and never fat binaries.
 const UNWINDING: [&str; 3] = [".eh_frame", ".eh_frame_hdr", ".gcc_except_table"];
 
@@ -28,6 +31,7 @@ struct Counts {
     containers: u32,
     entries: u32,
     damaged: bool,
+    sampled: bool,
     by_kind: BTreeMap<(Kind, Architecture), u32>,
 }
 
@@ -35,6 +39,17 @@ struct Counts {
 pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, ElfError> {
     let mut counts = Counts::default();
     let mut walker = Walker::new(object);
+    if depth == Depth::Sampled {
+        let containers = wrappers::containers(object)?;
+        if containers.len() > SAMPLE {
+            for number in 0..SAMPLE {
+                let range = &containers[number * (containers.len() - 1) / (SAMPLE - 1)];
+                walker.single(range.clone(), &mut counts)?;
+            }
+            counts.sampled = true;
+            return Ok(counts.finish());
+        }
+    }
     for section in object
         .sections
         .iter()
@@ -55,7 +70,7 @@ fn elsewhere(object: &Object, depth: Depth) -> Vec<Range<u64>> {
             .map(|segment| segment.p_offset..segment.p_offset.saturating_add(segment.p_filesz))
             .collect();
     }
-    if depth == Depth::Default {
+    if depth != Depth::Deep {
         return Vec::new();
     }
     let sections = object.sections.iter();
@@ -90,6 +105,7 @@ impl Counts {
                 .collect()
         };
         Some(GpuCode {
+            sampled: self.sampled,
             containers: self.containers,
             entries: self.entries,
             sass: of(Kind::Cubin, "sm"),

@@ -201,7 +201,10 @@ impl<'l> Builder<'l> {
             return Err("a chunk of no file".to_owned());
         };
         let start = if first { 0 } else { row.chunk_offset };
-        let expected = file.chunks.last().map_or(0, |last| last.start + last.length);
+        let expected = file
+            .chunks
+            .last()
+            .map_or(0, |last| last.start + last.length);
         let length = match row.chunk_size {
             0 => size.saturating_sub(start),
             length => length,

@@ -10,7 +10,7 @@ use super::Halt;
 use super::contents::File;
 use super::fetch::{CONNECTIONS, Fetcher};
 use super::file::ChunkedFile;
-use crate::elf::{self, ElfError, ReadAt};
+use crate::elf::{self, Depth, ElfError, ReadAt};
 use crate::parallel;
 
 /// What is read of a file to see if it is ELF: what its reader asks for first.
@@ -20,6 +20,9 @@ const BATCH: u64 = 48 << 20;
 /// Rounds before each file fetches for itself. Headers and tables take fewer; the headers of fat binaries, each of which says where
 /// the next one is, take thousands.
 const ROUNDS: usize = 12;
+
+/// A range up to this many bytes is fetched in a round. Who needs more at once goes through it alone, and lets go of it again.
+const LONG: u64 = 1 << 20;
 
 /// Reads those of the files that are ELF.
 pub(super) fn read(
@@ -33,7 +36,8 @@ pub(super) fn read(
         let mut bytes = 0_u64;
         let count = rest.iter().take_while(|file| {
             let first = bytes == 0;
-            bytes = bytes.saturating_add(file.chunks.first().map_or(0, |chunk| chunk.length.max(1)));
+            bytes =
+                bytes.saturating_add(file.chunks.first().map_or(0, |chunk| chunk.length.max(1)));
             first || bytes <= BATCH
         });
         let (batch, others) = rest.split_at(count.count());
@@ -63,31 +67,36 @@ fn read_batch(
     fetcher.hold(waiting.iter().map(|(_, file)| (file, 0..HEAD)))?;
     waiting.retain(|(_, file)| begins_elf(file));
     let mut contents = Vec::new();
+    let mut alone = Vec::new();
     for _ in 0..ROUNDS {
-        let outcomes = parallel::map(parallel::cores(), waiting.len(), |at| look(&waiting[at].1, wanted))?;
+        let outcomes = parallel::map(parallel::cores(), waiting.len(), |at| {
+            look(&waiting[at].1, wanted)
+        })?;
         let mut missing = Vec::new();
-        for (at, outcome) in outcomes.into_iter().enumerate() {
+        for ((entry, file), outcome) in waiting.into_iter().zip(outcomes) {
             match outcome {
-                Outcome::Read(content) => contents.push((waiting[at].0, content)),
-                Outcome::Missing(range) => missing.push((at, range)),
+                Outcome::Read(content) => contents.push((entry, content)),
+                Outcome::Missing(range) if range.end - range.start > LONG => {
+                    alone.push((entry, file));
+                }
+                Outcome::Missing(range) => missing.push(((entry, file), range)),
             }
         }
-        if missing.is_empty() {
-            return Ok(contents);
-        }
-        fetcher.hold(missing.iter().map(|(at, range)| (&waiting[*at].1, range.clone())))?;
-        let mut open = vec![false; waiting.len()];
-        missing.iter().for_each(|(at, _)| open[*at] = true);
-        let mut open = open.into_iter();
-        waiting.retain(|_| open.next().unwrap_or_default());
+        fetcher.hold(
+            missing
+                .iter()
+                .map(|((_, file), range)| (file, range.clone())),
+        )?;
+        waiting = missing.into_iter().map(|(file, _)| file).collect();
     }
+    waiting.append(&mut alone);
     let outcomes = parallel::map(CONNECTIONS, waiting.len(), |at| {
         waiting[at].1.fetch_when_read();
         look(&waiting[at].1, wanted)
     })?;
-    for (at, outcome) in outcomes.into_iter().enumerate() {
+    for ((entry, _), outcome) in waiting.iter().zip(outcomes) {
         match outcome {
-            Outcome::Read(content) => contents.push((waiting[at].0, content)),
+            Outcome::Read(content) => contents.push((*entry, content)),
             Outcome::Missing(_) => return Err(Halt::Stream),
         }
     }
@@ -101,7 +110,7 @@ fn begins_elf(file: &ChunkedFile) -> bool {
 }
 
 fn look(file: &ChunkedFile, wanted: &Wanted) -> Result<Outcome, Halt> {
-    let content = match elf::read(file, &wanted.recipes, wanted.depth) {
+    let content = match elf::read(file, &wanted.recipes, Depth::Sampled) {
         Ok(facts) => Ok(Content::Elf(Box::new(facts))),
         // What the loader says of it is asked first, for it may need bytes that are not held either.
         Err(ElfError::Broken(problem)) => match elf::refusal(file) {
@@ -112,9 +121,9 @@ fn look(file: &ChunkedFile, wanted: &Wanted) -> Result<Outcome, Halt> {
     };
     match content {
         Ok(content) => Ok(Outcome::Read(content)),
-        Err(ElfError::Missing { offset, length }) => Ok(Outcome::Missing(
-            offset..offset.saturating_add(length),
-        )),
+        Err(ElfError::Missing { offset, length }) => {
+            Ok(Outcome::Missing(offset..offset.saturating_add(length)))
+        }
         Err(ElfError::Io(error)) => Err(error.downcast().unwrap_or(Halt::Stream)),
         Err(ElfError::Broken(_)) => Err(Halt::Stream),
     }

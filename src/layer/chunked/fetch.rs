@@ -125,10 +125,16 @@ impl<'a> Fetcher<'a> {
         &self,
         ranges: impl IntoIterator<Item = (&'f ChunkedFile<'f>, Range<u64>)>,
     ) -> Result<(), Halt> {
-        let mut pieces: Vec<Piece> = ranges
-            .into_iter()
-            .flat_map(|(file, range)| file.missing(range))
-            .collect();
+        let pieces = ranges.into_iter();
+        self.hold_pieces(
+            pieces
+                .flat_map(|(file, range)| file.missing(range))
+                .collect(),
+        )
+    }
+
+    /// Fetches pieces, and has their files hold them.
+    pub fn hold_pieces(&self, mut pieces: Vec<Piece>) -> Result<(), Halt> {
         if pieces
             .iter()
             .any(|it| it.inner.saturating_add(it.wanted) > PART_LIMIT)
@@ -144,7 +150,8 @@ impl<'a> Fetcher<'a> {
             let end = pieces.iter().map(|it| it.range.end).max().unwrap_or(start);
             let bytes = self.fetch(start..end)?;
             pieces.iter().try_for_each(|piece| {
-                let inside = (piece.range.start - start) as usize..(piece.range.end - start) as usize;
+                let inside =
+                    (piece.range.start - start) as usize..(piece.range.end - start) as usize;
                 self.store(piece, &bytes[inside])
             })
         })?;
@@ -182,7 +189,12 @@ fn split<'p, 'f>(pieces: &'p [Piece<'f>]) -> Vec<&'p [Piece<'f>]> {
     let mut requests = Vec::new();
     let mut first = 0;
     for at in 1..pieces.len() {
-        if pieces[at].range.end.saturating_sub(pieces[first].range.start) > REQUEST {
+        if pieces[at]
+            .range
+            .end
+            .saturating_sub(pieces[first].range.start)
+            > REQUEST
+        {
             requests.push(&pieces[first..at]);
             first = at;
         }

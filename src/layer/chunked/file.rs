@@ -12,23 +12,38 @@ use super::fetch::Fetcher;
 use crate::elf::{NotHeld, ReadAt};
 use crate::source::digest::sha256;
 
-/// A chunk up to this many bytes, compressed and decompressed, is fetched whole, so that its digest can be verified. Of a longer one
-/// the first part is enough if what is needed is in it.
+/// A chunk up to this many bytes, compressed, is fetched whole, so that its digest can be verified. Of a longer one the first part
+/// is enough if what is needed is in it.
 const WHOLE: u64 = 256 << 10;
-const WHOLE_DECOMPRESSED: u64 = 2 << 20;
+/// What was fetched is decompressed up to this many bytes, even if less of it is needed.
+const AHEAD: u64 = 32 << 20;
 /// Of the first part of a chunk so much more is fetched than its mean compression demands.
 const SPARE: u64 = 64 << 10;
-/// Chunks that a file holds of those that it fetched itself, on its way forward.
-const PASSING: usize = 8;
+/// A read up to this many bytes goes from place to place: what is behind it is not wanted.
+const STEP: usize = 4 << 10;
+/// What a file fetches in one go on its way through a long range.
+const STRIDE: u64 = 4 << 20;
+/// Bytes that a file holds of what it fetched itself on its way forward.
+const PASSING: u64 = 8 << 20;
 
 /// A file, with the chunks that it holds.
 pub(super) struct ChunkedFile<'a> {
     fetcher: &'a Fetcher<'a>,
     file: &'a File,
     held: Mutex<HashMap<usize, Held>>,
-    /// What was fetched by reading, oldest first.
-    passing: Mutex<VecDeque<usize>>,
+    passing: Mutex<Passing>,
     fetches: AtomicBool,
+}
+
+/// What was fetched by reading.
+#[derive(Default)]
+struct Passing {
+    /// The chunks, oldest first.
+    chunks: VecDeque<usize>,
+    bytes: u64,
+    /// Where the last of them ends, and how much was fetched to get there.
+    end: u64,
+    stride: u64,
 }
 
 /// The first bytes of a chunk, or all of them.
@@ -49,7 +64,9 @@ pub(super) struct Piece<'a> {
     pub range: Range<u64>,
     /// Decompressed bytes in front of those of the chunk.
     pub inner: u64,
-    /// Decompressed bytes of the chunk that are wanted, if the range has so many.
+    /// Decompressed bytes of the chunk that are needed.
+    needed: u64,
+    /// Those that are kept, if the range has so many.
     pub wanted: u64,
 }
 
@@ -67,7 +84,9 @@ impl<'a> ChunkedFile<'a> {
 
     /// Bytes of the file.
     pub fn length(&self) -> u64 {
-        self.chunks().last().map_or(0, |last| last.start + last.length)
+        self.chunks()
+            .last()
+            .map_or(0, |last| last.start + last.length)
     }
 
     /// From now on reading fetches what is not held.
@@ -100,13 +119,14 @@ impl<'a> ChunkedFile<'a> {
                 if known.bytes.len() as u64 >= upto {
                     return None;
                 }
-                let (length, wanted) = part(chunk, stored, upto, known.fetched);
+                let length = part(chunk, stored, upto, known.fetched);
                 Some(Piece {
                     file: self,
                     chunk: at,
                     range: stored.offset..stored.offset + length,
                     inner: stored.inner,
-                    wanted,
+                    needed: upto,
+                    wanted: chunk.length.min(upto.max(AHEAD)),
                 })
             })
             .collect()
@@ -119,7 +139,7 @@ impl<'a> ChunkedFile<'a> {
             return Ok(());
         };
         let everything = piece.range.end == stored.end;
-        if everything && (bytes.len() as u64) < piece.wanted {
+        if everything && (bytes.len() as u64) < piece.needed {
             return Err(format!(
                 "the chunk at byte {} has {} bytes, not {}",
                 stored.offset,
@@ -157,20 +177,46 @@ impl<'a> ChunkedFile<'a> {
         following.saturating_sub(1)
     }
 
-    /// Fetches what one read needs, and lets go of what earlier ones did.
-    fn fetch(&self, range: Range<u64>) -> Result<(), Halt> {
-        let at = self.chunk_at(range.start);
-        let end = self.chunks()[at].start + self.chunks()[at].length;
-        self.fetcher.hold([(self, range.start..range.end.min(end))])?;
+    /// Fetches what one read needs, and lets go of what earlier ones did. Who reads on where the last read ended gets more and
+    /// more at once.
+    fn fetch(&self, start: u64, length: usize) -> Result<(), Halt> {
         let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
-        if passing.back() != Some(&at) {
-            passing.push_back(at);
+        let first = self.chunk_at(start);
+        let chunk_end = self.chunks()[first].start + self.chunks()[first].length;
+        let end = start.saturating_add(length as u64);
+        let end = if length <= STEP {
+            end.min(chunk_end)
+        } else {
+            let before = if start == passing.end {
+                passing.stride
+            } else {
+                0
+            };
+            let longest = start.saturating_add(STRIDE);
+            end.max(start.saturating_add(before * 2)).min(longest)
+        };
+        let missing = self.missing(start..end);
+        let chunks: Vec<usize> = missing.iter().map(|piece| piece.chunk).collect();
+        self.fetcher.hold_pieces(missing)?;
+        passing.stride = end - start;
+        for at in chunks {
+            let held = self
+                .held()
+                .get(&at)
+                .map_or(0, |held| held.bytes.len() as u64);
+            let chunk = &self.chunks()[at];
+            passing.end = chunk.start + chunk.length.min(held);
+            passing.bytes += held;
+            passing.chunks.push_back(at);
         }
-        if passing.len() > PASSING
-            && let Some(old) = passing.pop_front()
-            && let Some(held) = self.held().remove(&old)
+        while passing.bytes > PASSING
+            && passing.chunks.len() > 1
+            && let Some(old) = passing.chunks.pop_front()
         {
-            self.fetcher.released(held.bytes.len() as u64);
+            let held = self.held().remove(&old);
+            let bytes = held.map_or(0, |held| held.bytes.len() as u64);
+            passing.bytes = passing.bytes.saturating_sub(bytes);
+            self.fetcher.released(bytes);
         }
         Ok(())
     }
@@ -184,18 +230,16 @@ impl Drop for ChunkedFile<'_> {
     }
 }
 
-/// How many compressed bytes to fetch for the first `upto` bytes of a chunk, of which `fetched` were not enough, and how many bytes
-/// they are to give.
-fn part(chunk: &Chunk, stored: &Stored, upto: u64, fetched: u64) -> (u64, u64) {
+/// How many compressed bytes to fetch for the first `upto` bytes of a chunk, of which `fetched` were not enough.
+fn part(chunk: &Chunk, stored: &Stored, upto: u64, fetched: u64) -> u64 {
     let compressed = stored.end - stored.offset;
-    let length = stored.inner.saturating_add(chunk.length);
-    if compressed <= WHOLE && length <= WHOLE_DECOMPRESSED {
-        return (compressed, chunk.length);
+    if compressed <= WHOLE {
+        return compressed;
     }
-    let share = (stored.inner.saturating_add(upto)) as f64 / length as f64;
+    let length = stored.inner.saturating_add(chunk.length);
+    let share = stored.inner.saturating_add(upto) as f64 / length as f64;
     let expected = (compressed as f64 * share * 1.25) as u64 + SPARE;
-    let part = expected.max(fetched.saturating_mul(2)).min(compressed);
-    (part, upto)
+    expected.max(fetched.saturating_mul(2)).min(compressed)
 }
 
 impl ReadAt for ChunkedFile<'_> {
@@ -229,15 +273,15 @@ impl ReadAt for ChunkedFile<'_> {
             if done > 0 {
                 break;
             }
-            let rest = (size - place).min(buffer.len() as u64);
             if !self.fetches.load(Ordering::Relaxed) {
                 let missing = NotHeld {
                     offset: place,
-                    length: rest,
+                    length: (size - place).min(buffer.len() as u64),
                 };
                 return Err(missing.into());
             }
-            self.fetch(place..place + rest).map_err(io::Error::other)?;
+            self.fetch(place, buffer.len() - done)
+                .map_err(io::Error::other)?;
         }
         Ok(done)
     }

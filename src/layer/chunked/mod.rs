@@ -16,6 +16,7 @@ use thiserror::Error;
 use super::content::{Budget, kept};
 use super::wanted::{Form, Wanted};
 use super::{Entry, EntryKind, LayerFacts};
+use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::source::LayerBlob;
 use crate::source::remote::RemoteBlob;
@@ -57,6 +58,10 @@ fn read(
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts, Halt> {
+    // Whole sections are searched, and fat binaries read whole: a stream has them sooner.
+    if wanted.depth == Depth::Deep {
+        return Err(Halt::Stream);
+    }
     let name = blob.name();
     let fetcher = Fetcher::new(&name, remote, blob.size, progress);
     let (contents, compression) =

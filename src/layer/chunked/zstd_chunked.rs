@@ -11,8 +11,11 @@ use super::fetch::{Compression, Fetcher};
 use crate::source::LayerBlob;
 use crate::source::digest::sha256;
 
-/// What the annotations begin with.
-const PREFIX: &str = "io.github.containers.zstd-chunked.";
+/// What the annotations begin with, and began with before containers/storage 1.44.
+const PREFIXES: [&str; 2] = [
+    "io.github.containers.zstd-chunked.",
+    "io.containers.zstd-chunked.",
+];
 /// `ManifestTypeCRFS`, the only kind of table there is.
 const CRFS: u64 = 1;
 
@@ -29,7 +32,10 @@ pub(super) fn contents(
     fetcher: &Fetcher,
     limits: &Limits,
 ) -> Result<Option<Contents>, Halt> {
-    let annotation = |name: &str| blob.annotations.get(&format!("{PREFIX}{name}"));
+    let annotation = |name: &str| {
+        let mut prefixes = PREFIXES.iter();
+        prefixes.find_map(|prefix| blob.annotations.get(&format!("{prefix}{name}")))
+    };
     let (Some(position), Some(digest)) = (
         annotation("manifest-position"),
         annotation("manifest-checksum"),
