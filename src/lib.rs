@@ -4,9 +4,11 @@
 //! reference → source → layer facts (with ELF facts) → root filesystem → stack and claims → rules →
 //! findings → report. [`pipeline`] is the only place that joins them.
 
+pub mod digest;
 pub mod embedded;
 pub mod error;
 pub mod parallel;
+pub mod tls;
 pub mod yaml;
 
 pub mod reference;

@@ -1,6 +1,8 @@
 //! The same work on many items, on several threads.
 
+use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 /// How many threads the machine runs at once.
@@ -45,6 +47,36 @@ pub fn map<T: Send, E: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Runs `produce`, and meanwhile `work` on each item that it hands over, on so many threads; the present one works, too, when
+/// it has produced all. The results come in any order.
+pub fn fed<T: Send, R: Send, P>(
+    threads: usize,
+    produce: impl FnOnce(&mut dyn FnMut(T)) -> P,
+    work: impl Fn(T) -> R + Sync,
+) -> (P, Vec<R>) {
+    let (sender, receiver) = mpsc::channel();
+    let receiver = Mutex::new(receiver);
+    let next = || {
+        let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        receiver.recv().ok()
+    };
+    let run = || -> Vec<R> { iter::from_fn(next).map(&work).collect() };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        // The receiver outlives the sender, so nothing can be lost.
+        let produced = produce(&mut |item| drop(sender.send(item)));
+        drop(sender);
+        let mut results = run();
+        for other in others {
+            match other.join() {
+                Ok(more) => results.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        (produced, results)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -60,6 +92,23 @@ mod tests {
             );
         }
         assert!(map(2, 0, |_| Ok(())).unwrap().is_empty());
+    }
+
+    #[test]
+    fn all_that_is_handed_over_is_worked_on() {
+        for threads in [0, 1, 3] {
+            let (count, mut results) = fed(
+                threads,
+                |hand_over| {
+                    (0..100).for_each(hand_over);
+                    100
+                },
+                |item| item * 2,
+            );
+            results.sort_unstable();
+            assert_eq!(count, 100);
+            assert_eq!(results, (0..100).map(|item| item * 2).collect::<Vec<_>>());
+        }
     }
 
     #[test]

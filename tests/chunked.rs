@@ -358,12 +358,25 @@ fn small() -> Vec<Item> {
     ]
 }
 
+fn skopeo_version() -> String {
+    let output = std::process::Command::new("skopeo")
+        .arg("--version")
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    text.trim_start_matches("skopeo version ").trim().to_owned()
+}
+
 /// The layers of a real image as skopeo stores them.
 #[test]
 fn layers_that_skopeo_wrote() {
     let image = real::directory().join("cuda-12.8-oci");
-    if !tool("skopeo") || !image.exists() {
-        common::say::line(format_args!("skipped: {} is needed", image.display()));
+    // Before 1.10 skopeo wrote layers of which the archive was not the one that it had read.
+    let old = ["1.8.", "1.9."];
+    if !tool("skopeo") || !image.exists() || old.iter().any(|it| skopeo_version().starts_with(it)) {
+        common::say::line(format_args!(
+            "skipped: {} and skopeo from 1.10 on are needed",
+            image.display()
+        ));
         return;
     }
     let temporary = tempfile::tempdir().unwrap();

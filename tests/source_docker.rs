@@ -3,98 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "support/dockerd.rs"]
+mod dockerd;
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use common::{file, hard_link, run, symlink, tool, write_archive};
+use dockerd::Daemon;
 use imgcheck::elf::Depth;
 use imgcheck::layer::{self, EntryKind, LayerFacts, Wanted};
 use imgcheck::reference::transport::Target;
 use imgcheck::source::{self, Access, Image, Selection};
-
-/// A Docker daemon of our own; it ends with the test.
-struct Daemon {
-    process: Child,
-    directory: tempfile::TempDir,
-}
-
-impl Daemon {
-    /// `None` where Docker cannot run, unless it must.
-    fn start() -> Option<Self> {
-        if !tool("docker") || !tool("dockerd") || !tool("skopeo") {
-            return None;
-        }
-        let directory = tempfile::tempdir().unwrap();
-        let below = |name: &str| directory.path().join(name).display().to_string();
-        let process = Command::new("dockerd")
-            .args(["--iptables=false", "--ip6tables=false", "--bridge=none"])
-            .args([
-                "--data-root",
-                &below("data"),
-                "--exec-root",
-                &below("exec"),
-                "--pidfile",
-                &below("pid"),
-            ])
-            .args(["-H", &format!("unix://{}", below("sock"))])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut daemon = Daemon { process, directory };
-        let end = Instant::now() + Duration::from_secs(60);
-        while Instant::now() < end && daemon.process.try_wait().unwrap().is_none() {
-            if daemon.docker(&["info"]).output().unwrap().status.success() {
-                return Some(daemon);
-            }
-            std::thread::sleep(Duration::from_millis(200));
-        }
-        let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-        assert!(
-            !required,
-            "dockerd does not start, and IMGCHECK_REQUIRE_TOOLS=1"
-        );
-        common::say::line(format_args!(
-            "skipped: dockerd does not start here (it needs root)"
-        ));
-        None
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn docker(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("docker");
-        command
-            .arg("-H")
-            .arg(format!("unix://{}", self.path("sock").display()))
-            .args(arguments);
-        command.env("DOCKER_BUILDKIT", "0");
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) {
-        let output = self.docker(arguments).output().unwrap();
-        assert!(
-            output.status.success(),
-            "docker {arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // SIGTERM, so that it unmounts what it has mounted.
-        let _ = Command::new("kill")
-            .arg(self.process.id().to_string())
-            .status();
-        let _ = self.process.wait();
-    }
-}
 
 fn facts(images: &[Image]) -> Vec<LayerFacts> {
     let [image] = images else {
@@ -119,7 +38,10 @@ fn open(path: &Path) -> Vec<Image> {
 
 #[test]
 fn one_image_in_every_storage_has_the_same_facts() {
-    let Some(daemon) = Daemon::start() else {
+    if !tool("skopeo") {
+        return;
+    }
+    let Some(daemon) = Daemon::start(&[]) else {
         return;
     };
     let base = daemon.path("base.tar");

@@ -108,7 +108,11 @@ impl RangeInput {
 
 impl Read for RangeInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.fill_buf()?.read(buffer)?;
+        let count = if self.window().is_empty() && buffer.len() >= self.window.len() {
+            self.range.read_at(self.position, buffer)?
+        } else {
+            self.fill_buf()?.read(buffer)?
+        };
         self.consume(count);
         Ok(count)
     }
@@ -133,6 +137,49 @@ impl Input for RangeInput {
         let count = count.min(self.range.length.saturating_sub(self.position));
         self.position += count;
         Ok(count)
+    }
+}
+
+/// Bytes that come from a pipe or a connection: what is passed over is read all the same.
+#[derive(Debug)]
+pub struct StreamInput<R>(R);
+
+impl<R: BufRead> StreamInput<R> {
+    /// Starts where the reader stands.
+    pub fn new(reader: R) -> Self {
+        StreamInput(reader)
+    }
+}
+
+impl<R: BufRead> Read for StreamInput<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl<R: BufRead> BufRead for StreamInput<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.0.consume(count);
+    }
+}
+
+impl<R: BufRead> Input for StreamInput<R> {
+    fn skip(&mut self, count: u64) -> io::Result<u64> {
+        let mut left = count;
+        while left > 0 {
+            let available = self.0.fill_buf()?.len();
+            if available == 0 {
+                break;
+            }
+            let step = available.min(usize::try_from(left).unwrap_or(usize::MAX));
+            self.0.consume(step);
+            left -= step as u64;
+        }
+        Ok(count - left)
     }
 }
 

@@ -11,7 +11,7 @@ mod pax;
 pub mod sparse;
 pub mod walk;
 
-pub use input::{FileRange, Input, RangeInput};
+pub use input::{FileRange, Input, RangeInput, StreamInput};
 pub use sparse::Segment;
 pub use walk::{Kind, Member, Walk};
 

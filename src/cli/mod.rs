@@ -1,5 +1,6 @@
 //! The command line: clap definitions here, and one file a command.
 
+mod cache;
 mod check;
 mod claims;
 mod facts;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
+use crate::cache::Cache;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::pipeline::{Reading, Scan, Scanner};
@@ -66,6 +68,8 @@ enum Command {
     Tree(tree::TreeArguments),
     /// List, show and test the rules
     Rules(rules::RulesArguments),
+    /// Show and empty the cache of layer facts
+    Cache(cache::CommandArguments),
 }
 
 /// Runs the command that the arguments name.
@@ -78,6 +82,7 @@ pub fn run() -> ExitCode {
         Some(Command::Claims(arguments)) => claims::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
+        Some(Command::Cache(arguments)) => cache::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         output::error(&error);
@@ -120,6 +125,8 @@ struct ReadingArguments {
     /// No progress: neither a bar on a terminal nor a line now and then elsewhere
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
+    #[command(flatten)]
+    cache: cache::CacheArguments,
 }
 
 impl ImageArguments {
@@ -138,7 +145,7 @@ fn targets(images: &[String]) -> Vec<Target> {
 }
 
 impl ReadingArguments {
-    fn reading(&self, tree: bool) -> Reading {
+    fn reading(&self, tree: bool, cache: Cache) -> Reading {
         Reading {
             tree,
             selection: Selection {
@@ -151,7 +158,10 @@ impl ReadingArguments {
                 Depth::Default
             },
             reference: self.reference.clone(),
-            access: Access::default(),
+            access: Access {
+                cache,
+                ..Access::default()
+            },
         }
     }
 
@@ -167,7 +177,8 @@ impl ReadingArguments {
                 });
             }
         }
-        let scanner = Scanner::new(self.reading(tree))?;
+        let cache = self.cache.open()?;
+        let scanner = Scanner::new(self.reading(tree, cache.clone()))?;
         let progress = progress::report(self.no_progress);
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();
@@ -180,6 +191,9 @@ impl ReadingArguments {
                     error,
                 }),
             }
+        }
+        for remark in cache.remarks() {
+            output::remark(&format!("{}\n", crate::report::printable(&remark)));
         }
         Ok((scans, unreadable))
     }

@@ -61,8 +61,7 @@ pub struct VersionNeed {
 
 /// The defined dynamic symbols of a file, with their versions, as sorted hashes.
 ///
-/// Ask with [`Exports::defines`], or of many files with a [`SymbolRequest`](super::SymbolRequest). Serialised as one string,
-/// 11 characters a definition.
+/// Ask with [`Exports::defines`], or of many files with a [`SymbolRequest`](super::SymbolRequest).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exports {
     /// Sorted; the bits are described in `exports.rs`.
@@ -79,13 +78,10 @@ pub struct Import {
     /// Mangled name.
     pub name: String,
     /// Index into the versions of [`ElfFacts::version_needs`], counted through all files; `None` if unversioned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u16>,
     /// STB_WEAK: may stay undefined.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub weak: bool,
-    /// When it is looked up. Most are lazy, so that is not written.
-    #[serde(default, skip_serializing_if = "Bound::is_lazy")]
+    /// When it is looked up.
     pub bound: Bound,
 }
 
@@ -101,12 +97,6 @@ pub enum Bound {
     Lazy,
     /// Always at load.
     Now,
-}
-
-impl Bound {
-    fn is_lazy(&self) -> bool {
-        *self == Bound::Lazy
-    }
 }
 
 /// Which library a file is, and what its bytes say of its version.

@@ -3,7 +3,7 @@
 use super::content::{SparseRange, elf};
 use super::walk::{entries, is_elf};
 use super::wanted::Wanted;
-use super::{Content, EntryKind, LayerFacts};
+use super::{Content, Entry, EntryKind, LayerFacts};
 use crate::archive::{FileRange, Member, RangeInput, Walk};
 use crate::elf::ReadAt;
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ struct ElfFile {
     bytes: Box<dyn ReadAt + Send>,
 }
 
-/// The facts of an uncompressed layer: first one walk, then all ELF files on all cores.
+/// The facts of an uncompressed layer. ELF files are read on all cores while one walks on.
 ///
 /// Since most of its bytes are never read, the digest of the layer is verified only where the archive has no end marker, and
 /// so could be cut off.
@@ -28,14 +28,39 @@ pub(super) fn scan(
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
-    let mut files = Vec::new();
+    let (entries, mut contents) = parallel::fed(
+        parallel::cores(),
+        |read| walk(blob, name, range, wanted, progress, read),
+        |file: ElfFile| (file.entry, elf(&*file.bytes, wanted)),
+    );
+    let mut entries = entries?;
+    // Of several errors always the same is told.
+    contents.sort_unstable_by_key(|(entry, _)| *entry);
+    for (entry, content) in contents {
+        let entry = &mut entries[entry];
+        let content =
+            content.map_err(|problem| Error::layer(name, format!("{}: {problem}", entry.path)))?;
+        entry.kind = EntryKind::File(content);
+    }
+    Ok(LayerFacts { entries })
+}
+
+/// Walks the archive; `read` is given every ELF file.
+fn walk(
+    blob: &LayerBlob,
+    name: &str,
+    range: &FileRange,
+    wanted: &Wanted,
+    progress: &(dyn Fn(u64) + Sync),
+    read: &mut dyn FnMut(ElfFile),
+) -> Result<Vec<Entry>> {
     let mut position = 0;
     let mut walk = Walk::new(RangeInput::new(range.clone()), wanted.limits.archive);
     let entries = entries(name, &mut walk, wanted, |walk, member, entry| {
         progress(walk.position() - position);
         position = walk.position();
         if is_elf(walk, &member, &wanted.limits)? {
-            files.push(ElfFile {
+            read(ElfFile {
                 entry,
                 bytes: bytes(range, member),
             });
@@ -46,9 +71,7 @@ pub(super) fn scan(
         verify(blob, name, range)?;
     }
     progress(range.length().saturating_sub(position));
-    let mut facts = LayerFacts { entries };
-    read_elf_files(name, &mut facts, files, wanted)?;
-    Ok(facts)
+    Ok(entries)
 }
 
 /// Reads the whole layer and compares its digest with the diff id.
@@ -76,27 +99,6 @@ fn verify(blob: &LayerBlob, name: &str, range: &FileRange) -> Result<()> {
             blob.diff_id
         ),
     ))
-}
-
-fn read_elf_files(
-    name: &str,
-    facts: &mut LayerFacts,
-    mut files: Vec<ElfFile>,
-    wanted: &Wanted,
-) -> Result<()> {
-    // The largest first, so that no core is left with one of them at the end.
-    files.sort_by_key(|file| std::cmp::Reverse(file.bytes.size()));
-    let entries = &facts.entries;
-    let contents = parallel::map(parallel::cores(), files.len(), |at| {
-        let file = &files[at];
-        elf(&*file.bytes, wanted).map_err(|problem| {
-            Error::layer(name, format!("{}: {problem}", entries[file.entry].path))
-        })
-    })?;
-    for (file, content) in files.iter().zip(contents) {
-        facts.entries[file.entry].kind = EntryKind::File(content);
-    }
-    Ok(())
 }
 
 fn bytes(range: &FileRange, member: Member) -> Box<dyn ReadAt + Send> {

@@ -4,17 +4,20 @@ use crate::archive::{BLOCK, begins_archive};
 
 /// How a layer is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compression {
+pub enum Compression {
+    /// Not at all.
     None,
+    /// With gzip.
     Gzip,
+    /// With zstd.
     Zstd,
 }
 
 /// How many of the first bytes [`sniff`] wants to see.
-pub(super) const SNIFFED: usize = BLOCK as usize;
+pub const SNIFFED: usize = BLOCK as usize;
 
 /// Looks at the first bytes of a layer. `Err` says what was found instead.
-pub(super) fn sniff(start: &[u8]) -> Result<Compression, String> {
+pub fn sniff(start: &[u8]) -> Result<Compression, String> {
     let start = &start[..start.len().min(SNIFFED)];
     match start {
         [0x1f, 0x8b, ..] => Ok(Compression::Gzip),

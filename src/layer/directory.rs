@@ -1,184 +1,314 @@
-//! A root directory on this machine, read as one layer. Links are never followed, devices and fifos never opened.
+//! A directory tree on this machine, read as one layer: a root directory, or a layer as an overlay keeps it. Links are never
+//! followed, devices and fifos never opened, whatever happens to the tree meanwhile.
+
+mod marks;
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat,
+    statat,
+};
+use rustix::io::Errno;
+
 use super::content::{Budget, ELF_MAGIC, elf, kept};
+use super::entry;
 use super::wanted::{Form, Wanted};
 use super::{Content, Entry, EntryKind, LayerFacts};
 use crate::archive::FileRange;
 use crate::archive::path::display;
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::source::overlay::Overlay;
+use marks::{Mark, Marks};
 
 /// Directories at the top of a running system that show the kernel, not the image.
 const KERNEL_DIRECTORIES: [&str; 3] = ["proc", "sys", "dev"];
 
-/// The facts of a directory tree, directories before what is in them, in the order of names.
+/// The facts of a root directory, directories before what is in them, in the order of names.
 pub(super) fn scan(
     root: &Path,
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
-    let metadata = root.metadata().map_err(|error| unreadable(root, &error))?;
-    let mut tree = Tree {
-        device: metadata.dev(),
-        ..Tree::default()
-    };
-    tree.list(root, wanted)?;
-    let Tree { entries, files, .. } = tree;
-    let budget = Budget::default();
-    let contents = parallel::map(parallel::cores(), files.len(), |at| {
-        let (entry, path) = &files[at];
-        progress(entries[*entry].size);
-        content(path, &entries[*entry], wanted, &budget)
-    })?;
-    let mut facts = LayerFacts { entries };
-    for ((entry, _), content) in files.iter().zip(contents) {
-        facts.entries[*entry].kind = EntryKind::File(content);
+    Scan {
+        root,
+        wanted,
+        marks: None,
     }
-    Ok(facts)
+    .run(progress)
+}
+
+/// The facts of a layer of an overlay. An error also where it says more than its directory alone, or is being removed.
+pub(super) fn scan_overlay(
+    overlay: &Overlay,
+    wanted: &Wanted,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<LayerFacts> {
+    let root = &overlay.directory;
+    let marks = Some(Marks::new(overlay.attributes));
+    let facts = Scan {
+        root,
+        wanted,
+        marks,
+    }
+    .run(progress)?;
+    match overlay.record.symlink_metadata() {
+        Ok(_) => Ok(facts),
+        Err(_) => Err(Error::layer(
+            root.display().to_string(),
+            "was removed while it was read",
+        )),
+    }
+}
+
+struct Scan<'a> {
+    root: &'a Path,
+    wanted: &'a Wanted,
+    /// How an overlay marks what is removed.
+    marks: Option<Marks>,
+}
+
+impl Scan<'_> {
+    fn run(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<LayerFacts> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(self.root, flags, Mode::empty())
+            .map_err(|error| self.unreadable(Path::new(""), &error.into()))?;
+        let tree = self.tree(&root)?;
+        let budget = Budget::default();
+        let contents = parallel::map(parallel::cores(), tree.files.len(), |at| {
+            let (entry, path) = &tree.files[at];
+            progress(tree.entries[*entry].size);
+            self.content(&root, path, &tree.entries[*entry], &budget)
+        })?;
+        let mut facts = LayerFacts {
+            entries: tree.entries,
+        };
+        for ((entry, _), content) in tree.files.iter().zip(contents) {
+            facts.entries[*entry].kind = EntryKind::File(content);
+        }
+        Ok(facts)
+    }
+
+    fn tree(&self, root: &OwnedFd) -> Result<Tree> {
+        let wrong = |error: Errno| self.unreadable(Path::new(""), &error.into());
+        let device = fstat(root).map_err(wrong)?.st_dev;
+        let mut tree = Tree::default();
+        let mut waiting = vec![(PathBuf::new(), String::new())];
+        while let Some((path, name)) = waiting.pop() {
+            let directory = open_below(root, &path, OFlags::DIRECTORY)
+                .map_err(|error| self.unreadable(&path, &error))?;
+            let mark = match &self.marks {
+                Some(marks) => marks.of_directory(&directory),
+                None => Ok(Mark::None),
+            };
+            let mark = mark.map_err(|error| self.unreadable(&path, &error))?;
+            if mark == Mark::Opaque {
+                tree.entries.push(plain(name.clone(), EntryKind::Opaque));
+            }
+            let mut below = Vec::new();
+            for child in children(&directory).map_err(|error| self.unreadable(&path, &error))? {
+                let path = path.join(std::ffi::OsStr::from_bytes(&child));
+                let stat = statat(&directory, &*child, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_err(|error| self.unreadable(&path, &error.into()))?;
+                let name = joined(&name, &child);
+                let kernels = stat.st_dev != device && KERNEL_DIRECTORIES.contains(&&*name);
+                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && !kernels {
+                    below.push((path.clone(), name.clone()));
+                }
+                let entry = self.entry(&directory, &child, name, &stat, mark, &mut tree);
+                let entry = entry.map_err(|error| self.unreadable(&path, &error))?;
+                self.add(entry, path, &mut tree)?;
+            }
+            waiting.extend(below.into_iter().rev());
+        }
+        Ok(tree)
+    }
+
+    /// The entry of a child of a directory; `None` for what engines pass over.
+    fn entry(
+        &self,
+        directory: &OwnedFd,
+        child: &[u8],
+        name: String,
+        stat: &Stat,
+        mark: Mark,
+        tree: &mut Tree,
+    ) -> io::Result<Option<Entry>> {
+        if let Some(marks) = &self.marks {
+            if entry::is_whiteout(&name) {
+                return entry::whiteout(&name).map_err(io::Error::other);
+            }
+            if marks.is_whiteout(directory, child, stat, mark)? {
+                return Ok(Some(plain(name, EntryKind::Whiteout)));
+            }
+        }
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => {
+                let target = readlinkat(directory, child, Vec::new())?;
+                EntryKind::Symlink(display(target.as_bytes()))
+            }
+            FileType::RegularFile => match tree.first_name(stat, &name) {
+                Some(first) => EntryKind::HardLink(first),
+                None => EntryKind::File(Content::Unread),
+            },
+            _ => EntryKind::Special,
+        };
+        let size = match kind {
+            EntryKind::File(_) => u64::try_from(stat.st_size).unwrap_or(0),
+            _ => 0,
+        };
+        Ok(Some(Entry {
+            path: name,
+            kind,
+            size,
+            mode: stat.st_mode & 0o7777,
+        }))
+    }
+
+    fn add(&self, entry: Option<Entry>, path: PathBuf, tree: &mut Tree) -> Result<()> {
+        let Some(entry) = entry else {
+            return Ok(());
+        };
+        let limits = self.wanted.limits.archive;
+        let (what, limit) = if tree.entries.len() as u64 >= limits.members {
+            ("more entries than the limit members", limits.members)
+        } else if entry.path.len() as u64 > limits.path_bytes {
+            ("longer than the limit path_bytes", limits.path_bytes)
+        } else {
+            if matches!(entry.kind, EntryKind::File(_)) {
+                tree.files.push((tree.entries.len(), path));
+            }
+            tree.entries.push(entry);
+            return Ok(());
+        };
+        Err(self.wrong(&path, format!("{what}, {limit}")))
+    }
+
+    fn content(
+        &self,
+        root: &OwnedFd,
+        path: &Path,
+        entry: &Entry,
+        budget: &Budget,
+    ) -> Result<Content> {
+        let wrong = |error: io::Error| self.unreadable(path, &error);
+        let form = self.wanted.form(&entry.path);
+        if form == Form::Sniffed && entry.size < ELF_MAGIC.len() as u64 {
+            return Ok(Content::Unread);
+        }
+        let file = File::from(open_below(root, path, OFlags::empty()).map_err(wrong)?);
+        if !file.metadata().map_err(wrong)?.is_file() {
+            return Err(wrong(io::Error::other("it is no longer a file")));
+        }
+        if let Some(marks) = &self.marks {
+            marks.check_file(&file).map_err(wrong)?;
+        }
+        if form != Form::Sniffed {
+            budget
+                .take(entry, &self.wanted.limits)
+                .map_err(|problem| self.wrong(path, problem))?;
+            let mut bytes = Vec::new();
+            file.take(entry.size)
+                .read_to_end(&mut bytes)
+                .map_err(wrong)?;
+            return Ok(kept(form, bytes));
+        }
+        let mut magic = [0; ELF_MAGIC.len()];
+        let range = FileRange::new(Arc::new(file), 0, entry.size);
+        if range.read_at(0, &mut magic).map_err(wrong)? < magic.len() || magic != *ELF_MAGIC {
+            return Ok(Content::Unread);
+        }
+        elf(&range, self.wanted).map_err(|problem| self.wrong(path, problem))
+    }
+
+    fn unreadable(&self, path: &Path, error: &io::Error) -> Error {
+        self.wrong(path, format!("cannot be read: {error}"))
+    }
+
+    fn wrong(&self, path: &Path, problem: String) -> Error {
+        let path = match path.as_os_str().is_empty() {
+            true => self.root.to_owned(),
+            false => self.root.join(path),
+        };
+        Error::layer(path.display().to_string(), problem)
+    }
 }
 
 #[derive(Default)]
 struct Tree {
-    device: u64,
     entries: Vec<Entry>,
-    /// Regular files: the entry, and where to open it.
+    /// Regular files: the entry, and the path below the root.
     files: Vec<(usize, PathBuf)>,
     /// Files with several names: the first of them, by device and inode.
     linked: HashMap<(u64, u64), String>,
 }
 
 impl Tree {
-    fn list(&mut self, root: &Path, wanted: &Wanted) -> Result<()> {
-        let mut waiting = vec![(root.to_owned(), String::new())];
-        while let Some((directory, below)) = waiting.pop() {
-            let mut children: Vec<_> = fs::read_dir(&directory)
-                .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-                .map_err(|error| unreadable(&directory, &error))?;
-            children.sort_by_key(fs::DirEntry::file_name);
-            let mut directories = Vec::new();
-            for child in children {
-                let path = child.path();
-                let metadata = path
-                    .symlink_metadata()
-                    .map_err(|error| unreadable(&path, &error))?;
-                let name = name(&below, &child.file_name());
-                if metadata.is_dir() && !self.is_kernels(&name, &metadata) {
-                    directories.push((path.clone(), name.clone()));
-                }
-                self.add(path, name, &metadata, wanted)?;
-            }
-            waiting.extend(directories.into_iter().rev());
+    /// The name that a file was met under before.
+    fn first_name(&mut self, stat: &Stat, name: &str) -> Option<String> {
+        if stat.st_nlink < 2 {
+            return None;
         }
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        path: PathBuf,
-        name: String,
-        metadata: &Metadata,
-        wanted: &Wanted,
-    ) -> Result<()> {
-        let limits = wanted.limits.archive;
-        if self.entries.len() as u64 >= limits.members {
-            return Err(Error::layer(
-                path.display().to_string(),
-                format!("more entries than the limit members, {}", limits.members),
-            ));
-        }
-        if name.len() as u64 > limits.path_bytes {
-            return Err(Error::layer(
-                path.display().to_string(),
-                format!("longer than the limit path_bytes, {}", limits.path_bytes),
-            ));
-        }
-        let kind = self.kind(&path, &name, metadata)?;
-        let file = matches!(kind, EntryKind::File(_));
-        if file {
-            self.files.push((self.entries.len(), path));
-        }
-        self.entries.push(Entry {
-            path: name,
-            kind,
-            size: if file { metadata.len() } else { 0 },
-            mode: metadata.mode() & 0o7777,
-        });
-        Ok(())
-    }
-
-    fn kind(&mut self, path: &Path, name: &str, metadata: &Metadata) -> Result<EntryKind> {
-        let file_type = metadata.file_type();
-        if file_type.is_dir() {
-            return Ok(EntryKind::Directory);
-        }
-        if file_type.is_symlink() {
-            let target = fs::read_link(path).map_err(|error| unreadable(path, &error))?;
-            return Ok(EntryKind::Symlink(display(target.as_os_str().as_bytes())));
-        }
-        if !file_type.is_file() {
-            return Ok(EntryKind::Special);
-        }
-        if metadata.nlink() > 1 {
-            let inode = (metadata.dev(), metadata.ino());
-            if let Some(first) = self.linked.get(&inode) {
-                return Ok(EntryKind::HardLink(first.clone()));
-            }
+        let inode = (stat.st_dev, stat.st_ino);
+        let first = self.linked.get(&inode).cloned();
+        if first.is_none() {
             self.linked.insert(inode, name.to_owned());
         }
-        Ok(EntryKind::File(Content::Unread))
-    }
-
-    fn is_kernels(&self, name: &str, metadata: &Metadata) -> bool {
-        metadata.dev() != self.device && KERNEL_DIRECTORIES.contains(&name)
+        first
     }
 }
 
-fn name(below: &str, name: &OsStr) -> String {
-    let name = display(name.as_bytes());
+/// Opens what is below the root for reading, if no link is on the way. A fifo is not waited for.
+fn open_below(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let path = match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    };
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(root, path, flags, Mode::empty(), resolve) {
+        // Linux before 5.6, and sandboxes that do not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => Ok(openat(root, path, flags, Mode::empty())?),
+        opened => Ok(opened?),
+    }
+}
+
+/// The names in a directory, in order.
+fn children(directory: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    for child in Dir::read_from(directory)? {
+        let child = child?;
+        let name = child.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn plain(path: String, kind: EntryKind) -> Entry {
+    Entry {
+        path,
+        kind,
+        size: 0,
+        mode: 0,
+    }
+}
+
+fn joined(below: &str, name: &[u8]) -> String {
+    let name = display(name);
     if below.is_empty() {
         name
     } else {
         format!("{below}/{name}")
     }
-}
-
-fn content(path: &Path, entry: &Entry, wanted: &Wanted, budget: &Budget) -> Result<Content> {
-    let wrong = |error: std::io::Error| unreadable(path, &error);
-    let form = wanted.form(&entry.path);
-    if form == Form::Sniffed && entry.size < ELF_MAGIC.len() as u64 {
-        return Ok(Content::Unread);
-    }
-    let file = File::open(path).map_err(wrong)?;
-    if form != Form::Sniffed {
-        budget
-            .take(entry, &wanted.limits)
-            .map_err(|problem| Error::layer(path.display().to_string(), problem))?;
-        let mut bytes = Vec::new();
-        file.take(entry.size)
-            .read_to_end(&mut bytes)
-            .map_err(wrong)?;
-        return Ok(kept(form, bytes));
-    }
-    let mut magic = [0; ELF_MAGIC.len()];
-    let range = FileRange::new(Arc::new(file), 0, entry.size);
-    if range.read_at(0, &mut magic).map_err(wrong)? < magic.len() || magic != *ELF_MAGIC {
-        return Ok(Content::Unread);
-    }
-    elf(&range, wanted).map_err(|problem| Error::layer(path.display().to_string(), problem))
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::layer(
-        path.display().to_string(),
-        format!("cannot be read: {error}"),
-    )
 }

@@ -14,7 +14,7 @@ const AUFS: &str = ".wh..wh.";
 /// `Err` says what is wrong.
 pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
     let path = normalise(&member.path);
-    if path.contains(WHITEOUT) && path.split('/').any(|name| name.starts_with(WHITEOUT)) {
+    if is_whiteout(&path) {
         return whiteout(&path);
     }
     if path.is_empty() {
@@ -35,7 +35,13 @@ pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
     }))
 }
 
-fn whiteout(path: &str) -> Result<Option<Entry>, String> {
+/// Whether the path is named as a whiteout.
+pub(super) fn is_whiteout(path: &str) -> bool {
+    path.contains(WHITEOUT) && path.split('/').any(|name| name.starts_with(WHITEOUT))
+}
+
+/// What the name of a whiteout says; `None` for what engines pass over.
+pub(super) fn whiteout(path: &str) -> Result<Option<Entry>, String> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     if path
         .split('/')

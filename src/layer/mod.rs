@@ -1,6 +1,8 @@
 //! Layer blobs to layer facts: decompress, walk the tar, read what is wanted of each file.
 
+mod allowance;
 mod at_rest;
+pub mod cache;
 mod chunked;
 mod compression;
 mod content;
@@ -19,7 +21,7 @@ pub use wanted::{Limits, Wanted};
 use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::source::{LayerBlob, LayerData};
-use compression::{Compression, SNIFFED, sniff};
+pub use compression::{Compression, SNIFFED, sniff};
 use std::io::Read;
 pub use stream::Streamed;
 use stream::{Bytes, Expected, Passing, Stream};
@@ -62,6 +64,12 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
     };
     match &blob.data {
         LayerData::Directory(path) => directory::scan(path, wanted, progress).map(unverified),
+        LayerData::Overlay(overlay) => {
+            directory::scan_overlay(overlay, wanted, progress).map(unverified)
+        }
+        LayerData::Passed(_) | LayerData::Held(_) => {
+            Err(Error::layer(name, "it has gone by, or has not come yet"))
+        }
         LayerData::Remote(remote) => match chunked::scan(blob, &**remote, wanted, progress)? {
             Some(facts) => Ok(unverified(facts)),
             None => stream(remote),

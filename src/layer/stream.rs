@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ScopedJoinHandle};
 
+use super::allowance::Allowance;
 use super::compression::{Compression, sniff};
 use super::content::{ELF_MAGIC, broken};
 use super::gzip::Gzip;
@@ -15,6 +16,7 @@ use super::walk::{entries, is_elf};
 use super::wanted::{Limits, Wanted};
 use super::{Content, Entry, LayerFacts};
 use crate::archive::{ArchiveError, FileRange, Member, RangeInput, Walk};
+use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{self, ElfError, Retainer};
 use crate::error::{Error, Result};
 use crate::source::digest::Hasher;
@@ -29,6 +31,10 @@ const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Passes over a blob. A second one is for the bytes of ELF files that turned out to be needed after they had gone by.
 const PASSES: usize = 8;
+
+/// What all layers that are read at the same time may keep of the ELF files that go by. One layer never waits for itself: it
+/// keeps one file at a time.
+static KEPT: Allowance = Allowance::new(DEFAULT_LIMIT);
 
 /// The byte ranges that could not be had of an ELF file in the last pass, by the number of its entry.
 type Misses = BTreeMap<usize, Vec<Range<u64>>>;
@@ -165,6 +171,7 @@ impl Stream<'_> {
         if !is_elf(walk, member, &self.wanted.limits)? {
             return Ok(Content::Unread);
         }
+        let _kept = KEPT.take(member.size.min(self.wanted.limits.elf_bytes));
         let mut usual = Retainer::new(member.size, self.wanted.limits.elf_bytes);
         let mut extra = Retainer::with_ranges(member.size, ranges.clone());
         let mut push = |bytes: &[u8]| {

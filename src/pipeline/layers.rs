@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::Progress;
 use crate::error::{Error, Result};
+use crate::layer::cache::FactsCache;
 use crate::layer::{self, LayerFacts, Wanted};
 use crate::parallel;
-use crate::source::{LayerBlob, Place};
+use crate::source::{Image, LayerBlob, LayerData, Place};
 
 /// Layers read at a time. Each is read by several threads of its own, and a network is not faster with more.
 const AT_A_TIME: usize = 4;
@@ -28,18 +29,15 @@ pub(super) type LayersRead = HashMap<Place, ReadLayer>;
 pub(super) fn read(
     blobs: &[LayerBlob],
     wanted: &Wanted,
+    cache: &FactsCache,
     read: &mut LayersRead,
     progress: &dyn Progress,
 ) -> Result<Vec<ReadLayer>> {
     let missing = missing(blobs, read);
     let found = parallel::map(AT_A_TIME, missing.len(), |at| {
-        let blob = missing[at];
-        let scanned = layer::scan(blob, wanted, &|bytes| progress.advance(bytes))?;
+        let layer = read_one(missing[at], wanted, cache, progress)?;
         progress.layer();
-        Ok(ReadLayer {
-            facts: Arc::new(scanned.facts),
-            cached: false,
-        })
+        Ok(layer)
     })?;
     let places = missing.iter().map(|blob| blob.data.place());
     read.extend(places.zip(found));
@@ -49,6 +47,48 @@ pub(super) fn read(
         .collect();
     check_kept(blobs, &layers, wanted.limits.kept_bytes)?;
     Ok(layers)
+}
+
+/// The same of an image, whose progress is told.
+pub(super) fn of_image(
+    image: &Image,
+    wanted: &Wanted,
+    cache: &FactsCache,
+    read_before: &mut LayersRead,
+    progress: &dyn Progress,
+) -> Result<Vec<ReadLayer>> {
+    let bytes = image.layers.iter().map(|layer| layer.size).sum();
+    let name = image.reference.as_deref().unwrap_or(&image.platform);
+    progress.image(name, image.layers.len(), bytes);
+    let layers = read(&image.layers, wanted, cache, read_before, progress);
+    progress.finish();
+    layers
+}
+
+/// The facts of a layer: those of an earlier run, else from its bytes. Only what is proven to be the layer's is kept.
+fn read_one(
+    blob: &LayerBlob,
+    wanted: &Wanted,
+    cache: &FactsCache,
+    progress: &dyn Progress,
+) -> Result<ReadLayer> {
+    let is_directory = matches!(blob.data, LayerData::Directory(_));
+    let kept = || cache.get(&blob.diff_id);
+    if let Some(facts) = (!is_directory).then(kept).flatten() {
+        progress.advance(blob.size);
+        return Ok(ReadLayer {
+            facts: Arc::new(facts),
+            cached: true,
+        });
+    }
+    let scanned = layer::scan(blob, wanted, &|bytes| progress.advance(bytes))?;
+    if scanned.verified {
+        cache.put(&blob.diff_id, &scanned.facts);
+    }
+    Ok(ReadLayer {
+        facts: Arc::new(scanned.facts),
+        cached: false,
+    })
 }
 
 /// Those that were not read yet, each once. The largest come first, so that none of them is left at the end.

@@ -2,7 +2,9 @@
 //!
 //! This is the only file that knows all of them, and the only one that times and reports progress.
 
+mod held;
 mod layers;
+mod stream;
 
 use std::time::Instant;
 
@@ -12,13 +14,14 @@ use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::Wanted;
+use crate::layer::cache::FactsCache;
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
 use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
-use crate::source::{self, Access, Image, LayerBlob, Selection};
+use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
 use layers::{LayersRead, ReadLayer};
 
@@ -67,6 +70,7 @@ pub struct Scan {
 pub struct Scanner {
     reading: Reading,
     wanted: Wanted,
+    cache: FactsCache,
     grammar: Grammar,
     catalogue: Catalogue,
     toolkits: Vec<ToolkitRow>,
@@ -79,8 +83,10 @@ impl Scanner {
     /// # Errors
     /// A built-in table is broken, which the tests exclude.
     pub fn new(reading: Reading) -> Result<Self> {
+        let wanted = Wanted::builtin(reading.depth)?;
         Ok(Scanner {
-            wanted: Wanted::builtin(reading.depth)?,
+            cache: FactsCache::new(reading.access.cache.clone(), &wanted),
+            wanted,
             grammar: Grammar::builtin()?,
             catalogue: Catalogue::builtin()?,
             toolkits: stack::toolkits()?,
@@ -97,7 +103,14 @@ impl Scanner {
         let mut started = Instant::now();
         let mut scans = Vec::new();
         let mut read = LayersRead::default();
-        let images = source::open(target, &self.reading.selection, &self.reading.access)?;
+        let found = source::find(target, &self.reading.selection, &self.reading.access)?;
+        let images = match found {
+            Found::Images(images) => images,
+            Found::Passing(passing) => {
+                stream::read(passing, &self.wanted, &self.cache, &mut read, progress)?
+            }
+            Found::Held(held) => held::read(*held, &self.wanted, &self.cache, &mut read, progress)?,
+        };
         if self.reading.reference.is_some() {
             one_image(&images)?;
         }
@@ -127,7 +140,7 @@ impl Scanner {
         let bytes = image.layers.iter().map(|layer| layer.size).sum();
         let name = reference.as_deref().unwrap_or(&image.platform);
         progress.image(name, image.layers.len(), bytes);
-        let layers = layers::read(&image.layers, &self.wanted, read, progress)?;
+        let layers = layers::read(&image.layers, &self.wanted, &self.cache, read, progress)?;
         progress.finish();
 
         let root = RootFilesystem::merge(layers.iter().map(|layer| &*layer.facts));
@@ -166,6 +179,7 @@ impl Scanner {
             facts: ImageFacts {
                 reference,
                 source: image.kind,
+                access: image.way,
                 platform: image.platform,
                 depth: self.reading.depth,
                 digest: image.digest,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// What the user wants to have checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// A path without a transport: its kind is recognised by what is there.
+    /// A path without a transport: its kind is recognised by what is there. `-` is standard input, here and in archives.
     Path(PathBuf),
     /// `docker-archive:PATH[:REFERENCE]`: a `docker save` tarball, and which of its images.
     DockerArchive(PathBuf, Option<String>),
@@ -50,10 +50,11 @@ impl Target {
         }
     }
 
-    /// Reads one argument. A path that exists is that path, whatever colons are in it; then a transport is looked for; a word
-    /// that looks like a path (`/…`, `./…`, `….tar`) is one even if nothing is there; all else is a reference.
+    /// Reads one argument. `-` is standard input; a path that exists is that path, whatever colons are in it; then a transport
+    /// is looked for; a word that looks like a path (`/…`, `./…`, `….tar`) is one even if nothing is there; all else is a
+    /// reference.
     pub fn parse(text: &str) -> Target {
-        if exists(text) {
+        if text == "-" || exists(text) {
             return Target::Path(text.into());
         }
         if let Some(target) = with_transport(text) {
@@ -156,6 +157,11 @@ mod tests {
             (
                 "localhost:5000/x:1",
                 Target::Reference("localhost:5000/x:1".into()),
+            ),
+            ("-", Target::Path("-".into())),
+            (
+                "docker-archive:-:x/y:1",
+                Target::DockerArchive("-".into(), some("x/y:1")),
             ),
             ("./no-such.tar", Target::Path("./no-such.tar".into())),
             ("/no/such", Target::Path("/no/such".into())),

@@ -13,7 +13,7 @@ use crate::claims::Claim;
 use crate::elf::Depth;
 use crate::finding::{Finding, Severity};
 use crate::process::LoaderFacts;
-use crate::source::SourceKind;
+use crate::source::{SourceKind, Way};
 use crate::stack::Component;
 
 /// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
@@ -23,6 +23,9 @@ pub struct ImageFacts {
     pub reference: Option<String>,
     /// How the image is stored.
     pub source: SourceKind,
+    /// How it was got at, where an engine holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<Way>,
     /// `os/architecture[/variant]`; empty for a root directory.
     pub platform: String,
     /// How much of each file was read; GPU code outside the usual sections is found only in the deep one.

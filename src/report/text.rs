@@ -144,11 +144,17 @@ fn heading(
     line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
 }
 
+/// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
 fn source_name(facts: &ImageFacts) -> String {
-    serde_json::to_value(facts.source)
-        .ok()
-        .and_then(|value| value.as_str().map(str::to_owned))
-        .unwrap_or_default()
+    let word = |value: serde_json::Result<serde_json::Value>| {
+        let value = value.ok()?;
+        value.as_str().map(str::to_owned)
+    };
+    let source = word(serde_json::to_value(facts.source)).unwrap_or_default();
+    match word(serde_json::to_value(facts.access)) {
+        Some(access) => format!("{source} ({access})"),
+        None => source,
+    }
 }
 
 fn summary(out: &mut String, facts: &ImageFacts, findings: &[Finding], width: Option<u16>) {

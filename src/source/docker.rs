@@ -126,6 +126,7 @@ fn image(
     Ok(Image {
         reference: candidate.reference,
         kind: SourceKind::DockerArchive,
+        way: None,
         platform: candidate.platform.to_string(),
         digest: None,
         config_digest: Some(config_digest),

@@ -1,11 +1,13 @@
-//! Where an image is stored: a docker archive, an OCI layout (directory or tar) or a plain root directory.
+//! Where an image is stored: a docker archive, an OCI layout (directory or tar), a plain root directory, an engine or a registry.
 //!
 //! Every source hands over the same [`Image`]: its config and its layers, lowest first, without reading a layer's content.
 
 pub mod daemon;
-pub mod digest;
 mod docker;
+mod members;
 mod oci;
+pub mod overlay;
+pub mod passing;
 mod platform;
 mod recognise;
 mod reference;
@@ -22,9 +24,12 @@ use oci_spec::image::ImageConfiguration;
 use serde::Serialize;
 
 use crate::cache::Cache;
+pub use crate::digest;
 use crate::error::{Error, Result};
 use crate::reference::transport::{Remote, Target};
-use daemon::Engine;
+use daemon::{Answer, Engine, Held};
+use overlay::Overlay;
+use passing::{Expected, Passing};
 use remote::RemoteBlob;
 use store::Store;
 
@@ -49,12 +54,35 @@ pub struct Access {
     pub cache: Cache,
 }
 
-/// Opens the images of a target, without reading their layers.
+/// What a target leads to.
+#[derive(Debug)]
+pub enum Found {
+    /// Images, whose layers can be read in any order.
+    Images(Vec<Image>),
+    /// An archive that goes by once.
+    Passing(Passing),
+    /// An image that an engine holds.
+    Held(Box<Held>),
+}
+
+/// Opens the images of a target, without reading their layers. Errors as [`find`]; also where the images can only be read as
+/// they go by.
+pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<Vec<Image>> {
+    let passes = |subject: &str| Err(Error::source(subject, "it goes by only once"));
+    match find(target, selection, access)? {
+        Found::Images(images) => Ok(images),
+        Found::Passing(passing) => passes(passing.parts.subject()),
+        Found::Held(held) if held.images.is_empty() => passes("the image of an engine"),
+        Found::Held(held) => Ok(held.images),
+    }
+}
+
+/// Finds the images of a target, without reading their layers.
 ///
 /// A source with several images gives all of them, or the one that the target names; an image with several tags is
 /// given once for each, since each tag is a promise of its own. Errors are [`Error::Source`]: not found, not an image, a part
 /// that is missing, damaged or larger than it may be, no such reference or platform.
-pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<Vec<Image>> {
+pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<Found> {
     let platform = selection
         .platform
         .as_deref()
@@ -65,7 +93,21 @@ pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<V
         platform: platform.clone(),
         all_platforms: selection.all_platforms,
     };
-    match target {
+    let passing = |expected, reference: &Option<String>| {
+        passing::standard_input(expected, wanted(reference)).map(Found::Passing)
+    };
+    let held = |engine, reference: &String| {
+        daemon::demand(engine, reference, &wanted(&None), access)
+            .map(|held| Found::Held(Box::new(held)))
+    };
+    let images = match target {
+        Target::Path(path) if passing::is_stdin(path) => return passing(Expected::Any, &None),
+        Target::DockerArchive(path, reference) if passing::is_stdin(path) => {
+            return passing(Expected::Docker, reference);
+        }
+        Target::OciArchive(path, reference) if passing::is_stdin(path) => {
+            return passing(Expected::Oci, reference);
+        }
         Target::Path(path) => recognise::open(path, &wanted(&None)),
         Target::DockerArchive(path, reference) => {
             docker::open(&Store::archive(path)?, &wanted(reference))
@@ -76,14 +118,10 @@ pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<V
         Target::Oci(path, reference) => oci::open(&Store::directory(path)?, &wanted(reference)),
         Target::Dir(path) => Ok(vec![root_directory(path)?]),
         Target::Reference(reference) => {
-            daemon::open(Engine::Docker, reference, &wanted(&None), access)
+            return engine_or_registry(reference, &wanted(&None), access);
         }
-        Target::Remote(Remote::Docker, reference) => {
-            daemon::open(Engine::Docker, reference, &wanted(&None), access)
-        }
-        Target::Remote(Remote::Podman, reference) => {
-            daemon::open(Engine::Podman, reference, &wanted(&None), access)
-        }
+        Target::Remote(Remote::Docker, reference) => return held(Engine::Docker, reference),
+        Target::Remote(Remote::Podman, reference) => return held(Engine::Podman, reference),
         Target::Remote(Remote::Registry, reference) => {
             registry::open(reference, &wanted(&None), access)
         }
@@ -94,11 +132,34 @@ pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<V
                 "export it: ctr images export image.tar {reference}; then imgcheck image.tar"
             )),
         }),
-    }
+    };
+    images.map(Found::Images)
 }
 
-/// What [`open`] was asked for, understood.
-#[derive(Debug, Default)]
+/// A bare reference: what the engine here holds, else what the registry has.
+fn engine_or_registry(reference: &str, wanted: &Wanted, access: &Access) -> Result<Found> {
+    let tried = match daemon::open(Engine::Docker, reference, wanted, access)? {
+        Answer::Held(held) => return Ok(Found::Held(held)),
+        Answer::NoSuchImage(tried) | Answer::NoEngine(tried) => tried,
+    };
+    registry::open(reference, wanted, access)
+        .map(Found::Images)
+        .map_err(|error| match error {
+            Error::Source {
+                subject,
+                problem,
+                help,
+            } => Error::Source {
+                subject,
+                problem: format!("{tried}; then the registry: {problem}"),
+                help,
+            },
+            other => other,
+        })
+}
+
+/// What [`find`] was asked for, understood.
+#[derive(Debug, Clone, Default)]
 struct Wanted {
     reference: Option<String>,
     platform: Option<platform::Platform>,
@@ -116,6 +177,7 @@ fn root_directory(path: &Path) -> Result<Image> {
     Ok(Image {
         reference: None,
         kind: SourceKind::Dir,
+        way: None,
         platform: String::new(),
         digest: None,
         config_digest: None,
@@ -137,6 +199,8 @@ pub struct Image {
     pub reference: Option<String>,
     /// How the image is stored.
     pub kind: SourceKind,
+    /// How it is got at, where an engine holds it.
+    pub way: Option<Way>,
     /// `os/architecture[/variant]`, as in `linux/amd64`. Empty for a root directory.
     pub platform: String,
     /// Digest of the manifest, where there is one.
@@ -161,6 +225,22 @@ pub enum SourceKind {
     OciArchive,
     /// A plain root directory.
     Dir,
+    /// Held by the Docker engine.
+    DockerDaemon,
+    /// Held by Podman.
+    Podman,
+}
+
+/// How an image is got at that an engine holds; the `access` of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Everything was known from an earlier run.
+    Cache,
+    /// The engine's storage was read where it lies.
+    Storage,
+    /// The engine sent the image.
+    Stream,
 }
 
 /// Annotations of a layer's descriptor (OCI image specification, "Annotations"), by key.
@@ -187,7 +267,7 @@ impl LayerBlob {
         match (&self.digest, &self.data) {
             (Some(digest), _) => digest.clone(),
             (None, LayerData::Directory(path)) => path.display().to_string(),
-            (None, LayerData::Range { .. } | LayerData::Remote(_)) => self.diff_id.clone(),
+            (None, _) => self.diff_id.clone(),
         }
     }
 }
@@ -210,6 +290,12 @@ pub enum LayerData {
     Directory(PathBuf),
     /// A blob that is fetched.
     Remote(Arc<dyn RemoteBlob>),
+    /// A layer as the kernel's overlay keeps it.
+    Overlay(Overlay),
+    /// The member of this name of an archive that has gone by: it was read then, or cannot be read any more.
+    Passed(PathBuf),
+    /// The layer of this diff id, which is only in what an engine sends.
+    Held(String),
 }
 
 /// A name of bytes, and where in it they begin and how many they are.
@@ -227,6 +313,9 @@ impl LayerData {
             } => (name.clone(), *offset, *length),
             LayerData::Directory(path) => (path.clone(), 0, 0),
             LayerData::Remote(blob) => (blob.address().into(), 0, 0),
+            LayerData::Overlay(overlay) => (overlay.directory.clone(), 0, 0),
+            LayerData::Passed(member) => (member.clone(), 0, 0),
+            LayerData::Held(diff_id) => (diff_id.into(), 0, 0),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{Image, LayerBlob, SourceKind, Wanted};
+use super::{Annotations, Image, LayerBlob, LayerData, SourceKind, Wanted};
 use crate::error::{Error, Result};
 
 /// Indexes may point to indexes; nobody needs more than two levels.
@@ -53,8 +53,18 @@ pub(super) fn open_as(store: &Store, wanted: &Wanted, kind: SourceKind) -> Resul
         }
     }
     let (index, _): (Document, _) = store.document("index.json")?;
+    open_listed(store, index.manifests.unwrap_or_default(), wanted, kind)
+}
+
+/// The wanted ones of these manifests and of what these indexes list.
+pub(super) fn open_listed(
+    store: &Store,
+    listed: Vec<Descriptor>,
+    wanted: &Wanted,
+    kind: SourceKind,
+) -> Result<Vec<Image>> {
     let mut found = Found::default();
-    found.descend(store, index.manifests.unwrap_or_default(), None, 0)?;
+    found.descend(store, listed, None, 0)?;
     let candidates = found.candidates(store)?;
     select(store, candidates, wanted)?
         .into_iter()
@@ -213,6 +223,7 @@ fn image(store: &Store, candidate: Candidate<Manifest>, kind: SourceKind) -> Res
     Ok(Image {
         reference: candidate.reference.map(with_repository),
         kind,
+        way: None,
         platform: candidate.platform.to_string(),
         digest: Some(manifest.descriptor.digest().to_string()),
         config_digest: Some(manifest.config.digest().to_string()),
@@ -224,6 +235,15 @@ fn image(store: &Store, candidate: Candidate<Manifest>, kind: SourceKind) -> Res
 fn blob(store: &Store, layer: &Descriptor, diff_id: String) -> Result<LayerBlob> {
     let digest = layer.digest().to_string();
     let name = store.blob_name(&digest)?;
+    if store.has_only_documents() {
+        return Ok(LayerBlob {
+            data: LayerData::Held(diff_id.clone()),
+            diff_id,
+            digest: Some(digest),
+            annotations: Annotations::new(),
+            size: layer.size(),
+        });
+    }
     if !store.contains(&name) && is_foreign(layer.media_type()) {
         return Err(Error::Source {
             subject: store.subject(),

@@ -73,6 +73,16 @@ impl Platform {
         )
     }
 
+    /// As the interface of an engine wants it: JSON with the members of an OCI platform.
+    pub fn json(&self) -> String {
+        serde_json::json!({
+            "os": self.os,
+            "architecture": self.architecture,
+            "variant": self.variant.as_deref().unwrap_or_default(),
+        })
+        .to_string()
+    }
+
     /// What build tools write for attestations, which are no images.
     pub fn is_unknown(&self) -> bool {
         self.os == "unknown" && self.architecture == "unknown"

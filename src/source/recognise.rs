@@ -15,7 +15,7 @@ pub(super) fn open(path: &Path, wanted: &Wanted) -> Result<Vec<Image>> {
     if metadata.is_dir() {
         open_directory(path, wanted)
     } else {
-        open_archive(path, wanted)
+        archive(&Store::archive(path)?, wanted)
     }
 }
 
@@ -45,15 +45,15 @@ fn open_directory(path: &Path, wanted: &Wanted) -> Result<Vec<Image>> {
     })
 }
 
-fn open_archive(path: &Path, wanted: &Wanted) -> Result<Vec<Image>> {
-    let store = Store::archive(path)?;
-    if docker::is(&store) {
-        return docker::open(&store, wanted);
+/// Opens whatever image archive the store is.
+pub(super) fn archive(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
+    if docker::is(store) {
+        return docker::open(store, wanted);
     }
-    if oci::is(&store) {
-        return oci::open(&store, wanted);
+    if oci::is(store) {
+        return oci::open(store, wanted);
     }
-    let help = if is_root(&store) {
+    let help = if is_root(store) {
         "this looks like a root filesystem (`docker export`); use `docker save`, or unpack it and check the directory"
     } else {
         "give a `docker save` archive, an OCI layout or a root directory"

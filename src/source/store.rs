@@ -1,6 +1,6 @@
-//! The named parts of an image (blobs, manifests) in a directory or in a tar file, which is indexed by its headers only.
+//! The named parts of an image (blobs, manifests) in a directory, in a tar file, which is indexed by its headers only, or in an
+//! archive that has gone by.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,18 +8,17 @@ use std::sync::Arc;
 use oci_spec::image::ImageConfiguration;
 use serde::de::DeserializeOwned;
 
+use super::members::Members;
 use super::{LayerData, digest};
-use crate::archive::path::{display, normalise};
+use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, FileRange, Kind, Limits, RangeInput, Walk};
+use crate::cache::{Cache, Key};
 use crate::error::{Error, Result};
 
 /// Manifests, indexes and configs are read whole; registries refuse larger ones than this too.
-const DOCUMENT_LIMIT: u64 = 16 << 20;
+pub(super) const DOCUMENT_LIMIT: u64 = 16 << 20;
 
-/// Old archives link a layer to an equal one of another image; there is never a long chain of links.
-const LINK_DEPTH: usize = 8;
-
-/// A directory or tar file with the parts of images.
+/// A directory or archive with the parts of images.
 #[derive(Debug)]
 pub(super) struct Store {
     path: PathBuf,
@@ -31,24 +30,41 @@ enum Place {
     Directory,
     Archive {
         file: Arc<File>,
-        members: HashMap<String, Member>,
+        members: Members<Range>,
     },
+    Passed(Members<Part>),
+    Documents(Cache),
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    offset: u64,
+    length: u64,
+}
+
+/// What is left of a member of an archive that has gone by.
 #[derive(Debug)]
-enum Member {
-    File { offset: u64, length: u64 },
-    Link(String),
+pub(super) enum Part {
+    /// All its bytes, for they may be a document.
+    Kept(Arc<[u8]>),
+    /// It was read as a layer of so many bytes.
+    Layer(u64),
 }
 
 /// One part of a store, not yet read.
 #[derive(Debug, Clone)]
 pub(super) struct Blob {
-    file: Arc<File>,
     name: PathBuf,
-    offset: u64,
     /// Length in bytes.
     pub length: u64,
+    bytes: Bytes,
+}
+
+#[derive(Debug, Clone)]
+enum Bytes {
+    File { file: Arc<File>, offset: u64 },
+    Kept(Arc<[u8]>),
+    Passed,
 }
 
 impl Store {
@@ -80,12 +96,33 @@ impl Store {
         })
     }
 
-    /// Whether the parts are in a tar file.
-    pub fn is_archive(&self) -> bool {
-        matches!(self.place, Place::Archive { .. })
+    /// The parts were members of an archive that has gone by.
+    pub fn passed(subject: &str, members: Members<Part>) -> Self {
+        Store {
+            path: subject.into(),
+            place: Place::Passed(members),
+        }
     }
 
-    /// The directory or file, for messages.
+    /// Of the parts only the documents are there that are known from an earlier run, by their digests.
+    pub fn documents(subject: &str, cache: &Cache) -> Self {
+        Store {
+            path: subject.into(),
+            place: Place::Documents(cache.clone()),
+        }
+    }
+
+    /// Whether the layers lie elsewhere.
+    pub fn has_only_documents(&self) -> bool {
+        matches!(self.place, Place::Documents(_))
+    }
+
+    /// Whether the parts are members of an archive.
+    pub fn is_archive(&self) -> bool {
+        matches!(self.place, Place::Archive { .. } | Place::Passed(_))
+    }
+
+    /// The directory or archive, for messages.
     pub fn subject(&self) -> String {
         self.path.display().to_string()
     }
@@ -99,7 +136,9 @@ impl Store {
     pub fn contains(&self, name: &str) -> bool {
         match &self.place {
             Place::Directory => self.file_path(name).is_file(),
-            Place::Archive { members, .. } => find_member(members, name).is_some(),
+            Place::Archive { members, .. } => members.get(name).is_some(),
+            Place::Passed(members) => members.get(name).is_some(),
+            Place::Documents(cache) => known(cache, name).is_some(),
         }
     }
 
@@ -107,9 +146,9 @@ impl Store {
     pub fn has_at_top(&self, prefix: &str) -> bool {
         match &self.place {
             Place::Directory => self.path.join(prefix).exists(),
-            Place::Archive { members, .. } => members
-                .keys()
-                .any(|name| name.split('/').next() == Some(prefix)),
+            Place::Archive { members, .. } => members.has_at_top(prefix),
+            Place::Passed(members) => members.has_at_top(prefix),
+            Place::Documents(_) => false,
         }
     }
 
@@ -182,14 +221,31 @@ impl Store {
     fn find(&self, name: &str) -> Result<Option<Blob>> {
         match &self.place {
             Place::Directory => self.find_file(name),
-            Place::Archive { file, members } => {
-                Ok(find_member(members, name).map(|(offset, length)| Blob {
+            Place::Archive { file, members } => Ok(members.get(name).map(|(name, range)| Blob {
+                name: self.path.join(name),
+                length: range.length,
+                bytes: Bytes::File {
                     file: Arc::clone(file),
-                    name: self.path.join(name),
-                    offset,
-                    length,
-                }))
-            }
+                    offset: range.offset,
+                },
+            })),
+            Place::Passed(members) => Ok(members.get(name).map(|(name, part)| match part {
+                Part::Kept(bytes) => Blob {
+                    name: name.into(),
+                    length: bytes.len() as u64,
+                    bytes: Bytes::Kept(Arc::clone(bytes)),
+                },
+                Part::Layer(length) => Blob {
+                    name: name.into(),
+                    length: *length,
+                    bytes: Bytes::Passed,
+                },
+            })),
+            Place::Documents(cache) => Ok(known(cache, name).map(|bytes| Blob {
+                name: name.into(),
+                length: bytes.len() as u64,
+                bytes: Bytes::Kept(bytes.into()),
+            })),
         }
     }
 
@@ -203,10 +259,12 @@ impl Store {
         }
         let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
         Ok(Some(Blob {
-            file: Arc::new(file),
             name: path,
-            offset: 0,
             length: metadata.len(),
+            bytes: Bytes::File {
+                file: Arc::new(file),
+                offset: 0,
+            },
         }))
     }
 
@@ -218,7 +276,12 @@ impl Store {
 
 impl Blob {
     fn read(&self) -> std::io::Result<Vec<u8>> {
-        let range = FileRange::new(Arc::clone(&self.file), self.offset, self.length);
+        let (file, offset) = match &self.bytes {
+            Bytes::File { file, offset } => (file, *offset),
+            Bytes::Kept(bytes) => return Ok(bytes.to_vec()),
+            Bytes::Passed => return Err(std::io::Error::other("it is a layer, not a document")),
+        };
+        let range = FileRange::new(Arc::clone(file), offset, self.length);
         let mut bytes = vec![0; self.length as usize];
         let length = range.read_at(0, &mut bytes)?;
         bytes.truncate(length);
@@ -227,30 +290,28 @@ impl Blob {
 
     /// As the bytes of a layer.
     pub fn layer_data(self) -> LayerData {
-        LayerData::Range {
-            file: self.file,
-            name: self.name,
-            offset: self.offset,
-            length: self.length,
+        match self.bytes {
+            Bytes::File { file, offset } => LayerData::Range {
+                file,
+                name: self.name,
+                offset,
+                length: self.length,
+            },
+            Bytes::Kept(_) | Bytes::Passed => LayerData::Passed(self.name),
         }
     }
 }
 
-/// Follows the links of an archive by name, within the archive.
-fn find_member(members: &HashMap<String, Member>, name: &str) -> Option<(u64, u64)> {
-    let mut name = normalise(name.as_bytes());
-    for _ in 0..LINK_DEPTH {
-        match members.get(&name)? {
-            Member::File { offset, length } => return Some((*offset, *length)),
-            Member::Link(target) => name.clone_from(target),
-        }
-    }
-    None
+/// The document that an OCI layout has under this name.
+fn known(cache: &Cache, name: &str) -> Option<Vec<u8>> {
+    let hex = name.strip_prefix("blobs/sha256/")?;
+    let digest = format!("sha256:{hex}");
+    cache.get(&Key::Document { digest })
 }
 
-fn index(path: &Path, range: FileRange) -> Result<HashMap<String, Member>> {
+fn index(path: &Path, range: FileRange) -> Result<Members<Range>> {
     let mut walk = Walk::new(RangeInput::new(range), Limits::default());
-    let mut members = HashMap::new();
+    let mut members = Members::default();
     let mut last = String::new();
     loop {
         let member = match walk.advance() {
@@ -266,56 +327,64 @@ fn index(path: &Path, range: FileRange) -> Result<HashMap<String, Member>> {
             }
         };
         last = normalise(&member.path);
-        let found = match member.kind {
-            Kind::File if member.sparse.is_none() => Member::File {
-                offset: member.offset,
-                length: member.stored,
-            },
-            Kind::HardLink => Member::Link(normalise(&member.link)),
-            Kind::Symlink => Member::Link(beside(&last, &display(&member.link))),
-            _ => continue,
-        };
-        members.insert(last.clone(), found);
-    }
-}
-
-/// The target of a symbolic link, seen from the directory of the link.
-fn beside(link: &str, target: &str) -> String {
-    let directory = link.rsplit_once('/').map_or("", |(directory, _)| directory);
-    if target.starts_with('/') {
-        normalise(target.as_bytes())
-    } else {
-        normalise(format!("{directory}/{target}").as_bytes())
+        match member.kind {
+            Kind::File if member.sparse.is_none() => members.file(
+                last.clone(),
+                Range {
+                    offset: member.offset,
+                    length: member.stored,
+                },
+            ),
+            _ => members.link(&member),
+        }
     }
 }
 
 fn refuse_compressed(path: &Path, range: &FileRange) -> Result<()> {
-    let mut magic = [0; 6];
+    let mut magic = [0; MAGIC];
     range
         .read_at(0, &mut magic)
         .map_err(|error| unreadable(path, &error))?;
-    let (name, command) = match magic {
-        [0x1f, 0x8b, ..] => ("gzip", "gzip -dc"),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => ("zstd", "zstd -dc"),
-        [0xfd, b'7', b'z', b'X', b'Z', 0] => ("xz", "xz -dc"),
-        [b'B', b'Z', b'h', ..] => ("bzip2", "bzip2 -dc"),
-        _ => return Ok(()),
-    };
-    Err(Error::Source {
-        subject: path.display().to_string(),
-        problem: format!(
-            "the file is compressed as a whole with {name}, so that its parts cannot be found"
-        ),
-        help: Some(format!(
-            "uncompress it: {command} {} > image.tar; then imgcheck image.tar",
-            path.display()
-        )),
-    })
+    match compressed(&magic) {
+        None => Ok(()),
+        Some((name, command)) => Err(Error::Source {
+            subject: path.display().to_string(),
+            problem: whole_compressed(name),
+            help: Some(format!(
+                "uncompress it: {command} {} > image.tar; then imgcheck image.tar",
+                path.display()
+            )),
+        }),
+    }
+}
+
+/// How many first bytes show how a file is compressed.
+const MAGIC: usize = 6;
+
+/// With what a file is compressed that begins like this, and the command that uncompresses it.
+pub(super) fn compressed(start: &[u8]) -> Option<(&'static str, &'static str)> {
+    match start {
+        [0x1f, 0x8b, ..] => Some(("gzip", "gzip -dc")),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(("zstd", "zstd -dc")),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(("xz", "xz -dc")),
+        [b'B', b'Z', b'h', ..] => Some(("bzip2", "bzip2 -dc")),
+        _ => None,
+    }
+}
+
+/// What is wrong with an archive that is compressed as a whole.
+pub(super) fn whole_compressed(name: &str) -> String {
+    format!("the file is compressed as a whole with {name}, so that its parts cannot be found")
 }
 
 fn not_an_archive(path: &Path) -> Error {
+    no_archive(path.display().to_string())
+}
+
+/// Some bytes are no archive at all.
+pub(super) fn no_archive(subject: String) -> Error {
     Error::Source {
-        subject: path.display().to_string(),
+        subject,
         problem: "not an image: it is not a tar archive".to_owned(),
         help: Some("give a `docker save` archive, an OCI layout or a root directory".to_owned()),
     }

@@ -15,6 +15,8 @@ pub fn imgcheck() -> Command {
             command.env_remove(name);
         }
     }
+    // The user's own cache must not decide what a test sees.
+    command.env("IMGCHECK_NO_CACHE", "true");
     command
 }
 

@@ -7,7 +7,7 @@ pub(super) mod format;
 mod walk;
 mod wrappers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Depth;
@@ -20,8 +20,8 @@ use walk::Walker;
 
 /// The sections that hold nothing else.
 const NAMED: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
-/// So many containers are looked at in a sampled file.
-const SAMPLE: usize = 4;
+/// A sample ends with the container in which it gets so many entries.
+const SAMPLE: u32 = 12;
 /// Unwinding tables: large, and never fat binaries.
 const UNWINDING: [&str; 3] = [".eh_frame", ".eh_frame_hdr", ".gcc_except_table"];
 
@@ -39,16 +39,8 @@ struct Counts {
 pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, ElfError> {
     let mut counts = Counts::default();
     let mut walker = Walker::new(object);
-    if depth == Depth::Sampled {
-        let containers = wrappers::containers(object)?;
-        if containers.len() > SAMPLE {
-            for number in 0..SAMPLE {
-                let range = &containers[number * (containers.len() - 1) / (SAMPLE - 1)];
-                walker.single(range.clone(), &mut counts)?;
-            }
-            counts.sampled = true;
-            return Ok(counts.finish());
-        }
+    if depth == Depth::Sampled && sample(object, &mut walker, &mut counts)? {
+        return Ok(counts.finish());
     }
     for section in object
         .sections
@@ -61,6 +53,30 @@ pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, Elf
         walker.section(range, false, &mut counts)?;
     }
     Ok(counts.finish())
+}
+
+/// Looks at containers all over a file, until there are enough entries. False if these were all containers that are known of: there may
+/// be more.
+fn sample(object: &Object, walker: &mut Walker, counts: &mut Counts) -> Result<bool, ElfError> {
+    let containers = wrappers::containers(object)?;
+    let mut sampled = Counts {
+        sampled: true,
+        ..Counts::default()
+    };
+    let mut seen = BTreeSet::new();
+    for number in 1..=containers.len() as u32 {
+        // The middle, the quarters, the eighths … (the van der Corput sequence).
+        let share = u64::from(number.reverse_bits());
+        let at = (share * containers.len() as u64) >> u32::BITS;
+        if seen.insert(at) {
+            walker.single(containers[at as usize].clone(), &mut sampled)?;
+        }
+        if sampled.entries >= SAMPLE && seen.len() < containers.len() {
+            *counts = sampled;
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn elsewhere(object: &Object, depth: Depth) -> Vec<Range<u64>> {

@@ -1,11 +1,31 @@
-//! Images that an engine on this machine holds: Docker's or Podman's.
+//! Images that an engine on this machine holds: Docker's or Podman's. No container is created, and nothing is left behind.
 
-use super::{Access, Image, Wanted};
+mod address;
+mod containerd;
+mod context;
+mod describe;
+mod engine;
+mod export;
+mod held;
+mod overlay2;
+
+use bollard::models::ImageInspect;
+
+use super::platform::{self, Platform};
+use super::{Access, Wanted};
 use crate::error::{Error, Result};
+use crate::reference::name::Name;
+use address::addresses;
+pub(super) use describe::Described;
+use engine::Refusal;
+pub use held::Held;
 
 /// How engines are reached.
 #[derive(Debug, Clone, Default)]
-pub struct Options {}
+pub struct Options {
+    /// Never reads the storage of an engine, even where this process may.
+    pub no_storage: bool,
+}
 
 /// Whose engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,23 +34,133 @@ pub(super) enum Engine {
     Podman,
 }
 
-/// The wanted image of an engine.
+/// What was found where engines listen.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// An engine holds the image.
+    Held(Box<Held>),
+    /// There is an engine, and it has no such image.
+    NoSuchImage(String),
+    /// There is no engine to ask.
+    NoEngine(String),
+}
+
+/// The image of an engine that was named: an error where it cannot be had.
+pub(super) fn demand(
+    engine: Engine,
+    reference: &str,
+    wanted: &Wanted,
+    access: &Access,
+) -> Result<Held> {
+    match open(engine, reference, wanted, access)? {
+        Answer::Held(held) => Ok(*held),
+        Answer::NoSuchImage(tried) => Err(Error::Source {
+            subject: reference.to_owned(),
+            problem: tried,
+            help: Some(engine.no_such_image(reference)),
+        }),
+        Answer::NoEngine(tried) => Err(Error::Source {
+            subject: reference.to_owned(),
+            problem: format!("no engine to ask: {tried}"),
+            help: Some(engine.no_engine(&tried)),
+        }),
+    }
+}
+
+/// Asks where engines listen, in the order of the engine's own client, until one of them answers.
+///
+/// # Errors
+/// The configuration is broken, the reference is none, or an engine answered with something unexpected.
 pub(super) fn open(
     engine: Engine,
     reference: &str,
-    _wanted: &Wanted,
-    _access: &Access,
-) -> Result<Vec<Image>> {
-    let save = match engine {
-        Engine::Docker => "docker save",
-        Engine::Podman => "podman save",
-    };
-    Err(Error::Source {
-        subject: reference.to_owned(),
-        problem: "there is no such file, and images of a daemon or a registry cannot be read yet"
-            .to_owned(),
-        help: Some(format!(
-            "save it: {save} -o image.tar {reference}; then imgcheck image.tar"
-        )),
-    })
+    wanted: &Wanted,
+    access: &Access,
+) -> Result<Answer> {
+    // It becomes a part of what is asked, and must be nothing else.
+    reference.parse::<Name>()?;
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let mut tried = Vec::new();
+    let mut lacking = Vec::new();
+    for address in addresses(engine, &variable)? {
+        let connection = match engine::Engine::connect(&address) {
+            Ok(connection) => connection,
+            Err(problem) => {
+                tried.push(format!("{address}: {problem}"));
+                continue;
+            }
+        };
+        match connection.inspect(reference) {
+            Ok(inspect) if lacks_platform(&inspect, wanted) => {
+                let platform = platform_of(&inspect);
+                lacking.push(format!("{address}: it has the image only for {platform}"));
+            }
+            Ok(inspect) => {
+                let held = Held::of(engine, connection, reference, &inspect, wanted, access)?;
+                return Ok(Answer::Held(Box::new(held)));
+            }
+            Err(Refusal::NotFound) => lacking.push(format!("{address}: it has no such image")),
+            Err(Refusal::Failed(problem)) => {
+                return Err(Error::Source {
+                    subject: reference.to_owned(),
+                    problem: format!("{address} says: {problem}"),
+                    help: Some(engine.other_way(reference)),
+                });
+            }
+        }
+    }
+    let all = |texts: &[String]| texts.join("; ");
+    match lacking.is_empty() {
+        true => Ok(Answer::NoEngine(all(&tried))),
+        false => Ok(Answer::NoSuchImage(all(&[tried, lacking].concat()))),
+    }
+}
+
+/// The platform of the image; of several ones that of this machine.
+fn platform_of(inspect: &ImageInspect) -> Platform {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let (os, architecture) = (text(&inspect.os), text(&inspect.architecture));
+    Platform::new(&os, &architecture, inspect.variant.as_deref())
+}
+
+/// Whether the image is certainly not there for the wanted platform.
+fn lacks_platform(inspect: &ImageInspect, wanted: &Wanted) -> bool {
+    describe::manifest(inspect).is_none()
+        && platform::choose("", &[platform_of(inspect)], wanted).is_err()
+}
+
+impl Engine {
+    fn command(self) -> &'static str {
+        match self {
+            Engine::Docker => "docker",
+            Engine::Podman => "podman",
+        }
+    }
+
+    fn no_such_image(self, reference: &str) -> String {
+        format!(
+            "see `{0} images`, or get it: {0} pull {reference}; the registry itself is asked with docker://{reference}",
+            self.command()
+        )
+    }
+
+    fn no_engine(self, tried: &str) -> String {
+        if tried.contains("permission denied") {
+            return format!(
+                "run as a user who may use `{0}` (for Docker: the group docker, or sudo), or save the image there and check the file",
+                self.command()
+            );
+        }
+        match self {
+            Engine::Docker => "start it (systemctl start docker), say where it listens (DOCKER_HOST, docker context use), or ask the registry: docker://REFERENCE".to_owned(),
+            Engine::Podman => "start its service (systemctl --user start podman.socket), or say where it listens (CONTAINER_HOST)".to_owned(),
+        }
+    }
+
+    fn other_way(self, reference: &str) -> String {
+        format!(
+            "save it: {} save -o image.tar {reference}; then imgcheck image.tar",
+            self.command()
+        )
+    }
 }

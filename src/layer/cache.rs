@@ -1,0 +1,200 @@
+//! Layer facts in the [cache](crate::cache): their version, and how they are written.
+//!
+//! They are written with postcard, which has no names of fields, and read back into the same types: only the program that wrote
+//! them, or one that makes the same facts, reads them.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{LayerFacts, Wanted};
+use crate::cache::{Cache, Key};
+
+/// The code and data that this program makes facts with, as `build.rs` found them.
+const CODE: &str = env!("IMGCHECK_FACTS_CODE");
+
+/// The facts of layers that were read before.
+#[derive(Debug, Clone)]
+pub struct FactsCache {
+    cache: Cache,
+    version: String,
+}
+
+impl FactsCache {
+    /// Facts as this program makes them of what is wanted.
+    pub fn new(cache: Cache, wanted: &Wanted) -> Self {
+        FactsCache {
+            cache,
+            version: version(wanted),
+        }
+    }
+
+    /// The facts of the layer with this diff id. `None` if they are not there.
+    pub fn get(&self, diff_id: &str) -> Option<LayerFacts> {
+        let bytes = self.cache.get(&self.key(diff_id))?;
+        match postcard::take_from_bytes(&bytes) {
+            Ok((facts, [])) => Some(facts),
+            _ => None,
+        }
+    }
+
+    /// Keeps facts that were read from bytes which have this diff id: [`Scanned::verified`](super::Scanned::verified).
+    pub fn put(&self, diff_id: &str, facts: &LayerFacts) {
+        // It fails only for types that have no form in postcard.
+        if let Ok(bytes) = postcard::to_stdvec(facts) {
+            self.cache.put(&self.key(diff_id), &bytes);
+        }
+    }
+
+    fn key(&self, diff_id: &str) -> Key {
+        Key::Facts {
+            diff_id: diff_id.to_owned(),
+            version: self.version.clone(),
+        }
+    }
+}
+
+/// The version of the facts that this program makes, as in [`Key::Facts`]: names the code and the built-in data, the depth, and
+/// the limits, of which some decide how much is read.
+pub fn version(wanted: &Wanted) -> String {
+    // All limits, whatever will be added to them: Debug forgets none.
+    let made_with = format!("{CODE} {:?} {:?}", wanted.depth, wanted.limits);
+    format!("{:016x}", xxh3_64(made_with.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::{Content, Entry, EntryKind};
+    use super::*;
+    use crate::elf::facts::*;
+    use crate::elf::{Depth, Refusal};
+
+    fn entry(path: &str, kind: EntryKind) -> Entry {
+        Entry {
+            path: path.to_owned(),
+            kind,
+            size: u64::MAX,
+            mode: 0o4755,
+        }
+    }
+
+    /// Every variant of every type, and no field at its default.
+    fn all_kinds() -> LayerFacts {
+        let text = |text: &str| Some(text.to_owned());
+        let import = |version, weak, bound| Import {
+            name: "_ZN3c104cuda9SetDeviceEa".to_owned(),
+            version,
+            weak,
+            bound,
+        };
+        let counts = || vec![("sm_90a".to_owned(), 4)];
+        let elf = ElfFacts {
+            class: 64,
+            machine: 62,
+            object_type: 3,
+            refusal: Some(Refusal::Padding),
+            soname: text("libc.so.6"),
+            needed: vec!["libm.so.6".to_owned(), "libdl.so.2".to_owned()],
+            rpath: text("$ORIGIN"),
+            runpath: text(""),
+            flags: 8,
+            flags_1: u64::MAX,
+            interpreter: text("/lib64/ld-linux-x86-64.so.2"),
+            build_id: text("00ff"),
+            executable_stack: Some(false),
+            version_needs: vec![VersionNeed {
+                file: "libc.so.6".to_owned(),
+                versions: vec![("GLIBC_2.2.5".to_owned(), true)],
+            }],
+            version_definitions: vec!["V1".to_owned()],
+            symbol_versions: true,
+            exports: Exports::of(&[("f", Some("V1")), ("g", None)]),
+            imports: vec![
+                import(None, false, Bound::Never),
+                import(Some(0), true, Bound::Lazy),
+                import(Some(u16::MAX), false, Bound::Now),
+            ],
+            identity: Some(Identity {
+                library: "cudnn".to_owned(),
+                part: text("graph"),
+                readings: [ReadingKind::Code, ReadingKind::String]
+                    .map(|kind| Reading {
+                        fact: "version".to_owned(),
+                        value: "9.10.2".to_owned(),
+                        kind,
+                        detail: "cudnnGetVersion".to_owned(),
+                    })
+                    .into(),
+            }),
+            gpu: Some(GpuCode {
+                containers: 1,
+                entries: 2,
+                sass: counts(),
+                ptx: counts(),
+                lto: counts(),
+                damaged: true,
+            }),
+        };
+        let contents = [
+            Content::Unread,
+            Content::Text("ID=debian\n\u{fffd}".to_owned()),
+            Content::Bytes(vec![0, 0xff]),
+            Content::Elf(Box::default()),
+            Content::Elf(Box::new(elf)),
+            Content::BrokenElf {
+                problem: "no dynamic section".to_owned(),
+                refusal: Some(Refusal::NoOpen),
+            },
+        ];
+        let kinds = [
+            EntryKind::Directory,
+            EntryKind::Symlink("../lib".to_owned()),
+            EntryKind::HardLink("usr/lib".to_owned()),
+            EntryKind::Special,
+            EntryKind::Whiteout,
+            EntryKind::Opaque,
+        ];
+        let files = contents.map(|content| entry("usr/lib/\\xff", EntryKind::File(content)));
+        let entries = kinds.map(|kind| entry("", kind)).into_iter().chain(files);
+        LayerFacts {
+            entries: entries.collect(),
+        }
+    }
+
+    #[test]
+    fn all_that_facts_can_hold_is_read_as_it_was_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let places = crate::cache::Places {
+            directory: Some(scratch.path().to_owned()),
+            ..crate::cache::Places::default()
+        };
+        let wanted = Wanted::builtin(Depth::Default).unwrap();
+        let cache = FactsCache::new(Cache::open(&places).unwrap(), &wanted);
+        let diff_id = crate::digest::sha256(b"a layer");
+        assert_eq!(cache.get(&diff_id), None);
+        cache.put(&diff_id, &all_kinds());
+        assert_eq!(cache.get(&diff_id), Some(all_kinds()));
+        assert_eq!(cache.get(&crate::digest::sha256(b"another layer")), None);
+    }
+
+    #[test]
+    fn other_bytes_are_no_facts_and_no_panic() {
+        let bytes = postcard::to_stdvec(&all_kinds()).unwrap();
+        for at in 0..bytes.len() {
+            assert!(postcard::from_bytes::<LayerFacts>(&bytes[..at]).is_err());
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0xff;
+            let _ = postcard::from_bytes::<LayerFacts>(&damaged);
+        }
+    }
+
+    #[test]
+    fn the_version_has_the_depth_and_the_limits() {
+        let default = Wanted::builtin(Depth::Default).unwrap();
+        let deep = Wanted::builtin(Depth::Deep).unwrap();
+        let mut limited = Wanted::builtin(Depth::Default).unwrap();
+        limited.limits.elf_bytes -= 1;
+        let versions = [&default, &deep, &limited].map(version);
+        assert_eq!(version(&default), versions[0]);
+        assert!(versions[0] != versions[1] && versions[0] != versions[2]);
+    }
+}

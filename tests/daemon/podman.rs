@@ -1,0 +1,126 @@
+//! Podman's engine, started for the test with a store of its own.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Image, docker_archive, file, tool, write_archive};
+use crate::{essence, failure, report};
+
+struct Podman {
+    process: Child,
+    directory: tempfile::TempDir,
+}
+
+impl Podman {
+    fn start() -> Option<Self> {
+        if !tool("podman") {
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("podman.sock");
+        let process = command(&directory)
+            .args(["system", "service", "--time=0"])
+            .arg(format!("unix://{}", socket.display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let podman = Podman { process, directory };
+        let end = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < end {
+            if std::os::unix::net::UnixStream::connect(podman.path("podman.sock")).is_ok() {
+                return Some(podman);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("podman does not listen");
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn host(&self) -> String {
+        format!("unix://{}", self.path("podman.sock").display())
+    }
+
+    /// All that it holds.
+    fn state(&self) -> [String; 2] {
+        [
+            self.run(&["images", "-a", "--no-trunc", "-q"]),
+            self.run(&["ps", "-a", "-q"]),
+        ]
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let output = command(&self.directory).args(arguments).output().unwrap();
+        assert!(
+            output.status.success(),
+            "podman {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+fn command(directory: &tempfile::TempDir) -> Command {
+    let mut command = Command::new("podman");
+    command
+        .arg("--root")
+        .arg(directory.path().join("root"))
+        .arg("--runroot")
+        .arg(directory.path().join("run"))
+        .args(["--storage-driver", "vfs"]);
+    command
+}
+
+impl Drop for Podman {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn an_image_of_podman_is_that_of_its_archive() {
+    let Some(podman) = Podman::start() else {
+        return;
+    };
+    let archive = podman.path("image.tar");
+    let lower = [
+        file("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n"),
+        file("opt/removed", "x"),
+    ];
+    let upper = [
+        file("opt/.wh.removed", ""),
+        file(
+            "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/METADATA",
+            "Name: torch\nVersion: 2.8.0\n",
+        ),
+    ];
+    let image = Image::new("localhost/x/torch:2.7", &[&lower, &upper]);
+    write_archive(&archive, &docker_archive(&[image]));
+    podman.run(&["load", "-q", "-i", archive.to_str().unwrap()]);
+    let before = podman.state();
+
+    let host = podman.host();
+    let environment = [("CONTAINER_HOST", host.as_str())];
+    let held = report("podman:localhost/x/torch:2.7", &environment);
+    assert_eq!(
+        essence(&held),
+        essence(&report(archive.to_str().unwrap(), &[]))
+    );
+    let image = &held["images"][0];
+    assert_eq!(image["source"], "podman");
+    assert_eq!(image["access"], "stream");
+    // Podman finds it under its short name, too.
+    report("podman:x/torch:2.7", &environment);
+    assert_eq!(podman.state(), before, "something was left behind");
+
+    let error = failure("podman:x/torch:2.6", &environment);
+    assert!(
+        error.contains(&format!("{host} (CONTAINER_HOST): it has no such image")),
+        "{error}"
+    );
+}
