@@ -87,11 +87,11 @@ mod tests {
     fn results_come_in_order() {
         for threads in [0, 1, 3] {
             assert_eq!(
-                map(threads, 100, |item| Ok(item * 2)).unwrap(),
+                map(threads, 100, |item| Ok::<_, Error>(item * 2)).unwrap(),
                 (0..100).map(|item| item * 2).collect::<Vec<_>>()
             );
         }
-        assert!(map(2, 0, |_| Ok(())).unwrap().is_empty());
+        assert!(map(2, 0, |_| Ok::<_, Error>(())).unwrap().is_empty());
     }
 
     #[test]

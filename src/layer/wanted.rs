@@ -59,6 +59,12 @@ pub struct Limits {
 impl Limits {
     /// Below this many bytes the ratio is of no interest: an honest layer may be a large file of zeros.
     pub const RATIO_FLOOR: u64 = 32 << 30;
+
+    /// Bytes that a layer of `size` stored ones may have after decompression.
+    pub(super) fn decompressed(&self, size: u64) -> u64 {
+        let by_ratio = size.saturating_mul(self.ratio).max(Limits::RATIO_FLOOR);
+        self.layer_bytes.min(by_ratio)
+    }
 }
 
 impl Default for Limits {
@@ -144,6 +150,7 @@ fn globs(patterns: &[String]) -> Result<GlobSet> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::layer::{Content, EntryKind};
 
     #[test]
     fn the_built_in_files() {
@@ -161,6 +168,32 @@ mod tests {
             ("root/etc/os-release", Form::Sniffed),
         ] {
             assert_eq!(wanted.form(path), form, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_that_no_elf_file_has() {
+        let wanted = Wanted::builtin(Depth::Default).unwrap();
+        let may_be_elf = |path: &str, mode| {
+            wanted.may_be_elf(&Entry {
+                path: path.to_owned(),
+                kind: EntryKind::File(Content::Unread),
+                size: 1,
+                mode,
+            })
+        };
+        for path in ["usr/lib/x.py", "x.h", "usr/share/doc/a/changelog.gz"] {
+            assert!(!may_be_elf(path, 0o644), "{path}");
+            assert!(may_be_elf(path, 0o755), "{path}");
+        }
+        for path in [
+            "usr/lib/libc.so.6",
+            "usr/bin/python3.11",
+            "opt/x.o",
+            "a.h/b",
+            "py",
+        ] {
+            assert!(may_be_elf(path, 0o644), "{path}");
         }
     }
 }

@@ -102,7 +102,7 @@ struct Row<'a> {
 struct Builder<'l> {
     limits: &'l Limits,
     contents: Contents,
-    /// Whether rows of further chunks belong to the last of the files, or to one that is passed over.
+    /// What rows of further chunks belong to.
     open: Option<Open>,
     /// Where the frames start.
     offsets: Vec<u64>,
@@ -110,9 +110,12 @@ struct Builder<'l> {
     bytes: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The regular file of the last row that was none of a further chunk.
+#[derive(Clone, Copy)]
 enum Open {
+    /// The last of the files, its size, and where its last frame ends in the blob, or 0.
     Last { size: u64, end: u64 },
+    /// It is empty, or engines pass over it.
     PassedOver,
 }
 
@@ -258,8 +261,8 @@ impl<'l> Builder<'l> {
     /// Finds out where each frame ends: where the next one starts, and all of them before `end`.
     fn finish(mut self, end: u64) -> Result<Contents, String> {
         self.close()?;
-        if self.bytes > self.limits.layer_bytes {
-            return Err("more bytes than the limit layer_bytes".to_owned());
+        if self.bytes > self.limits.decompressed(end) {
+            return Err("more bytes than the limits layer_bytes and ratio".to_owned());
         }
         self.offsets.push(end);
         self.offsets.sort_unstable();
