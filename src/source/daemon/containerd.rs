@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bollard::models::SystemInfo;
 use oci_spec::image::Descriptor;
 
+use crate::source::blobs::Blobs;
 use crate::source::store::Store;
 
 const CONTENT: &str = "io.containerd.content.v1.content";
@@ -21,7 +22,7 @@ pub(super) fn content(info: &SystemInfo, manifest: &Descriptor) -> Option<Store>
     places
         .filter_map(|place| Store::directory(&place.join(CONTENT)).ok())
         .find(|store| {
-            let name = store.blob_name(manifest.digest().as_ref());
-            name.is_ok_and(|name| store.contains(&name))
+            let there = store.has_blob(manifest.digest().as_ref());
+            there.unwrap_or(false)
         })
 }

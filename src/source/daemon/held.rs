@@ -7,14 +7,15 @@ use super::containerd;
 use super::describe::{self, Described};
 use super::engine::Engine;
 use super::export::Export;
+use super::known::Known;
 use super::overlay2::Storage;
 use super::{Options, platform_of};
 use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
+use crate::source::blobs::Blobs;
 use crate::source::passing::{Expected, Parts, Passing};
 use crate::source::platform::Platform;
-use crate::source::store::Store;
 use crate::source::{
     Access, Annotations, Image, LayerBlob, LayerData, SourceKind, Wanted, Way, oci,
 };
@@ -129,12 +130,16 @@ impl Question<'_> {
             .info
             .as_ref()
             .and_then(|info| containerd::content(info, &manifest));
-        let known = Store::documents(self.id, &self.access.cache);
-        let mut stores = content.into_iter().chain([known]);
-        stores.find_map(|store| {
+        let known = Known {
+            id: self.id,
+            cache: &self.access.cache,
+        };
+        let images = |blobs: &dyn Blobs| {
             let listed = vec![manifest.clone()];
-            oci::open_listed(&store, listed, self.wanted, SourceKind::DockerDaemon).ok()
-        })
+            oci::images(blobs, listed, self.wanted, SourceKind::DockerDaemon).ok()
+        };
+        let stored = content.and_then(|store| images(&store));
+        stored.or_else(|| images(&known))
     }
 
     /// All others: the id is the digest of the configuration.

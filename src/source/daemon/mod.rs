@@ -7,6 +7,7 @@ mod describe;
 mod engine;
 mod export;
 mod held;
+mod known;
 mod overlay2;
 
 use bollard::models::ImageInspect;
