@@ -36,7 +36,8 @@ impl SparseFile {
     pub(super) fn new(size: u64) -> Self {
         SparseFile {
             size,
-            ..SparseFile::default()
+            extents: Vec::new(),
+            chunks: Vec::new(),
         }
     }
 
