@@ -1,6 +1,5 @@
 //! Being let in: answers to a registry's challenges, kept for as long as they hold.
 
-use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reqwest::Url;
@@ -9,10 +8,12 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use serde::Deserialize;
 
 use super::address::Address;
+use super::body::Body;
 use super::challenge::Challenge;
 use super::client::Client;
 use super::credentials::{self, Credential, Found, Secret};
 use super::failure::{Failure, Kind};
+use super::retry::Patience;
 
 /// How this program is called towards OAuth2 servers.
 const CLIENT_ID: &str = "imgcheck";
@@ -175,9 +176,9 @@ impl Entrance<'_> {
         };
         let response = self.client.send(&host, request)?;
         if !response.status().is_success() {
-            return Err(Failure::of_answer(response));
+            return Err(Failure::of_answer(response, self.client.patience));
         }
-        read_token(&host, response)
+        read_token(&host, response, self.client.patience)
     }
 
     fn get(&self, mut url: Url, query: &[(&str, &str)]) -> RequestBuilder {
@@ -234,18 +235,8 @@ fn note(found: &Found) -> String {
     }
 }
 
-fn read_token(host: &str, mut response: Response) -> Result<HeaderValue, Failure> {
-    let mut body = Vec::new();
-    response
-        .by_ref()
-        .take(ANSWER_LIMIT)
-        .read_to_end(&mut body)
-        .map_err(|error| {
-            Failure::new(
-                Kind::Temporary(None),
-                format!("the connection to {host} failed: {error}"),
-            )
-        })?;
+fn read_token(host: &str, response: Response, patience: Patience) -> Result<HeaderValue, Failure> {
+    let body = Body::new(response, patience).read_all(ANSWER_LIMIT)?;
     // Nothing of the body is shown: it may be a token.
     let refuse = || {
         Failure::new(

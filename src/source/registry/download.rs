@@ -3,23 +3,20 @@
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use reqwest::blocking::Response;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_RANGE, RANGE};
 
 use super::super::remote::RemoteBlob;
+use super::body::{Body, TOO_EARLY};
 use super::failure::{Failure, Kind, host};
 use super::repository::Repository;
-use super::retry::{Attempts, Patience, retry};
+use super::retry::{Attempts, retry};
 
 /// Bytes that must have come since the last failure for the count of failures to begin again: a long download may break
 /// more often than a short one.
 const PROGRESS: u64 = 8 << 20;
-
-/// Bytes that are read at a time to be thrown away.
-const SKIPPED: usize = 64 << 10;
 
 /// A blob of a repository.
 #[derive(Debug)]
@@ -65,13 +62,10 @@ impl RemoteBlob for Blob {
                 return Ok(None);
             }
             check_start(&response, range.start)?;
-            let host = host(&response);
-            let mut body = Body::new(response, self.repository.patience()).take(wanted);
-            let mut bytes = Vec::new();
-            body.read_to_end(&mut bytes)
-                .map_err(|error| broken(&host, &error.to_string()))?;
+            let mut body = Body::new(response, self.repository.patience());
+            let bytes = body.read_all(wanted)?;
             if (bytes.len() as u64) < wanted {
-                return Err(broken(&host, "it ended too early"));
+                return Err(body.broken(TOO_EARLY));
             }
             Ok(Some(bytes))
         })?;
@@ -96,13 +90,6 @@ fn get(repository: &Repository, digest: &str, range: Option<&str>) -> Result<Res
             None => request,
         }
     })
-}
-
-fn broken(host: &str, how: &str) -> Failure {
-    Failure::new(
-        Kind::Temporary(None),
-        format!("the connection to {host} broke: {how}"),
-    )
 }
 
 /// An error if a part begins elsewhere than was asked.
@@ -186,10 +173,8 @@ impl Download {
             check_start(&response, start)?;
         }
         self.check_length(&response, start)?;
-        let host = host(&response);
         let mut body = Body::new(response, self.repository.patience());
-        skip(&mut body, self.position - start)
-            .map_err(|error| broken(&host, &error.to_string()))?;
+        body.skip(self.position - start)?;
         Ok(body)
     }
 
@@ -221,87 +206,16 @@ impl Read for Download {
                     continue;
                 }
                 Some(body) => match body.read(buffer) {
-                    Ok(0) => broken(&body.host, "it ended too early"),
+                    Ok(0) => body.broken(TOO_EARLY),
                     Ok(count) => {
                         self.position += count as u64;
                         return Ok(count);
                     }
-                    Err(error) => broken(&body.host, &error.to_string()),
+                    Err(error) => body.broken(&error.to_string()),
                 },
             };
             self.failed(failure)?;
         }
         Ok(0)
     }
-}
-
-/// An answer's body that must keep coming.
-pub(super) struct Body {
-    response: Response,
-    host: String,
-    patience: Patience,
-    waited: Duration,
-    received: u64,
-}
-
-impl Body {
-    pub fn new(response: Response, patience: Patience) -> Self {
-        Body {
-            host: host(&response),
-            response,
-            patience,
-            waited: Duration::ZERO,
-            received: 0,
-        }
-    }
-
-    /// Only the time spent waiting counts: who reads slowly is not served slowly.
-    fn check_pace(&mut self, waited: Duration, received: usize) -> io::Result<()> {
-        self.waited += waited;
-        self.received += received as u64;
-        if self.waited < self.patience.stall {
-            return Ok(());
-        }
-        let least = self.patience.slowest as f64 * self.waited.as_secs_f64();
-        if (self.received as f64) < least {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!(
-                    "it gave {} bytes in {:.0} s",
-                    self.received,
-                    self.waited.as_secs_f64()
-                ),
-            ));
-        }
-        self.waited = Duration::ZERO;
-        self.received = 0;
-        Ok(())
-    }
-}
-
-impl Read for Body {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let start = Instant::now();
-        let count = self
-            .response
-            .read(buffer)
-            .map_err(|error| io::Error::new(error.kind(), super::failure::chain(&error)))?;
-        self.check_pace(start.elapsed(), count)?;
-        Ok(count)
-    }
-}
-
-fn skip(body: &mut Body, mut count: u64) -> io::Result<()> {
-    let mut buffer = vec![0; SKIPPED.min(usize::try_from(count).unwrap_or(SKIPPED))];
-    while count > 0 {
-        let piece = buffer
-            .len()
-            .min(usize::try_from(count).unwrap_or(usize::MAX));
-        let read = body.read(&mut buffer[..piece])?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        count -= read as u64;
-    }
-    Ok(())
 }

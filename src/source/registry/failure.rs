@@ -1,14 +1,15 @@
 //! Why a registry did not give what it was asked for, in one sentence.
 
 use std::error::Error as StdError;
-use std::io::{self, Read};
+use std::io;
 use std::time::Duration;
 
 use reqwest::StatusCode;
 use reqwest::blocking::Response;
 use serde::Deserialize;
 
-use super::retry;
+use super::body::Body;
+use super::retry::{Patience, retry_after};
 use crate::error::Error;
 
 /// Bytes of an error's body that are read, and letters of it that are shown.
@@ -86,14 +87,13 @@ impl Failure {
     }
 
     /// An answer that is a refusal.
-    pub fn of_answer(mut response: Response) -> Self {
+    pub fn of_answer(response: Response, patience: Patience) -> Self {
         let host = host(&response);
         let status = response.status();
-        let wait = retry::retry_after(response.headers());
-        let mut body = Vec::new();
-        // What cannot be read of the reason is no reason.
-        let _ = response.by_ref().take(BODY_LIMIT).read_to_end(&mut body);
-        let reason = reason(&body).map_or_else(String::new, |reason| format!(" ({reason})"));
+        let wait = retry_after(response.headers());
+        let body = Body::new(response, patience).read_all(BODY_LIMIT);
+        let reason = body.ok().and_then(|body| reason(&body));
+        let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
         let kind = match status.as_u16() {
             401 | 403 => Kind::Denied,
             404 => Kind::Absent,

@@ -1,7 +1,6 @@
 //! The documents and layers of an image, as a repository has them.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oci_spec::image::{Descriptor, MediaType, Sha256Digest};
@@ -10,7 +9,8 @@ use serde::Deserialize;
 
 use super::super::blobs::{self, Blobs, DOCUMENT_LIMIT, Part};
 use super::super::{LayerData, digest};
-use super::download::{Blob, Body};
+use super::body::Body;
+use super::download::Blob;
 use super::failure::{Failure, Kind, host};
 use super::repository::Repository;
 use super::retry::retry;
@@ -97,16 +97,7 @@ impl Found {
                 .and_then(|value| value.to_str().ok())
                 .filter(|claimed| digest::hexadecimal(claimed).is_some())
                 .map(str::to_owned);
-            let mut bytes = Vec::new();
-            Body::new(response, patience)
-                .take(DOCUMENT_LIMIT + 1)
-                .read_to_end(&mut bytes)
-                .map_err(|error| {
-                    Failure::new(
-                        Kind::Temporary(None),
-                        format!("the connection to {host} broke: {error}"),
-                    )
-                })?;
+            let bytes = Body::new(response, patience).read_all(DOCUMENT_LIMIT + 1)?;
             if bytes.len() as u64 > DOCUMENT_LIMIT {
                 return Err(Failure::new(
                     Kind::Final,

@@ -4,6 +4,7 @@
 
 mod address;
 mod authorization;
+mod body;
 mod challenge;
 mod client;
 mod credentials;

@@ -80,7 +80,7 @@ impl Repository {
         if response.status().is_success() {
             return Ok(response);
         }
-        let failure = Failure::of_answer(response);
+        let failure = Failure::of_answer(response, self.client.patience);
         if failure.kind != Kind::Denied {
             return Err(failure);
         }

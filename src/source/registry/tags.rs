@@ -2,14 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::io::Read;
 
 use reqwest::Url;
 use reqwest::blocking::Response;
 use reqwest::header::LINK;
 use serde::Deserialize;
 
-use super::download::Body;
+use super::body::Body;
 use super::failure::{Failure, Kind};
 use super::repository::Repository;
 
@@ -53,11 +52,7 @@ fn list(repository: &Repository) -> Result<Vec<String>, Failure> {
 fn page(repository: &Repository, query: &str) -> Result<(Page, Option<String>), Failure> {
     let response = repository.get(&format!("tags/list?{query}"), |request| request)?;
     let next = next_query(&response);
-    let mut bytes = Vec::new();
-    Body::new(response, repository.patience())
-        .take(PAGE_BYTES)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::new(Kind::Temporary(None), error.to_string()))?;
+    let bytes = Body::new(response, repository.patience()).read_all(PAGE_BYTES)?;
     let page = serde_json::from_slice(&bytes)
         .map_err(|error| Failure::new(Kind::Final, format!("not a list of tags: {error}")))?;
     Ok((page, next))
@@ -74,16 +69,17 @@ fn next_query(response: &Response) -> Option<String> {
     target.query().map(str::to_owned)
 }
 
-/// Signatures and attestations are stored under tags made of digests.
-fn is_of_a_tool(tag: &str) -> bool {
-    tag.starts_with("sha256-")
+/// Whether people would use the tag. Signatures are stored under tags made of digests, and what a registry lists may be no tag
+/// at all.
+fn is_for_people(tag: &str) -> bool {
+    !tag.starts_with("sha256-") && tag.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn nearest(wanted: &str, tags: Vec<String>) -> Vec<String> {
     let parts = parts(wanted);
     let mut ranked: Vec<_> = tags
         .into_iter()
-        .filter(|tag| !is_of_a_tool(tag))
+        .filter(|tag| is_for_people(tag))
         .map(|tag| {
             let shared = self::parts(&tag).intersection(&parts).count();
             let distance = strsim::damerau_levenshtein(wanted, &tag);
@@ -119,6 +115,7 @@ mod tests {
             "2.8.0-cuda12.6-cudnn9-runtime",
             "2.8.0-cuda12.6-cudnn9-devel",
             "2.7.1-cuda11.8-cudnn9-runtime",
+            "\u{1b}[2J",
             "sha256-0000000000000000000000000000000000000000000000000000000000000000.sig",
             "2.0.1-cuda11.7-cudnn8-runtime",
         ];
@@ -126,11 +123,17 @@ mod tests {
             "2.8.0-cuda11.8",
             tags.iter().map(|&tag| tag.to_owned()).collect(),
         );
-        assert_eq!(near[0], "2.8.0-cuda12.6-cudnn9-devel");
-        assert_eq!(near[1], "2.8.0-cuda12.6-cudnn9-runtime");
-        assert_eq!(near[2], "2.7.1-cuda11.8-cudnn9-runtime");
-        assert_eq!(near.len(), 6);
-        assert!(near.iter().all(|tag| !tag.starts_with("sha256-")));
+        let expected = [
+            "2.8.0-cuda12.6-cudnn9-devel",
+            "2.8.0-cuda12.6-cudnn9-runtime",
+            "2.7.1-cuda11.8-cudnn9-runtime",
+            "2.0.1-cuda11.7-cudnn8-runtime",
+            "latest",
+            "1.0-cuda10.0",
+        ];
+        assert_eq!(near[..3], expected[..3]);
+        assert_eq!(near.len(), expected.len());
+        assert!(near.iter().all(|tag| expected.contains(&tag.as_str())));
     }
 
     #[test]
