@@ -14,7 +14,7 @@ const WAITING: usize = 768;
 static CHUNKS: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 /// Some ranges of a file, in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SparseFile {
     size: u64,
     /// Ordered, not overlapping; neighbours may touch.
