@@ -13,7 +13,6 @@ use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::source::passing::{Expected, Parts, Passing};
-use crate::source::platform::Platform;
 use crate::source::store::Store;
 use crate::source::{
     Access, Annotations, Image, LayerBlob, LayerData, SourceKind, Wanted, Way, oci,
@@ -27,6 +26,8 @@ pub struct Held {
     pub images: Vec<Image>,
     engine: Engine,
     id: String,
+    /// The only platform to be sent, as the engine wants to be told.
+    platform: Option<String>,
     size: u64,
     described: Described,
     wanted: Wanted,
@@ -57,7 +58,14 @@ impl Held {
         };
         let images = question.images().unwrap_or_default();
         let named = |image| described.clone().name(image, Way::Storage);
+        // Of an index the engine may have only one platform, and would send, or miss, them all.
+        let one_of_many = describe::manifest(inspect).is_some() && !wanted.all_platforms;
+        let platform = (one_of_many && engine.speaks(1, 48)).then(|| {
+            let wanted = wanted.platform.clone();
+            wanted.unwrap_or_else(|| platform_of(inspect)).json()
+        });
         Ok(Held {
+            platform,
             images: images.into_iter().map(named).collect(),
             size: inspect
                 .size
@@ -77,13 +85,9 @@ impl Held {
     /// There are not enough threads.
     pub fn passing(self) -> Result<Passing> {
         let subject = self.engine.address.to_string();
-        let platform = self.wanted.platform.as_ref();
-        let platform = platform
-            .filter(|_| self.engine.speaks(1, 48))
-            .map(Platform::json);
         let expected = Expected::Held(self.described, self.cache);
         let parts = Parts::new(&subject, expected, self.wanted);
-        let bytes = Export::start(self.engine, &self.id, platform)
+        let bytes = Export::start(self.engine, &self.id, self.platform)
             .map_err(|error| Error::source(subject, error.to_string()))?;
         Ok(Passing {
             bytes: Box::new(bytes),
