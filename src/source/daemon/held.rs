@@ -7,7 +7,7 @@ use super::containerd;
 use super::describe::{self, Described};
 use super::engine::Engine;
 use super::export::Export;
-use super::overlay2::Storage;
+use super::storage::Storage;
 use super::{Options, platform_of};
 use crate::cache::{Cache, Key};
 use crate::digest;
@@ -49,6 +49,7 @@ impl Held {
         })?;
         let described = Described::of(kind, reference, inspect);
         let question = Question {
+            kind,
             info: storage_of(&engine, &access.daemon),
             engine: &engine,
             id: &id,
@@ -109,6 +110,7 @@ fn id(inspect: &ImageInspect) -> Option<String> {
 
 /// What is asked for, of whom.
 struct Question<'a> {
+    kind: super::Engine,
     /// What the engine says of its storage, if that may be read.
     info: Option<SystemInfo>,
     engine: &'a Engine,
@@ -144,10 +146,11 @@ impl Question<'_> {
     /// All others: the id is the digest of the configuration.
     fn of_configuration(&self) -> Option<Image> {
         let diff_ids = describe::diff_ids(self.inspect)?;
-        let storage = self.info.as_ref().and_then(Storage::of);
+        let info = self.info.as_ref();
+        let storage = info.and_then(|info| Storage::of(self.kind, info));
         let layers = storage
             .as_ref()
-            .and_then(|storage| storage.layers(&diff_ids));
+            .and_then(|storage| storage.layers(self.id, &diff_ids));
         let config = self.configuration(storage.as_ref())?;
         if config.rootfs().diff_ids() != &diff_ids {
             return None;

@@ -2,12 +2,14 @@
 
 mod address;
 mod containerd;
+mod containers;
 mod context;
 mod describe;
 mod engine;
 mod export;
 mod held;
 mod overlay2;
+mod storage;
 
 use bollard::models::ImageInspect;
 
