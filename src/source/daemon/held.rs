@@ -1,14 +1,14 @@
 //! One image of an engine, and the ways to it.
 
 use bollard::models::{ImageInspect, SystemInfo};
-use oci_spec::image::ImageConfiguration;
+use oci_spec::image::{Descriptor, ImageConfiguration};
 
+use super::Options;
 use super::containerd;
 use super::describe::{self, Described};
 use super::engine::Engine;
 use super::export::Export;
 use super::storage::Storage;
-use super::{Options, platform_of};
 use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
@@ -60,10 +60,11 @@ impl Held {
         let images = question.images().unwrap_or_default();
         let named = |image| described.clone().name(image, Way::Storage);
         // Of an index the engine may have only one platform, and would send, or miss, them all.
-        let one_of_many = describe::manifest(inspect).is_some() && !wanted.all_platforms;
-        let platform = (one_of_many && engine.speaks(1, 48)).then(|| {
+        let of_index = !describe::manifests(inspect).is_empty() && !wanted.all_platforms;
+        let platform = (of_index && engine.speaks(1, 48)).then(|| {
             let wanted = wanted.platform.clone();
-            wanted.unwrap_or_else(|| platform_of(inspect)).json()
+            let wanted = wanted.unwrap_or_else(|| describe::main_platform(inspect));
+            wanted.json()
         });
         Ok(Held {
             platform,
@@ -123,22 +124,20 @@ struct Question<'a> {
 impl Question<'_> {
     /// The images without what the engine sends. `None` where only that tells what they are.
     fn images(&self) -> Option<Vec<Image>> {
-        match describe::manifest(self.inspect) {
-            Some(manifest) => self.of_manifest(manifest),
-            None => Some(vec![self.of_configuration()?]),
+        let manifests = describe::manifests(self.inspect);
+        match manifests.is_empty() {
+            true => Some(vec![self.of_configuration()?]),
+            false => self.of_manifests(&manifests),
         }
     }
 
     /// Engines that keep images in containerd: the id is that of a manifest or of an index.
-    fn of_manifest(&self, manifest: oci_spec::image::Descriptor) -> Option<Vec<Image>> {
-        let content = self
-            .info
-            .as_ref()
-            .and_then(|info| containerd::content(info, &manifest));
+    fn of_manifests(&self, manifests: &[Descriptor]) -> Option<Vec<Image>> {
+        let info = self.info.as_ref();
+        let content = info.and_then(|info| containerd::content(info, manifests));
         let known = Store::documents(self.id, &self.access.cache);
-        let mut stores = content.into_iter().chain([known]);
-        stores.find_map(|store| {
-            let listed = vec![manifest.clone()];
+        content.into_iter().chain([known]).find_map(|store| {
+            let listed = manifests.to_vec();
             oci::open_listed(&store, listed, self.wanted, SourceKind::DockerDaemon).ok()
         })
     }
@@ -159,7 +158,7 @@ impl Question<'_> {
             reference: None,
             kind: SourceKind::DockerDaemon,
             way: None,
-            platform: platform_of(self.inspect).to_string(),
+            platform: describe::main_platform(self.inspect).to_string(),
             digest: None,
             config_digest: Some(self.id.to_owned()),
             config,
