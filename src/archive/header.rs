@@ -5,19 +5,23 @@ use tar::Header;
 
 /// Whether the stored checksum is that of the block, in the unsigned sum of POSIX or the signed one of old writers.
 pub fn checksum_is_right(header: &Header) -> bool {
-    let stored = number(&header.as_old().cksum);
-    let mut unsigned = 0_u64;
-    let mut signed = 0_i64;
-    for (at, byte) in header.as_bytes().iter().enumerate() {
-        let byte = if (148..156).contains(&at) {
-            b' '
-        } else {
-            *byte
-        };
-        unsigned += u64::from(byte);
-        signed += i64::from(byte.cast_signed());
+    let field = &header.as_old().cksum;
+    let Some(stored) = number(field) else {
+        return false;
+    };
+    // The field itself counts as spaces.
+    let spaces = field.len() as u64 * u64::from(b' ');
+    let unsigned = sum(header.as_bytes()) - sum(field) + spaces;
+    if stored == unsigned {
+        return true;
     }
-    stored == Some(unsigned) || stored.map(u64::cast_signed) == Some(signed)
+    let negative = |bytes: &[u8]| bytes.iter().filter(|byte| !byte.is_ascii()).count() as u64;
+    let too_much = 256 * (negative(header.as_bytes()) - negative(field));
+    stored.wrapping_add(too_much) == unsigned
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().map(|byte| u64::from(*byte)).sum()
 }
 
 /// A numeric field: octal digits between spaces or NULs, or base-256 when the first bit is set (GNU tar's extension for

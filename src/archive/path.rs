@@ -4,6 +4,9 @@
 /// are written as `\xNN`. The root itself is empty.
 pub fn normalise(raw: &[u8]) -> String {
     let text = display(raw);
+    if is_normal(&text) {
+        return text;
+    }
     let mut components: Vec<&str> = Vec::new();
     for component in text.split('/') {
         match component {
@@ -17,8 +20,20 @@ pub fn normalise(raw: &[u8]) -> String {
     components.join("/")
 }
 
+/// Whether a path needs no work, as most do. Hidden files count as if they did.
+fn is_normal(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let special = |pair: &[u8]| pair[0] == b'/' && matches!(pair[1], b'/' | b'.');
+    !matches!(bytes.first(), Some(b'/' | b'.'))
+        && bytes.last() != Some(&b'/')
+        && !bytes.windows(2).any(special)
+}
+
 /// Bytes as text; those that are not UTF-8 are written as `\xNN`.
 pub fn display(raw: &[u8]) -> String {
+    if let Ok(text) = str::from_utf8(raw) {
+        return text.to_owned();
+    }
     let mut text = String::with_capacity(raw.len());
     for chunk in raw.utf8_chunks() {
         text.push_str(chunk.valid());

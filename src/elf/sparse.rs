@@ -1,18 +1,34 @@
 //! The parts of a file that were kept while it streamed by.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use super::read_at::{NotHeld, ReadAt};
 
-/// Neighbours are joined up to this many bytes.
-const EXTENT: usize = 64 << 10;
+/// Bytes of one piece of memory.
+const CHUNK: usize = 256 << 10;
+/// Pieces that wait to be used again; more are given back to the system.
+const WAITING: usize = 768;
+
+/// Memory of files that were read. An allocator would return it to the system each time, or keep it for one thread.
+static CHUNKS: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 /// Some ranges of a file, in memory.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct SparseFile {
     size: u64,
     /// Ordered, not overlapping; neighbours may touch.
-    extents: Vec<(u64, Vec<u8>)>,
+    extents: Vec<Extent>,
+    chunks: Vec<Vec<u8>>,
+}
+
+/// One range of the file, and where its bytes are.
+#[derive(Debug)]
+struct Extent {
+    offset: u64,
+    chunk: usize,
+    start: usize,
+    length: usize,
 }
 
 impl SparseFile {
@@ -21,34 +37,54 @@ impl SparseFile {
         SparseFile {
             size,
             extents: Vec::new(),
+            chunks: Vec::new(),
         }
     }
 
     /// Adds bytes behind all that are held.
-    pub(super) fn append(&mut self, offset: u64, bytes: &[u8]) {
-        match self.extents.last_mut() {
-            Some((start, last))
-                if *start + last.len() as u64 == offset && last.len() + bytes.len() <= EXTENT =>
-            {
-                last.extend_from_slice(bytes);
+    pub(super) fn append(&mut self, mut offset: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let used = self.chunks.last().map_or(CHUNK, Vec::len);
+            if used >= CHUNK {
+                self.chunks.push(empty_chunk());
+                continue;
             }
-            _ if bytes.is_empty() => {}
-            _ => self.extents.push((offset, bytes.to_vec())),
+            let (part, rest) = bytes.split_at(bytes.len().min(CHUNK - used));
+            self.append_part(offset, part);
+            offset += part.len() as u64;
+            bytes = rest;
+        }
+    }
+
+    /// Adds bytes for which the last chunk has room.
+    fn append_part(&mut self, offset: u64, part: &[u8]) {
+        let Some(chunk) = self.chunks.len().checked_sub(1) else {
+            return;
+        };
+        let start = self.chunks[chunk].len();
+        self.chunks[chunk].extend_from_slice(part);
+        match self.extents.last_mut() {
+            Some(last) if last.chunk == chunk && last.end() == offset => last.length += part.len(),
+            _ => self.extents.push(Extent {
+                offset,
+                chunk,
+                start,
+                length: part.len(),
+            }),
         }
     }
 
     /// Bytes that are held.
     pub fn held(&self) -> u64 {
-        self.extents
-            .iter()
-            .map(|(_, bytes)| bytes.len() as u64)
-            .sum()
+        self.extents.iter().map(|extent| extent.length as u64).sum()
     }
 
     /// Both together: what a second pass over the same file fetched, and the first.
     #[must_use]
     pub fn merge(self, other: SparseFile) -> SparseFile {
-        let mut all: Vec<_> = self.extents.into_iter().chain(other.extents).collect();
+        let ours = self.extents.iter().map(|it| (it.offset, self.bytes(it)));
+        let theirs = other.extents.iter().map(|it| (it.offset, other.bytes(it)));
+        let mut all: Vec<_> = ours.chain(theirs).collect();
         all.sort_by_key(|(offset, _)| *offset);
         let mut merged = SparseFile::new(self.size.max(other.size));
         let mut end = 0;
@@ -63,16 +99,46 @@ impl SparseFile {
         merged
     }
 
+    fn bytes(&self, extent: &Extent) -> &[u8] {
+        &self.chunks[extent.chunk][extent.start..extent.start + extent.length]
+    }
+
     /// What is held at an offset, and where the next extent starts.
     fn at(&self, offset: u64) -> (&[u8], Option<u64>) {
-        let next = self.extents.partition_point(|(start, _)| *start <= offset);
-        let following = self.extents.get(next).map(|(start, _)| *start);
+        let next = self.extents.partition_point(|it| it.offset <= offset);
+        let following = self.extents.get(next).map(|it| it.offset);
         let held = next
             .checked_sub(1)
             .and_then(|index| self.extents.get(index))
-            .and_then(|(start, bytes)| bytes.get(usize::try_from(offset - start).ok()?..));
+            .and_then(|it| {
+                self.bytes(it)
+                    .get(usize::try_from(offset - it.offset).ok()?..)
+            });
         (held.unwrap_or_default(), following)
     }
+}
+
+impl Extent {
+    /// Offset of the first byte behind it.
+    fn end(&self) -> u64 {
+        self.offset + self.length as u64
+    }
+}
+
+impl Drop for SparseFile {
+    fn drop(&mut self) {
+        let mut waiting = CHUNKS.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = WAITING.saturating_sub(waiting.len());
+        waiting.extend(self.chunks.drain(..).take(room).map(|mut chunk| {
+            chunk.clear();
+            chunk
+        }));
+    }
+}
+
+fn empty_chunk() -> Vec<u8> {
+    let mut waiting = CHUNKS.lock().unwrap_or_else(PoisonError::into_inner);
+    waiting.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
 }
 
 impl ReadAt for SparseFile {

@@ -13,7 +13,7 @@ use super::content::{ELF_MAGIC, broken};
 use super::gzip::Gzip;
 use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
-use super::wanted::{Limits, Wanted};
+use super::wanted::Wanted;
 use super::{Content, Entry, LayerFacts};
 use crate::archive::{ArchiveError, FileRange, Member, RangeInput, Walk};
 use crate::elf::retain::DEFAULT_LIMIT;
@@ -22,9 +22,11 @@ use crate::error::{Error, Result};
 use crate::source::digest::Hasher;
 use crate::source::remote::RemoteBlob;
 
-/// Bytes of one buffer between the threads, and how many there are.
+/// Bytes of one buffer between the threads.
 const BUFFER: usize = 512 << 10;
-const BUFFERS: usize = 8;
+/// Buffers of the blob, and of what comes out of it: more, so that decompression goes on while a large ELF file is analysed.
+const BLOB_BUFFERS: usize = 4;
+const PLAIN_BUFFERS: usize = 12;
 
 /// The largest zstd window, as a power of two: what zstd itself accepts without being told more.
 const ZSTD_WINDOW_LOG: u32 = 27;
@@ -227,8 +229,8 @@ impl Stream<'_> {
         progress: &(dyn Fn(u64) + Sync),
         read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
     ) -> Result<Streamed> {
-        let (blob_writer, blob) = pipe(BUFFERS, BUFFER);
-        let (plain_writer, plain) = pipe(BUFFERS, BUFFER);
+        let (blob_writer, blob) = pipe(BLOB_BUFFERS, BUFFER);
+        let (plain_writer, plain) = pipe(PLAIN_BUFFERS, BUFFER);
         thread::scope(|scope| {
             let reading = scope.spawn(move || read_blob(self.bytes, &blob_writer, progress));
             let decompressing = scope.spawn(move || self.decompress(blob, &plain_writer));
@@ -279,7 +281,7 @@ impl Stream<'_> {
                 Box::new(decoder)
             }
         };
-        let limit = self.limit();
+        let limit = self.wanted.limits.decompressed(self.size);
         let mut total = 0;
         loop {
             let count = plain.write(|buffer| fill(&mut *decoder, buffer))?;
@@ -293,14 +295,6 @@ impl Stream<'_> {
                 )));
             }
         }
-    }
-
-    fn limit(&self) -> u64 {
-        let Limits {
-            layer_bytes, ratio, ..
-        } = self.wanted.limits;
-        let by_ratio = self.size.saturating_mul(ratio).max(Limits::RATIO_FLOOR);
-        layer_bytes.min(by_ratio)
     }
 }
 

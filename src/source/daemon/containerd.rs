@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bollard::models::SystemInfo;
 use oci_spec::image::Descriptor;
 
+use crate::source::blobs::Blobs;
 use crate::source::store::Store;
 
 const CONTENT: &str = "io.containerd.content.v1.content";
@@ -21,10 +22,9 @@ pub(super) fn content(info: &SystemInfo, manifests: &[Descriptor]) -> Option<Sto
     places
         .filter_map(|place| Store::directory(&place.join(CONTENT)).ok())
         .find(|store| {
-            let holds = |manifest: &Descriptor| {
-                let name = store.blob_name(manifest.digest().as_ref());
-                name.is_ok_and(|name| store.contains(&name))
-            };
-            manifests.iter().all(holds)
+            let holds = |manifest: &Descriptor| store.has_blob(manifest.digest().as_ref());
+            manifests
+                .iter()
+                .all(|manifest| holds(manifest).unwrap_or(false))
         })
 }

@@ -4,16 +4,17 @@ use bollard::models::{ImageInspect, SystemInfo};
 use oci_spec::image::{Descriptor, ImageConfiguration};
 
 use super::Options;
+use super::Options;
 use super::containerd;
 use super::describe::{self, Described};
 use super::engine::Engine;
-use super::export::Export;
+use super::known::Known;
 use super::storage::Storage;
 use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
+use crate::source::blobs::Blobs;
 use crate::source::passing::{Expected, Parts, Passing};
-use crate::source::store::Store;
 use crate::source::{
     Access, Annotations, Image, LayerBlob, LayerData, SourceKind, Wanted, Way, oci,
 };
@@ -135,11 +136,16 @@ impl Question<'_> {
     fn of_manifests(&self, manifests: &[Descriptor]) -> Option<Vec<Image>> {
         let info = self.info.as_ref();
         let content = info.and_then(|info| containerd::content(info, manifests));
-        let known = Store::documents(self.id, &self.access.cache);
-        content.into_iter().chain([known]).find_map(|store| {
+        let known = Known {
+            id: self.id,
+            cache: &self.access.cache,
+        };
+        let images = |blobs: &dyn Blobs| {
             let listed = manifests.to_vec();
-            oci::open_listed(&store, listed, self.wanted, SourceKind::DockerDaemon).ok()
-        })
+            oci::images(blobs, listed, self.wanted, SourceKind::DockerDaemon).ok()
+        };
+        let stored = content.and_then(|store| images(&store));
+        stored.or_else(|| images(&known))
     }
 
     /// All others: the id is the digest of the configuration.

@@ -8,6 +8,7 @@ mod describe;
 mod engine;
 mod export;
 mod held;
+mod known;
 mod overlay2;
 mod storage;
 
