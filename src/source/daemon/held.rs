@@ -4,10 +4,10 @@ use bollard::models::{ImageInspect, SystemInfo};
 use oci_spec::image::{Descriptor, ImageConfiguration};
 
 use super::Options;
-use super::Options;
 use super::containerd;
 use super::describe::{self, Described};
 use super::engine::Engine;
+use super::export::Export;
 use super::known::Known;
 use super::storage::Storage;
 use crate::cache::{Cache, Key};
