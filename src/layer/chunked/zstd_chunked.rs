@@ -11,7 +11,7 @@ use super::fetch::{Compression, Fetcher};
 use crate::source::LayerBlob;
 use crate::source::digest::sha256;
 
-/// What the annotations begin with, and began with before containers/storage 1.44.
+/// What the annotations begin with, and what they began with in older versions (skopeo 1.9.3).
 const PREFIXES: [&str; 2] = [
     "io.github.containers.zstd-chunked.",
     "io.containers.zstd-chunked.",
