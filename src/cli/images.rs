@@ -89,7 +89,6 @@ impl ReadingArguments {
             access: Access {
                 cache,
                 registry: self.registry.registries(),
-                ..Access::default()
             },
         }
     }

@@ -107,7 +107,7 @@ impl Scanner {
         let images = match found {
             Found::Images(images) => images,
             Found::Passing(passing) => {
-                stream::read(passing, &self.wanted, &self.cache, &mut read, progress)?
+                stream::read(*passing, &self.wanted, &self.cache, &mut read, progress)?
             }
             Found::Held(held) => held::read(*held, &self.wanted, &self.cache, &mut read, progress)?,
         };

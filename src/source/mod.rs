@@ -49,8 +49,6 @@ pub struct Selection {
 pub struct Access {
     /// Registries.
     pub registry: registry::Registries,
-    /// Engines on this machine.
-    pub daemon: daemon::Options,
     /// Documents that were fetched before.
     pub cache: Cache,
 }
@@ -61,7 +59,7 @@ pub enum Found {
     /// Images, whose layers can be read in any order.
     Images(Vec<Image>),
     /// An archive that goes by once.
-    Passing(Passing),
+    Passing(Box<Passing>),
     /// An image that an engine holds.
     Held(Box<Held>),
 }
@@ -95,7 +93,8 @@ pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<F
         all_platforms: selection.all_platforms,
     };
     let passing = |expected, reference: &Option<String>| {
-        passing::standard_input(expected, wanted(reference)).map(Found::Passing)
+        let passing = passing::standard_input(expected, wanted(reference))?;
+        Ok(Found::Passing(Box::new(passing)))
     };
     let held = |engine, reference: &String| {
         daemon::demand(engine, reference, &wanted(&None), access)

@@ -3,7 +3,6 @@
 use bollard::models::{ImageInspect, SystemInfo};
 use oci_spec::image::{Descriptor, ImageConfiguration};
 
-use super::Options;
 use super::containerd;
 use super::describe::{self, Described};
 use super::engine::Engine;
@@ -51,7 +50,7 @@ impl Held {
         let described = Described::of(kind, reference, inspect);
         let question = Question {
             kind,
-            info: storage_of(&engine, &access.daemon),
+            info: storage_of(&engine),
             engine: &engine,
             id: &id,
             inspect,
@@ -185,10 +184,10 @@ impl Question<'_> {
     }
 }
 
-/// What an engine says of its storage: nothing where it may be on another machine, or must not be read.
-fn storage_of(engine: &Engine, options: &Options) -> Option<SystemInfo> {
-    let may_be_here = engine.address.socket().is_some() && !options.no_storage;
-    may_be_here.then(|| engine.info().ok()).flatten()
+/// What an engine says of its storage: nothing where it may be on another machine.
+fn storage_of(engine: &Engine) -> Option<SystemInfo> {
+    engine.address.socket()?;
+    engine.info().ok()
 }
 
 /// Layers of which only their diff ids are known.

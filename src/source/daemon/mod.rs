@@ -21,13 +21,6 @@ pub(super) use describe::Described;
 use engine::Refusal;
 pub use held::Held;
 
-/// How engines are reached.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Never reads the storage of an engine, even where this process may.
-    pub no_storage: bool,
-}
-
 /// Whose engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Engine {
