@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use crate::error::Result;
-
 /// How many threads the machine runs at once.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
@@ -14,11 +12,11 @@ pub fn cores() -> usize {
 
 /// Runs `work` for each number below `count`, on at most so many threads, and gives the results in order. Items are begun in
 /// order; one error ends all, and of several the one of the first item is given.
-pub fn map<T: Send>(
+pub fn map<T: Send, E: Send>(
     threads: usize,
     count: usize,
-    work: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
+    work: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
     let next = AtomicUsize::new(0);
     let run = || {
         let mut results = Vec::new();
@@ -89,11 +87,11 @@ mod tests {
     fn results_come_in_order() {
         for threads in [0, 1, 3] {
             assert_eq!(
-                map(threads, 100, |item| Ok(item * 2)).unwrap(),
+                map(threads, 100, |item| Ok::<_, Error>(item * 2)).unwrap(),
                 (0..100).map(|item| item * 2).collect::<Vec<_>>()
             );
         }
-        assert!(map(2, 0, |_| Ok(())).unwrap().is_empty());
+        assert!(map(2, 0, |_| Ok::<_, Error>(())).unwrap().is_empty());
     }
 
     #[test]

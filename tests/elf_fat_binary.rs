@@ -11,34 +11,48 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(directory.join(name).with_extension("fatbin")).unwrap()
 }
 
+/// Where the first section of [`elf_of`] starts, in the file and in memory.
+const START: u64 = 64 + 56;
+
 /// A shared object with one segment and one section of the given name that holds `content`.
 fn elf_with(section: &str, content: &[u8]) -> Vec<u8> {
-    let mut file = vec![0; 64 + 56];
-    file.resize(file.len().next_multiple_of(8), 0);
-    let start = file.len() as u64;
-    file.extend(content);
+    elf_of(&[(section, content)])
+}
+
+/// A shared object with one segment, and sections of these names and contents one behind the other, at addresses that are their offsets.
+fn elf_of(sections: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut file = vec![0; START as usize];
+    let mut headers: Vec<(u32, u32, u64, u64, u64)> = Vec::new();
+    let mut names = String::from("\0");
+    for (section, content) in sections {
+        file.resize(file.len().next_multiple_of(8), 0);
+        let length = content.len() as u64;
+        headers.push((names.len() as u32, 1, 2, file.len() as u64, length));
+        file.extend(*content);
+        names += &format!("{section}\0");
+    }
     let loaded = file.len() as u64;
-    let names = format!("\0{section}\0.shstrtab\0");
-    let names_at = file.len() as u64;
+    let kind = names.len() as u32;
+    names += ".shstrtab\0";
+    headers.push((kind, 3, 0, file.len() as u64, names.len() as u64));
     file.extend(names.bytes());
     file.resize(file.len().next_multiple_of(8), 0);
     let table = file.len() as u64;
     file.extend([0; 64]);
-    let mut header = |name: u32, kind: u32, flags: u64, offset: u64, size: u64| {
+    for (name, kind, flags, offset, size) in &headers {
         file.extend(name.to_le_bytes());
         file.extend(kind.to_le_bytes());
-        for value in [flags, offset, offset, size, 0, 8, 0] {
+        for value in [*flags, *offset, *offset, *size, 0, 8, 0] {
             file.extend(value.to_le_bytes());
         }
-    };
-    header(1, 1, 2, start, content.len() as u64);
-    header(section.len() as u32 + 2, 3, 0, names_at, names.len() as u64);
+    }
+    let count = headers.len() as u8 + 1;
     let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, b"\x7fELF\x02\x01\x01");
     put(16, &[3, 0, 62, 0, 1]);
     put(32, &64_u64.to_le_bytes());
     put(40, &table.to_le_bytes());
-    put(52, &[64, 0, 56, 0, 1, 0, 64, 0, 3, 0, 2, 0]);
+    put(52, &[64, 0, 56, 0, 1, 0, 64, 0, count, 0, count - 1, 0]);
     put(64, &[1, 0, 0, 0, 4, 0, 0, 0]);
     put(64 + 32, &loaded.to_le_bytes());
     put(64 + 40, &loaded.to_le_bytes());
@@ -175,4 +189,37 @@ fn millions_of_entries_end() {
         .unwrap();
     assert!(found.damaged);
     assert_eq!(found.entries, 1 << 20);
+}
+
+#[test]
+fn a_sample_is_taken_where_wrappers_say_where_the_containers_are() {
+    let mut containers = Vec::new();
+    let mut wrappers = Vec::new();
+    for number in 0..41 {
+        let container = fixture(if number == 20 { "f_90" } else { "f_80" });
+        wrappers.extend(0x4662_43b1_u32.to_le_bytes());
+        wrappers.extend(1_u32.to_le_bytes());
+        wrappers.extend((START + containers.len() as u64).to_le_bytes());
+        wrappers.extend(0_u64.to_le_bytes());
+        containers.extend(container);
+        containers.resize(containers.len().next_multiple_of(8), 0);
+    }
+    let sample = |wrappers: &[u8]| {
+        let file = elf_of(&[(".nv_fatbin", &containers), (".nvFatBinSegment", wrappers)]);
+        gpu(&file, Depth::Sampled).unwrap()
+    };
+    let found = sample(&wrappers);
+    assert!(found.sampled && !found.damaged);
+    assert_eq!((found.containers, found.entries), (12, 12));
+    // The container in the middle is the first that is looked at.
+    assert_eq!(names(&found.sass), ["sm_80", "sm_90"]);
+    // Too few wrappers, or none that points anywhere: everything is read.
+    let nowhere = vec![0xff; wrappers.len()];
+    for few in [&wrappers[..24 * 5], &[], &nowhere] {
+        let found = sample(few);
+        assert!(!found.sampled && !found.damaged);
+        assert_eq!((found.containers, found.entries), (41, 41));
+    }
+    let all = elf_with(".nv_fatbin", &containers);
+    assert_eq!(gpu(&all, Depth::Sampled), gpu(&all, Depth::Default));
 }

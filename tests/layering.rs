@@ -182,6 +182,27 @@ fn modules_of_one_line_know_each_other_one_way_at_most() {
     }
 }
 
+/// What was kept by another program is read only if it would make the same facts: `build.rs` must know all that makes them.
+#[test]
+fn the_version_of_the_facts_covers_all_that_makes_them() {
+    let script = fs::read_to_string(root().join("build.rs")).unwrap();
+    let listed = Regex::new(r#""src/([a-z_]+)"#).unwrap();
+    let mut covered: BTreeSet<String> = listed
+        .captures_iter(&script)
+        .map(|found| found[1].to_owned())
+        .collect();
+    assert!(covered.contains("layer"));
+    // These carry bytes, errors and work, and decide nothing.
+    covered.extend(["cache", "digest", "error", "parallel", "source"].map(str::to_owned));
+    for (module, targets) in arrows() {
+        if ["archive", "elf", "layer"].contains(&module.as_str()) {
+            for (target, path) in targets {
+                assert!(covered.contains(&target), "{}: {target}", path.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn reading_bytes_knows_no_framework() {
     let word = Regex::new(r"(?i)torch|cudnn").unwrap();

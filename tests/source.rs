@@ -212,7 +212,6 @@ fn what_is_not_at_rest_is_named_with_the_way_out() {
     for (text, help) in [
         ("docker-daemon:x:1", "docker save -o image.tar x:1"),
         ("podman:x:1", "podman save -o image.tar x:1"),
-        ("docker://h/x:1", "skopeo copy docker://h/x:1 oci:image"),
         ("containerd:x:1", "ctr images export image.tar x:1"),
         (
             "pytorch/pytorch:2.8.0",

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::entry::MAXIMUM;
@@ -29,6 +29,8 @@ pub(super) struct Directory {
     limit: u64,
     /// Bytes that may still be written before the directory is looked through.
     unswept: AtomicU64,
+    /// Cleared for good when something could not be written.
+    is_writable: AtomicBool,
 }
 
 /// An entry in the directory.
@@ -74,6 +76,7 @@ impl Directory {
             path,
             limit,
             unswept: AtomicU64::new(0),
+            is_writable: AtomicBool::new(true),
         }
     }
 
@@ -99,8 +102,18 @@ impl Directory {
         Some(bytes)
     }
 
-    /// Writes a file, whole or not at all. It is not forced to the disk: if the machine goes down, its checksum will be wrong.
+    /// Writes a file, whole or not at all. The first error is given, and after it nothing more is written.
     pub fn put(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
+        if !self.is_writable.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.try_put(name, sealed) {
+            Err(_) if !self.is_writable.swap(false, Ordering::Relaxed) => Ok(()),
+            written => written,
+        }
+    }
+
+    fn try_put(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
         match self.write(name, sealed) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 // For the user alone: who can write an entry decides what is believed of a layer.
@@ -116,10 +129,11 @@ impl Directory {
         Ok(())
     }
 
+    /// The file is not forced to the disk: if the machine goes down before it is there, its checksum is wrong.
     fn write(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
         // Others may read it where the user's umask and the directory say so, as in a directory of several users.
         let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
+            .prefix(&temporary())
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&self.path)?;
         file.write_all(sealed)?;
@@ -148,6 +162,16 @@ impl Directory {
             }
         }
         Ok(removed)
+    }
+
+    /// Removes what this process is writing. What fails here, a later run will do.
+    pub fn abandon(&self) {
+        let own = temporary();
+        for file in self.files().unwrap_or_default() {
+            if file.name.starts_with(&own) {
+                let _ = self.remove(&file.name);
+            }
+        }
     }
 
     fn files(&self) -> io::Result<Vec<NamedFile>> {
@@ -219,6 +243,11 @@ impl Directory {
             result => result,
         }
     }
+}
+
+/// How the names of files begin that this process is writing.
+fn temporary() -> String {
+    format!("{TEMPORARY}{}-", std::process::id())
 }
 
 /// A file of the directory, ours or not.
@@ -330,6 +359,19 @@ mod tests {
         assert!(!there(".tmp-old") && there(".tmp-new") && there("other"));
         assert_eq!(directory.clean(|_| true).unwrap().len(), 1);
         assert!(!there(&name(1)) && there(".tmp-new") && there("other"));
+    }
+
+    #[test]
+    fn what_this_process_is_writing_can_be_given_up() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = Directory::new(scratch.path().to_owned(), 1000);
+        let (own, other) = (temporary() + "x", format!("{TEMPORARY}0-x"));
+        for name in [&own, &other] {
+            fs::write(scratch.path().join(name), "").unwrap();
+        }
+        directory.abandon();
+        assert!(!scratch.path().join(own).exists());
+        assert!(scratch.path().join(other).exists());
     }
 
     #[test]

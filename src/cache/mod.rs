@@ -151,6 +151,13 @@ impl Cache {
         }
     }
 
+    /// Removes what this process has half written. To be called when it is about to end in the middle.
+    pub fn abandon(&self) {
+        if let Some(directory) = self.0.as_deref().and_then(|it| it.directory.as_ref()) {
+            directory.abandon();
+        }
+    }
+
     /// What the user should know since this was last asked: each a sentence on why a place that he named is not used.
     pub fn remarks(&self) -> Vec<String> {
         let Some(stores) = self.0.as_deref() else {
@@ -232,12 +239,68 @@ impl Stores {
 
     fn remark(&self, text: String) {
         let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
-        if !remarks.contains(&text) {
-            remarks.push(text);
-        }
+        remarks.push(text);
     }
 }
 
 fn unusable(directory: &Path, error: &std::io::Error) -> Error {
     Error::source(directory.display().to_string(), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn facts(diff_id: &str, version: &str) -> Key {
+        Key::Facts {
+            diff_id: diff_id.to_owned(),
+            version: version.to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_digests_are_names() {
+        let digest = sha256(b"");
+        assert!(facts(&digest, "0123456789abcdef").name().is_some());
+        for (diff_id, version) in [
+            ("sha256:../../../etc/passwd", "0123456789abcdef"),
+            ("", "0123456789abcdef"),
+            (digest.as_str(), "../456789abcdef/"),
+            (digest.as_str(), ""),
+        ] {
+            assert_eq!(facts(diff_id, version).name(), None);
+        }
+        let digest = "sha256:/".to_owned();
+        assert_eq!(Key::Document { digest }.name(), None);
+    }
+
+    #[test]
+    fn a_document_is_what_its_digest_says() {
+        let scratch = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&Places {
+            directory: Some(scratch.path().to_owned()),
+            ..Places::default()
+        });
+        let cache = cache.unwrap();
+        let key = Key::Document {
+            digest: sha256(b"{}"),
+        };
+        cache.put(&key, b"{ }");
+        assert_eq!(cache.get(&key), None);
+        cache.put(&key, b"{}");
+        assert_eq!(cache.get(&key).unwrap(), b"{}");
+        assert!(cache.remarks().is_empty());
+    }
+
+    #[test]
+    fn the_default_keeps_nothing() {
+        let cache = Cache::default();
+        let key = Key::Document {
+            digest: sha256(b"{}"),
+        };
+        cache.put(&key, b"{}");
+        assert_eq!(cache.get(&key), None);
+        assert!(cache.list().unwrap().is_empty() && cache.clean(|_| true).unwrap().is_empty());
+    }
 }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::fail_on::FailOnArgument;
+use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, Format, OutputArguments};
-use super::{ImageArguments, Unreadable};
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::Severity;
@@ -78,7 +78,7 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     })?;
     advise(&unreadable, &rules)?;
     let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);
-    Ok(super::finish(&unreadable, ExitCode::from(u8::from(failed))))
+    Ok(finish(&unreadable, ExitCode::from(u8::from(failed))))
 }
 
 /// Where an image was named that could not be had: says so if none of that name was ever published, and which were.

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, Format, OutputArguments};
-use super::{ImageArguments, Unreadable};
 use crate::error::Result;
 use crate::report::{self, ImageFacts};
 
@@ -28,5 +28,5 @@ pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
         Format::Text => Ok(report::text::facts(&images, arguments.output.width())),
         Format::Json => report::json::facts(&images, &errors),
     })?;
-    Ok(super::finish(&unreadable, ExitCode::SUCCESS))
+    Ok(finish(&unreadable, ExitCode::SUCCESS))
 }

@@ -53,6 +53,11 @@ pub fn report(hidden: bool) -> Report {
 }
 
 impl Report {
+    /// The bar itself, to be taken away from elsewhere.
+    pub fn bar(&self) -> ProgressBar {
+        self.bar.clone()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::images::{ReadingArguments, Unreadable, finish, targets};
 use super::output::{self, OutputArguments};
-use super::{ReadingArguments, Unreadable};
 use crate::error::{Error, Result};
 use crate::report::{self, tree::Question};
 
@@ -39,7 +39,7 @@ pub enum TreeFormat {
 /// Shows the loader model of every image that the argument names.
 pub fn run(arguments: &TreeArguments) -> Result<ExitCode> {
     let images = std::slice::from_ref(&arguments.image);
-    arguments.output.validate(&super::targets(images))?;
+    arguments.output.validate(&targets(images))?;
     let (scans, unreadable) = arguments.reading.scan_all(images, true)?;
     let errors = Unreadable::report(&unreadable);
     let library = arguments.library.as_deref();
@@ -64,7 +64,7 @@ pub fn run(arguments: &TreeArguments) -> Result<ExitCode> {
             .map(|scan| report::tree::dot(question(&arguments.image), &scan.tree))
             .collect()),
     })?;
-    Ok(super::finish(&unreadable, ExitCode::SUCCESS))
+    Ok(finish(&unreadable, ExitCode::SUCCESS))
 }
 
 fn unknown(arguments: &TreeArguments, image: &str) -> Error {

@@ -137,6 +137,8 @@ pub enum ReadingKind {
 /// The GPU code in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuCode {
+    /// Whether only some of the containers were looked at: then all numbers are theirs ([`Depth::Sampled`](super::Depth)).
+    pub sampled: bool,
     /// Number of fat-binary containers.
     pub containers: u32,
     /// Number of entries in them.

@@ -44,6 +44,8 @@ use versions::Versions;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Depth {
+    /// Of the many containers of GPU code in a file, only some are looked at: their headers are spread over all of it.
+    Sampled,
     /// What an address leads to: headers, tables, bodies of named exports, named fat-binary sections.
     #[default]
     Default,

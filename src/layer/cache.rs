@@ -126,6 +126,7 @@ mod tests {
                     .into(),
             }),
             gpu: Some(GpuCode {
+                sampled: true,
                 containers: 1,
                 entries: 2,
                 sass: counts(),

@@ -2,6 +2,8 @@
 //! followed, devices and fifos never opened, whatever happens to the tree meanwhile.
 
 mod marks;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::fs::File;

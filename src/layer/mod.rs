@@ -3,6 +3,7 @@
 mod allowance;
 mod at_rest;
 pub mod cache;
+mod chunked;
 mod compression;
 mod content;
 mod directory;
@@ -32,6 +33,8 @@ pub struct Scanned {
     pub facts: LayerFacts,
     /// Whether all bytes were hashed and have the diff id. Where only headers are touched, they are not.
     pub verified: bool,
+    /// Whether it was fetched in parts, by a table of contents: then GPU code may be [sampled](crate::elf::facts::GpuCode::sampled).
+    pub in_parts: bool,
 }
 
 /// Reads all facts of one layer.
@@ -44,6 +47,7 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
     let unverified = |facts| Scanned {
         facts,
         verified: false,
+        in_parts: false,
     };
     let stream = |bytes: &dyn Bytes| {
         let stream = Stream {
@@ -59,6 +63,7 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
         stream.scan(progress).map(|streamed| Scanned {
             facts: streamed.facts,
             verified: true,
+            in_parts: false,
         })
     };
     match &blob.data {
@@ -69,7 +74,13 @@ pub fn scan(blob: &LayerBlob, wanted: &Wanted, progress: &(dyn Fn(u64) + Sync)) 
         LayerData::Passed(_) | LayerData::Held(_) => {
             Err(Error::layer(name, "it has gone by, or has not come yet"))
         }
-        LayerData::Remote(remote) => stream(remote),
+        LayerData::Remote(remote) => match chunked::scan(blob, &**remote, wanted, progress)? {
+            Some(facts) => Ok(Scanned {
+                in_parts: true,
+                ..unverified(facts)
+            }),
+            None => stream(remote),
+        },
         LayerData::Range {
             file,
             offset,

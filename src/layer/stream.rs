@@ -13,7 +13,7 @@ use super::content::{ELF_MAGIC, broken};
 use super::gzip::Gzip;
 use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
-use super::wanted::{Limits, Wanted};
+use super::wanted::Wanted;
 use super::{Content, Entry, LayerFacts};
 use crate::archive::{ArchiveError, FileRange, Member, RangeInput, Walk};
 use crate::elf::retain::DEFAULT_LIMIT;
@@ -281,7 +281,7 @@ impl Stream<'_> {
                 Box::new(decoder)
             }
         };
-        let limit = self.limit();
+        let limit = self.wanted.limits.decompressed(self.size);
         let mut total = 0;
         loop {
             let count = plain.write(|buffer| fill(&mut *decoder, buffer))?;
@@ -295,14 +295,6 @@ impl Stream<'_> {
                 )));
             }
         }
-    }
-
-    fn limit(&self) -> u64 {
-        let Limits {
-            layer_bytes, ratio, ..
-        } = self.wanted.limits;
-        let by_ratio = self.size.saturating_mul(ratio).max(Limits::RATIO_FLOOR);
-        layer_bytes.min(by_ratio)
     }
 }
 

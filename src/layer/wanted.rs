@@ -3,11 +3,15 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
+use super::Entry;
 use crate::archive;
 use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{Depth, Recipes};
 use crate::embedded;
 use crate::error::{Error, Result};
+
+/// The permission bits to execute.
+const EXECUTABLE: u32 = 0o111;
 
 const FILES: &str = "knowledge/files.yaml";
 
@@ -18,6 +22,9 @@ pub struct Wanted {
     pub texts: GlobSet,
     /// Paths of the files that are kept as bytes.
     pub bytes: GlobSet,
+    /// Paths of files that are no ELF files, whatever is in them, unless they are executable. Only a layer that is fetched by
+    /// its table of contents asks for them.
+    pub never_elf: GlobSet,
     /// What is read of the ELF files.
     pub recipes: Recipes,
     /// How much of each ELF file is read.
@@ -52,6 +59,12 @@ pub struct Limits {
 impl Limits {
     /// Below this many bytes the ratio is of no interest: an honest layer may be a large file of zeros.
     pub const RATIO_FLOOR: u64 = 32 << 30;
+
+    /// Bytes that a layer of `size` stored ones may have after decompression.
+    pub(super) fn decompressed(&self, size: u64) -> u64 {
+        let by_ratio = size.saturating_mul(self.ratio).max(Limits::RATIO_FLOOR);
+        self.layer_bytes.min(by_ratio)
+    }
 }
 
 impl Default for Limits {
@@ -71,10 +84,11 @@ impl Default for Limits {
 
 /// The data file.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Files {
     texts: Vec<String>,
     bytes: Vec<String>,
+    never_elf: Vec<String>,
 }
 
 /// In which form the content of a file is kept.
@@ -93,6 +107,7 @@ impl Wanted {
         Ok(Wanted {
             texts: globs(&files.texts)?,
             bytes: globs(&files.bytes)?,
+            never_elf: globs(&files.never_elf)?,
             recipes: Recipes::builtin()?,
             depth,
             limits: Limits::default(),
@@ -107,6 +122,11 @@ impl Wanted {
         } else {
             Form::Sniffed
         }
+    }
+
+    /// Whether a file can be one that the loader finds, or a program, going by its name and its mode.
+    pub(super) fn may_be_elf(&self, entry: &Entry) -> bool {
+        entry.mode & EXECUTABLE != 0 || !self.never_elf.is_match(&entry.path)
     }
 }
 
@@ -130,6 +150,7 @@ fn globs(patterns: &[String]) -> Result<GlobSet> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::layer::{Content, EntryKind};
 
     #[test]
     fn the_built_in_files() {
@@ -147,6 +168,32 @@ mod tests {
             ("root/etc/os-release", Form::Sniffed),
         ] {
             assert_eq!(wanted.form(path), form, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_that_no_elf_file_has() {
+        let wanted = Wanted::builtin(Depth::Default).unwrap();
+        let may_be_elf = |path: &str, mode| {
+            wanted.may_be_elf(&Entry {
+                path: path.to_owned(),
+                kind: EntryKind::File(Content::Unread),
+                size: 1,
+                mode,
+            })
+        };
+        for path in ["usr/lib/x.py", "x.h", "usr/share/doc/a/changelog.gz"] {
+            assert!(!may_be_elf(path, 0o644), "{path}");
+            assert!(may_be_elf(path, 0o755), "{path}");
+        }
+        for path in [
+            "usr/lib/libc.so.6",
+            "usr/bin/python3.11",
+            "opt/x.o",
+            "a.h/b",
+            "py",
+        ] {
+            assert!(may_be_elf(path, 0o644), "{path}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads an image that an engine holds, in the way that costs least.
 
 use super::Progress;
-use super::layers::{self, LayersRead};
+use super::layers::{self, How, LayersRead};
 use super::stream;
 use crate::error::Result;
 use crate::layer::Wanted;
@@ -24,7 +24,7 @@ pub(super) fn read(
         .into_iter()
         .map(|image| {
             let layers = layers::of_image(&image, wanted, cache, read, progress)?;
-            let known = layers.iter().all(|layer| layer.cached);
+            let known = layers.iter().all(|layer| layer.how == How::Cached);
             let way = if known { Way::Cache } else { Way::Storage };
             Ok(Image {
                 way: Some(way),

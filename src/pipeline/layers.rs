@@ -18,8 +18,18 @@ const AT_A_TIME: usize = 4;
 #[derive(Debug, Clone)]
 pub(super) struct ReadLayer {
     pub facts: Arc<LayerFacts>,
-    /// Whether the facts come from an earlier run.
-    pub cached: bool,
+    pub how: How,
+}
+
+/// How the facts of a layer were got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// From its bytes.
+    Read,
+    /// From the parts of it that matter, found by its table of contents.
+    InParts,
+    /// From an earlier run.
+    Cached,
 }
 
 /// Layers that were read already, by where their bytes lie: that two layers have the same digest is only a claim.
@@ -78,16 +88,20 @@ fn read_one(
         progress.advance(blob.size);
         return Ok(ReadLayer {
             facts: Arc::new(facts),
-            cached: true,
+            how: How::Cached,
         });
     }
     let scanned = layer::scan(blob, wanted, &|bytes| progress.advance(bytes))?;
     if scanned.verified {
         cache.put(&blob.diff_id, &scanned.facts);
     }
+    let how = match scanned.in_parts {
+        true => How::InParts,
+        false => How::Read,
+    };
     Ok(ReadLayer {
         facts: Arc::new(scanned.facts),
-        cached: false,
+        how,
     })
 }
 

@@ -23,7 +23,7 @@ use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
-use layers::{LayersRead, ReadLayer};
+use layers::{How, LayersRead, ReadLayer};
 
 /// What the user chose for reading images.
 #[derive(Debug, Clone, Default)]
@@ -255,7 +255,8 @@ fn report_layers(blobs: &[LayerBlob], read: &[ReadLayer], steps: &[String]) -> V
             digest: blob.digest.clone(),
             size: blob.size,
             created_by: step.clone(),
-            cached: read.cached,
+            cached: read.how == How::Cached,
+            in_parts: read.how == How::InParts,
         })
         .collect()
 }

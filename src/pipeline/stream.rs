@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Progress;
-use super::layers::{LayersRead, ReadLayer};
+use super::layers::{How, LayersRead, ReadLayer};
 use crate::archive::{ArchiveError, Input, Kind, Limits, Member, StreamInput, Walk};
 use crate::error::{Error, Result};
 use crate::layer::cache::FactsCache;
@@ -126,7 +126,7 @@ impl Layers<'_> {
             diff_id,
             layer: ReadLayer {
                 facts: Arc::new(facts),
-                cached: true,
+                how: How::Cached,
             },
         })
     }
@@ -146,7 +146,7 @@ impl Layers<'_> {
             diff_id,
             layer: ReadLayer {
                 facts: Arc::new(facts),
-                cached: false,
+                how: How::Read,
             },
         })
     }

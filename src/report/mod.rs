@@ -75,6 +75,9 @@ pub struct Layer {
     pub created_by: String,
     /// Whether its facts came from the cache.
     pub cached: bool,
+    /// Whether only the parts that matter were fetched, found by its table of contents; only written if so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_parts: bool,
 }
 
 /// The report of one image.

@@ -138,6 +138,12 @@ fn heading(
         count(facts.layers.len(), "layer"),
         count(facts.files, "file")
     ));
+    if facts.layers.iter().any(|layer| layer.in_parts) {
+        about.push("read in parts".to_owned());
+    }
+    if facts.gpu.sampled {
+        about.push("GPU code sampled".to_owned());
+    }
     if let Some(elapsed) = elapsed_ms {
         about.push(format!("{:.2} s", elapsed as f64 / 1000.0));
     }

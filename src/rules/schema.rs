@@ -182,6 +182,7 @@ fn gpu() -> Shape {
             Shape::list(coverage.clone().with("path", Shape::Text)),
         )
         .with("torch", coverage)
+        .with("sampled", Shape::Bool)
 }
 
 fn image() -> Shape {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{Annotations, Image, LayerBlob, SourceKind, Wanted, digest, oci, reference};
+use super::{Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, digest, oci, reference};
 use crate::error::{Error, Result};
 
 /// An element of `manifest.json` (Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format").
@@ -59,7 +59,7 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
             });
         }
     }
-    select(store, candidates, wanted)?
+    select(&store.subject(), candidates, wanted)?
         .into_iter()
         .map(|candidate| image(store, candidate))
         .collect()
@@ -92,7 +92,7 @@ fn with_short_name(image: Image, tags: &[String]) -> Image {
 fn config(store: &Store, name: &str) -> Result<(ImageConfiguration, String)> {
     let (config, bytes) = store.document(name)?;
     if let Some(digest) = digest_of_name(name) {
-        store.verify(name, &bytes, &digest)?;
+        blobs::verify(&store.subject(), name, &bytes, &digest)?;
     }
     Ok((config, digest::sha256(&bytes)))
 }
@@ -111,7 +111,7 @@ fn image(
 ) -> Result<Image> {
     let (entry, (config, config_digest)) = candidate.item;
     let names = entry.layers.unwrap_or_default();
-    let diff_ids = store.diff_ids(&config, names.len())?;
+    let diff_ids = blobs::diff_ids(&store.subject(), &config, names.len())?;
     let mut layers = Vec::with_capacity(names.len());
     for (name, diff_id) in names.iter().zip(diff_ids) {
         let blob = store.blob(name)?;

@@ -2,6 +2,7 @@
 //!
 //! Every source hands over the same [`Image`]: its config and its layers, lowest first, without reading a layer's content.
 
+mod blobs;
 pub mod daemon;
 mod docker;
 mod members;
@@ -47,7 +48,7 @@ pub struct Selection {
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// Registries.
-    pub registry: registry::Options,
+    pub registry: registry::Registries,
     /// Engines on this machine.
     pub daemon: daemon::Options,
     /// Documents that were fetched before.
@@ -229,6 +230,8 @@ pub enum SourceKind {
     DockerDaemon,
     /// Held by Podman.
     Podman,
+    /// A registry.
+    Registry,
 }
 
 /// How an image is got at that an engine holds; the `access` of the report.
@@ -294,7 +297,7 @@ pub enum LayerData {
     Overlay(Overlay),
     /// The member of this name of an archive that has gone by: it was read then, or cannot be read any more.
     Passed(PathBuf),
-    /// The layer of this diff id, which is only in what an engine sends.
+    /// The layer of this digest or diff id, which is only in what an engine sends.
     Held(String),
 }
 
@@ -315,7 +318,7 @@ impl LayerData {
             LayerData::Remote(blob) => (blob.address().into(), 0, 0),
             LayerData::Overlay(overlay) => (overlay.directory.clone(), 0, 0),
             LayerData::Passed(member) => (member.clone(), 0, 0),
-            LayerData::Held(diff_id) => (diff_id.into(), 0, 0),
+            LayerData::Held(digest) => (digest.into(), 0, 0),
         }
     }
 }

@@ -3,9 +3,10 @@
 use oci_spec::image::{Descriptor, ImageConfiguration, MediaType};
 use serde::Deserialize;
 
+use super::blobs::{self, Blobs, Part};
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{Annotations, Image, LayerBlob, LayerData, SourceKind, Wanted};
+use super::{Image, LayerBlob, SourceKind, Wanted};
 use crate::error::{Error, Result};
 
 /// Indexes may point to indexes; nobody needs more than two levels.
@@ -22,12 +23,28 @@ struct Document {
     layers: Option<Vec<Descriptor>>,
 }
 
+/// What a document turned out to be.
+#[derive(Debug)]
+enum Content {
+    Index(Vec<Descriptor>),
+    Manifest(Box<Manifest>),
+    /// Something else than an image, of this media type.
+    Artifact(String),
+}
+
 /// A manifest of one image and one platform.
 #[derive(Debug)]
 struct Manifest {
-    descriptor: Descriptor,
     config: Descriptor,
     layers: Vec<Descriptor>,
+}
+
+/// An image that is listed.
+#[derive(Debug)]
+struct Listed {
+    descriptor: Descriptor,
+    /// Where it had to be read to know what it is; else it is read only if it is wanted.
+    manifest: Option<Box<Manifest>>,
 }
 
 /// Whether the store is an OCI layout.
@@ -53,30 +70,84 @@ pub(super) fn open_as(store: &Store, wanted: &Wanted, kind: SourceKind) -> Resul
         }
     }
     let (index, _): (Document, _) = store.document("index.json")?;
-    open_listed(store, index.manifests.unwrap_or_default(), wanted, kind)
+    images(store, index.manifests.unwrap_or_default(), wanted, kind)
 }
 
-/// The wanted ones of these manifests and of what these indexes list.
-pub(super) fn open_listed(
-    store: &Store,
-    listed: Vec<Descriptor>,
+/// The wanted ones among the images that descriptors lead to.
+pub(super) fn images(
+    blobs: &dyn Blobs,
+    list: Vec<Descriptor>,
     wanted: &Wanted,
     kind: SourceKind,
 ) -> Result<Vec<Image>> {
     let mut found = Found::default();
-    found.descend(store, listed, None, 0)?;
-    let candidates = found.candidates(store)?;
-    select(store, candidates, wanted)?
-        .into_iter()
-        .map(|candidate| image(store, candidate, kind))
-        .collect()
+    found.descend(blobs, list, None, 0)?;
+    let candidates = found.candidates(blobs)?;
+    let mut images = Vec::new();
+    let mut artifact = None;
+    for mut candidate in select(&blobs.subject(), candidates, wanted)? {
+        let content = match candidate.item.manifest.take() {
+            Some(manifest) => Content::Manifest(manifest),
+            None => read(blobs, &candidate.item.descriptor)?,
+        };
+        match content {
+            Content::Manifest(manifest) => images.push(image(blobs, candidate, &manifest, kind)?),
+            Content::Artifact(kind) => artifact = Some(kind),
+            Content::Index(_) => {
+                let name = blobs.blob_name(candidate.item.descriptor.digest().as_ref())?;
+                return Err(error(
+                    blobs,
+                    format!("{name} is an index, where a manifest is listed"),
+                ));
+            }
+        }
+    }
+    match artifact {
+        Some(kind) if images.is_empty() => Err(only_an_artifact(blobs, &kind)),
+        _ => Ok(images),
+    }
 }
 
-/// What the indexes of a layout lead to.
+fn error(blobs: &dyn Blobs, problem: impl Into<String>) -> Error {
+    Error::source(blobs.subject(), problem)
+}
+
+fn only_an_artifact(blobs: &dyn Blobs, kind: &str) -> Error {
+    error(blobs, format!("holds no image, only an artifact ({kind})"))
+}
+
+/// Reads an index or a manifest.
+fn read(blobs: &dyn Blobs, descriptor: &Descriptor) -> Result<Content> {
+    match blobs::read(blobs, Part::Manifest, descriptor.digest().as_ref())? {
+        Document {
+            manifests: Some(list),
+            config: None,
+            layers: None,
+        } => Ok(Content::Index(list)),
+        Document {
+            manifests: None,
+            config: Some(config),
+            layers: Some(layers),
+        } => Ok(if is_image_config(config.media_type()) {
+            Content::Manifest(Box::new(Manifest { config, layers }))
+        } else {
+            Content::Artifact(config.media_type().to_string())
+        }),
+        _ => {
+            let name = blobs.blob_name(descriptor.digest().as_ref())?;
+            Err(error(
+                blobs,
+                format!("{name} is neither an image manifest nor an image index"),
+            ))
+        }
+    }
+}
+
+/// What the indexes of a place lead to.
 #[derive(Default)]
 struct Found {
     seen: usize,
-    manifests: Vec<(Option<String>, Manifest)>,
+    listed: Vec<(Option<String>, Listed)>,
     /// Listed, but not stored here: `docker save` keeps the index of a multi-platform image with only one platform.
     missing: Option<String>,
     /// Stored, but something else than an image, by its media type.
@@ -86,13 +157,14 @@ struct Found {
 impl Found {
     fn descend(
         &mut self,
-        store: &Store,
+        blobs: &dyn Blobs,
         list: Vec<Descriptor>,
         name: Option<&String>,
         depth: usize,
     ) -> Result<()> {
         if depth > INDEX_DEPTH {
-            return Err(store.error(format!("indexes are nested more than {INDEX_DEPTH} deep")));
+            let problem = format!("indexes are nested more than {INDEX_DEPTH} deep");
+            return Err(error(blobs, problem));
         }
         for descriptor in list
             .into_iter()
@@ -100,86 +172,92 @@ impl Found {
         {
             self.seen += 1;
             if self.seen > MANIFEST_LIMIT {
-                return Err(store.error(format!("more than {MANIFEST_LIMIT} manifests are listed")));
+                let problem = format!("more than {MANIFEST_LIMIT} manifests are listed");
+                return Err(error(blobs, problem));
             }
             let reference = recorded_name(&descriptor).or_else(|| name.cloned());
-            self.follow(store, descriptor, reference, depth)?;
+            self.follow(blobs, descriptor, reference, depth)?;
         }
         Ok(())
     }
 
     fn follow(
         &mut self,
-        store: &Store,
+        blobs: &dyn Blobs,
         descriptor: Descriptor,
         reference: Option<String>,
         depth: usize,
     ) -> Result<()> {
-        let digest = descriptor.digest().to_string();
-        let name = store.blob_name(&digest)?;
-        if !store.contains(&name) {
-            self.missing.get_or_insert(name);
+        let digest = descriptor.digest().as_ref();
+        if !blobs.has_blob(digest)? {
+            self.missing.get_or_insert(blobs.blob_name(digest)?);
             return Ok(());
         }
-        let document: Document = store.verified(&digest)?;
-        match document {
-            Document {
-                manifests: Some(list),
-                config: None,
-                layers: None,
-            } => self.descend(store, list, reference.as_ref(), depth + 1),
-            Document {
-                manifests: None,
-                config: Some(config),
-                layers: Some(layers),
-            } => {
-                if is_image_config(config.media_type()) {
-                    self.manifests.push((
-                        reference,
-                        Manifest {
-                            descriptor,
-                            config,
-                            layers,
-                        },
-                    ));
-                } else {
-                    self.artifact.get_or_insert(config.media_type().to_string());
-                }
-                Ok(())
-            }
-            _ => Err(store.error(format!(
-                "{name} is neither an image manifest nor an image index"
-            ))),
+        if says_all(&descriptor) {
+            let manifest = None;
+            self.listed.push((
+                reference,
+                Listed {
+                    descriptor,
+                    manifest,
+                },
+            ));
+            return Ok(());
         }
+        match read(blobs, &descriptor)? {
+            Content::Index(list) => self.descend(blobs, list, reference.as_ref(), depth + 1)?,
+            Content::Manifest(manifest) => {
+                let manifest = Some(manifest);
+                self.listed.push((
+                    reference,
+                    Listed {
+                        descriptor,
+                        manifest,
+                    },
+                ));
+            }
+            Content::Artifact(kind) => {
+                self.artifact.get_or_insert(kind);
+            }
+        }
+        Ok(())
     }
 
-    fn candidates(self, store: &Store) -> Result<Vec<Candidate<Manifest>>> {
+    fn candidates(self, blobs: &dyn Blobs) -> Result<Vec<Candidate<Listed>>> {
         match (&self.missing, &self.artifact) {
-            _ if !self.manifests.is_empty() => {}
+            _ if !self.listed.is_empty() => {}
             (Some(name), _) => {
-                return Err(store.error(format!("{name} is missing; the image is not complete")));
+                let problem = format!("{name} is missing; the image is not complete");
+                return Err(error(blobs, problem));
             }
-            (None, Some(kind)) => {
-                return Err(store.error(format!("holds no image, only an artifact ({kind})")));
-            }
+            (None, Some(kind)) => return Err(only_an_artifact(blobs, kind)),
             (None, None) => {}
         }
-        let mut candidates = Vec::with_capacity(self.manifests.len());
-        for (reference, manifest) in self.manifests {
-            let platform = match manifest.descriptor.platform() {
-                Some(platform) => Platform::of_descriptor(platform),
-                None => Platform::of_config(&config(store, &manifest)?),
+        let mut candidates = Vec::with_capacity(self.listed.len());
+        for (reference, item) in self.listed {
+            let platform = match (item.descriptor.platform(), &item.manifest) {
+                (None, Some(manifest)) => Platform::of_config(&config(blobs, manifest)?),
+                (Some(platform), _) => Platform::of_descriptor(platform),
+                (None, None) => continue,
             };
             if !platform.is_unknown() {
                 candidates.push(Candidate {
                     reference,
                     platform,
-                    item: manifest,
+                    item,
                 });
             }
         }
         Ok(candidates)
     }
+}
+
+/// Whether the descriptor says what the manifest is, so that only the wanted one need be fetched.
+fn says_all(descriptor: &Descriptor) -> bool {
+    let media_type = descriptor.media_type();
+    let manifest = *media_type == MediaType::ImageManifest
+        || media_type.to_string() == "application/vnd.docker.distribution.manifest.v2+json";
+    manifest && descriptor.platform().is_some()
 }
 
 /// BuildKit puts provenance and SBOM beside each image, as a manifest of the platform `unknown/unknown`.
@@ -207,66 +285,51 @@ fn is_image_config(media_type: &MediaType) -> bool {
         || media_type.to_string() == "application/vnd.docker.container.image.v1+json"
 }
 
-fn config(store: &Store, manifest: &Manifest) -> Result<ImageConfiguration> {
-    store.verified(manifest.config.digest().as_ref())
+fn config(blobs: &dyn Blobs, manifest: &Manifest) -> Result<ImageConfiguration> {
+    blobs::read(blobs, Part::Config, manifest.config.digest().as_ref())
 }
 
-fn image(store: &Store, candidate: Candidate<Manifest>, kind: SourceKind) -> Result<Image> {
-    let manifest = candidate.item;
-    let config = config(store, &manifest)?;
-    let diff_ids = store.diff_ids(&config, manifest.layers.len())?;
+fn image(
+    blobs: &dyn Blobs,
+    candidate: Candidate<Listed>,
+    manifest: &Manifest,
+    kind: SourceKind,
+) -> Result<Image> {
+    let config = config(blobs, manifest)?;
+    let diff_ids = blobs::diff_ids(&blobs.subject(), &config, manifest.layers.len())?;
     let layers = manifest
         .layers
         .iter()
         .zip(diff_ids)
-        .map(|(layer, diff_id)| blob(store, layer, diff_id));
+        .map(|(layer, diff_id)| layer_blob(blobs, layer, diff_id));
     Ok(Image {
         reference: candidate.reference.map(with_repository),
         kind,
         way: None,
         platform: candidate.platform.to_string(),
-        digest: Some(manifest.descriptor.digest().to_string()),
+        digest: Some(candidate.item.descriptor.digest().to_string()),
         config_digest: Some(manifest.config.digest().to_string()),
         layers: layers.collect::<Result<_>>()?,
         config,
     })
 }
 
-fn blob(store: &Store, layer: &Descriptor, diff_id: String) -> Result<LayerBlob> {
+fn layer_blob(blobs: &dyn Blobs, layer: &Descriptor, diff_id: String) -> Result<LayerBlob> {
     let digest = layer.digest().to_string();
-    let name = store.blob_name(&digest)?;
-    if store.has_only_documents() {
-        return Ok(LayerBlob {
-            data: LayerData::Held(diff_id.clone()),
-            diff_id,
-            digest: Some(digest),
-            annotations: Annotations::new(),
-            size: layer.size(),
-        });
-    }
-    if !store.contains(&name) && is_foreign(layer.media_type()) {
-        return Err(Error::Source {
-            subject: store.subject(),
-            problem: format!(
+    if is_foreign(layer.media_type()) && !blobs.has_blob(&digest)? {
+        return Err(error(
+            blobs,
+            format!(
                 "layer {digest} is kept elsewhere (a non-distributable layer), so it cannot be read here"
             ),
-            help: None,
-        });
-    }
-    let blob = store.blob(&name)?;
-    if blob.length != layer.size() {
-        return Err(store.error(format!(
-            "{name} is damaged: it has {} bytes, its manifest says {}",
-            blob.length,
-            layer.size()
-        )));
+        ));
     }
     Ok(LayerBlob {
         diff_id,
         digest: Some(digest),
         annotations: layer.annotations().clone().unwrap_or_default(),
-        size: blob.length,
-        data: blob.layer_data(),
+        size: layer.size(),
+        data: blobs.layer(layer)?,
     })
 }
 

@@ -8,9 +8,10 @@ use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::blobs::DOCUMENT_LIMIT;
 use super::daemon::Described;
 use super::members::Members;
-use super::store::{DOCUMENT_LIMIT, Part, Store, compressed, no_archive, whole_compressed};
+use super::store::{Part, Store, compressed, no_archive, whole_compressed};
 use super::{Image, Wanted, Way, docker, oci, recognise};
 use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, Member};

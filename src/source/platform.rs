@@ -4,7 +4,6 @@ use std::fmt;
 
 use oci_spec::image::ImageConfiguration;
 
-use super::store::Store;
 use super::{Wanted, reference};
 use crate::error::{Error, Result};
 
@@ -118,12 +117,12 @@ pub(super) struct Candidate<T> {
 
 /// The wanted images: those of the wanted reference, and of each reference those of the wanted platform.
 pub(super) fn select<T>(
-    store: &Store,
+    subject: &str,
     mut there: Vec<Candidate<T>>,
     wanted: &Wanted,
 ) -> Result<Vec<Candidate<T>>> {
     if there.is_empty() {
-        return Err(store.error("holds no image"));
+        return Err(Error::source(subject, "holds no image"));
     }
     if let Some(name) = &wanted.reference {
         let names = references(&there);
@@ -134,7 +133,10 @@ pub(super) fn select<T>(
                 .is_some_and(|recorded| reference::same(name, recorded))
         });
         if there.is_empty() {
-            return Err(store.error(format!("holds no image {name}; it holds {names}")));
+            return Err(Error::source(
+                subject,
+                format!("holds no image {name}; it holds {names}"),
+            ));
         }
     }
     let mut selected = Vec::new();
@@ -148,11 +150,8 @@ pub(super) fn select<T>(
             .iter()
             .map(|candidate| candidate.platform.clone())
             .collect();
-        let subject = name.map_or_else(
-            || store.subject(),
-            |name| format!("{}: {name}", store.subject()),
-        );
-        let chosen = choose(&subject, &platforms, wanted)?;
+        let image = name.map_or_else(|| subject.to_owned(), |name| format!("{subject}: {name}"));
+        let chosen = choose(&image, &platforms, wanted)?;
         let numbered = group
             .into_iter()
             .enumerate()

@@ -5,18 +5,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use oci_spec::image::ImageConfiguration;
+use oci_spec::image::Descriptor;
 use serde::de::DeserializeOwned;
 
+use super::blobs::{self, Blobs, DOCUMENT_LIMIT};
 use super::members::Members;
 use super::{LayerData, digest};
 use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, FileRange, Kind, Limits, RangeInput, Walk};
-use crate::cache::{Cache, Key};
 use crate::error::{Error, Result};
-
-/// Manifests, indexes and configs are read whole; registries refuse larger ones than this too.
-pub(super) const DOCUMENT_LIMIT: u64 = 16 << 20;
 
 /// A directory or archive with the parts of images.
 #[derive(Debug)]
@@ -33,7 +30,6 @@ enum Place {
         members: Members<Range>,
     },
     Passed(Members<Part>),
-    Documents(Cache),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -104,19 +100,6 @@ impl Store {
         }
     }
 
-    /// Of the parts only the documents are there that are known from an earlier run, by their digests.
-    pub fn documents(subject: &str, cache: &Cache) -> Self {
-        Store {
-            path: subject.into(),
-            place: Place::Documents(cache.clone()),
-        }
-    }
-
-    /// Whether the layers lie elsewhere.
-    pub fn has_only_documents(&self) -> bool {
-        matches!(self.place, Place::Documents(_))
-    }
-
     /// Whether the parts are members of an archive.
     pub fn is_archive(&self) -> bool {
         matches!(self.place, Place::Archive { .. } | Place::Passed(_))
@@ -138,7 +121,6 @@ impl Store {
             Place::Directory => self.file_path(name).is_file(),
             Place::Archive { members, .. } => members.get(name).is_some(),
             Place::Passed(members) => members.get(name).is_some(),
-            Place::Documents(cache) => known(cache, name).is_some(),
         }
     }
 
@@ -148,7 +130,6 @@ impl Store {
             Place::Directory => self.path.join(prefix).exists(),
             Place::Archive { members, .. } => members.has_at_top(prefix),
             Place::Passed(members) => members.has_at_top(prefix),
-            Place::Documents(_) => false,
         }
     }
 
@@ -160,6 +141,11 @@ impl Store {
 
     /// Reads and parses a JSON document; also gives its bytes, for their digest.
     pub fn document<T: DeserializeOwned>(&self, name: &str) -> Result<(T, Vec<u8>)> {
+        let bytes = self.read(name)?;
+        Ok((blobs::parse(&self.subject(), name, &bytes)?, bytes))
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
         let blob = self.blob(name)?;
         if blob.length > DOCUMENT_LIMIT {
             return Err(self.error(format!(
@@ -167,55 +153,8 @@ impl Store {
                 blob.length
             )));
         }
-        let bytes = blob
-            .read()
-            .map_err(|error| self.error(format!("{name} cannot be read: {error}")))?;
-        let value = serde_json::from_slice(&bytes)
-            .map_err(|error| self.error(format!("{name} is not the JSON it should be: {error}")))?;
-        Ok((value, bytes))
-    }
-
-    /// Reads a JSON blob of an OCI layout and verifies its digest.
-    pub fn verified<T: DeserializeOwned>(&self, digest: &str) -> Result<T> {
-        let name = self.blob_name(digest)?;
-        let (value, bytes) = self.document(&name)?;
-        self.verify(&name, &bytes, digest)?;
-        Ok(value)
-    }
-
-    /// An error if the bytes do not have the digest.
-    pub fn verify(&self, name: &str, bytes: &[u8], expected: &str) -> Result<()> {
-        let found = digest::sha256(bytes);
-        if found == expected {
-            return Ok(());
-        }
-        Err(self.error(format!(
-            "{name} is damaged: its digest is {found}, it should be {expected}"
-        )))
-    }
-
-    /// Where an OCI layout keeps the blob of a digest.
-    pub fn blob_name(&self, digest: &str) -> Result<String> {
-        digest::hexadecimal(digest)
-            .map(|hex| format!("blobs/sha256/{hex}"))
-            .ok_or_else(|| self.error(format!("`{digest}` is not a SHA-256 digest")))
-    }
-
-    /// The diff ids of a config, of which there must be one for each of `layers` layers.
-    pub fn diff_ids(&self, config: &ImageConfiguration, layers: usize) -> Result<Vec<String>> {
-        let diff_ids = config.rootfs().diff_ids();
-        if diff_ids.len() != layers {
-            return Err(self.error(format!(
-                "the config names {} layers, the manifest {layers}",
-                diff_ids.len()
-            )));
-        }
-        match diff_ids.iter().find(|id| digest::hexadecimal(id).is_none()) {
-            Some(id) => Err(self.error(format!(
-                "the config has a diff id that is not a SHA-256 digest: `{id}`"
-            ))),
-            None => Ok(diff_ids.clone()),
-        }
+        blob.read()
+            .map_err(|error| self.error(format!("{name} cannot be read: {error}")))
     }
 
     fn find(&self, name: &str) -> Result<Option<Blob>> {
@@ -240,11 +179,6 @@ impl Store {
                     length: *length,
                     bytes: Bytes::Passed,
                 },
-            })),
-            Place::Documents(cache) => Ok(known(cache, name).map(|bytes| Blob {
-                name: name.into(),
-                length: bytes.len() as u64,
-                bytes: Bytes::Kept(bytes.into()),
             })),
         }
     }
@@ -274,6 +208,43 @@ impl Store {
     }
 }
 
+/// As an OCI layout keeps them.
+impl Blobs for Store {
+    fn subject(&self) -> String {
+        Store::subject(self)
+    }
+
+    fn blob_name(&self, digest: &str) -> Result<String> {
+        digest::hexadecimal(digest)
+            .map(|hex| format!("blobs/sha256/{hex}"))
+            .ok_or_else(|| self.error(format!("`{digest}` is not a SHA-256 digest")))
+    }
+
+    fn has_blob(&self, digest: &str) -> Result<bool> {
+        Ok(self.contains(&self.blob_name(digest)?))
+    }
+
+    fn read_document(&self, _part: blobs::Part, digest: &str) -> Result<Vec<u8>> {
+        let name = self.blob_name(digest)?;
+        let bytes = self.read(&name)?;
+        blobs::verify(&self.subject(), &name, &bytes, digest)?;
+        Ok(bytes)
+    }
+
+    fn layer(&self, layer: &Descriptor) -> Result<LayerData> {
+        let name = self.blob_name(layer.digest().as_ref())?;
+        let blob = self.blob(&name)?;
+        if blob.length != layer.size() {
+            return Err(self.error(format!(
+                "{name} is damaged: it has {} bytes, its manifest says {}",
+                blob.length,
+                layer.size()
+            )));
+        }
+        Ok(blob.layer_data())
+    }
+}
+
 impl Blob {
     fn read(&self) -> std::io::Result<Vec<u8>> {
         let (file, offset) = match &self.bytes {
@@ -300,13 +271,6 @@ impl Blob {
             Bytes::Kept(_) | Bytes::Passed => LayerData::Passed(self.name),
         }
     }
-}
-
-/// The document that an OCI layout has under this name.
-fn known(cache: &Cache, name: &str) -> Option<Vec<u8>> {
-    let hex = name.strip_prefix("blobs/sha256/")?;
-    let digest = format!("sha256:{hex}");
-    cache.get(&Key::Document { digest })
 }
 
 fn index(path: &Path, range: FileRange) -> Result<Members<Range>> {

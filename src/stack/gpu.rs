@@ -18,6 +18,10 @@ pub struct Gpu {
     /// PyTorch's own kernels, of the copy that the process gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub torch: Option<Coverage>,
+    /// Whether of some file only a sample of its GPU code was looked at, as in a layer that is fetched in parts; only written if so.
+    /// An architecture may then be missing from its list, and `torch` may promise more than all kernels keep.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sampled: bool,
 }
 
 /// The GPU code of one file.
@@ -47,6 +51,12 @@ pub(super) fn libraries(inventory: &Inventory) -> Vec<LibraryCoverage> {
             })
         })
         .collect()
+}
+
+/// Whether of some file only a sample was looked at.
+pub(super) fn sampled(inventory: &Inventory) -> bool {
+    let gpu = inventory.elf.iter().filter_map(|file| file.facts.gpu.as_ref());
+    gpu.into_iter().any(|gpu| gpu.sampled)
 }
 
 /// What all kernels of one copy of PyTorch cover.

@@ -181,6 +181,7 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
     });
     let gpu = Gpu {
         libraries: gpu::libraries(&inventory),
+        sampled: gpu::sampled(&inventory),
         torch: torch_coverage,
     };
     components.sort_by(|a, b| (&a.name, !a.loaded, &a.path).cmp(&(&b.name, !b.loaded, &b.path)));

@@ -10,7 +10,7 @@ use imgcheck::digest;
 use crate::common::{file, write_archive};
 use crate::dockerd::Daemon;
 use crate::proxy::{self, Manner};
-use crate::{failure, report};
+use crate::{failure, failure_with, report};
 
 fn with_image() -> Option<Daemon> {
     let daemon = Daemon::start(&[])?;
@@ -229,13 +229,8 @@ fn a_platform_that_the_engine_does_not_hold_is_said_so() {
     };
     let relay = proxy::start(&daemon.socket(), Manner::Honest);
     for host in [&daemon.host(), &relay] {
-        let output = Command::new(env!("CARGO_BIN_EXE_imgcheck"))
-            .args(["docker:base:1", "--platform", "linux/s390x"])
-            .env("DOCKER_HOST", host)
-            .output()
-            .unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(3), "{error}");
+        let arguments = ["--platform", "linux/s390x"];
+        let error = failure_with("docker:base:1", &arguments, &[("DOCKER_HOST", host)]);
         assert!(
             error.contains("it has the image only for linux/"),
             "{error}"

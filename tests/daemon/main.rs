@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod connection;
+mod containerd;
 #[path = "../support/dockerd.rs"]
 mod dockerd;
 mod podman;
@@ -21,11 +22,17 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-/// Exit code, report and standard error of a check with these environment variables.
-fn run(target: &str, environment: &[(&str, &str)], input: Option<&Path>) -> (i32, Value, String) {
+/// Exit code, report and standard error of a check with these arguments, environment variables and standard input.
+fn run_with(
+    target: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+    input: Option<&Path>,
+) -> (i32, Value, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_imgcheck"));
     command
         .args(["check", target, "--format", "json", "--no-progress"])
+        .args(arguments)
         .env_remove("DOCKER_HOST")
         .env_remove("DOCKER_CONTEXT")
         .env("IMGCHECK_NO_CACHE", "true")
@@ -39,17 +46,32 @@ fn run(target: &str, environment: &[(&str, &str)], input: Option<&Path>) -> (i32
     )
 }
 
+/// The same without arguments.
+fn run(target: &str, environment: &[(&str, &str)], input: Option<&Path>) -> (i32, Value, String) {
+    run_with(target, &[], environment, input)
+}
+
 /// The report of an image that can be read.
 fn report(target: &str, environment: &[(&str, &str)]) -> Value {
-    let (code, report, error) = run(target, environment, None);
-    assert!(code < 2, "{target} {environment:?}: {error}");
+    report_with(target, &[], environment)
+}
+
+/// The same, with arguments.
+fn report_with(target: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Value {
+    let (code, report, error) = run_with(target, arguments, environment, None);
+    assert!(code < 2, "{target} {arguments:?} {environment:?}: {error}");
     report
 }
 
 /// The standard error of an image that cannot be read.
 fn failure(target: &str, environment: &[(&str, &str)]) -> String {
-    let (code, _, error) = run(target, environment, None);
-    assert_eq!(code, 3, "{target} {environment:?}: {error}");
+    failure_with(target, &[], environment)
+}
+
+/// The same, with arguments.
+fn failure_with(target: &str, arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let (code, _, error) = run_with(target, arguments, environment, None);
+    assert_eq!(code, 3, "{target} {arguments:?} {environment:?}: {error}");
     assert!(!error.contains("panicked"), "{error}");
     error
 }

@@ -10,23 +10,28 @@ use crate::{essence, failure, report};
 struct Podman {
     process: Child,
     directory: tempfile::TempDir,
+    driver: &'static str,
 }
 
 impl Podman {
-    fn start() -> Option<Self> {
+    fn start(driver: &'static str) -> Option<Self> {
         if !tool("podman") {
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("podman.sock");
-        let process = command(&directory)
+        let process = command(&directory, driver)
             .args(["system", "service", "--time=0"])
             .arg(format!("unix://{}", socket.display()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let podman = Podman { process, directory };
+        let podman = Podman {
+            process,
+            directory,
+            driver,
+        };
         let end = Instant::now() + Duration::from_secs(30);
         while Instant::now() < end {
             if std::os::unix::net::UnixStream::connect(podman.path("podman.sock")).is_ok() {
@@ -54,7 +59,10 @@ impl Podman {
     }
 
     fn run(&self, arguments: &[&str]) -> String {
-        let output = command(&self.directory).args(arguments).output().unwrap();
+        let output = command(&self.directory, self.driver)
+            .args(arguments)
+            .output()
+            .unwrap();
         assert!(
             output.status.success(),
             "podman {arguments:?}: {}",
@@ -64,14 +72,14 @@ impl Podman {
     }
 }
 
-fn command(directory: &tempfile::TempDir) -> Command {
+fn command(directory: &tempfile::TempDir, driver: &str) -> Command {
     let mut command = Command::new("podman");
     command
         .arg("--root")
         .arg(directory.path().join("root"))
         .arg("--runroot")
         .arg(directory.path().join("run"))
-        .args(["--storage-driver", "vfs"]);
+        .args(["--storage-driver", driver]);
     command
 }
 
@@ -79,12 +87,26 @@ impl Drop for Podman {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+        // It mounts its own directory.
+        let _ = Command::new("umount")
+            .arg(self.path("root/overlay"))
+            .stderr(Stdio::null())
+            .status();
     }
 }
 
 #[test]
 fn an_image_of_podman_is_that_of_its_archive() {
-    let Some(podman) = Podman::start() else {
+    is_that_of_its_archive("vfs", "stream");
+}
+
+#[test]
+fn an_image_of_podman_is_read_where_it_lies() {
+    is_that_of_its_archive("overlay", "storage");
+}
+
+fn is_that_of_its_archive(driver: &'static str, access: &str) {
+    let Some(podman) = Podman::start(driver) else {
         return;
     };
     let archive = podman.path("image.tar");
@@ -113,7 +135,7 @@ fn an_image_of_podman_is_that_of_its_archive() {
     );
     let image = &held["images"][0];
     assert_eq!(image["source"], "podman");
-    assert_eq!(image["access"], "stream");
+    assert_eq!(image["access"], access);
     // Podman finds it under its short name, too.
     report("podman:x/torch:2.7", &environment);
     assert_eq!(podman.state(), before, "something was left behind");

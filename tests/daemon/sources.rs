@@ -37,13 +37,17 @@ fn every_way_is_the_same(daemon: &Daemon, tag: &str) {
     }
 }
 
-/// All that an engine holds.
-fn state(daemon: &Daemon) -> [String; 3] {
-    [
-        daemon.run(&["ps", "-a", "-q"]),
-        daemon.run(&["images", "-a", "--no-trunc"]),
-        daemon.run(&["volume", "ls", "-q"]),
-    ]
+/// The names of all that an engine holds.
+fn state(daemon: &Daemon) -> Vec<String> {
+    let lists = [
+        &["ps", "-a", "-q"][..],
+        &["images", "-a", "-q", "--no-trunc"],
+        &["volume", "ls", "-q"],
+    ];
+    let text = lists.map(|list| daemon.run(list)).join("--\n");
+    let mut names: Vec<String> = text.lines().map(str::to_owned).collect();
+    names.sort();
+    names
 }
 
 #[test]

@@ -5,8 +5,9 @@
 
 pub(super) mod format;
 mod walk;
+mod wrappers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Depth;
@@ -19,6 +20,8 @@ use walk::Walker;
 
 /// The sections that hold nothing else.
 const NAMED: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
+/// A sample ends with the container in which it gets so many entries.
+const SAMPLE: u32 = 12;
 /// Unwinding tables: large, and never fat binaries.
 const UNWINDING: [&str; 3] = [".eh_frame", ".eh_frame_hdr", ".gcc_except_table"];
 
@@ -28,6 +31,7 @@ struct Counts {
     containers: u32,
     entries: u32,
     damaged: bool,
+    sampled: bool,
     by_kind: BTreeMap<(Kind, Architecture), u32>,
 }
 
@@ -35,6 +39,9 @@ struct Counts {
 pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, ElfError> {
     let mut counts = Counts::default();
     let mut walker = Walker::new(object);
+    if depth == Depth::Sampled && sample(object, &mut walker, &mut counts)? {
+        return Ok(counts.finish());
+    }
     for section in object
         .sections
         .iter()
@@ -48,6 +55,30 @@ pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, Elf
     Ok(counts.finish())
 }
 
+/// Looks at containers all over a file, until there are enough entries. False if these were all containers that are known of: there may
+/// be more.
+fn sample(object: &Object, walker: &mut Walker, counts: &mut Counts) -> Result<bool, ElfError> {
+    let containers = wrappers::containers(object)?;
+    let mut sampled = Counts {
+        sampled: true,
+        ..Counts::default()
+    };
+    let mut seen = BTreeSet::new();
+    for number in 1..=containers.len() as u32 {
+        // The middle, the quarters, the eighths … (the van der Corput sequence).
+        let share = u64::from(number.reverse_bits());
+        let at = (share * containers.len() as u64) >> u32::BITS;
+        if seen.insert(at) {
+            walker.single(containers[at as usize].clone(), &mut sampled)?;
+        }
+        if sampled.entries >= SAMPLE && seen.len() < containers.len() {
+            *counts = sampled;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn elsewhere(object: &Object, depth: Depth) -> Vec<Range<u64>> {
     if object.sections.is_empty() {
         let loads = object.loads();
@@ -55,7 +86,7 @@ fn elsewhere(object: &Object, depth: Depth) -> Vec<Range<u64>> {
             .map(|segment| segment.p_offset..segment.p_offset.saturating_add(segment.p_filesz))
             .collect();
     }
-    if depth == Depth::Default {
+    if depth != Depth::Deep {
         return Vec::new();
     }
     let sections = object.sections.iter();
@@ -90,6 +121,7 @@ impl Counts {
                 .collect()
         };
         Some(GpuCode {
+            sampled: self.sampled,
             containers: self.containers,
             entries: self.entries,
             sass: of(Kind::Cubin, "sm"),

@@ -59,6 +59,17 @@ impl<'o> Walker<'o> {
         Ok(())
     }
 
+    /// Walks the container with which a range begins.
+    pub fn single(&mut self, range: Range<u64>, counts: &mut Counts) -> Result<(), ElfError> {
+        if self
+            .container(range.start, range.end, true, counts)?
+            .is_none()
+        {
+            counts.damaged = true;
+        }
+        Ok(())
+    }
+
     /// Walks one container and says where it ends; `None` if there is none. Outside the named sections its first entry must be
     /// right, too.
     fn container(

@@ -1,11 +1,15 @@
 //! An image as its engine tells of it.
 
-use bollard::models::{ImageHistoryResponseItem, ImageInspect};
+use bollard::models::{
+    ImageHistoryResponseItem, ImageInspect, ImageManifestSummaryKindEnum, OciDescriptor,
+    OciPlatform,
+};
 use oci_spec::image::{Descriptor, ImageConfiguration};
 use serde_json::{Value, json};
 
 use super::Engine;
 use crate::digest;
+use crate::source::platform::Platform;
 use crate::source::{Image, SourceKind, Way, reference};
 
 /// What an image is called, and how it was found.
@@ -45,15 +49,59 @@ impl Described {
     }
 }
 
-/// The manifest or index that the image is, as engines say that keep images in containerd.
-pub(super) fn manifest(inspect: &ImageInspect) -> Option<Descriptor> {
-    let manifest = inspect.descriptor.as_ref()?;
-    let members = json!({
-        "mediaType": manifest.media_type,
-        "digest": manifest.digest,
-        "size": manifest.size,
+/// The manifests that are there of an image whose id is that of a manifest or an index, as engines say that keep images in
+/// containerd; of an index only itself where the engine does not tell what it lists. Empty for all other engines.
+pub(super) fn manifests(inspect: &ImageInspect) -> Vec<Descriptor> {
+    let listed = inspect.manifests.iter().flatten();
+    let images = listed.filter(|manifest| {
+        manifest.available && manifest.kind == Some(ImageManifestSummaryKindEnum::IMAGE)
     });
+    let manifests: Vec<Descriptor> = images
+        .filter_map(|manifest| {
+            let platform = manifest.image_data.as_ref().map(|image| &image.platform);
+            descriptor(&manifest.descriptor, platform)
+        })
+        .collect();
+    match &inspect.descriptor {
+        Some(index) if manifests.is_empty() => descriptor(index, None).into_iter().collect(),
+        _ => manifests,
+    }
+}
+
+fn descriptor(told: &OciDescriptor, platform: Option<&OciPlatform>) -> Option<Descriptor> {
+    let mut members = json!({
+        "mediaType": told.media_type,
+        "digest": told.digest,
+        "size": told.size,
+    });
+    if let Some(platform) = platform {
+        members["platform"] = json!({
+            "os": platform.os,
+            "architecture": platform.architecture,
+            "variant": platform.variant,
+        });
+    }
     serde_json::from_value(members).ok()
+}
+
+/// The platforms of the image that are there.
+pub(super) fn platforms(inspect: &ImageInspect) -> Vec<Platform> {
+    let told = manifests(inspect);
+    let told = told
+        .iter()
+        .filter_map(|manifest| manifest.platform().as_ref());
+    let told: Vec<Platform> = told.map(Platform::of_descriptor).collect();
+    match told.is_empty() {
+        true => vec![main_platform(inspect)],
+        false => told,
+    }
+}
+
+/// The platform of the image; of an index the one that the engine would take.
+pub(super) fn main_platform(inspect: &ImageInspect) -> Platform {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let (os, architecture) = (text(&inspect.os), text(&inspect.architecture));
+    Platform::new(&os, &architecture, inspect.variant.as_deref())
 }
 
 /// The diff ids of the layers; `None` if the engine does not tell them as it should.

@@ -66,9 +66,14 @@ impl Engine {
         self.docker.client_version() >= version
     }
 
-    /// What the engine says of an image.
+    /// What the engine says of an image, and of an index also what it lists, from the version that tells it.
     pub fn inspect(&self, name: &str) -> Result<ImageInspect, Refusal> {
-        self.ask(self.docker.inspect_image(name))
+        let docker = self.docker.clone();
+        let docker = match self.speaks(1, 48) {
+            true => with_query(docker, "manifests", "true".to_owned()),
+            false => docker,
+        };
+        self.ask(docker.inspect_image(name))
     }
 
     /// The build steps of an image, the last one first.
@@ -99,6 +104,19 @@ impl Engine {
                 error => Refusal::Failed(describe(&error)),
             })
     }
+}
+
+/// Adds an argument to all that is asked: bollard's export and inspection have none of their own.
+pub(super) fn with_query(docker: Docker, name: &'static str, value: String) -> Docker {
+    docker.with_request_modifier(move |mut request| {
+        if let Ok(mut url) = reqwest::Url::parse(&request.uri().to_string()) {
+            url.query_pairs_mut().append_pair(name, &value);
+            if let Ok(uri) = url.as_str().parse() {
+                *request.uri_mut() = uri;
+            }
+        }
+        request
+    })
 }
 
 fn runtime() -> io::Result<Runtime> {

@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
 use tokio::runtime::Runtime;
 
-use super::engine::{Engine, describe};
+use super::engine::{Engine, describe, with_query};
 
 /// Pieces that wait to be read; hyper makes them at most half a megabyte large.
 const WAITING: usize = 16;
@@ -40,7 +40,7 @@ impl Export {
         let (sender, pieces) = sync_channel(WAITING);
         let (runtime, docker) = engine.into_parts();
         let docker = match platform {
-            Some(platform) => for_platform(docker, platform),
+            Some(platform) => with_query(docker, "platform", platform),
             None => docker,
         };
         let id = id.to_owned();
@@ -54,19 +54,6 @@ impl Export {
             failed: None,
         })
     }
-}
-
-/// bollard's export has no arguments, so the platform (interface 1.48) is added to the request itself.
-fn for_platform(docker: Docker, platform: String) -> Docker {
-    docker.with_request_modifier(move |mut request| {
-        if let Ok(mut url) = reqwest::Url::parse(&request.uri().to_string()) {
-            url.query_pairs_mut().append_pair("platform", &platform);
-            if let Ok(uri) = url.as_str().parse() {
-                *request.uri_mut() = uri;
-            }
-        }
-        request
-    })
 }
 
 /// Sends what comes until it ends or nobody wants it any more.

@@ -1,20 +1,20 @@
 //! One image of an engine, and the ways to it.
 
 use bollard::models::{ImageInspect, SystemInfo};
-use oci_spec::image::ImageConfiguration;
+use oci_spec::image::{Descriptor, ImageConfiguration};
 
+use super::Options;
 use super::containerd;
 use super::describe::{self, Described};
 use super::engine::Engine;
 use super::export::Export;
-use super::overlay2::Storage;
-use super::{Options, platform_of};
+use super::known::Known;
+use super::storage::Storage;
 use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
+use crate::source::blobs::Blobs;
 use crate::source::passing::{Expected, Parts, Passing};
-use crate::source::platform::Platform;
-use crate::source::store::Store;
 use crate::source::{
     Access, Annotations, Image, LayerBlob, LayerData, SourceKind, Wanted, Way, oci,
 };
@@ -27,6 +27,8 @@ pub struct Held {
     pub images: Vec<Image>,
     engine: Engine,
     id: String,
+    /// The only platform to be sent, as the engine wants to be told.
+    platform: Option<String>,
     size: u64,
     described: Described,
     wanted: Wanted,
@@ -48,6 +50,7 @@ impl Held {
         })?;
         let described = Described::of(kind, reference, inspect);
         let question = Question {
+            kind,
             info: storage_of(&engine, &access.daemon),
             engine: &engine,
             id: &id,
@@ -57,7 +60,15 @@ impl Held {
         };
         let images = question.images().unwrap_or_default();
         let named = |image| described.clone().name(image, Way::Storage);
+        // Of an index the engine may have only one platform, and would send, or miss, them all.
+        let of_index = !describe::manifests(inspect).is_empty() && !wanted.all_platforms;
+        let platform = (of_index && engine.speaks(1, 48)).then(|| {
+            let wanted = wanted.platform.clone();
+            let wanted = wanted.unwrap_or_else(|| describe::main_platform(inspect));
+            wanted.json()
+        });
         Ok(Held {
+            platform,
             images: images.into_iter().map(named).collect(),
             size: inspect
                 .size
@@ -77,13 +88,9 @@ impl Held {
     /// There are not enough threads.
     pub fn passing(self) -> Result<Passing> {
         let subject = self.engine.address.to_string();
-        let platform = self.wanted.platform.as_ref();
-        let platform = platform
-            .filter(|_| self.engine.speaks(1, 48))
-            .map(Platform::json);
         let expected = Expected::Held(self.described, self.cache);
         let parts = Parts::new(&subject, expected, self.wanted);
-        let bytes = Export::start(self.engine, &self.id, platform)
+        let bytes = Export::start(self.engine, &self.id, self.platform)
             .map_err(|error| Error::source(subject, error.to_string()))?;
         Ok(Passing {
             bytes: Box::new(bytes),
@@ -105,6 +112,7 @@ fn id(inspect: &ImageInspect) -> Option<String> {
 
 /// What is asked for, of whom.
 struct Question<'a> {
+    kind: super::Engine,
     /// What the engine says of its storage, if that may be read.
     info: Option<SystemInfo>,
     engine: &'a Engine,
@@ -117,33 +125,37 @@ struct Question<'a> {
 impl Question<'_> {
     /// The images without what the engine sends. `None` where only that tells what they are.
     fn images(&self) -> Option<Vec<Image>> {
-        match describe::manifest(self.inspect) {
-            Some(manifest) => self.of_manifest(manifest),
-            None => Some(vec![self.of_configuration()?]),
+        let manifests = describe::manifests(self.inspect);
+        match manifests.is_empty() {
+            true => Some(vec![self.of_configuration()?]),
+            false => self.of_manifests(&manifests),
         }
     }
 
     /// Engines that keep images in containerd: the id is that of a manifest or of an index.
-    fn of_manifest(&self, manifest: oci_spec::image::Descriptor) -> Option<Vec<Image>> {
-        let content = self
-            .info
-            .as_ref()
-            .and_then(|info| containerd::content(info, &manifest));
-        let known = Store::documents(self.id, &self.access.cache);
-        let mut stores = content.into_iter().chain([known]);
-        stores.find_map(|store| {
-            let listed = vec![manifest.clone()];
-            oci::open_listed(&store, listed, self.wanted, SourceKind::DockerDaemon).ok()
-        })
+    fn of_manifests(&self, manifests: &[Descriptor]) -> Option<Vec<Image>> {
+        let info = self.info.as_ref();
+        let content = info.and_then(|info| containerd::content(info, manifests));
+        let known = Known {
+            id: self.id,
+            cache: &self.access.cache,
+        };
+        let images = |blobs: &dyn Blobs| {
+            let listed = manifests.to_vec();
+            oci::images(blobs, listed, self.wanted, SourceKind::DockerDaemon).ok()
+        };
+        let stored = content.and_then(|store| images(&store));
+        stored.or_else(|| images(&known))
     }
 
     /// All others: the id is the digest of the configuration.
     fn of_configuration(&self) -> Option<Image> {
         let diff_ids = describe::diff_ids(self.inspect)?;
-        let storage = self.info.as_ref().and_then(Storage::of);
+        let info = self.info.as_ref();
+        let storage = info.and_then(|info| Storage::of(self.kind, info));
         let layers = storage
             .as_ref()
-            .and_then(|storage| storage.layers(&diff_ids));
+            .and_then(|storage| storage.layers(self.id, &diff_ids));
         let config = self.configuration(storage.as_ref())?;
         if config.rootfs().diff_ids() != &diff_ids {
             return None;
@@ -152,7 +164,7 @@ impl Question<'_> {
             reference: None,
             kind: SourceKind::DockerDaemon,
             way: None,
-            platform: platform_of(self.inspect).to_string(),
+            platform: describe::main_platform(self.inspect).to_string(),
             digest: None,
             config_digest: Some(self.id.to_owned()),
             config,

@@ -2,14 +2,15 @@
 
 mod address;
 mod containerd;
+mod containers;
 mod context;
 mod describe;
 mod engine;
 mod export;
 mod held;
+mod known;
 mod overlay2;
-
-use bollard::models::ImageInspect;
+mod storage;
 
 use super::platform::{self, Platform};
 use super::{Access, Wanted};
@@ -91,9 +92,13 @@ pub(super) fn open(
             }
         };
         match connection.inspect(reference) {
-            Ok(inspect) if lacks_platform(&inspect, wanted) => {
-                let platform = platform_of(&inspect);
-                lacking.push(format!("{address}: it has the image only for {platform}"));
+            Ok(inspect)
+                if platform::choose("", &describe::platforms(&inspect), wanted).is_err() =>
+            {
+                let platforms = describe::platforms(&inspect);
+                let platforms: Vec<String> = platforms.iter().map(Platform::to_string).collect();
+                let platforms = platforms.join(", ");
+                lacking.push(format!("{address}: it has the image only for {platforms}"));
             }
             Ok(inspect) => {
                 let held = Held::of(engine, connection, reference, &inspect, wanted, access)?;
@@ -114,19 +119,6 @@ pub(super) fn open(
         true => Ok(Answer::NoEngine(all(&tried))),
         false => Ok(Answer::NoSuchImage(all(&[tried, lacking].concat()))),
     }
-}
-
-/// The platform of the image; of several ones that of this machine.
-fn platform_of(inspect: &ImageInspect) -> Platform {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let (os, architecture) = (text(&inspect.os), text(&inspect.architecture));
-    Platform::new(&os, &architecture, inspect.variant.as_deref())
-}
-
-/// Whether the image is certainly not there for the wanted platform.
-fn lacks_platform(inspect: &ImageInspect, wanted: &Wanted) -> bool {
-    describe::manifest(inspect).is_none()
-        && platform::choose("", &[platform_of(inspect)], wanted).is_err()
 }
 
 impl Engine {

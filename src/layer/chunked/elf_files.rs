@@ -1,0 +1,130 @@
+//! The ELF files of a layer that is read by its table. What each of them needs is not known before its headers are there, so they
+//! are read in rounds: all that is missing in any of them is fetched at once, and those are read again.
+
+use std::ops::Range;
+
+use super::super::content::{ELF_MAGIC, broken};
+use super::super::wanted::Wanted;
+use super::super::{Content, Entry, EntryKind};
+use super::Halt;
+use super::contents::File;
+use super::fetch::{CONNECTIONS, Fetcher};
+use super::file::ChunkedFile;
+use crate::elf::{self, Depth, ElfError, ReadAt};
+use crate::parallel;
+
+/// What is read of a file to see if it is ELF: what its reader asks for first.
+const HEAD: u64 = 16 << 10;
+/// Bytes of chunks with which files are opened together.
+const BATCH: u64 = 48 << 20;
+/// Rounds before each file fetches for itself. Headers and tables take fewer; the headers of fat binaries, each of which says where
+/// the next one is, take thousands.
+const ROUNDS: usize = 12;
+
+/// A range up to this many bytes is fetched in a round. Who needs more at once goes through it alone, and lets go of it again.
+const LONG: u64 = 1 << 20;
+
+/// Reads those of the files that are ELF.
+pub(super) fn read(
+    fetcher: &Fetcher,
+    files: &[&File],
+    entries: &mut [Entry],
+    wanted: &Wanted,
+) -> Result<(), Halt> {
+    let mut rest = files;
+    while !rest.is_empty() {
+        let mut bytes = 0_u64;
+        let count = rest.iter().take_while(|file| {
+            let first = bytes == 0;
+            bytes =
+                bytes.saturating_add(file.chunks.first().map_or(0, |chunk| chunk.length.max(1)));
+            first || bytes <= BATCH
+        });
+        let (batch, others) = rest.split_at(count.count());
+        rest = others;
+        for (entry, content) in read_batch(fetcher, batch, wanted)? {
+            entries[entry].kind = EntryKind::File(content);
+        }
+    }
+    Ok(())
+}
+
+/// What became of reading a file with what is held of it.
+enum Outcome {
+    Read(Content),
+    Missing(Range<u64>),
+}
+
+fn read_batch(
+    fetcher: &Fetcher,
+    files: &[&File],
+    wanted: &Wanted,
+) -> Result<Vec<(usize, Content)>, Halt> {
+    let mut waiting: Vec<(usize, ChunkedFile)> = files
+        .iter()
+        .map(|file| (file.entry, ChunkedFile::new(fetcher, file)))
+        .collect();
+    fetcher.hold(waiting.iter().map(|(_, file)| (file, 0..HEAD)))?;
+    waiting.retain(|(_, file)| begins_elf(file));
+    let mut contents = Vec::new();
+    let mut alone = Vec::new();
+    for _ in 0..ROUNDS {
+        let outcomes = parallel::map(parallel::cores(), waiting.len(), |at| {
+            look(&waiting[at].1, wanted)
+        })?;
+        let mut missing = Vec::new();
+        for ((entry, file), outcome) in waiting.into_iter().zip(outcomes) {
+            match outcome {
+                Outcome::Read(content) => contents.push((entry, content)),
+                Outcome::Missing(range) if range.end - range.start > LONG => {
+                    alone.push((entry, file));
+                }
+                Outcome::Missing(range) => missing.push(((entry, file), range)),
+            }
+        }
+        fetcher.hold(
+            missing
+                .iter()
+                .map(|((_, file), range)| (file, range.clone())),
+        )?;
+        waiting = missing.into_iter().map(|(file, _)| file).collect();
+    }
+    waiting.append(&mut alone);
+    let outcomes = parallel::map(CONNECTIONS, waiting.len(), |at| {
+        waiting[at].1.fetch_when_read();
+        look(&waiting[at].1, wanted)
+    })?;
+    for ((entry, _), outcome) in waiting.iter().zip(outcomes) {
+        match outcome {
+            Outcome::Read(content) => contents.push((*entry, content)),
+            Outcome::Missing(_) => return Err(Halt::Stream),
+        }
+    }
+    Ok(contents)
+}
+
+fn begins_elf(file: &ChunkedFile) -> bool {
+    let mut start = [0; ELF_MAGIC.len()];
+    let count = file.read_at(0, &mut start).unwrap_or_default();
+    start[..count] == ELF_MAGIC[..]
+}
+
+fn look(file: &ChunkedFile, wanted: &Wanted) -> Result<Outcome, Halt> {
+    let content = match elf::read(file, &wanted.recipes, Depth::Sampled) {
+        Ok(facts) => Ok(Content::Elf(Box::new(facts))),
+        // What the loader says of it is asked first, for it may need bytes that are not held either.
+        Err(ElfError::Broken(problem)) => match elf::refusal(file) {
+            Ok(_) | Err(ElfError::Broken(_)) => Ok(broken(file, problem)),
+            Err(error) => Err(error),
+        },
+        Err(error) => Err(error),
+    };
+    match content {
+        Ok(content) => Ok(Outcome::Read(content)),
+        Err(ElfError::Missing { offset, length }) => {
+            Ok(Outcome::Missing(offset..offset.saturating_add(length)))
+        }
+        Err(ElfError::Io(error)) => Err(error.downcast().unwrap_or(Halt::Stream)),
+        Err(ElfError::Broken(_)) => Err(Halt::Stream),
+    }
+}

@@ -1,0 +1,76 @@
+//! zstd:chunked, as containers/storage writes it (`pkg/chunked`, and containers-storage-zstd-chunked(5)): zstd frames, one for each
+//! chunk of a file, and a table in a skippable frame behind them. Annotations of the layer say where it is and what its digest
+//! is; the footer of the blob only repeats where it is.
+
+use std::ops::Range;
+
+use super::super::wanted::Limits;
+use super::Halt;
+use super::contents::{Contents, TABLE_LIMIT};
+use super::fetch::{Compression, Fetcher};
+use crate::source::LayerBlob;
+use crate::source::digest::sha256;
+
+/// What the annotations begin with, and began with before containers/storage 1.44.
+const PREFIXES: [&str; 2] = [
+    "io.github.containers.zstd-chunked.",
+    "io.containers.zstd-chunked.",
+];
+/// `ManifestTypeCRFS`, the only kind of table there is.
+const CRFS: u64 = 1;
+
+/// Where the table is.
+struct Position {
+    range: Range<u64>,
+    /// Its length once it is decompressed.
+    length: u64,
+}
+
+/// The contents of a zstd:chunked layer; `None` if it is none.
+pub(super) fn contents(
+    blob: &LayerBlob,
+    fetcher: &Fetcher,
+    limits: &Limits,
+) -> Result<Option<Contents>, Halt> {
+    let annotation = |name: &str| {
+        let mut prefixes = PREFIXES.iter();
+        prefixes.find_map(|prefix| blob.annotations.get(&format!("{prefix}{name}")))
+    };
+    let (Some(position), Some(digest)) = (
+        annotation("manifest-position"),
+        annotation("manifest-checksum"),
+    ) else {
+        return Ok(None);
+    };
+    let position = parse(position)
+        .filter(|it| it.range.end <= blob.size && it.length <= TABLE_LIMIT)
+        .ok_or(Halt::Stream)?;
+    let compressed = fetcher.fetch(position.range.clone())?;
+    let found = sha256(&compressed);
+    if found != *digest {
+        return Err(fetcher.failed(format!(
+            "damaged: the digest of its table of contents is {found}, it should be {digest}"
+        )));
+    }
+    let json = Compression::Zstd
+        .decompress(&compressed, 0, position.length)
+        .map_err(|_| Halt::Stream)?;
+    Contents::parse(&json, position.range.start, limits)
+        .map(Some)
+        .map_err(|_| Halt::Stream)
+}
+
+/// `OFFSET:LENGTH:LENGTH-DECOMPRESSED:KIND`
+fn parse(text: &str) -> Option<Position> {
+    let numbers: Vec<u64> = text
+        .split(':')
+        .map(|number| number.parse().ok())
+        .collect::<Option<_>>()?;
+    match numbers[..] {
+        [offset, compressed, length, CRFS] => Some(Position {
+            range: offset..offset.checked_add(compressed)?,
+            length,
+        }),
+        _ => None,
+    }
+}

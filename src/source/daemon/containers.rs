@@ -1,0 +1,117 @@
+//! The storage of Podman, read where it lies (containers/storage, driver `overlay`, of the root user).
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use bollard::models::SystemInfo;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::digest;
+use crate::source::overlay::{Attributes, Overlay};
+use crate::source::{Annotations, LayerBlob, LayerData};
+
+const DRIVER: &str = "overlay";
+
+/// Configurations are small; what is larger among the data of an image is none.
+const CONFIGURATION_LIMIT: u64 = 16 << 20;
+
+/// The root directory (`graphRoot`) of Podman.
+#[derive(Debug)]
+pub(super) struct Storage(PathBuf);
+
+/// An element of `overlay-images/images.json`.
+#[derive(Debug, Deserialize)]
+struct Image {
+    id: String,
+    layer: Option<String>,
+}
+
+/// An element of `overlay-layers/layers.json`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Layer {
+    id: String,
+    parent: Option<String>,
+    diff_digest: Option<String>,
+    diff_size: Option<u64>,
+}
+
+impl Storage {
+    /// The storage of the Podman that says this of itself; `None` if this process cannot read it as the kernel does.
+    pub fn of(info: &SystemInfo) -> Option<Self> {
+        let status = info.driver_status.as_deref().unwrap_or_default();
+        let is_whole = status
+            .iter()
+            .any(|pair| pair[..] == ["Native Overlay Diff", "true"]);
+        let is_readable = info.driver.as_deref() == Some(DRIVER) && is_whole;
+        let root = info.docker_root_dir.as_ref()?.into();
+        (is_readable && Attributes::Trusted.are_seen()).then_some(Storage(root))
+    }
+
+    /// The configuration of the image `id`, which is its digest: one of the files that are kept with the image.
+    pub fn configuration(&self, id: &str) -> Option<Vec<u8>> {
+        let directory = self.0.join("overlay-images").join(digest::hexadecimal(id)?);
+        let files = fs::read_dir(directory).ok()?.flatten();
+        let small = files.filter(|file| {
+            file.metadata()
+                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= CONFIGURATION_LIMIT)
+        });
+        small
+            .filter_map(|file| fs::read(file.path()).ok())
+            .find(|bytes| digest::sha256(bytes) == id)
+    }
+
+    /// The layers of the image `id`, the lowest first; `None` unless they are there and have these diff ids.
+    pub fn layers(&self, id: &str, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
+        let images: Vec<Image> = self.list("overlay-images/images.json")?;
+        let layers: Vec<Layer> = self.list("overlay-layers/layers.json")?;
+        let hex = digest::hexadecimal(id)?;
+        let mut next = images.into_iter().find(|image| image.id == hex)?.layer;
+        let mut found = Vec::with_capacity(diff_ids.len());
+        for diff_id in diff_ids.iter().rev() {
+            let layer = layers
+                .iter()
+                .find(|layer| Some(&layer.id) == next.as_ref())?;
+            if layer.diff_digest.as_ref() != Some(diff_id) {
+                return None;
+            }
+            found.push(self.layer(layer, diff_id)?);
+            next.clone_from(&layer.parent);
+        }
+        found.reverse();
+        next.is_none_or(|below| below.is_empty()).then_some(found)
+    }
+
+    fn layer(&self, layer: &Layer, diff_id: &str) -> Option<LayerBlob> {
+        let is_name =
+            |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let place = self.0.join(DRIVER);
+        let own = place.join(Some(&layer.id).filter(|id| is_name(id))?);
+        let link = fs::read_to_string(own.join("link")).ok()?;
+        // With composefs the directory holds blobs, not files.
+        if !is_name(&link) || own.join("composefs-data").exists() {
+            return None;
+        }
+        let directory = own.join("diff");
+        fs::read_dir(&directory).ok()?;
+        Some(LayerBlob {
+            diff_id: diff_id.to_owned(),
+            digest: None,
+            annotations: Annotations::new(),
+            size: layer.diff_size.unwrap_or(0),
+            data: LayerData::Overlay(Overlay {
+                directory,
+                attributes: Attributes::Trusted,
+                // The short name of the layer, which is removed before it.
+                record: place.join("l").join(link),
+            }),
+        })
+    }
+
+    fn list<T: DeserializeOwned>(&self, name: &str) -> Option<Vec<T>> {
+        let file = File::open(self.0.join(name)).ok()?;
+        serde_json::from_reader(BufReader::new(file)).ok()
+    }
+}

@@ -1,0 +1,333 @@
+//! The credentials that `docker login`, `podman login` and their helpers keep.
+//!
+//! Which entry of which file is meant is found here, since namespaced keys and `auth.json` are; [`docker_credential`] decodes
+//! the entry or runs the helper that it names.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use docker_credential::{CredentialRetrievalError, DockerCredential};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::failure::printable;
+
+/// The Hub's registry, the names that stand for it in files, and the one that its helpers know.
+const HUB: &str = "docker.io";
+const HUB_NAMES: [&str; 3] = [HUB, "index.docker.io", "registry-1.docker.io"];
+const HUB_SERVER: &str = "https://index.docker.io/v1/";
+
+/// What proves who asks.
+pub(super) struct Credential {
+    pub secret: Secret,
+    /// Where it was found, for messages.
+    pub origin: String,
+}
+
+/// Never shown.
+pub(super) enum Secret {
+    Password {
+        user: String,
+        password: String,
+    },
+    /// Given out by an OAuth2 server, in exchange for which it gives tokens.
+    IdentityToken(String),
+}
+
+/// What the files say.
+#[derive(Default)]
+pub(super) struct Found {
+    pub credential: Option<Credential>,
+    /// Files and helpers that could not be read or asked, for the message if credentials turn out to be needed.
+    pub problems: Vec<String>,
+}
+
+/// The credential for a repository of a registry: the first file that has one says it.
+pub(super) fn find(registry: &str, repository: &str) -> Found {
+    find_in(&files(&|name| std::env::var_os(name)), registry, repository)
+}
+
+/// The files in the order in which they are asked: those that the environment names, then Docker's, then Podman's
+/// (containers-auth.json(5)).
+fn files(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let directory = |name: &str| {
+        variable(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let home = |below: &str| directory("HOME").map(|home| home.join(below));
+    let docker = directory("DOCKER_CONFIG").or_else(|| home(".docker"));
+    let runtime = directory("XDG_RUNTIME_DIR");
+    let config = directory("XDG_CONFIG_HOME").or_else(|| home(".config"));
+    [
+        directory("REGISTRY_AUTH_FILE"),
+        docker.map(|directory| directory.join("config.json")),
+        runtime.map(|directory| directory.join("containers/auth.json")),
+        config.map(|directory| directory.join("containers/auth.json")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn find_in(files: &[PathBuf], registry: &str, repository: &str) -> Found {
+    let mut found = Found::default();
+    for path in files {
+        let file = match File::read(path) {
+            Ok(Some(file)) => file,
+            Ok(None) => continue,
+            Err(problem) => {
+                found.problems.push(problem);
+                continue;
+            }
+        };
+        for entry in file.entries(registry, repository) {
+            match entry.secret() {
+                Ok(Some(secret)) => {
+                    let origin = entry.origin(path);
+                    found.credential = Some(Credential { secret, origin });
+                    return found;
+                }
+                Ok(None) => {}
+                Err(problem) => found
+                    .problems
+                    .push(format!("{}: {problem}", entry.origin(path))),
+            }
+        }
+    }
+    found
+}
+
+/// `config.json` or `auth.json`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[serde(default)]
+    auths: BTreeMap<String, Map<String, Value>>,
+    #[serde(default)]
+    cred_helpers: BTreeMap<String, String>,
+    creds_store: Option<String>,
+}
+
+/// One place in a file that may have the credential.
+enum Entry {
+    Auth(Map<String, Value>),
+    Helper { name: String, server: String },
+}
+
+impl File {
+    /// Nothing if there is no such file.
+    fn read(path: &Path) -> Result<Option<Self>, String> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("{}: {error}", path.display())),
+        };
+        // The error of the parser could show what is in the file.
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| {
+            format!(
+                "{}: line {}: not a configuration of Docker or Podman",
+                path.display(),
+                error.line()
+            )
+        })
+    }
+
+    /// A helper for the registry, the entry with the longest matching key, the store for all registries.
+    fn entries(&self, registry: &str, repository: &str) -> Vec<Entry> {
+        let server = if registry == HUB {
+            HUB_SERVER
+        } else {
+            registry
+        };
+        let helper = |name: &String| Entry::Helper {
+            name: name.clone(),
+            server: server.to_owned(),
+        };
+        let for_registry = self
+            .cred_helpers
+            .iter()
+            .find(|(key, name)| normalise(key) == registry && !name.is_empty());
+        let store = self.creds_store.iter().filter(|name| !name.is_empty());
+        let auth = keys(registry, repository)
+            .into_iter()
+            .find_map(|key| self.auth(&key));
+        for_registry
+            .map(|(_, name)| helper(name))
+            .into_iter()
+            .chain(auth.map(Entry::Auth))
+            .chain(store.map(helper))
+            .collect()
+    }
+
+    fn auth(&self, key: &str) -> Option<Map<String, Value>> {
+        let matching = self.auths.iter().filter(|(name, _)| normalise(name) == key);
+        matching
+            .map(|(_, entry)| filled(entry))
+            .find(|entry| !entry.is_empty())
+    }
+}
+
+/// The members that say something: a store leaves empty ones behind.
+fn filled(entry: &Map<String, Value>) -> Map<String, Value> {
+    entry
+        .iter()
+        .filter(|(_, value)| value.as_str().is_some_and(|text| !text.is_empty()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The keys for a repository, from its full name to the registry.
+fn keys(registry: &str, repository: &str) -> Vec<String> {
+    let mut keys = vec![format!("{registry}/{repository}")];
+    while let Some((parent, _)) = keys[keys.len() - 1].rsplit_once('/') {
+        keys.push(parent.to_owned());
+    }
+    keys
+}
+
+/// A key without what older tools put around it: a scheme, the version of the API, another name of the Hub.
+fn normalise(key: &str) -> String {
+    let bare = key
+        .strip_prefix("https://")
+        .or_else(|| key.strip_prefix("http://"))
+        .unwrap_or(key)
+        .trim_end_matches('/');
+    let bare = bare
+        .strip_suffix("/v1")
+        .or_else(|| bare.strip_suffix("/v2"))
+        .unwrap_or(bare);
+    let (host, path) = bare.split_once('/').unwrap_or((bare, ""));
+    let host = if HUB_NAMES.contains(&host) { HUB } else { host };
+    if path.is_empty() {
+        host.to_owned()
+    } else {
+        format!("{host}/{path}")
+    }
+}
+
+impl Entry {
+    fn origin(&self, path: &Path) -> String {
+        match self {
+            Entry::Auth(_) => path.display().to_string(),
+            Entry::Helper { name, .. } => {
+                format!("docker-credential-{name} ({})", path.display())
+            }
+        }
+    }
+
+    /// Nothing if the helper has none.
+    fn secret(&self) -> Result<Option<Secret>, String> {
+        let (config, server) = match self {
+            Entry::Auth(auth) => (json!({"auths": {HUB: auth}}), HUB),
+            Entry::Helper { name, server } => {
+                (json!({"credHelpers": {server: name}}), server.as_str())
+            }
+        };
+        let config = config.to_string();
+        match docker_credential::get_credential_from_reader(config.as_bytes(), server) {
+            Ok(DockerCredential::IdentityToken(token)) => Ok(Some(Secret::IdentityToken(token))),
+            Ok(DockerCredential::UsernamePassword(user, password)) => {
+                // Docker pads with zero bytes.
+                let password = password.trim_end_matches('\0').to_owned();
+                Ok(Some(Secret::Password { user, password }))
+            }
+            Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(None),
+            Err(CredentialRetrievalError::HelperFailure { stdout, .. })
+                if stdout.contains("credentials not found") =>
+            {
+                Ok(None)
+            }
+            Err(CredentialRetrievalError::HelperFailure { stderr, .. }) => {
+                Err(printable(&format!("failed: {}", stderr.trim())))
+            }
+            Err(error) => Err(printable(&error.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The user of the credential that a file has for a repository.
+    fn user(config: &str, registry: &str, repository: &str) -> Option<String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&file, config).unwrap();
+        let found = find_in(&[file.path().to_owned()], registry, repository);
+        assert_eq!(found.problems, Vec::<String>::new());
+        match found.credential?.secret {
+            Secret::Password { user, .. } => Some(user),
+            Secret::IdentityToken(token) => Some(token),
+        }
+    }
+
+    fn entry(key: &str, user: &str) -> String {
+        format!(r#""{key}": {{"username": "{user}", "password": "x"}}"#)
+    }
+
+    #[test]
+    fn the_hub_has_many_names() {
+        for key in [
+            "https://index.docker.io/v1/",
+            "https://index.docker.io/v1",
+            "index.docker.io",
+            "docker.io",
+            "registry-1.docker.io",
+        ] {
+            let config = format!(r#"{{"auths": {{{}}}}}"#, entry(key, "me"));
+            let found = user(&config, HUB, "library/busybox");
+            assert_eq!(found.as_deref(), Some("me"), "{key}");
+            assert_eq!(user(&config, "quay.io", "library/busybox"), None, "{key}");
+        }
+        let config = format!(
+            r#"{{"auths": {{{}, {}}}}}"#,
+            entry("docker.io", "me"),
+            entry("docker.io/team", "team")
+        );
+        assert_eq!(user(&config, HUB, "team/x").as_deref(), Some("team"));
+        assert_eq!(user(&config, HUB, "library/x").as_deref(), Some("me"));
+    }
+
+    #[test]
+    fn an_identity_token_stands_above_the_user_name() {
+        let config = r#"{"auths": {"r.example": {"auth": "MDAwOg==", "identitytoken": "t"}}}"#;
+        assert_eq!(user(config, "r.example", "x").as_deref(), Some("t"));
+    }
+
+    #[test]
+    fn the_environment_names_files() {
+        let named = |names: &[(&str, &str)]| {
+            let names: Vec<(String, OsString)> = names
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).into()))
+                .collect();
+            files(&|wanted| {
+                let found = names.iter().find(|(name, _)| name == wanted)?;
+                Some(found.1.clone())
+            })
+        };
+        assert_eq!(
+            named(&[
+                ("HOME", "/h"),
+                ("XDG_RUNTIME_DIR", "/r"),
+                ("DOCKER_CONFIG", "")
+            ]),
+            [
+                "/h/.docker/config.json",
+                "/r/containers/auth.json",
+                "/h/.config/containers/auth.json"
+            ]
+            .map(PathBuf::from)
+        );
+        assert_eq!(
+            named(&[("DOCKER_CONFIG", "/d"), ("REGISTRY_AUTH_FILE", "/a")]),
+            ["/a", "/d/config.json"].map(PathBuf::from)
+        );
+        assert_eq!(named(&[]), Vec::<PathBuf>::new());
+    }
+}
