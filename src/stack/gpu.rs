@@ -55,7 +55,10 @@ pub(super) fn libraries(inventory: &Inventory) -> Vec<LibraryCoverage> {
 
 /// Whether of some file only a sample was looked at.
 pub(super) fn sampled(inventory: &Inventory) -> bool {
-    let gpu = inventory.elf.iter().filter_map(|file| file.facts.gpu.as_ref());
+    let gpu = inventory
+        .elf
+        .iter()
+        .filter_map(|file| file.facts.gpu.as_ref());
     gpu.into_iter().any(|gpu| gpu.sampled)
 }
 
