@@ -78,6 +78,7 @@ impl Attempts {
                 thread::sleep(wait.max(asked));
                 Ok(())
             }
+            None if self.failed == 1 => Err(failure),
             None => Err(Failure {
                 problem: format!("{}, {} times", failure.problem, self.failed),
                 ..failure
