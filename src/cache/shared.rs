@@ -67,6 +67,9 @@ impl Shared {
         // They fail only for URLs that can have neither.
         let _ = address.set_password(None);
         let _ = address.set_username("");
+        // A signature may be there.
+        address.set_query(None);
+        address.set_fragment(None);
         Ok(Shared {
             url,
             address: address.into(),

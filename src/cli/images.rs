@@ -9,7 +9,7 @@ use super::{cache, interrupt, output, progress, registry};
 use crate::cache::Cache;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
-use crate::pipeline::{Reading, Scan, Scanner};
+use crate::pipeline::{Progress as _, Reading, Scan, Scanner};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
 use crate::report::UnreadImage;
@@ -112,7 +112,10 @@ impl ReadingArguments {
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();
         for (image, target) in images.iter().zip(targets(images)) {
-            match scanner.scan(&target, &progress) {
+            let scanned = scanner.scan(&target, &progress);
+            // An error ends it in the middle.
+            progress.finish();
+            match scanned {
                 Ok(read) => scans.extend(read),
                 Err(error) => unreadable.push(Unreadable {
                     image: image.clone(),

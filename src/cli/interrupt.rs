@@ -4,7 +4,7 @@ use crate::cache::Cache;
 
 use super::progress::Report;
 
-/// What a shell says of a program that ended by SIGINT.
+/// What a shell says of a program that ended by SIGINT; the others give the same.
 const INTERRUPTED: i32 = 130;
 
 /// From now on SIGINT, SIGTERM and SIGHUP take the bar from the terminal and half-written files from the cache, and end the

@@ -6,6 +6,7 @@ mod marks;
 mod tests;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -278,9 +279,22 @@ fn open_below(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd>
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(root, path, flags, Mode::empty(), resolve) {
         // Linux before 5.6, and sandboxes that do not know the call.
-        Err(Errno::NOSYS | Errno::PERM) => Ok(openat(root, path, flags, Mode::empty())?),
+        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(root, path, flags),
         opened => Ok(opened?),
     }
+}
+
+/// The same where the kernel cannot be told to follow no link on the way.
+fn open_step_by_step(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let on_the_way = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut directory = root.try_clone()?;
+    if let Some(parent) = path.parent() {
+        for name in parent.iter() {
+            directory = openat(&directory, name, on_the_way, Mode::empty())?;
+        }
+    }
+    let name = path.file_name().unwrap_or_else(|| OsStr::new("."));
+    Ok(openat(&directory, name, flags, Mode::empty())?)
 }
 
 /// The names in a directory, in order.

@@ -2,6 +2,7 @@
 
 mod allowance;
 mod at_rest;
+mod bytes;
 pub mod cache;
 mod chunked;
 mod compression;
@@ -21,10 +22,11 @@ pub use wanted::{Limits, Wanted};
 use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::source::{LayerBlob, LayerData};
+use bytes::{Bytes, Passing};
 pub use compression::{Compression, SNIFFED, sniff};
 use std::io::Read;
 pub use stream::Streamed;
-use stream::{Bytes, Expected, Passing, Stream};
+use stream::{Expected, Stream};
 
 /// The facts of one layer, and whether its bytes were seen to be those that its diff id names.
 #[derive(Debug)]

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
 use std::thread::{self, ScopedJoinHandle};
 
 use super::allowance::Allowance;
+use super::bytes::{Bytes, fill, read_blob};
 use super::compression::{Compression, sniff};
 use super::content::{ELF_MAGIC, broken};
 use super::gzip::Gzip;
@@ -15,12 +15,10 @@ use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
 use super::wanted::Wanted;
 use super::{Content, Entry, LayerFacts};
-use crate::archive::{ArchiveError, FileRange, Member, RangeInput, Walk};
+use crate::archive::{ArchiveError, Member, Walk};
 use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{self, ElfError, Retainer};
 use crate::error::{Error, Result};
-use crate::source::digest::Hasher;
-use crate::source::remote::RemoteBlob;
 
 /// Bytes of one buffer between the threads.
 const BUFFER: usize = 512 << 10;
@@ -40,45 +38,6 @@ static KEPT: Allowance = Allowance::new(DEFAULT_LIMIT);
 
 /// The byte ranges that could not be had of an ELF file in the last pass, by the number of its entry.
 type Misses = BTreeMap<usize, Vec<Range<u64>>>;
-
-/// Bytes that can be read from the first to the last, as often as needed.
-pub(super) trait Bytes: Sync {
-    /// A reader that stands at the first byte.
-    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>>;
-}
-
-impl Bytes for FileRange {
-    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
-        Ok(Box::new(RangeInput::new(self.clone())))
-    }
-}
-
-impl Bytes for Arc<dyn RemoteBlob> {
-    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
-        (**self).open()
-    }
-}
-
-/// Bytes that go by once.
-pub(super) struct Passing<R>(Mutex<Option<R>>);
-
-impl<R> Passing<R> {
-    pub fn new(reader: R) -> Self {
-        Passing(Mutex::new(Some(reader)))
-    }
-}
-
-impl<R: Read + Send> Bytes for Passing<R> {
-    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
-        let reader = self.0.lock().ok().and_then(|mut reader| reader.take());
-        match reader {
-            Some(reader) => Ok(Box::new(reader)),
-            None => Err(io::Error::other(
-                "it passes by only once, and this search needs it twice; save the image and check the archive",
-            )),
-        }
-    }
-}
 
 /// A layer that is read as a stream.
 pub(super) struct Stream<'a> {
@@ -247,11 +206,19 @@ impl Stream<'_> {
             let digest = join(reading)
                 .map_err(|error| Error::layer(self.name, format!("cannot be read: {error}")))?;
             // A wrong digest explains all other errors.
-            verify(self.name, "digest", self.expected.digest, &digest)?;
+            if let Some(digest) = &digest {
+                verify(self.name, "digest", self.expected.digest, digest)?;
+            }
             decompressed.map_err(|error| self.not_decompressed(&error))?;
             let entries = entries?;
             let diff_id = diff_id.unwrap_or_default();
             verify(self.name, "diff id", self.expected.diff_id, &diff_id)?;
+            let digest = digest.ok_or_else(|| {
+                Error::layer(
+                    self.name,
+                    "not read to its end, for nothing in it was needed",
+                )
+            })?;
             Ok(Streamed {
                 facts: LayerFacts { entries },
                 digest,
@@ -308,43 +275,9 @@ fn verify(name: &str, what: &str, expected: Option<&str>, found: &str) -> Result
     }
 }
 
-/// Reads and hashes the blob to its end, even when nobody wants its bytes any more: then the digest says whether the blob or
-/// its content is wrong.
-fn read_blob(
-    bytes: &dyn Bytes,
-    blob: &Writer,
-    progress: &(dyn Fn(u64) + Sync),
-) -> io::Result<String> {
-    let mut hasher = Hasher::default();
-    let mut bytes = bytes.open()?;
-    let mut read = |buffer: &mut [u8]| {
-        let count = fill(&mut *bytes, buffer)?;
-        hasher.update(&buffer[..count]);
-        progress(count as u64);
-        Ok(count)
-    };
-    while blob.write(&mut read)? > 0 {}
-    let mut buffer = vec![0; BUFFER];
-    while read(&mut buffer)? > 0 {}
-    Ok(hasher.finish())
-}
-
 fn with_range(mut ranges: Vec<Range<u64>>, range: Range<u64>) -> Vec<Range<u64>> {
     ranges.push(range);
     ranges
-}
-
-fn fill(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut done = 0;
-    while done < buffer.len() {
-        match input.read(&mut buffer[done..]) {
-            Ok(0) => break,
-            Ok(count) => done += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(done)
 }
 
 fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
@@ -361,6 +294,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::archive::FileRange;
     use crate::elf::Depth;
     use crate::layer::EntryKind;
     use crate::source::digest::sha256;

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Progress;
 use crate::error::{Error, Result};
@@ -36,7 +37,7 @@ pub(super) enum How {
 pub(super) type LayersRead = HashMap<Place, ReadLayer>;
 
 /// The facts of all layers of an image, lowest first.
-pub(super) fn read(
+fn read(
     blobs: &[LayerBlob],
     wanted: &Wanted,
     cache: &FactsCache,
@@ -44,22 +45,42 @@ pub(super) fn read(
     progress: &dyn Progress,
 ) -> Result<Vec<ReadLayer>> {
     let missing = missing(blobs, read);
+    let kept = Kept::default();
     let found = parallel::map(AT_A_TIME, missing.len(), |at| {
         let layer = read_one(missing[at], wanted, cache, progress)?;
+        kept.take(&layer.facts, wanted, &missing[at].diff_id)?;
         progress.layer();
         Ok(layer)
     })?;
     let places = missing.iter().map(|blob| blob.data.place());
     read.extend(places.zip(found));
-    let layers: Vec<ReadLayer> = blobs
-        .iter()
+    let layers = blobs.iter();
+    Ok(layers
         .filter_map(|blob| read.get(&blob.data.place()).cloned())
-        .collect();
-    check_kept(blobs, &layers, wanted.limits.kept_bytes)?;
-    Ok(layers)
+        .collect())
 }
 
-/// The same of an image, whose progress is told.
+/// Bytes that were kept of several layers: the limit of one layer holds for all of them together.
+#[derive(Default)]
+pub(super) struct Kept(AtomicU64);
+
+impl Kept {
+    /// Adds those of a layer.
+    pub fn take(&self, facts: &LayerFacts, wanted: &Wanted, layer: &str) -> Result<()> {
+        let more = facts.kept_bytes();
+        let kept = self.0.fetch_add(more, Ordering::Relaxed) + more;
+        let limit = wanted.limits.kept_bytes;
+        if kept <= limit {
+            return Ok(());
+        }
+        let problem = format!(
+            "with it the image has {kept} bytes of package metadata and other texts; the limit kept_bytes is {limit}"
+        );
+        Err(Error::layer(layer, problem))
+    }
+}
+
+/// The same of an image, whose progress is told if there is anything left to read.
 pub(super) fn of_image(
     image: &Image,
     wanted: &Wanted,
@@ -67,9 +88,11 @@ pub(super) fn of_image(
     read_before: &mut LayersRead,
     progress: &dyn Progress,
 ) -> Result<Vec<ReadLayer>> {
-    let bytes = image.layers.iter().map(|layer| layer.size).sum();
-    let name = image.reference.as_deref().unwrap_or(&image.platform);
-    progress.image(name, image.layers.len(), bytes);
+    if !missing(&image.layers, read_before).is_empty() {
+        let bytes = image.layers.iter().map(|layer| layer.size).sum();
+        let name = image.reference.as_deref().unwrap_or(&image.platform);
+        progress.image(name, image.layers.len(), bytes);
+    }
     let layers = read(&image.layers, wanted, cache, read_before, progress);
     progress.finish();
     layers
@@ -114,19 +137,4 @@ fn missing<'a>(blobs: &'a [LayerBlob], read: &LayersRead) -> Vec<&'a LayerBlob> 
         .collect();
     missing.sort_by_key(|blob| Reverse(blob.size));
     missing
-}
-
-/// The limit of one layer holds for all layers of an image together.
-fn check_kept(blobs: &[LayerBlob], layers: &[ReadLayer], limit: u64) -> Result<()> {
-    let mut kept = 0;
-    for (blob, layer) in blobs.iter().zip(layers) {
-        kept += layer.facts.kept_bytes();
-        if kept > limit {
-            let problem = format!(
-                "up to here the image has {kept} bytes of package metadata and other texts; the limit kept_bytes is {limit}"
-            );
-            return Err(Error::layer(blob.diff_id.clone(), problem));
-        }
-    }
-    Ok(())
 }

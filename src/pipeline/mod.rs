@@ -136,12 +136,13 @@ impl Scanner {
         progress: &dyn Progress,
         started: Instant,
     ) -> Result<Scan> {
-        let reference = self.reading.reference.clone().or(image.reference);
-        let bytes = image.layers.iter().map(|layer| layer.size).sum();
-        let name = reference.as_deref().unwrap_or(&image.platform);
-        progress.image(name, image.layers.len(), bytes);
-        let layers = layers::read(&image.layers, &self.wanted, &self.cache, read, progress)?;
-        progress.finish();
+        let chosen = self.reading.reference.clone();
+        let image = Image {
+            reference: chosen.or(image.reference),
+            ..image
+        };
+        let layers = layers::of_image(&image, &self.wanted, &self.cache, read, progress)?;
+        let reference = image.reference;
 
         let root = RootFilesystem::merge(layers.iter().map(|layer| &*layer.facts));
         let mut stack = stack::read(&root, &image.config, &self.catalogue);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Progress;
-use super::layers::{How, LayersRead, ReadLayer};
+use super::layers::{How, Kept, LayersRead, ReadLayer};
 use crate::archive::{ArchiveError, Input, Kind, Limits, Member, StreamInput, Walk};
 use crate::error::{Error, Result};
 use crate::layer::cache::FactsCache;
@@ -36,6 +36,7 @@ pub(super) fn read(
         cache,
         progress,
         read: HashMap::new(),
+        kept: Kept::default(),
     };
     let mut walk = Walk::new(StreamInput::new(bytes), Limits::default());
     let mut last = None;
@@ -48,6 +49,9 @@ pub(super) fn read(
             _ => parts.link(&member),
         }
         last = Some(member);
+    }
+    if !walk.has_end_marker() {
+        return Err(parts.cut_off());
     }
     // Whoever writes into a pipe must not find it closed.
     let _ = io::copy(&mut walk.into_input().take(BEHIND), &mut io::sink());
@@ -69,6 +73,7 @@ struct Layers<'a> {
     progress: &'a dyn Progress,
     /// By name. That a file cannot be read as a layer is an error only if an image needs it.
     read: HashMap<PathBuf, Result<Layer>>,
+    kept: Kept,
 }
 
 struct Layer {
@@ -100,7 +105,7 @@ impl Layers<'_> {
                 None => self.scan(&name, all, member.size),
             },
             Err(problem) => {
-                if parts.keeps(member)? {
+                if is_json(&start) && parts.keeps(member)? {
                     let mut bytes = Vec::new();
                     let _ = all.read_to_end(&mut bytes);
                     parts.keep(member, bytes);
@@ -108,6 +113,10 @@ impl Layers<'_> {
                 Err(Error::layer(name.display().to_string(), problem))
             }
         };
+        if let Ok(layer) = &layer {
+            self.kept
+                .take(&layer.layer.facts, self.wanted, &layer.diff_id)?;
+        }
         self.read.insert(name, layer);
         Ok(())
     }
@@ -171,6 +180,11 @@ impl Layers<'_> {
             }),
         }
     }
+}
+
+/// Whether a file that begins like this can be one of the documents of an archive.
+fn is_json(start: &[u8]) -> bool {
+    matches!(start.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 /// The content of the present member of an archive.

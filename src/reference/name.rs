@@ -166,7 +166,8 @@ fn split_registry(path: &str) -> (Option<&str>, &str) {
     }
 }
 
-fn is_tag(tag: &str) -> bool {
+/// Whether the text is a tag: at most 128 letters, digits, `_`, `.` and `-`, of which the first is none of the last two.
+pub fn is_tag(tag: &str) -> bool {
     tag.len() <= LONGEST_TAG
         && tag.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
         && tag

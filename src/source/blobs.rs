@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 /// Manifests, indexes and configs are read whole; registries refuse larger ones than this too.
 pub(super) const DOCUMENT_LIMIT: u64 = 16 << 20;
 
+/// Documents of all images of an archive.
+pub(super) const DOCUMENTS_LIMIT: u64 = 64 << 20;
+
 /// What a document is; registries keep the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {

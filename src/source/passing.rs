@@ -4,11 +4,12 @@
 //! keeps the small rest, and [`Parts`] makes the images of that when all has passed.
 
 use std::fmt;
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::blobs::DOCUMENT_LIMIT;
+use super::blobs::{DOCUMENT_LIMIT, DOCUMENTS_LIMIT};
 use super::daemon::Described;
 use super::members::Members;
 use super::store::{Part, Store, compressed, no_archive, whole_compressed};
@@ -18,9 +19,6 @@ use crate::archive::{ArchiveError, Member};
 use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
-
-/// Documents of all images of an archive.
-const DOCUMENTS_LIMIT: u64 = 64 << 20;
 
 /// What stands for standard input where a path is expected.
 const STDIN: &str = "-";
@@ -151,18 +149,26 @@ impl Parts {
         self.members.file(name, Part::Kept(bytes));
     }
 
+    /// The error of an archive that ends between two members, without the mark of its end.
+    pub fn cut_off(&self) -> Error {
+        self.broke_off("it has no end")
+    }
+
+    fn broke_off(&self, problem: impl Display) -> Error {
+        Error::Source {
+            subject: self.subject.clone(),
+            problem: format!("broke off before the image was there: {problem}"),
+            help: Some(
+                "try it again: nothing is said of an image of which a part is missing".to_owned(),
+            ),
+        }
+    }
+
     /// The error of an archive that is none, or that broke off after `last`.
     pub fn broken(&self, error: &ArchiveError, last: Option<&Member>) -> Error {
         match (error, last) {
             (ArchiveError::Io(error), None) => Error::source(&self.subject, error.to_string()),
-            (ArchiveError::Io(error), Some(_)) => Error::Source {
-                subject: self.subject.clone(),
-                problem: format!("broke off before the image was there: {error}"),
-                help: Some(
-                    "try it again: nothing is said of an image of which a part is missing"
-                        .to_owned(),
-                ),
-            },
+            (ArchiveError::Io(error), Some(_)) => self.broke_off(error),
             (_, None) => no_archive(self.subject.clone()),
             (_, Some(last)) => Error::source(
                 &self.subject,

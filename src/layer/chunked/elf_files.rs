@@ -64,7 +64,7 @@ fn read_batch(
         .iter()
         .map(|file| (file.entry, ChunkedFile::new(fetcher, file)))
         .collect();
-    fetcher.hold(waiting.iter().map(|(_, file)| (file, 0..HEAD)))?;
+    hold_beginnings(fetcher, &waiting)?;
     waiting.retain(|(_, file)| begins_elf(file));
     let mut contents = Vec::new();
     let mut alone = Vec::new();
@@ -101,6 +101,20 @@ fn read_batch(
         }
     }
     Ok(contents)
+}
+
+/// Fetches until it is known of every file how it begins: where it stands behind others in one part, that may take several
+/// times, and each takes twice as much.
+fn hold_beginnings(fetcher: &Fetcher, files: &[(usize, ChunkedFile)]) -> Result<(), Halt> {
+    let mut unknown: Vec<&ChunkedFile> = files.iter().map(|(_, file)| file).collect();
+    for _ in 0..ROUNDS {
+        fetcher.hold(unknown.iter().map(|file| (*file, 0..HEAD)))?;
+        unknown.retain(|file| file.read_at(0, &mut [0; ELF_MAGIC.len()]).is_err());
+        if unknown.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(Halt::Stream)
 }
 
 fn begins_elf(file: &ChunkedFile) -> bool {

@@ -20,6 +20,11 @@ const GAP: u64 = 8 << 10;
 const REQUEST: u64 = 4 << 20;
 /// Decompressed bytes up to the last that is wanted of a chunk.
 const PART_LIMIT: u64 = 64 << 20;
+/// Compressed bytes of one request. What needs more is no gain.
+const FETCH_LIMIT: u64 = 64 << 20;
+/// Decompressed bytes of all parts together, with those that only stand before what is wanted: no part is decompressed so often
+/// that the whole layer would be less work.
+const WORK_LIMIT: u64 = 16 << 30;
 /// Decompressed bytes that are held at once. A table that needs more is too coarse.
 const HELD_LIMIT: u64 = 192 << 20;
 
@@ -57,6 +62,7 @@ pub(super) struct Fetcher<'a> {
     size: u64,
     compression: Compression,
     fetched: AtomicU64,
+    decompressed: AtomicU64,
     held: AtomicU64,
     progress: &'a (dyn Fn(u64) + Sync),
 }
@@ -75,6 +81,7 @@ impl<'a> Fetcher<'a> {
             size,
             compression: Compression::Zstd,
             fetched: AtomicU64::new(0),
+            decompressed: AtomicU64::new(0),
             held: AtomicU64::new(0),
             progress,
         }
@@ -101,6 +108,9 @@ impl<'a> Fetcher<'a> {
     /// One range. Half of a blob in parts takes longer than the whole of it at once: then it is to be read as a stream.
     pub fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>, Halt> {
         let length = range.end - range.start;
+        if length > FETCH_LIMIT {
+            return Err(Halt::Stream);
+        }
         if self.fetched.fetch_add(length, Ordering::Relaxed) + length > self.size / 2 {
             return Err(Halt::Stream);
         }
@@ -161,6 +171,10 @@ impl<'a> Fetcher<'a> {
     /// Decompresses a piece and hands it to its file.
     fn store(&self, piece: &Piece, compressed: &[u8]) -> Result<(), Halt> {
         let wrong = |problem: String| self.failed(format!("damaged: {problem}"));
+        let work = piece.inner + piece.wanted;
+        if self.decompressed.fetch_add(work, Ordering::Relaxed) > WORK_LIMIT {
+            return Err(Halt::Stream);
+        }
         let bytes = self
             .compression
             .decompress(compressed, piece.inner, piece.wanted)

@@ -124,3 +124,26 @@ fn no_link_is_followed_and_no_fifo_is_opened() {
     let special = facts.entries.iter().find(|entry| entry.path == "fifo");
     assert_eq!(special.unwrap().kind, EntryKind::Special);
 }
+
+#[test]
+fn no_link_is_followed_where_the_kernel_cannot_be_told_so() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = scratch.path();
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::write(root.join("a/b/file"), "text").unwrap();
+    symlink("a", root.join("link")).unwrap();
+    symlink("file", root.join("a/b/link")).unwrap();
+    let root: OwnedFd = File::open(root).unwrap().into();
+    for (path, opens) in [
+        ("", true),
+        ("a/b/file", true),
+        ("link/b/file", false),
+        ("a/b/link", false),
+        ("a/none", false),
+    ] {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
+        let stepwise = open_step_by_step(&root, Path::new(path), flags).is_ok();
+        let at_once = open_below(&root, Path::new(path), OFlags::RDONLY).is_ok();
+        assert_eq!([stepwise, at_once], [opens; 2], "{path}");
+    }
+}

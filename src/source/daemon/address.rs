@@ -93,7 +93,7 @@ fn chosen(host: &str, origin: String, tls: Option<Tls>) -> Address {
     let host = match host.split_once("://") {
         None => format!("tcp://{host}"),
         Some(("http", rest)) => format!("tcp://{rest}"),
-        Some(("https", rest)) => format!("tcp://{rest}"),
+        Some(("https", rest)) if tls.is_some() => format!("tcp://{rest}"),
         Some(_) => host.to_owned(),
     };
     Address {

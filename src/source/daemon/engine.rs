@@ -15,6 +15,9 @@ use crate::tls;
 /// An engine on this machine answers at once, one behind ssh within seconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// An engine that works on other images is slow to tell of one.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Seconds until an answer begins. An engine packs an image of 7 GB for 80 seconds before it sends the first byte.
 const ANSWER_TIMEOUT: u64 = 3600;
 
@@ -95,14 +98,17 @@ impl Engine {
         &self,
         question: impl Future<Output = Result<T, bollard::errors::Error>>,
     ) -> Result<T, Refusal> {
-        self.runtime
-            .block_on(question)
-            .map_err(|error| match error {
-                bollard::errors::Error::DockerResponseServerError {
-                    status_code: 404, ..
-                } => Refusal::NotFound,
-                error => Refusal::Failed(describe(&error)),
-            })
+        let in_time = async { tokio::time::timeout(QUESTION_TIMEOUT, question).await };
+        let Ok(answer) = self.runtime.block_on(in_time) else {
+            let seconds = QUESTION_TIMEOUT.as_secs();
+            return Err(Refusal::Failed(format!("no answer within {seconds} s")));
+        };
+        answer.map_err(|error| match error {
+            bollard::errors::Error::DockerResponseServerError {
+                status_code: 404, ..
+            } => Refusal::NotFound,
+            error => Refusal::Failed(describe(&error)),
+        })
     }
 }
 

@@ -37,7 +37,7 @@ impl Client {
         }
         let patience = options.patience;
         let builder = || {
-            builder(patience)
+            builder(patience, options.insecure)
                 .tls_certs_merge(extra.clone())
                 .tls_danger_accept_invalid_certs(options.insecure)
         };
@@ -78,14 +78,30 @@ impl Client {
 
 /// One connection for each layer is faster than one for all, so HTTP/1.1. Redirects drop the `Authorization` when they lead to
 /// another host, port or scheme.
-fn builder(patience: Patience) -> ClientBuilder {
+fn builder(patience: Patience, insecure: bool) -> ClientBuilder {
     Http::builder()
         .user_agent(concat!("imgcheck/", env!("CARGO_PKG_VERSION")))
         .http1_only()
         .referer(false)
-        .redirect(Policy::limited(REDIRECTS))
+        .redirect(redirects(insecure))
         .connect_timeout(patience.connect)
         .timeout(patience.stall)
+}
+
+/// What began with TLS stays with it: the body of a request for a token goes along.
+fn redirects(insecure: bool) -> Policy {
+    Policy::custom(move |attempt| {
+        let before = attempt.previous();
+        let leaves_tls = before.last().is_some_and(|url| url.scheme() == "https")
+            && attempt.url().scheme() != "https";
+        if before.len() > REDIRECTS {
+            attempt.error("too many redirects")
+        } else if leaves_tls && !insecure {
+            attempt.error("a redirect to a place without TLS")
+        } else {
+            attempt.follow()
+        }
+    })
 }
 
 fn certificates(path: &Path) -> Result<Vec<Certificate>> {

@@ -7,7 +7,7 @@ use oci_spec::image::{Descriptor, MediaType, Sha256Digest};
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
 
-use super::super::blobs::{self, Blobs, DOCUMENT_LIMIT, Part};
+use super::super::blobs::{self, Blobs, DOCUMENT_LIMIT, DOCUMENTS_LIMIT, Part};
 use super::super::{LayerData, digest};
 use super::body::Body;
 use super::download::Blob;
@@ -55,7 +55,7 @@ impl Found {
         }
         refuse_schema_1(&bytes)?;
         let descriptor = described(&found, &bytes)?;
-        self.keep(&found, bytes);
+        self.keep(&found, bytes)?;
         Ok(descriptor)
     }
 
@@ -69,13 +69,21 @@ impl Found {
         })
     }
 
-    fn keep(&self, digest: &str, bytes: Vec<u8>) {
+    /// # Errors
+    /// There are so many documents already that no image can need them.
+    fn keep(&self, digest: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept: usize = read.values().map(Vec::len).sum();
+        if (kept + bytes.len()) as u64 > DOCUMENTS_LIMIT {
+            let problem = format!("its manifests have more than {DOCUMENTS_LIMIT} bytes");
+            return Err(Failure::new(Kind::Final, problem));
+        }
         let key = Key::Document {
             digest: digest.to_owned(),
         };
         self.cache.put(&key, &bytes);
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.insert(digest.to_owned(), bytes);
+        Ok(())
     }
 
     /// The bytes of a document, as the registry gives them.
@@ -142,7 +150,8 @@ impl Blobs for Found {
             .fetch(part, digest)
             .map_err(|failure| failure.into_error(&format!("{}: {name}", self.reference)))?;
         blobs::verify(&self.reference, &name, &bytes, digest)?;
-        self.keep(digest, bytes.clone());
+        self.keep(digest, bytes.clone())
+            .map_err(|failure| failure.into_error(&self.reference))?;
         Ok(bytes)
     }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::body::Body;
 use super::failure::{Failure, Kind};
 use super::repository::Repository;
+use crate::reference::name::is_tag;
 
 /// Tags that are looked at; some repositories have hundreds of thousands.
 const TAG_LIMIT: usize = 10_000;
@@ -72,7 +73,7 @@ fn next_query(response: &Response) -> Option<String> {
 /// Whether people would use the tag. Signatures are stored under tags made of digests, and what a registry lists may be no tag
 /// at all.
 fn is_for_people(tag: &str) -> bool {
-    !tag.starts_with("sha256-") && tag.bytes().all(|byte| byte.is_ascii_graphic())
+    is_tag(tag) && !tag.starts_with("sha256-")
 }
 
 fn nearest(wanted: &str, tags: Vec<String>) -> Vec<String> {
