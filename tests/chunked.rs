@@ -151,17 +151,20 @@ fn compared(blob: &LayerBlob) -> u64 {
     served.fetched()
 }
 
+/// Bytes that cannot be compressed.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    let next = |_| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 56) as u8
+    };
+    (0..length).map(next).collect()
+}
+
 /// What a layer can have in it; most of it is what nobody asks for.
 fn sample() -> Vec<Item> {
-    let noise = |seed: u64, length: usize| -> Vec<u8> {
-        let mut state = seed;
-        (0..length)
-            .map(|_| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
-                (state >> 56) as u8
-            })
-            .collect()
-    };
     let program = fs::read("/bin/sh").unwrap();
     let mut sparse = program.clone();
     sparse.resize(program.len() + (1 << 20), 0);
@@ -426,4 +429,26 @@ fn layers_at_hand() {
             same(&facts, &scan(other.unwrap_or(&blob)).unwrap());
         }
     }
+}
+
+/// How well the bytes in front compress says nothing of those behind.
+#[test]
+fn a_library_behind_noise_in_one_member_is_seen() {
+    let mut library = fs::read("/bin/sh").unwrap();
+    library.resize(8 << 20, 0);
+    let items = [
+        file("opt/noise", noise(1, 1 << 20)),
+        file("opt/library", library),
+        file("opt/text", "text"),
+        file("opt/rest", noise(2, 8 << 20)),
+    ];
+    let layer = lazy(&items, Format::EstargzJoined, 16 << 20);
+    let (remote, served) = served(&layer.blob, true);
+    let facts = scan(&remote).unwrap();
+    assert!(matches!(
+        facts.entries[1].kind,
+        EntryKind::File(Content::Elf(_))
+    ));
+    assert!(!served.was_streamed());
+    same(&facts, &scan(&layer.blob).unwrap());
 }

@@ -208,20 +208,11 @@ fn explicit_transports_open_what_they_name_and_nothing_else() {
 }
 
 #[test]
-fn what_is_not_at_rest_is_named_with_the_way_out() {
-    for (text, help) in [
-        ("docker-daemon:x:1", "docker save -o image.tar x:1"),
-        ("podman:x:1", "podman save -o image.tar x:1"),
-        ("containerd:x:1", "ctr images export image.tar x:1"),
-        (
-            "pytorch/pytorch:2.8.0",
-            "docker save -o image.tar pytorch/pytorch:2.8.0",
-        ),
-    ] {
-        let error = open_text(text).unwrap_err();
-        assert_eq!(error.exit_code(), 3);
-        assert!(error.to_string().contains(help), "{error}");
-    }
+fn what_cannot_be_read_is_named_with_the_way_out() {
+    let error = open_text("containerd:x:1").unwrap_err();
+    assert_eq!(error.exit_code(), 3);
+    let help = "ctr images export image.tar x:1";
+    assert!(error.to_string().contains(help), "{error}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(super) fn read(
         last = Some(member);
     }
     if !walk.has_end_marker() {
-        return Err(parts.cut_off());
+        return Err(parts.cut_off(last.is_none()));
     }
     // Whoever writes into a pipe must not find it closed.
     let _ = io::copy(&mut walk.into_input().take(BEHIND), &mut io::sink());

@@ -149,9 +149,12 @@ impl Parts {
         self.members.file(name, Part::Kept(bytes));
     }
 
-    /// The error of an archive that ends between two members, without the mark of its end.
-    pub fn cut_off(&self) -> Error {
-        self.broke_off("it has no end")
+    /// The error of an archive that ends between two members, without the mark of its end, or before the first.
+    pub fn cut_off(&self, is_empty: bool) -> Error {
+        self.broke_off(match is_empty {
+            true => "nothing came",
+            false => "it has no end",
+        })
     }
 
     fn broke_off(&self, problem: impl Display) -> Error {
