@@ -16,7 +16,7 @@ use crate::parallel;
 /// What is read of a file to see if it is ELF: what its reader asks for first.
 const HEAD: u64 = 16 << 10;
 /// Bytes of chunks with which files are opened together.
-const BATCH: u64 = 48 << 20;
+const BATCH: u64 = 24 << 20;
 /// Rounds before each file fetches for itself. Headers and tables take fewer; the headers of fat binaries, each of which says where
 /// the next one is, take thousands.
 const ROUNDS: usize = 12;
