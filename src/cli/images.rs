@@ -152,7 +152,7 @@ impl Unreadable {
 /// Tells what could not be read; the worst of its exit codes stands above that of what was read.
 pub(super) fn finish(unreadable: &[Unreadable], otherwise: ExitCode) -> ExitCode {
     for image in unreadable {
-        output::error(&image.error);
+        output::error_about(&image.image, &image.error);
     }
     match unreadable.iter().map(|image| image.error.exit_code()).max() {
         Some(code) => ExitCode::from(code),

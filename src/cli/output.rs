@@ -134,6 +134,8 @@ pub fn width() -> Option<u16> {
         .is_terminal()
         .then(|| comfy_table::Table::new().width())
         .flatten()
+        // Some terminals do not say.
+        .filter(|width| *width > 0)
 }
 
 /// Renders each format that is asked for, once a destination, and writes it there.
@@ -199,8 +201,17 @@ pub fn remark(text: &str) {
 
 /// Tells an error on the standard error stream.
 pub fn error(error: &Error) {
+    error_about("", error);
+}
+
+/// The same of the error of an image, which is named if the error does not do so.
+pub fn error_about(image: &str, error: &Error) {
     let red = anstyle::AnsiColor::Red.on_default().bold();
-    let text = crate::report::printable(&error.to_string());
+    let text = match error.to_string() {
+        text if text.contains(image) => text,
+        text => format!("{image}: {text}"),
+    };
+    let text = crate::report::printable(&text);
     match error {
         // A fault of a rule file comes as a diagnostic of its own.
         Error::Rule { .. } if text.starts_with("error") => remark(&format!("{text}\n")),

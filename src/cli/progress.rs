@@ -37,9 +37,6 @@ pub fn report(hidden: bool) -> Report {
         ProgressDrawTarget::stderr()
     };
     let bar = ProgressBar::with_draw_target(None, target);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes}/{total_bytes} {eta}") {
-        bar.set_style(style);
-    }
     Report {
         bar,
         lines: !hidden && !stderr().is_terminal(),
@@ -63,23 +60,40 @@ impl Report {
     }
 
     fn show(&self, state: &State) {
-        self.bar.set_message(format!(
-            "{}, {} of {} layers",
-            state.image, state.done, state.layers
-        ));
+        self.bar
+            .set_message(format!("{}, {}", state.image, state.of_layers()));
     }
 
     fn tell(&self, state: &mut State) {
         state.told = Instant::now();
+        let total = self.bar.length().filter(|bytes| *bytes > 0);
         output::remark(&format!(
-            "{}: {} of {}, {} of {} layers\n",
+            "{}: {}{}, {}\n",
             state.image,
             HumanBytes(self.bar.position()),
-            HumanBytes(self.bar.length().unwrap_or_default()),
-            state.done,
-            state.layers
+            total.map_or_else(String::new, |bytes| format!(" of {}", HumanBytes(bytes))),
+            state.of_layers()
         ));
     }
+}
+
+impl State {
+    /// Of what goes by it is not known how many there will be.
+    fn of_layers(&self) -> String {
+        match self.layers {
+            0 => format!("{} layers", self.done),
+            layers => format!("{} of {layers} layers", self.done),
+        }
+    }
+}
+
+/// The bar for so many bytes; 0 are unknown.
+fn style(bytes: u64) -> ProgressStyle {
+    let template = match bytes {
+        0 => "{msg} {spinner} {bytes}",
+        _ => "{msg} {bar:30} {bytes}/{total_bytes} {eta}",
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 impl Progress for Report {
@@ -92,6 +106,7 @@ impl Progress for Report {
             told: Instant::now(),
         };
         self.bar.reset();
+        self.bar.set_style(style(bytes));
         self.bar.set_length(bytes);
         self.show(&state);
         self.bar.enable_steady_tick(Duration::from_millis(200));
@@ -111,6 +126,11 @@ impl Progress for Report {
         let mut state = self.state();
         state.done += 1;
         self.show(&state);
+    }
+
+    fn note(&self, text: &str) {
+        let text = format!("note: {}\n", crate::report::printable(text));
+        self.bar.suspend(|| output::remark(&text));
     }
 
     fn finish(&self) {

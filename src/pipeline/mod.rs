@@ -48,6 +48,8 @@ pub trait Progress: Sync {
     fn advance(&self, bytes: u64);
     /// One more layer is done.
     fn layer(&self);
+    /// Something that the user should know before.
+    fn note(&self, text: &str);
     /// The image is read.
     fn finish(&self);
 }
@@ -106,6 +108,12 @@ impl Scanner {
         let found = source::find(target, &self.reading.selection, &self.reading.access)?;
         let images = match found {
             Found::Images(images) => images,
+            Found::Instead(images, tried) => {
+                progress.note(&format!(
+                    "the engine could not be asked ({tried}); what is checked is the image of the registry"
+                ));
+                images
+            }
             Found::Passing(passing) => {
                 stream::read(*passing, &self.wanted, &self.cache, &mut read, progress)?
             }

@@ -58,6 +58,8 @@ pub struct Access {
 pub enum Found {
     /// Images, whose layers can be read in any order.
     Images(Vec<Image>),
+    /// Images of the registry, and why the engine, which is there, was not asked for them.
+    Instead(Vec<Image>, String),
     /// An archive that goes by once.
     Passing(Box<Passing>),
     /// An image that an engine holds.
@@ -69,7 +71,7 @@ pub enum Found {
 pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<Vec<Image>> {
     let passes = |subject: &str| Err(Error::source(subject, "it goes by only once"));
     match find(target, selection, access)? {
-        Found::Images(images) => Ok(images),
+        Found::Images(images) | Found::Instead(images, _) => Ok(images),
         Found::Passing(passing) => passes(passing.parts.subject()),
         Found::Held(held) if held.images.is_empty() => passes("the image of an engine"),
         Found::Held(held) => Ok(held.images),
@@ -138,12 +140,16 @@ pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<F
 
 /// A bare reference: what the engine here holds, else what the registry has.
 fn engine_or_registry(reference: &str, wanted: &Wanted, access: &Access) -> Result<Found> {
-    let tried = match daemon::open(Engine::Docker, reference, wanted, access)? {
+    let (tried, is_silent) = match daemon::open(Engine::Docker, reference, wanted, access)? {
         Answer::Held(held) => return Ok(Found::Held(held)),
-        Answer::NoSuchImage(tried) | Answer::NoEngine(tried) => tried,
+        Answer::NoSuchImage(tried) => (tried, false),
+        Answer::NoEngine(tried) => (tried, true),
     };
     registry::open(reference, wanted, access)
-        .map(Found::Images)
+        .map(|images| match is_silent && daemon::is_wanted(&tried) {
+            true => Found::Instead(images, tried.clone()),
+            false => Found::Images(images),
+        })
         .map_err(|error| match error {
             Error::Source {
                 subject,

@@ -88,6 +88,7 @@ struct Silent;
 impl Progress for Silent {
     fn image(&self, _: &str, _: usize, _: u64) {}
     fn layer(&self) {}
+    fn note(&self, _: &str) {}
     fn advance(&self, _: u64) {}
     fn finish(&self) {}
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::run::{Run, alike, check, image, report_of_layout};
+use crate::run::{Run, alike, check, image, image_of, report_of_layout};
 use crate::server::{
     Answer, Content, Seen, Server, broken, error, partial, respond, trickle, with,
 };
@@ -75,6 +75,22 @@ fn a_connection_that_always_drops_is_an_error() {
         "(after 10 of ",
         "2 times",
     ]);
+}
+
+/// What came before does not make the patience endless.
+#[test]
+fn a_registry_that_goes_away_far_into_a_layer_is_an_error() {
+    let content = Content::of("1", &[image_of(3_000_000)], false);
+    let layer = content.layer();
+    let server = Server::new(move |seen| match (seen.is_blob(&layer), seen.before) {
+        (true, 0) => broken(
+            &content.blobs[&layer][..9 << 20],
+            content.blobs[&layer].len(),
+        ),
+        (true, _) => error(503, "UNAVAILABLE", "gone"),
+        _ => content.answer(seen),
+    });
+    check(&server.reference("1")).fails_with(&["answered 503", "(after 9437184 of ", "2 times"]);
 }
 
 #[test]

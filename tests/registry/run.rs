@@ -107,8 +107,13 @@ impl Outcome {
 
 /// A small image with something to report, whose layer does not compress away.
 pub fn image() -> Image {
+    image_of(200_000)
+}
+
+/// One with so many words of noise, of which five bytes each are left when they are compressed.
+pub fn image_of(words: u64) -> Image {
     let release = "ID=debian\nVERSION_ID=\"12\"\n";
-    let noise: Vec<u8> = (0..200_000_u64)
+    let noise: Vec<u8> = (0..words)
         .flat_map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24).to_le_bytes())
         .collect();
     let layers = [

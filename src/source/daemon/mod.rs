@@ -114,6 +114,14 @@ pub(super) fn open(
     }
 }
 
+/// Whether somebody expects an engine where none answered: one is there, or was named. A machine without any has nothing at the
+/// usual sockets.
+pub(super) fn is_wanted(tried: &str) -> bool {
+    tried
+        .split("; ")
+        .any(|attempt| attempt.contains(" (") || !attempt.ends_with("no such file or directory"))
+}
+
 impl Engine {
     fn command(self) -> &'static str {
         match self {

@@ -145,6 +145,7 @@ impl Download {
         self.body = None;
         if self.position - self.resumed_at >= PROGRESS {
             self.attempts = Attempts::new(self.repository.patience());
+            self.resumed_at = self.position;
         }
         let kind = match failure.kind {
             Kind::Unreachable if self.position > 0 => Kind::Temporary(None),
