@@ -76,6 +76,14 @@ impl Error {
         }
     }
 
+    /// A [`Error::Layer`] for bytes that are not those that were promised; `what` is the kind of digest.
+    pub fn damaged_layer(subject: &str, what: &str, found: &str, expected: &str) -> Self {
+        Self::layer(
+            subject,
+            format!("damaged: its {what} is {found}, it should be {expected}"),
+        )
+    }
+
     /// 2 for what the user wrote, 3 for what could not be read. A failed scan is never a pass.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -267,10 +267,9 @@ impl Stream<'_> {
 
 fn verify(name: &str, what: &str, expected: Option<&str>, found: &str) -> Result<()> {
     match expected {
-        Some(expected) if expected != found => Err(Error::layer(
-            name,
-            format!("damaged: its {what} is {found}, it should be {expected}"),
-        )),
+        Some(expected) if expected != found => {
+            Err(Error::damaged_layer(name, what, found, expected))
+        }
         _ => Ok(()),
     }
 }

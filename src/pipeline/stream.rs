@@ -163,8 +163,7 @@ impl Layers<'_> {
     /// What was read under this name, if it is what the image says that it is.
     fn verified(&mut self, name: &Path, blob: &LayerBlob) -> Result<ReadLayer> {
         let damaged = |what: &str, found: &str, expected: &str| {
-            let problem = format!("damaged: its {what} is {found}, it should be {expected}");
-            Err(Error::layer(blob.name(), problem))
+            Err(Error::damaged_layer(&blob.name(), what, found, expected))
         };
         match self.read.get(name) {
             Some(Ok(found)) => match (&blob.digest, &found.digest) {

@@ -8,14 +8,13 @@ use bollard::models::SystemInfo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::is_name;
 use crate::digest;
+use crate::source::blobs::DOCUMENT_LIMIT;
 use crate::source::overlay::{Attributes, Overlay};
 use crate::source::{Annotations, LayerBlob, LayerData};
 
 const DRIVER: &str = "overlay";
-
-/// Configurations are small; what is larger among the data of an image is none.
-const CONFIGURATION_LIMIT: u64 = 16 << 20;
 
 /// The root directory (`graphRoot`) of Podman.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ impl Storage {
         let files = fs::read_dir(directory).ok()?.flatten();
         let small = files.filter(|file| {
             file.metadata()
-                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= CONFIGURATION_LIMIT)
+                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= DOCUMENT_LIMIT)
         });
         small
             .filter_map(|file| fs::read(file.path()).ok())
@@ -85,8 +84,6 @@ impl Storage {
     }
 
     fn layer(&self, layer: &Layer, diff_id: &str) -> Option<LayerBlob> {
-        let is_name =
-            |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let place = self.0.join(DRIVER);
         let own = place.join(Some(&layer.id).filter(|id| is_name(id))?);
         let link = fs::read_to_string(own.join("link")).ok()?;

@@ -122,6 +122,11 @@ pub(super) fn is_wanted(tried: &str) -> bool {
         .any(|attempt| attempt.contains(" (") || !attempt.ends_with("no such file or directory"))
 }
 
+/// Whether an engine's record names one directory beside others, and leads nowhere else.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 impl Engine {
     fn command(self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use bollard::models::SystemInfo;
 
+use super::is_name;
 use crate::digest;
 use crate::source::overlay::{Attributes, Overlay};
 use crate::source::{Annotations, LayerBlob, LayerData};
@@ -71,8 +72,7 @@ impl Storage {
             Some(text.trim().to_owned())
         };
         let name = read("cache-id")?;
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if read("diff")? != diff_id || !is_name {
+        if read("diff")? != diff_id || !is_name(&name) {
             return None;
         }
         let directory = self.root.join(DRIVER).join(name).join("diff");
