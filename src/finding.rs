@@ -29,6 +29,21 @@ pub enum Confidence {
     High,
 }
 
+/// A place in a text file of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// The file as the user named it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column of the first character, from 1, in characters.
+    pub column: usize,
+    /// Column behind the last character.
+    pub end_column: usize,
+    /// The whole line.
+    pub text: String,
+}
+
 /// One fault of one image. The keys are those of the JSON report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
@@ -49,6 +64,9 @@ pub struct Finding {
     pub path: Option<String>,
     /// Index of the layer that put the file there.
     pub layer: Option<usize>,
+    /// Where it stands, for a finding about a file that an image is built from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
     /// What the message rests on.
     pub evidence: Vec<Evidence>,
     /// Stays the same when the image is rebuilt and the fault remains.

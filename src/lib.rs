@@ -31,7 +31,13 @@ pub mod stack;
 
 pub mod process;
 
+pub mod targets;
+
 pub mod finding;
+pub mod policy;
+
+pub mod lint;
+
 pub mod rules;
 
 pub mod report;

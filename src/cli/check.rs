@@ -12,8 +12,9 @@ use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::Severity;
 use crate::pipeline;
+use crate::policy::Policy;
 use crate::reference::transport::Target;
-use crate::report::{self, ImageReport, Verdict};
+use crate::report::{self, ImageReport, Report, Verdict};
 use crate::rules::RuleSet;
 
 /// Arguments of `imgcheck check`.
@@ -57,7 +58,10 @@ impl RuleArguments {
 /// the same.
 pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
-    let threshold = arguments.fail_on.threshold();
+    let policy = Policy {
+        fail_on: arguments.fail_on.threshold(),
+        ..Policy::default()
+    };
     // The rules are loaded while the layers are read.
     let (scans, unreadable, rules) = std::thread::scope(|scope| -> Result<_> {
         let rules = scope.spawn(|| arguments.rules.load());
@@ -69,12 +73,18 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     })?;
     let reports = scans
         .into_iter()
-        .map(|scan| pipeline::judge(scan, &rules, threshold))
+        .map(|scan| pipeline::judge(scan, &rules, &policy))
         .collect::<Result<Vec<ImageReport>>>()?;
     let errors = Unreadable::report(&unreadable);
+    let report = Report {
+        images: &reports,
+        files: &[],
+        errors: &errors,
+        rules: &rules,
+    };
     output::write(&arguments.output, |format| match format {
         Format::Text => Ok(report::text::report(&reports, arguments.output.width())),
-        Format::Json => report::json::report(&reports, &errors),
+        Format::Json => report::json::report(&report),
     })?;
     advise(&unreadable, &rules)?;
     let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);

@@ -11,10 +11,10 @@ use std::time::Instant;
 use crate::claims::Grammar;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
-use crate::finding::Severity;
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::Wanted;
 use crate::layer::cache::FactsCache;
+use crate::policy::Policy;
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
 use crate::reference::name::Name;
@@ -270,15 +270,16 @@ fn report_layers(blobs: &[LayerBlob], read: &[ReadLayer], steps: &[String]) -> V
         .collect()
 }
 
-/// Judges one image; `fail_on` is the least severity that fails it.
+/// Judges one image by the rules and by what the team asked for.
 ///
 /// # Errors
 /// A rule cannot be evaluated.
-pub fn judge(scan: Scan, rules: &RuleSet, fail_on: Option<Severity>) -> Result<ImageReport> {
+pub fn judge(scan: Scan, rules: &RuleSet, policy: &Policy) -> Result<ImageReport> {
     let findings = rules.evaluate(&scan.rule_facts)?;
     Ok(ImageReport {
         facts: scan.facts,
-        verdict: Verdict::of(&findings, fail_on),
+        tree: scan.tree,
+        verdict: Verdict::of(&findings, policy.fail_on),
         findings,
         ignored: Vec::new(),
         elapsed_ms: u64::try_from(scan.started.elapsed().as_millis()).unwrap_or(u64::MAX),

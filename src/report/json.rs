@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{ImageFacts, ImageReport, ReferenceReport, UnreadImage};
+use super::{ImageFacts, ReferenceReport, Report, UnreadImage};
 use crate::process::tree::Tree;
 
 #[derive(Serialize)]
@@ -32,12 +32,12 @@ struct ClaimsDocument<'a> {
 }
 
 /// The report of a check, and which images could not be read.
-pub fn report(images: &[ImageReport], errors: &[UnreadImage]) -> serde_json::Result<String> {
+pub fn report(report: &Report) -> serde_json::Result<String> {
     pretty(&Document {
         schema: "imgcheck/report/v1",
         tool: TOOL,
-        images,
-        errors,
+        images: report.images,
+        errors: report.errors,
     })
 }
 

@@ -13,6 +13,8 @@ use crate::claims::Claim;
 use crate::elf::Depth;
 use crate::finding::{Finding, Severity};
 use crate::process::LoaderFacts;
+use crate::process::tree::Tree;
+use crate::rules::RuleSet;
 use crate::source::{SourceKind, Way};
 use crate::stack::Component;
 
@@ -86,6 +88,9 @@ pub struct ImageReport {
     /// What was learnt.
     #[serde(flatten)]
     pub facts: ImageFacts,
+    /// The loader model as a tree, for formats that draw it; empty unless one was asked for.
+    #[serde(skip)]
+    pub tree: Tree,
     /// Whether a finding reaches the severity that fails.
     pub verdict: Verdict,
     /// What the rules found, worst first.
@@ -94,6 +99,82 @@ pub struct ImageReport {
     pub ignored: Vec<Finding>,
     /// Wall time of this image in milliseconds.
     pub elapsed_ms: u64,
+}
+
+/// The report of one file that an image is built from.
+#[derive(Debug, Clone, Serialize)]
+pub struct FileReport {
+    /// The file as the user named it.
+    pub file: String,
+    /// Whether a finding reaches the severity that fails.
+    pub verdict: Verdict,
+    /// What the rules found, in the order of the lines.
+    pub findings: Vec<Finding>,
+}
+
+/// All that one call of the program found; each format is made of this.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'r> {
+    /// The images of a check.
+    pub images: &'r [ImageReport],
+    /// The files of a lint.
+    pub files: &'r [FileReport],
+    /// What could not be read.
+    pub errors: &'r [UnreadImage],
+    /// The rules that were asked, for their titles and pages.
+    pub rules: &'r RuleSet,
+}
+
+/// One image or file that was judged.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'r> {
+    /// An image.
+    Image(&'r ImageReport),
+    /// A file.
+    File(&'r FileReport),
+}
+
+impl<'r> Report<'r> {
+    /// Everything that was judged, in the order of the command line.
+    pub fn subjects(&self) -> impl Iterator<Item = Subject<'r>> {
+        let images = self.images.iter().map(Subject::Image);
+        images.chain(self.files.iter().map(Subject::File))
+    }
+}
+
+impl<'r> Subject<'r> {
+    /// What it is called.
+    pub fn name(&self) -> &'r str {
+        match self {
+            Subject::Image(image) => image.facts.name(),
+            Subject::File(file) => &file.file,
+        }
+    }
+
+    /// Pass or fail.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Subject::Image(image) => image.verdict,
+            Subject::File(file) => file.verdict,
+        }
+    }
+
+    /// What the rules found.
+    pub fn findings(&self) -> &'r [Finding] {
+        match self {
+            Subject::Image(image) => &image.findings,
+            Subject::File(file) => &file.findings,
+        }
+    }
+}
+
+impl ImageFacts {
+    /// What the image is called where people read it.
+    pub fn name(&self) -> &str {
+        self.reference
+            .as_deref()
+            .unwrap_or("(an image without a name)")
+    }
 }
 
 /// Pass or fail.

@@ -117,10 +117,6 @@ fn heading(
     verdict: Option<Verdict>,
     elapsed_ms: Option<u64>,
 ) {
-    let name = facts
-        .reference
-        .as_deref()
-        .unwrap_or("(an image without a name)");
     let verdict = verdict.map_or(String::new(), |verdict| {
         let style = match verdict {
             Verdict::Pass => colour(AnsiColor::Green),
@@ -128,7 +124,10 @@ fn heading(
         };
         format!("{style}{verdict}{style:#}  ")
     });
-    line(out, &format!("{verdict}{BOLD}{}{BOLD:#}", printable(name)));
+    line(
+        out,
+        &format!("{verdict}{BOLD}{}{BOLD:#}", printable(facts.name())),
+    );
     let mut about = vec![source_name(facts)];
     if !facts.platform.is_empty() {
         about.push(printable(&facts.platform));

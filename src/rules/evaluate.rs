@@ -233,6 +233,7 @@ impl<'a> Evaluation<'a> {
                 .map(|help| help.render(context))
                 .transpose()?,
             layer: path.as_deref().and_then(|path| self.facts.layer_of(path)),
+            location: None,
             evidence: part.map(|part| part.evidence.clone()).unwrap_or_default(),
             fingerprint: self.fingerprint(path.as_deref(), item, key),
             path,
