@@ -3,6 +3,8 @@
 mod cache;
 mod check;
 mod claims;
+mod completions;
+mod diff;
 mod facts;
 mod fail_on;
 mod images;
@@ -58,12 +60,19 @@ enum Command {
     Facts(facts::FactsArguments),
     /// Show what references promise, and whether such an image was ever published; no image is needed
     Claims(claims::ClaimsArguments),
+    /// Show what changed from one image to another: stack, GPU code, driver floor, loader model, findings
+    #[command(after_long_help = EXIT_CODES)]
+    Diff(diff::DiffArguments),
     /// Show what the image's processes load: who needs it, where it was looked for, what answered and why
     Tree(tree::TreeArguments),
     /// List, show and test the rules
     Rules(rules::RulesArguments),
     /// Show and empty the cache of layer facts
     Cache(cache::CommandArguments),
+    /// Print the completions of a shell, as in `imgcheck completions bash > /etc/bash_completion.d/imgcheck`
+    Completions(completions::CompletionsArguments),
+    /// Write the manual pages into a directory
+    Man(completions::ManArguments),
 }
 
 /// Runs the command that the arguments name.
@@ -74,9 +83,12 @@ pub fn run() -> ExitCode {
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Facts(arguments)) => facts::run(&arguments),
         Some(Command::Claims(arguments)) => claims::run(&arguments),
+        Some(Command::Diff(arguments)) => diff::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),
+        Some(Command::Completions(arguments)) => completions::completions::<Cli>(&arguments),
+        Some(Command::Man(arguments)) => completions::man::<Cli>(&arguments),
     };
     result.unwrap_or_else(|error| {
         output::error(&error);
