@@ -351,3 +351,16 @@ fn shells_and_manuals_know_every_command() {
     let missing = directory.path().join("none");
     failure(3, &["man", missing.to_str().unwrap()]);
 }
+
+#[test]
+fn an_empty_variable_is_none() {
+    let output = imgcheck()
+        .args(["check", HONEST])
+        .env("IMGCHECK_FORMAT", "")
+        .env("IMGCHECK_FAIL_ON", "")
+        .env("IMGCHECK_DEEP", "")
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{error}");
+}

@@ -15,9 +15,10 @@ mod registry;
 mod rules;
 mod tree;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -77,7 +78,8 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = without_empty_variables(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
         None => check::run(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments),
@@ -94,4 +96,20 @@ pub fn run() -> ExitCode {
         output::error(&error);
         ExitCode::from(error.exit_code())
     })
+}
+
+/// An empty variable counts as one that is not set: CI systems set those of inputs that were left out.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|argument| match is_empty(argument.get_env()) {
+            true => argument.env(None::<&str>),
+            false => argument,
+        })
+        .mut_subcommands(without_empty_variables)
+}
+
+fn is_empty(variable: Option<&OsStr>) -> bool {
+    variable
+        .and_then(std::env::var_os)
+        .is_some_and(|value| value.is_empty())
 }
