@@ -28,9 +28,9 @@ pub struct DiffArguments {
     #[command(flatten)]
     rules: RuleArguments,
     #[command(flatten)]
-    output: OutputArguments<DiffFormat>,
-    #[command(flatten)]
     fail_on: FailOnArgument,
+    #[command(flatten)]
+    output: OutputArguments<DiffFormat>,
 }
 
 /// A format of the difference.

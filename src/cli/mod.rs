@@ -5,6 +5,7 @@ mod check;
 mod claims;
 mod completions;
 mod diff;
+mod examples;
 mod facts;
 mod fail_on;
 mod images;
@@ -20,22 +21,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  nothing at or above --fail-on
-  1  a finding at or above --fail-on
-  2  the command line or a rule file is wrong
-  3  the image was not found or could not be read whole; a failed scan is never a pass";
-
-const EXAMPLES: &str = "\
-Examples:
-  imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
-  docker save pytorch-cuda:v2.9 | imgcheck -
-  imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
-  imgcheck facts -f json image.tar
-  imgcheck tree image.tar libcudnn
-  imgcheck claims pytorch/pytorch:2.8.0-cuda11.8";
-
 /// Proves what a GPU container image really holds, without running it, and compares that with what its labels promise.
 #[derive(Debug, Parser)]
 #[command(
@@ -44,7 +29,7 @@ Examples:
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true
 )]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(after_help = examples::CHECK, after_long_help = format!("{}\n\n{}", examples::CHECK, examples::EXIT_CODES))]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -55,22 +40,28 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Check images against what their names, labels and environment promise (the default command)
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_help = examples::CHECK, after_long_help = format!("{}\n\n{}", examples::CHECK, examples::EXIT_CODES))]
     Check(check::CheckArguments),
     /// Show what is in an image: every part of the GPU stack, with the evidence for its version
+    #[command(after_help = examples::FACTS)]
     Facts(facts::FactsArguments),
     /// Show what references promise, and whether such an image was ever published; no image is needed
+    #[command(after_help = examples::CLAIMS)]
     Claims(claims::ClaimsArguments),
     /// Show what changed from one image to another: stack, GPU code, driver floor, loader model, findings
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_help = examples::DIFF)]
     Diff(diff::DiffArguments),
     /// Show what the image's processes load: who needs it, where it was looked for, what answered and why
+    #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
     /// List, show and test the rules
+    #[command(after_help = examples::RULES)]
     Rules(rules::RulesArguments),
     /// Show and empty the cache of layer facts
+    #[command(after_help = examples::CACHE)]
     Cache(cache::CommandArguments),
-    /// Print the completions of a shell, as in `imgcheck completions bash > /etc/bash_completion.d/imgcheck`
+    /// Print the completions of a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions(completions::CompletionsArguments),
     /// Write the manual pages into a directory
     Man(completions::ManArguments),
