@@ -64,7 +64,7 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
     let [from, to] = reports.as_slice() else {
         return Ok(ExitCode::SUCCESS);
     };
-    let difference = Difference::between(from, to);
+    let difference = Difference::between((&arguments.from, from), (&arguments.to, to));
     output::write(&arguments.output, |format| match format {
         DiffFormat::Text => Ok(difference::text::render(
             &difference,

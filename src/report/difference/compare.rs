@@ -13,37 +13,48 @@ use crate::stack::{self, Component};
 /// Things by name, in the order that they are shown in.
 type Named = Vec<(String, String)>;
 
-/// What is different in two lists of named values, in the order of the first list, then of the second.
+/// What is different in two lists of named values, in the order of the first list, then of the second. Paths that differ
+/// only in the release of Python are the same.
 fn changes(from: &Named, to: &Named) -> Vec<Change> {
-    let value = |list: &Named, name: &str| {
-        let found = list.iter().find(|(other, _)| other == name);
-        found.map(|(_, value)| value.clone())
+    let by_name = |list: &Named| -> BTreeMap<String, String> {
+        let named = list.iter().rev();
+        named
+            .map(|(name, value)| (any_python(name), value.clone()))
+            .collect()
     };
+    let (before, after) = (by_name(from), by_name(to));
     let mut seen = BTreeSet::new();
     from.iter()
         .chain(to)
-        .filter(|(name, _)| seen.insert(name.as_str()))
-        .map(|(name, _)| Change {
+        .map(|(name, _)| (name, any_python(name)))
+        .filter(|(_, key)| seen.insert(key.clone()))
+        .map(|(name, key)| Change {
             name: name.clone(),
-            from: value(from, name),
-            to: value(to, name),
+            from: before.get(&key).cloned(),
+            to: after.get(&key).cloned(),
         })
-        .filter(|change| change.from != change.to)
+        .filter(|change| {
+            change.from.as_deref().map(any_python) != change.to.as_deref().map(any_python)
+        })
         .collect()
 }
 
-pub(super) fn layers(from: &ImageFacts, to: &ImageFacts) -> Layers {
+/// `None` if one of them is a directory, which has no layers to compare.
+pub(super) fn layers(from: &ImageFacts, to: &ImageFacts) -> Option<Layers> {
+    if from.config_digest.is_none() || to.config_digest.is_none() {
+        return None;
+    }
     let ids = |facts: &ImageFacts| -> Vec<String> {
         let layers = facts.layers.iter();
         layers.map(|layer| layer.diff_id.clone()).collect()
     };
     let (from, to) = (ids(from), ids(to));
     let same = common(&from, &to);
-    Layers {
+    Some(Layers {
         same,
         removed: from.len() - same,
         added: to.len() - same,
-    }
+    })
 }
 
 /// How many elements two lists share, each counted as often as both have it.
@@ -119,10 +130,7 @@ pub(super) fn copies(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
     let others = |facts: &ImageFacts| -> Named {
         let copies = facts.stack.iter().filter(|component| !component.loaded);
         copies
-            .map(|copy| {
-                let path = any_python(&copy.path);
-                (format!("{} {path}", copy.name), version(copy))
-            })
+            .map(|copy| (format!("{} {}", copy.name, copy.path), version(copy)))
             .collect()
     };
     changes(&others(from), &others(to))
@@ -132,8 +140,8 @@ pub(super) fn gpu(from: &ImageFacts, to: &ImageFacts) -> Vec<Coverage> {
     let (before, after) = (covered(from), covered(to));
     before
         .iter()
-        .filter_map(|(name, before)| {
-            let after = after.get(name)?;
+        .filter_map(|(key, (name, before))| {
+            let (_, after) = after.get(key)?;
             let only = |ours: &[String], theirs: &[String]| -> Vec<String> {
                 let ours = ours.iter().filter(|one| !theirs.contains(one));
                 ours.cloned().collect()
@@ -149,13 +157,14 @@ pub(super) fn gpu(from: &ImageFacts, to: &ImageFacts) -> Vec<Coverage> {
 }
 
 /// The architectures of PyTorch's kernels, and of each file by its path. A file that only one image has is no change of coverage.
-fn covered(facts: &ImageFacts) -> BTreeMap<String, Vec<String>> {
+fn covered(facts: &ImageFacts) -> BTreeMap<String, (String, Vec<String>)> {
     let all = |coverage: &stack::Coverage| [&coverage.sass[..], &coverage.ptx[..]].concat();
     let libraries = facts.gpu.libraries.iter();
     let torch = facts.gpu.torch.iter();
     libraries
-        .map(|library| (any_python(&library.path), all(&library.coverage)))
+        .map(|library| (library.path.clone(), all(&library.coverage)))
         .chain(torch.map(|torch| ("torch".to_owned(), all(torch))))
+        .map(|(name, architectures)| (any_python(&name), (name, architectures)))
         .collect()
 }
 
@@ -183,7 +192,7 @@ pub(super) fn loader(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
     changes(&mapped(from), &mapped(to))
 }
 
-/// What the main process maps: each SONAME with the file that answers for it.
+/// What the main process maps: each SONAME with the file that answers for it, and its version where its bytes tell one.
 fn mapped(facts: &ImageFacts) -> Named {
     let processes = facts.loader.iter().flat_map(|loader| &loader.processes);
     let objects = processes
@@ -196,7 +205,9 @@ fn mapped(facts: &ImageFacts) -> Named {
                 "" => file,
                 soname => soname,
             };
-            (any_python(name), any_python(&object.path))
+            let version = object.readings.get("version");
+            let version = version.map_or(String::new(), |version| format!(" ({version})"));
+            (name.to_owned(), format!("{}{version}", object.path))
         })
         .collect()
 }

@@ -15,8 +15,8 @@ pub struct Difference {
     pub from: Side,
     /// The image after.
     pub to: Side,
-    /// How many layers they share.
-    pub layers: Layers,
+    /// How many layers they share; `None` if one of them is a directory.
+    pub layers: Option<Layers>,
     /// What reference, labels and environment promise, by subject.
     pub claims: Vec<Change>,
     /// The copies that the processes of the images get, by name.
@@ -38,6 +38,8 @@ pub struct Difference {
 /// One of the two images.
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
+    /// The image as it was named on the command line.
+    pub image: String,
     /// Its reference; `None` for an image without a name.
     pub reference: Option<String>,
     /// `os/architecture`.
@@ -95,12 +97,15 @@ pub struct Findings {
 }
 
 impl Difference {
-    /// What changed from one image to the other.
-    pub fn between(from: &ImageReport, to: &ImageReport) -> Self {
+    /// What changed from one image to the other; each comes with what the user calls it.
+    pub fn between(
+        (from_name, from): (&str, &ImageReport),
+        (to_name, to): (&str, &ImageReport),
+    ) -> Self {
         let (stack, same) = compare::stack(&from.facts, &to.facts);
         Difference {
-            from: Side::of(from),
-            to: Side::of(to),
+            from: Side::of(from_name, from),
+            to: Side::of(to_name, to),
             layers: compare::layers(&from.facts, &to.facts),
             claims: compare::claims(&from.facts, &to.facts),
             stack,
@@ -130,8 +135,9 @@ impl Difference {
 }
 
 impl Side {
-    fn of(image: &ImageReport) -> Self {
+    fn of(name: &str, image: &ImageReport) -> Self {
         Side {
+            image: name.to_owned(),
             reference: image.facts.reference.clone(),
             platform: image.facts.platform.clone(),
             config_digest: image.facts.config_digest.clone(),

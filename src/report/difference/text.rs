@@ -15,14 +15,15 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
     let mut out = String::new();
     side(&mut out, "A", &difference.from);
     side(&mut out, "B", &difference.to);
-    let layers = difference.layers;
-    let shared = format!(
-        "{} in both, {} only in A, {} only in B",
-        count(layers.same, "layer"),
-        layers.removed,
-        layers.added
-    );
-    line(&mut out, &format!("   {DIM}{shared}{DIM:#}"));
+    if let Some(layers) = difference.layers {
+        let shared = format!(
+            "{} in both, {} only in A, {} only in B",
+            count(layers.same, "layer"),
+            layers.removed,
+            layers.added
+        );
+        line(&mut out, &format!("   {DIM}{shared}{DIM:#}"));
+    }
     if difference.is_empty() {
         line(
             &mut out,
@@ -52,10 +53,7 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
 }
 
 fn side(out: &mut String, letter: &str, side: &Side) {
-    let name = side
-        .reference
-        .as_deref()
-        .unwrap_or("(an image without a name)");
+    let name = side.reference.as_ref().unwrap_or(&side.image);
     let verdict = coloured(side.verdict);
     let name = printable(name);
     let about = match side.platform.as_str() {
