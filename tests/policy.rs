@@ -50,7 +50,8 @@ fn check(directory: &Path, images: &[&str], arguments: &[&str]) -> (i32, Value) 
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let report =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
     (output.status.code().unwrap(), report)
 }
 
@@ -69,19 +70,25 @@ fn refused(text: &str) -> String {
 
 fn rules(list: &Value) -> Vec<&str> {
     let findings = list.as_array().unwrap().iter();
-    findings.map(|finding| finding["rule"].as_str().unwrap()).collect()
+    findings
+        .map(|finding| finding["rule"].as_str().unwrap())
+        .collect()
 }
 
 fn messages(report: &Value) -> Vec<&str> {
     let findings = only_image(report)["findings"].as_array().unwrap().iter();
-    findings.map(|finding| finding["message"].as_str().unwrap()).collect()
+    findings
+        .map(|finding| finding["message"].as_str().unwrap())
+        .collect()
 }
 
 // ---- expectations
 
 #[test]
 fn what_is_expected_and_there_passes() {
-    let directory = configured("expect: [\"torch==2.8.*\", \"cuda==12.8\", \"python==3.11\", \"os==debian12\"]");
+    let directory = configured(
+        "expect: [\"torch==2.8.*\", \"cuda==12.8\", \"python==3.11\", \"os==debian12\"]",
+    );
     let (code, report) = check(directory.path(), &[HONEST], &["--expect", "cudnn>=9.7,<10"]);
     assert_eq!((code, messages(&report)), (0, vec![]));
 }
@@ -96,7 +103,10 @@ fn what_is_expected_and_not_there_fails_and_says_who_expects_it() {
         "expected tensorflow>=2, the image holds no tensorflow (asked for by --expect)",
     ];
     assert_eq!(messages(&report), expected);
-    assert_eq!(rules(&only_image(&report)["findings"]), ["policy-expectation"; 2]);
+    assert_eq!(
+        rules(&only_image(&report)["findings"]),
+        ["policy-expectation"; 2]
+    );
     // The flag stands above the file.
     let (code, _) = check(directory.path(), &[HONEST], &["--fail-on", "error"]);
     assert_eq!(code, 1);
@@ -148,21 +158,39 @@ fn images_of_one_call_must_agree() {
     let other = directory.path().join("other");
     let release: &[u8] = b"ID=ubuntu\nVERSION_ID=\"22.04\"\n";
     let plain = layout::layer(&[("etc/os-release", release)]);
-    layout::write(&other, "team/other:1", &[(plain.clone(), layout::gzip(&plain))]);
+    layout::write(
+        &other,
+        "team/other:1",
+        &[(plain.clone(), layout::gzip(&plain))],
+    );
     let other = other.to_str().unwrap();
     // Two of the three have Debian 12.
     let (code, report) = check(directory.path(), &[HONEST, MISLABELLED, other], &[]);
     assert_eq!(code, 1);
     let images = report["images"].as_array().unwrap();
-    let found: Vec<_> = images.iter().map(|image| rules(&image["findings"])).collect();
-    assert_eq!(found, [vec![], vec!["claim-torch-version"], vec!["policy-inconsistent-fleet"]]);
+    let found: Vec<_> = images
+        .iter()
+        .map(|image| rules(&image["findings"]))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            vec![],
+            vec!["claim-torch-version"],
+            vec!["policy-inconsistent-fleet"]
+        ]
+    );
     let message = images[2]["findings"][0]["message"].as_str().unwrap();
     let expected = "os is ubuntu22.04 here, and debian12 in pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime, pytorch-cuda:v2.9";
     assert_eq!(message, expected);
     // Of two both are at fault.
     let (_, report) = check(directory.path(), &[HONEST, other], &[]);
     let images = report["images"].as_array().unwrap();
-    assert!(images.iter().all(|image| rules(&image["findings"]) == ["policy-inconsistent-fleet"]));
+    assert!(
+        images
+            .iter()
+            .all(|image| rules(&image["findings"]) == ["policy-inconsistent-fleet"])
+    );
 }
 
 // ---- severities, ignores, baselines
@@ -171,12 +199,18 @@ fn images_of_one_call_must_agree() {
 fn severities_are_changed_and_rules_are_off() {
     let directory = configured("severities: {claim-torch-version: note}");
     let (code, report) = check(directory.path(), &[MISLABELLED], &[]);
-    assert_eq!((code, &only_image(&report)["verdict"]), (0, &Value::from("pass")));
+    assert_eq!(
+        (code, &only_image(&report)["verdict"]),
+        (0, &Value::from("pass"))
+    );
     assert_eq!(only_image(&report)["findings"][0]["severity"], "note");
     let directory = configured("severities: {claim-*: off}");
     let (code, report) = check(directory.path(), &[MISLABELLED], &[]);
     let image = only_image(&report);
-    assert_eq!((code, rules(&image["findings"]), rules(&image["ignored"])), (0, vec![], vec![]));
+    assert_eq!(
+        (code, rules(&image["findings"]), rules(&image["ignored"])),
+        (0, vec![], vec![])
+    );
 }
 
 const IGNORE: &str = "ignore:\n  - {rule: claim-torch-version, image: \"pytorch-cuda:*\", reason: renamed in spring, expires: 2999-12-31}\n";
@@ -190,29 +224,57 @@ fn an_ignored_finding_is_told_with_its_reason() {
     assert_eq!(image["ignored"][0]["rule"], "claim-torch-version");
     assert_eq!(image["ignored"][0]["ignore"]["reason"], "renamed in spring");
     assert_eq!(image["ignored"][0]["ignore"]["expires"], "2999-12-31");
-    assert!(report.get("findings").is_none(), "nothing to say of the configuration");
-    let output = inside(directory.path()).arg(repository(MISLABELLED)).output().unwrap();
+    assert!(
+        report.get("findings").is_none(),
+        "nothing to say of the configuration"
+    );
+    let output = inside(directory.path())
+        .arg(repository(MISLABELLED))
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.ends_with("no findings · 1 finding ignored\n"), "{said}");
+    assert!(
+        said.ends_with("no findings · 1 finding ignored\n"),
+        "{said}"
+    );
 }
 
 #[test]
 fn an_expired_ignore_ignores_nothing_and_is_reported() {
     let directory = configured(&IGNORE.replace("2999", "1999"));
-    let (code, report) = check(directory.path(), &[MISLABELLED, HONEST], &["--fail-on", "warning"]);
+    let (code, report) = check(
+        directory.path(),
+        &[MISLABELLED, HONEST],
+        &["--fail-on", "warning"],
+    );
     assert_eq!(code, 1);
-    assert_eq!(rules(&report["images"][0]["findings"]), ["claim-torch-version"]);
+    assert_eq!(
+        rules(&report["images"][0]["findings"]),
+        ["claim-torch-version"]
+    );
     assert_eq!(rules(&report["findings"]), ["policy-ignore-expired"]);
     let place = &report["findings"][0]["location"];
-    assert_eq!((&place["file"], &place["line"], &place["column"]), (&".imgcheck.yaml".into(), &2.into(), &12.into()));
+    assert_eq!(
+        (&place["file"], &place["line"], &place["column"]),
+        (&".imgcheck.yaml".into(), &2.into(), &12.into())
+    );
 }
 
 #[test]
 fn an_ignore_that_no_image_of_the_call_needs_is_reported_once() {
-    let directory = configured("ignore:\n  - {rule: load-*, reason: vendor}\n  - {rule: claim-*, reason: tags}\n");
+    let directory = configured(
+        "ignore:\n  - {rule: load-*, reason: vendor}\n  - {rule: claim-*, reason: tags}\n",
+    );
     // Used for one image is used.
-    let (code, report) = check(directory.path(), &[MISLABELLED, HONEST], &["--fail-on", "warning"]);
-    assert_eq!((code, rules(&report["findings"])), (1, vec!["policy-ignore-unused"]));
+    let (code, report) = check(
+        directory.path(),
+        &[MISLABELLED, HONEST],
+        &["--fail-on", "warning"],
+    );
+    assert_eq!(
+        (code, rules(&report["findings"])),
+        (1, vec!["policy-ignore-unused"])
+    );
     assert_eq!(report["findings"][0]["location"]["line"], 2);
     let output = inside(directory.path())
         .args([repository(MISLABELLED), repository(HONEST)])
@@ -227,7 +289,11 @@ fn an_ignore_that_no_image_of_the_call_needs_is_reported_once() {
     let (code, report) = check(directory.path(), &[HONEST], &["--fail-on", "note"]);
     assert_eq!((code, report.get("findings")), (0, None));
     let directory = configured("ignore: [{rule: load-*, reason: vendor}]");
-    let (code, report) = check(directory.path(), &[HONEST, "absent.tar"], &["--fail-on", "note"]);
+    let (code, report) = check(
+        directory.path(),
+        &[HONEST, "absent.tar"],
+        &["--fail-on", "note"],
+    );
     assert_eq!((code, report.get("findings")), (3, None));
 }
 
@@ -235,36 +301,77 @@ fn an_ignore_that_no_image_of_the_call_needs_is_reported_once() {
 fn what_is_in_the_baseline_does_not_fail_and_what_is_new_does() {
     let directory = configured("");
     let known = directory.path().join("known.json");
-    let (code, report) = check(directory.path(), &[MISLABELLED], &["--write-baseline", "known.json"]);
-    assert_eq!((code, rules(&only_image(&report)["findings"])), (0, vec!["claim-torch-version"]));
+    let (code, report) = check(
+        directory.path(),
+        &[MISLABELLED],
+        &["--write-baseline", "known.json"],
+    );
+    assert_eq!(
+        (code, rules(&only_image(&report)["findings"])),
+        (0, vec!["claim-torch-version"])
+    );
     let text = fs::read_to_string(&known).unwrap();
-    assert!(text.contains("imgcheck/baseline/v1") && text.contains("pytorch-cuda:v2.9"), "{text}");
-    let (code, report) = check(directory.path(), &[MISLABELLED], &["--baseline", "known.json"]);
+    assert!(
+        text.contains("imgcheck/baseline/v1") && text.contains("pytorch-cuda:v2.9"),
+        "{text}"
+    );
+    let (code, report) = check(
+        directory.path(),
+        &[MISLABELLED],
+        &["--baseline", "known.json"],
+    );
     let image = only_image(&report);
-    assert_eq!((code, rules(&image["findings"]), rules(&image["ignored"])), (0, vec![], vec!["claim-torch-version"]));
+    assert_eq!(
+        (code, rules(&image["findings"]), rules(&image["ignored"])),
+        (0, vec![], vec!["claim-torch-version"])
+    );
     assert_eq!(image["ignored"][0]["ignore"]["reason"], "in the baseline");
     let new = ["--baseline", "known.json", "--expect", "torch==2.9.*"];
     let (code, report) = check(directory.path(), &[MISLABELLED], &new);
-    assert_eq!((code, rules(&only_image(&report)["findings"])), (1, vec!["policy-expectation"]));
+    assert_eq!(
+        (code, rules(&only_image(&report)["findings"])),
+        (1, vec!["policy-expectation"])
+    );
     // A report is a baseline too, and the configuration may name it.
     fs::write(directory.path().join("report.json"), report.to_string()).unwrap();
-    fs::write(directory.path().join(".imgcheck.yaml"), "baseline: report.json\n").unwrap();
-    let (code, _) = check(directory.path(), &[MISLABELLED], &["--expect", "torch==2.9.*"]);
+    fs::write(
+        directory.path().join(".imgcheck.yaml"),
+        "baseline: report.json\n",
+    )
+    .unwrap();
+    let (code, _) = check(
+        directory.path(),
+        &[MISLABELLED],
+        &["--expect", "torch==2.9.*"],
+    );
     assert_eq!(code, 0);
     // Where it is written anew, the old one does not count.
-    let (code, _) = check(directory.path(), &[MISLABELLED], &["--write-baseline", "known.json"]);
+    let (code, _) = check(
+        directory.path(),
+        &[MISLABELLED],
+        &["--write-baseline", "known.json"],
+    );
     assert_eq!((code, fs::read_to_string(&known).unwrap()), (0, text));
 }
 
 #[test]
 fn a_baseline_that_is_none_is_exit_code_2_and_none_is_written_for_half_a_check() {
     let directory = configured("baseline: absent.json\n");
-    let said = inside(directory.path()).arg(repository(HONEST)).output().unwrap();
+    let said = inside(directory.path())
+        .arg(repository(HONEST))
+        .output()
+        .unwrap();
     assert_eq!(said.status.code(), Some(2));
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains("absent.json") && said.contains("--write-baseline"), "{said}");
+    assert!(
+        said.contains("absent.json") && said.contains("--write-baseline"),
+        "{said}"
+    );
     let arguments = ["--write-baseline", "new.json"];
-    assert_eq!(check(directory.path(), &[HONEST, "absent.tar"], &arguments).0, 3);
+    assert_eq!(
+        check(directory.path(), &[HONEST, "absent.tar"], &arguments).0,
+        3
+    );
     assert!(!directory.path().join("new.json").exists());
 }
 
@@ -292,8 +399,14 @@ fn the_file_is_found_named_and_left_out() {
     // A flag stands above the environment.
     let above = directory.path().join(".imgcheck.yaml");
     let above = above.to_str().unwrap();
-    assert_eq!(passes(&["--config", above], &[("IMGCHECK_NO_CONFIG", "1")]), Some(1));
-    assert_eq!(passes(&["--no-config"], &[("IMGCHECK_CONFIG", above)]), Some(0));
+    assert_eq!(
+        passes(&["--config", above], &[("IMGCHECK_NO_CONFIG", "1")]),
+        Some(1)
+    );
+    assert_eq!(
+        passes(&["--no-config"], &[("IMGCHECK_CONFIG", above)]),
+        Some(0)
+    );
     assert_eq!(passes(&["--no-config", "--config", above], &[]), Some(2));
     assert_eq!(passes(&["--config", "absent.yaml"], &[]), Some(2));
 }
@@ -303,7 +416,11 @@ fn the_users_own_file_counts_where_the_repository_has_none() {
     let directory = tempdir().unwrap();
     fs::create_dir(directory.path().join(".git")).unwrap();
     fs::create_dir_all(directory.path().join("home/imgcheck")).unwrap();
-    fs::write(directory.path().join("home/imgcheck/config.yaml"), "expect: [torch==1.0]").unwrap();
+    fs::write(
+        directory.path().join("home/imgcheck/config.yaml"),
+        "expect: [torch==1.0]",
+    )
+    .unwrap();
     let output = inside(directory.path())
         .env("XDG_CONFIG_HOME", directory.path().join("home"))
         .arg(repository(HONEST))
@@ -322,19 +439,31 @@ fn rules_of_the_configuration_are_beside_it() {
     fs::create_dir_all(&inner).unwrap();
     let (code, report) = check(&inner, &[HONEST], &[]);
     let finding = &only_image(&report)["findings"][0];
-    assert_eq!((code, &finding["rule"], &finding["severity"]), (0, &"team-torch".into(), &"warning".into()));
+    assert_eq!(
+        (code, &finding["rule"], &finding["severity"]),
+        (0, &"team-torch".into(), &"warning".into())
+    );
 }
 
 #[test]
 fn the_configuration_counts_for_references_too() {
     let impossible = "pytorch/pytorch:2.8.0-cuda11.8-cudnn9-runtime";
     let code = |directory: &Path| {
-        let output = inside(directory).args(["claims", impossible]).output().unwrap();
+        let output = inside(directory)
+            .args(["claims", impossible])
+            .output()
+            .unwrap();
         output.status.code()
     };
     assert_eq!(code(configured("").path()), Some(1));
-    assert_eq!(code(configured("severities: {claim-impossible: note}").path()), Some(0));
-    assert_eq!(code(configured("ignore: [{rule: claim-impossible, reason: planned}]").path()), Some(0));
+    assert_eq!(
+        code(configured("severities: {claim-impossible: note}").path()),
+        Some(0)
+    );
+    assert_eq!(
+        code(configured("ignore: [{rule: claim-impossible, reason: planned}]").path()),
+        Some(0)
+    );
 }
 
 // ---- files that are wrong
@@ -342,27 +471,94 @@ fn the_configuration_counts_for_references_too() {
 #[test]
 fn a_wrong_file_is_shown_with_its_place_and_the_way_out() {
     for (text, words) in [
-        ("fail-on: error\nexpct: []\n", vec![".imgcheck.yaml:2:1", "unknown key `expct`", "did you mean `expect`?"]),
-        ("fail-on: fatal\n", vec![":1:10", "`fatal` is no severity that can fail", "error, warning, note, never"]),
-        ("severities:\n  claim-os: errror\n", vec![":2:13", "`errror` is no severity", "did you mean `error`?"]),
-        ("severities:\n  claim-oz: error\n", vec![":2:3", "there is no rule `claim-oz`", "did you mean `claim-os`?"]),
-        ("ignore:\n  - {rule: lod-*, reason: old}\n", vec![":2:12", "there is no rule `lod-*`"]),
-        ("ignore:\n  - rule: claim-os\n", vec![":2:11", "has no reason", "add `reason:`"]),
-        ("ignore:\n  - {rule: claim-os, reason: ' '}\n", vec!["has no reason"]),
-        ("ignore:\n  - {rule: claim-os, reason: x, expires: 2027-02-30}\n", vec![":2:42", "`2027-02-30` is no date", "as in 2027-03-01"]),
-        ("ignore:\n  - {rule: claim-os, reason: x, expires: soon}\n", vec!["`soon` is no date"]),
-        ("ignore:\n  - {rule: claim-os, raeson: x}\n", vec!["unknown key `raeson`", "did you mean `reason`?"]),
-        ("ignore:\n  - {reason: x}\n", vec!["the key `rule` is missing"]),
-        ("expect: [torhc==2.8]\n", vec![":1:10", "no part of an image is called `torhc`", "did you mean `torch`?"]),
-        ("expect: [torch=2.8]\n", vec!["`=2.8` is no version specifier"]),
+        (
+            "fail-on: error\nexpct: []\n",
+            vec![
+                ".imgcheck.yaml:2:1",
+                "unknown key `expct`",
+                "did you mean `expect`?",
+            ],
+        ),
+        (
+            "fail-on: fatal\n",
+            vec![
+                ":1:10",
+                "`fatal` is no severity that can fail",
+                "error, warning, note, never",
+            ],
+        ),
+        (
+            "severities:\n  claim-os: errror\n",
+            vec![":2:13", "`errror` is no severity", "did you mean `error`?"],
+        ),
+        (
+            "severities:\n  claim-oz: error\n",
+            vec![
+                ":2:3",
+                "there is no rule `claim-oz`",
+                "did you mean `claim-os`?",
+            ],
+        ),
+        (
+            "ignore:\n  - {rule: lod-*, reason: old}\n",
+            vec![":2:12", "there is no rule `lod-*`"],
+        ),
+        (
+            "ignore:\n  - rule: claim-os\n",
+            vec![":2:11", "has no reason", "add `reason:`"],
+        ),
+        (
+            "ignore:\n  - {rule: claim-os, reason: ' '}\n",
+            vec!["has no reason"],
+        ),
+        (
+            "ignore:\n  - {rule: claim-os, reason: x, expires: 2027-02-30}\n",
+            vec![":2:42", "`2027-02-30` is no date", "as in 2027-03-01"],
+        ),
+        (
+            "ignore:\n  - {rule: claim-os, reason: x, expires: soon}\n",
+            vec!["`soon` is no date"],
+        ),
+        (
+            "ignore:\n  - {rule: claim-os, raeson: x}\n",
+            vec!["unknown key `raeson`", "did you mean `reason`?"],
+        ),
+        (
+            "ignore:\n  - {reason: x}\n",
+            vec!["the key `rule` is missing"],
+        ),
+        (
+            "expect: [torhc==2.8]\n",
+            vec![
+                ":1:10",
+                "no part of an image is called `torhc`",
+                "did you mean `torch`?",
+            ],
+        ),
+        (
+            "expect: [torch=2.8]\n",
+            vec!["`=2.8` is no version specifier"],
+        ),
         ("expect: {torch: 2.8}\n", vec![".imgcheck.yaml:1:9"]),
         ("expect: torch==2.8\n", vec![".imgcheck.yaml:1:9"]),
-        ("stacks: [{name: new, trch: 2.8.*}]\n", vec!["did you mean `torch`?"]),
-        ("stacks: [{name: new, torch: latest}]\n", vec!["`==latest` is no version specifier"]),
+        (
+            "stacks: [{name: new, trch: 2.8.*}]\n",
+            vec!["did you mean `torch`?"],
+        ),
+        (
+            "stacks: [{name: new, torch: latest}]\n",
+            vec!["`==latest` is no version specifier"],
+        ),
         ("stacks: [{name: new}]\n", vec!["allows every image"]),
         ("consistent: [cudn]\n", vec!["did you mean `cudnn`?"]),
-        ("targets: [{name: empty}]\n", vec!["neither GPUs nor a driver"]),
-        ("targets: [{name: old, driver: new}]\n", vec![":1:31", "535.183.06"]),
+        (
+            "targets: [{name: empty}]\n",
+            vec!["neither GPUs nor a driver"],
+        ),
+        (
+            "targets: [{name: old, driver: new}]\n",
+            vec![":1:31", "535.183.06"],
+        ),
         ("fail-on: error\nfail-on: note\n", vec![".imgcheck.yaml:2:"]),
         ("rules: [absent]\n", vec!["absent"]),
         ("expect: [\n", vec![".imgcheck.yaml:"]),
@@ -371,7 +567,10 @@ fn a_wrong_file_is_shown_with_its_place_and_the_way_out() {
     ] {
         let said = refused(text);
         for word in words {
-            assert!(said.contains(word), "{word:?} is not in what {text:?} gives:\n{said}");
+            assert!(
+                said.contains(word),
+                "{word:?} is not in what {text:?} gives:\n{said}"
+            );
         }
         assert!(!said.contains("panicked"), "{said}");
     }

@@ -26,7 +26,11 @@ const PUBLISHED: [(&str, &[&str]); 3] = [
 ];
 
 fn printed(options: &[&str]) -> String {
-    let output = imgcheck().args(["rules", "schema"]).args(options).output().unwrap();
+    let output = imgcheck()
+        .args(["rules", "schema"])
+        .args(options)
+        .output()
+        .unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
 }
@@ -40,11 +44,16 @@ fn schema(name: &str) -> Validator {
 /// What is wrong with a value; empty if nothing is.
 fn faults(schema: &Validator, value: &Value) -> Vec<String> {
     let errors = schema.iter_errors(value);
-    errors.map(|error| format!("{}: {error}", error.instance_path())).collect()
+    errors
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
 }
 
+/// YAML 1.2, as editors read it: `off` is a text.
 fn yaml(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options)
+        .unwrap_or_else(|error| panic!("{text}\n{error}"))
 }
 
 fn book() -> PathBuf {
@@ -57,10 +66,22 @@ fn the_published_schemas_are_current() {
         let path = book().join("schema").join(name);
         let committed = fs::read_to_string(&path).unwrap_or_default();
         let current = printed(options);
-        assert!(committed == current, "docs/src/schema/{name} is stale: run `cargo run -- rules schema {} > docs/src/schema/{name}`", options.join(" "));
+        assert!(
+            committed == current,
+            "docs/src/schema/{name} is stale: run `cargo run -- rules schema {} > docs/src/schema/{name}`",
+            options.join(" ")
+        );
         let schema: Value = serde_json::from_str(&current).unwrap();
-        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-        assert!(schema["$id"].as_str().unwrap().ends_with(&format!("/docs/src/schema/{name}")));
+        assert_eq!(
+            schema["$schema"],
+            "https://json-schema.org/draft/2020-12/schema"
+        );
+        assert!(
+            schema["$id"]
+                .as_str()
+                .unwrap()
+                .ends_with(&format!("/docs/src/schema/{name}"))
+        );
         assert!(jsonschema::draft202012::meta::is_valid(&schema));
         assert_described(name, &schema);
     }
@@ -68,9 +89,15 @@ fn the_published_schemas_are_current() {
 
 /// Everything that people may write or read says what it means.
 fn assert_described(place: &str, schema: &Value) {
-    assert!(schema["title"].is_string() && schema["description"].is_string(), "{place}");
+    assert!(
+        schema["title"].is_string() && schema["description"].is_string(),
+        "{place}"
+    );
     let definitions = schema["$defs"].as_object().into_iter().flatten();
-    for (name, part) in definitions.map(|(name, part)| (name.as_str(), part)).chain([("", schema)]) {
+    for (name, part) in definitions
+        .map(|(name, part)| (name.as_str(), part))
+        .chain([("", schema)])
+    {
         for (key, value) in part["properties"].as_object().into_iter().flatten() {
             assert!(value["description"].is_string(), "{place}: {name}.{key}");
         }
@@ -103,11 +130,26 @@ fn reports_are_what_their_schema_says() {
     assert_eq!(whole["findings"][0]["location"]["line"], 4);
     type Change = fn(&mut Value);
     let changes: [(&str, Change); 5] = [
-        ("another schema", |report| report["schema"] = json!("imgcheck/report/v2")),
-        ("no images", |report| drop(report.as_object_mut().unwrap().remove("images"))),
-        ("a verdict that is none", |report| report["images"][0]["verdict"] = json!("perhaps")),
-        ("a layer without a digest", |report| drop(report["images"][0]["layers"][0].as_object_mut().unwrap().remove("diff_id"))),
-        ("a claim that is a text", |report| report["images"][0]["claims"] = json!(["torch"])),
+        ("another schema", |report| {
+            report["schema"] = json!("imgcheck/report/v2")
+        }),
+        ("no images", |report| {
+            drop(report.as_object_mut().unwrap().remove("images"))
+        }),
+        ("a verdict that is none", |report| {
+            report["images"][0]["verdict"] = json!("perhaps")
+        }),
+        ("a layer without a digest", |report| {
+            drop(
+                report["images"][0]["layers"][0]
+                    .as_object_mut()
+                    .unwrap()
+                    .remove("diff_id"),
+            )
+        }),
+        ("a claim that is a text", |report| {
+            report["images"][0]["claims"] = json!(["torch"])
+        }),
     ];
     for (name, change) in changes {
         let mut wrong = whole.clone();
@@ -138,7 +180,12 @@ fn the_built_in_rules_are_what_their_schema_says() {
     assert!(count > 30);
     let rule = json!({"id": "a", "title": "t", "severity": "error", "since": "1", "fail": "true", "message": "m", "why": "w"});
     assert_eq!(faults(&schema, &rule), [""; 0]);
-    for (key, value) in [("id", json!("Not An Id")), ("fail", json!(true)), ("tests", json!([{"name": "x"}])), ("severty", json!("error"))] {
+    for (key, value) in [
+        ("id", json!("Not An Id")),
+        ("fail", json!(true)),
+        ("tests", json!([{"name": "x"}])),
+        ("severty", json!("error")),
+    ] {
         let mut wrong = rule.clone();
         wrong[key] = value;
         assert!(!faults(&schema, &wrong).is_empty(), "{key}");
@@ -188,7 +235,10 @@ fn what_the_program_refuses_the_configuration_schema_refuses() {
         "targets: [{gpus: [a100]}]",
         "rules: ci",
     ] {
-        assert!(imgcheck::policy::Config::read("c", text, Path::new("")).is_err(), "{text}");
+        assert!(
+            imgcheck::policy::Config::read("c", text, Path::new("")).is_err(),
+            "{text}"
+        );
         assert!(!faults(&schema, &yaml(text)).is_empty(), "{text}");
     }
 }
