@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use imgcheck::claims::Claim;
 use imgcheck::elf::Depth;
-use imgcheck::finding::{Confidence, Finding, Location, Severity};
+use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity};
 use imgcheck::process::tree::Tree;
 use imgcheck::report::{
     self, FileReport, ImageFacts, ImageReport, Layer, Report, UnreadImage, Verdict,
@@ -470,7 +470,13 @@ fn image(text: &str) -> ImageReport {
                 ..finding(text, None)
             },
         ],
-        ignored: vec![finding(text, None)],
+        ignored: vec![IgnoredFinding {
+            finding: finding(text, None),
+            ignore: IgnoreReason {
+                reason: text.to_owned(),
+                expires: Some("2027-03-01".to_owned()),
+            },
+        }],
         elapsed_ms: 1,
     }
 }
@@ -496,7 +502,7 @@ type Case = (&'static str, fn(&Report) -> String, fn(&str));
 const CASES: [Case; 8] = [
     (
         "text",
-        |it| plain(&report::text::report(it.images, None)),
+        |it| plain(&report::text::report(it, None)),
         no_commands,
     ),
     (
