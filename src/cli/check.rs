@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::formats::{self, CheckFormat};
 use super::images::{ImageArguments, Unreadable, finish};
-use super::output::{self, Format, OutputArguments};
+use super::output::{self, OutputArguments};
 use super::policy::{Asked, ExpectArguments, PolicyArguments, today};
 use crate::claims::Grammar;
 use crate::error::Result;
@@ -27,7 +28,7 @@ pub struct CheckArguments {
     #[command(flatten)]
     policy: PolicyArguments,
     #[command(flatten)]
-    output: OutputArguments,
+    output: OutputArguments<CheckFormat>,
 }
 
 /// Where rules come from besides the built-in ones.
@@ -81,10 +82,7 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
         errors: &errors,
         rules: &rules,
     };
-    output::write(&arguments.output, |format| match format {
-        Format::Text => Ok(report::text::report(&report, arguments.output.width())),
-        Format::Json => report::json::report(&report),
-    })?;
+    formats::write(&arguments.output, &report, asked.policy.fail_on)?;
     advise(&unreadable, &rules)?;
     let failed = report
         .subjects()

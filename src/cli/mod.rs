@@ -5,6 +5,7 @@ mod check;
 mod claims;
 mod facts;
 mod fail_on;
+mod formats;
 mod images;
 mod interrupt;
 mod output;

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
-use super::{ImageFacts, ImageReport, ReferenceReport, Report, UnreadImage};
+use super::{ImageFacts, ImageReport, ReferenceReport, Report, UnreadImage, escape};
 use crate::finding::Finding;
 use crate::json_schema;
 use crate::process::tree::Tree;
@@ -61,7 +61,7 @@ struct ClaimsDocument<'a> {
 /// The report of a check, and which images could not be read.
 pub fn report(report: &Report) -> serde_json::Result<String> {
     let files = report.files.iter();
-    pretty(&ReportDocument {
+    escape::json(&ReportDocument {
         schema: REPORT,
         tool: TOOL,
         images: report.images,
@@ -77,7 +77,7 @@ pub fn schema() -> Schema {
 
 /// What is in the images, without any rule.
 pub fn facts(images: &[ImageFacts], errors: &[UnreadImage]) -> serde_json::Result<String> {
-    pretty(&Document {
+    escape::json(&Document {
         schema: "imgcheck/facts/v1",
         tool: TOOL,
         images,
@@ -99,7 +99,7 @@ pub fn trees<'t>(
     let images: Vec<Named> = trees
         .map(|(reference, tree)| Named { reference, tree })
         .collect();
-    pretty(&Document {
+    escape::json(&Document {
         schema: "imgcheck/tree/v1",
         tool: TOOL,
         images: &images,
@@ -109,14 +109,8 @@ pub fn trees<'t>(
 
 /// What references promise.
 pub fn claims(references: &[ReferenceReport]) -> serde_json::Result<String> {
-    pretty(&ClaimsDocument {
+    escape::json(&ClaimsDocument {
         schema: "imgcheck/claims/v1",
         references,
     })
-}
-
-fn pretty<T: Serialize>(document: &T) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(document)?;
-    text.push('\n');
-    Ok(text)
 }
