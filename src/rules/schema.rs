@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::loader;
+use super::{loader, shapes};
 
 /// What is known of a value before there is one.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +86,8 @@ pub const DETAILS: &[&str] = &[
     "arch-list",
     "build",
     "built-with-cuda",
+    "compat-cuda",
+    "compat-drivers",
     "compiled-cuda",
     "compiled-cudnn",
     "compiled-nccl",
@@ -150,6 +152,8 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
             "driver",
             Shape::record(&["cuda", "native", "compatible"], Shape::Text),
         ),
+        ("container_toolkit", shapes::container_toolkit()),
+        ("python", shapes::python()),
         ("loader", loader::shape::of_expressions()),
         ("image", image()),
         ("targets", Shape::list(Shape::Any)),

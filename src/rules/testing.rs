@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::facts::{Facts, ImageFacts, Part};
+use super::facts::{Facts, ImageFacts, Part, PythonFacts};
 use super::file::{Named, Rule};
 use super::functions::glob;
 use super::loader::shape;
-use super::{evaluate, schema};
+use super::{evaluate, schema, shapes};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::process::LoaderFacts;
+use crate::stack::ContainerToolkit;
+use crate::stack::container_toolkit::ToolkitKnowledge;
 
 /// One test of a rule.
 #[derive(Debug, Clone, Deserialize)]
@@ -25,7 +27,8 @@ pub struct RuleTest {
     pub expect: Expect,
 }
 
-/// Facts of a test. With `stack`, `copies` or `loader` an image was read, without them only its reference.
+/// Facts of a test. With `stack`, `copies`, `loader`, `container_toolkit` or `python` an image was read, without them only its
+/// reference.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Given {
@@ -38,6 +41,9 @@ pub struct Given {
     gpu: Option<serde_json::Value>,
     driver: Option<serde_json::Value>,
     loader: Option<serde_json::Value>,
+    /// What the environment does not tell: files of the driver, and files that need it. The rest follows from `image.env`.
+    container_toolkit: Option<serde_json::Value>,
+    python: Option<PythonFacts>,
     targets: Vec<serde_json::Value>,
     policy: serde_json::Map<String, serde_json::Value>,
 }
@@ -161,7 +167,11 @@ impl RuleTest {
 
 impl Given {
     fn facts(&self) -> Result<Facts, String> {
-        let scanned = self.stack.is_some() || self.copies.is_some() || self.loader.is_some();
+        let scanned = self.stack.is_some()
+            || self.copies.is_some()
+            || self.loader.is_some()
+            || self.container_toolkit.is_some()
+            || self.python.is_some();
         let loaded = self.stack.clone().unwrap_or_default();
         let others = self.copies.clone().unwrap_or_default();
         for part in loaded.iter().chain(&others) {
@@ -180,6 +190,9 @@ impl Given {
             machines: scanned.then(|| self.image.machines.clone().unwrap_or_default()),
             ..self.image.clone()
         };
+        let toolkit = scanned
+            .then(|| self.container_toolkit(&image))
+            .transpose()?;
         Ok(Facts {
             claims: self.claims.iter().map(GivenClaim::claim).collect(),
             stack: scanned.then_some(stack),
@@ -188,8 +201,31 @@ impl Given {
             gpu: self.gpu.clone(),
             driver: self.driver.clone(),
             loader: self.loader.as_ref().map(loader).transpose()?,
+            container_toolkit: toolkit,
+            python: scanned.then(|| self.python.clone().unwrap_or_default()),
             targets: self.targets.clone(),
             policy: self.policy.clone(),
+        })
+    }
+}
+
+impl Given {
+    /// What the environment of a test asks of the container toolkit, with the files that the test gives.
+    fn container_toolkit(&self, image: &ImageFacts) -> Result<ContainerToolkit, String> {
+        let given = match &self.container_toolkit {
+            None => ContainerToolkit::default(),
+            Some(given) => {
+                shapes::container_toolkit().check("container_toolkit", given)?;
+                serde_json::from_value(given.clone())
+                    .map_err(|error| format!("container_toolkit: {error}"))?
+            }
+        };
+        let knowledge = ToolkitKnowledge::builtin().map_err(|error| error.to_string())?;
+        let environment = image.env.clone().unwrap_or_default();
+        Ok(ContainerToolkit {
+            driver_files: given.driver_files,
+            needs: given.needs,
+            ..ContainerToolkit::of_environment(&environment, &knowledge)
         })
     }
 }
