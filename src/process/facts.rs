@@ -311,4 +311,6 @@ pub struct CacheFacts {
     pub unlisted: Vec<String>,
     /// Entries that lead to no file.
     pub dangling: Vec<String>,
+    /// Entries that running `ldconfig` would drop, for their directory is not configured: somebody ran `ldconfig DIRECTORY`.
+    pub dropped: Vec<String>,
 }

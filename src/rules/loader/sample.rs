@@ -85,6 +85,7 @@ pub fn sample() -> LoaderFacts {
             layer: Some(0),
             unlisted: vec![text()],
             dangling: vec![text()],
+            dropped: vec![text()],
             ..CacheFacts::default()
         }),
     }

@@ -146,4 +146,5 @@ fn cache() -> Shape {
         .with("layer", Shape::Number)
         .with("unlisted", Shape::list(Shape::Text))
         .with("dangling", Shape::list(Shape::Text))
+        .with("dropped", Shape::list(Shape::Text))
 }
