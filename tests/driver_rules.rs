@@ -416,6 +416,21 @@ fn pins_that_are_broken() {
     );
 }
 
+/// What the loader model takes from the host is what some capability brings.
+#[test]
+fn every_library_of_the_host_has_a_capability() {
+    let table = |name| imgcheck::embedded::knowledge::<serde_json::Value>(name).unwrap();
+    let (host, capabilities) = (table("loader/host"), table("capabilities"));
+    for library in host["libraries"].as_array().unwrap() {
+        let name = library["name"].as_str().unwrap();
+        let stem = format!("{}.so", name.split_once(".so").unwrap().0);
+        let brings =
+            |row: &serde_json::Value| row["libraries"].as_array().unwrap().contains(&json!(stem));
+        let rows = capabilities["capabilities"].as_array().unwrap();
+        assert!(rows.iter().any(brings), "{name}");
+    }
+}
+
 #[test]
 fn every_finding_says_what_to_do() {
     let image = Image::pytorch()

@@ -303,7 +303,7 @@ mod tests {
             ("torch<2.8", "2.8.0a0+34c6371d24.nv25.8", false),
             ("torch", "1.0", true),
             ("torch==2.9.*", "2.9.1", true),
-            ("torch===2.9.0", "2.9.0+cu128", true),
+            ("torch===2.9.0", "2.9.0+cu128", false),
             ("torch>=2", "not a version", true),
         ] {
             assert_eq!(
