@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::loader;
+use super::{loader, shapes};
 pub use crate::stack::NAMES as PARTS;
 
 /// What is known of a value before there is one.
@@ -40,6 +40,8 @@ pub const DETAILS: &[&str] = &[
     "arch-list",
     "build",
     "built-with-cuda",
+    "compat-cuda",
+    "compat-drivers",
     "compiled-cuda",
     "compiled-cudnn",
     "compiled-nccl",
@@ -104,6 +106,8 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
             "driver",
             Shape::record(&["cuda", "native", "compatible"], Shape::Text),
         ),
+        ("container_toolkit", shapes::container_toolkit()),
+        ("python", shapes::python()),
         ("loader", loader::shape::of_expressions()),
         ("image", image()),
         ("targets", Shape::list(Shape::Any)),
