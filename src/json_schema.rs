@@ -18,14 +18,7 @@ pub fn of_output<T: JsonSchema>(name: &str) -> Schema {
 }
 
 fn generate<T: JsonSchema>(name: &str, settings: SchemaSettings) -> Schema {
-    let generated = settings.into_generator().into_root_schema_for::<T>();
-    let mut schema = Schema::default();
-    // The address stands right behind the dialect.
-    for (key, value) in generated.as_object().into_iter().flatten() {
-        schema.insert(key.clone(), value.clone());
-        if key == "$schema" {
-            schema.insert("$id".to_owned(), format!("{BASE}/{name}").into());
-        }
-    }
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.insert("$id".to_owned(), format!("{BASE}/{name}").into());
     schema
 }

@@ -49,8 +49,11 @@ fn faults(schema: &Validator, value: &Value) -> Vec<String> {
         .collect()
 }
 
+/// YAML 1.2, as editors read it: `off` is a text.
 fn yaml(text: &str) -> Value {
-    serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{text}\n{error}"))
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options)
+        .unwrap_or_else(|error| panic!("{text}\n{error}"))
 }
 
 fn book() -> PathBuf {

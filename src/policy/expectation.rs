@@ -63,6 +63,7 @@ pub fn check_subject(name: &str) -> Result<(), Mistake> {
     let lower = name.to_ascii_lowercase().replace('_', "-");
     let near = subjects()
         .find(|known| *known == lower || format!("py{known}") == lower)
+        .or_else(|| subjects().find(|known| lower.len() > 2 && known.starts_with(&lower)))
         .or_else(|| nearest(&lower, subjects()));
     Err(Mistake {
         problem: format!("no part of an image is called `{name}`"),

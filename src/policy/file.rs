@@ -1,11 +1,14 @@
 //! The keys of a configuration file. What their values mean is checked in [`super::config`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Map, json};
 
+use super::expectation::subjects;
 use crate::yaml::Spanned;
 
 /// The configuration of imgcheck: `.imgcheck.yaml`.
@@ -29,10 +32,10 @@ pub(super) struct File {
     pub expect: Vec<Spanned<String>>,
     /// Allowed combinations, of which each image must be one: a `name`, and versions or specifiers by names of the stack; a
     /// version alone means `==`, `none` that there must be no such part.
-    #[schemars(with = "Vec<std::collections::BTreeMap<String, String>>")]
+    #[schemars(with = "Vec<StackRow>")]
     pub stacks: Vec<Pairs<Spanned<String>>>,
     /// Names of the stack whose versions must agree over all images of one call.
-    #[schemars(with = "Vec<String>")]
+    #[schemars(with = "Vec<StackName>")]
     pub consistent: Vec<Spanned<String>>,
     /// Findings that do not count, each with a reason.
     pub ignore: Vec<IgnoreEntry>,
@@ -75,8 +78,7 @@ pub(super) struct IgnoreEntry {
     pub path: Option<Spanned<String>>,
     /// Why these findings do not count; for the people who read it later.
     // Optional only here, so that its absence is explained.
-    #[serde(default)]
-    #[schemars(required, with = "String")]
+    #[schemars(with = "String")]
     pub reason: Option<Spanned<String>>,
     /// The last day that it holds, as in `2027-03-01`.
     #[serde(default)]
@@ -104,6 +106,41 @@ enum SeverityName {
     Warning,
     Note,
     Off,
+}
+
+/// A name of the stack; for the schema.
+struct StackName;
+
+impl JsonSchema for StackName {
+    fn schema_name() -> Cow<'static, str> {
+        "StackName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = subjects().collect();
+        json_schema!({"type": "string", "enum": names})
+    }
+}
+
+/// An allowed combination; for the schema.
+struct StackRow;
+
+impl JsonSchema for StackRow {
+    fn schema_name() -> Cow<'static, str> {
+        "AllowedStack".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut properties = Map::new();
+        let name = json!({"type": "string", "description": "What the team calls it."});
+        properties.insert("name".to_owned(), name);
+        for subject in subjects() {
+            let about = format!("The version of {subject}, specifiers, or none.");
+            let version = json!({"type": "string", "description": about});
+            properties.insert(subject.to_owned(), version);
+        }
+        json_schema!({"type": "object", "properties": properties, "additionalProperties": false})
+    }
 }
 
 /// A map in the order of the file.
