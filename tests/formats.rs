@@ -700,6 +700,7 @@ fn github_holds(text: &str) {
                 "{command}"
             );
             assert!(!value.contains(':'), "{command}");
+            assert!(name != "file" || !value.starts_with("./"), "{command}");
         }
     }
 }
