@@ -439,7 +439,7 @@ fn what_people_read_of_the_sample() {
 }
 
 /// Names that want to be more than a name.
-const HOSTILE: [&str; 14] = [
+const HOSTILE: [&str; 15] = [
     "\u{1b}[2J\u{1b}]0;x\u{7}",
     "\u{202e}gpj.exe\u{2066}\u{200b}\u{9b}2J",
     "</script><script>alert(1)</script>",
@@ -454,6 +454,7 @@ const HOSTILE: [&str; 14] = [
     "\n\n# heading\n\n- list\n\n```\nfence",
     "a\\`<b>`\\|{0}](1)",
     "&lt;b&gt;&#64;team",
+    "../../../../etc/passwd",
 ];
 
 fn evidence(text: &str) -> Evidence {
@@ -668,6 +669,9 @@ fn sarif_holds(text: &str) {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~/%".contains(c);
         assert!(!uri.is_empty() && uri.chars().all(allowed), "{uri}");
     }
+    for uri in values(&Value::from(&results[..3]), "uri") {
+        assert!(!uri.split('/').any(|part| part == ".."), "{uri}");
+    }
     let region = &results[3]["locations"][0]["physicalLocation"]["region"];
     assert_eq!(
         (&region["startLine"], &region["endColumn"]),
@@ -696,6 +700,7 @@ fn github_holds(text: &str) {
                 "{command}"
             );
             assert!(!value.contains(':'), "{command}");
+            assert!(name != "file" || !value.starts_with("./"), "{command}");
         }
     }
 }
