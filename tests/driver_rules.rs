@@ -171,6 +171,7 @@ impl Image {
         stack.follow(loader.main_files());
         let driver = stack.driver_floor(&stack::toolkits().unwrap());
         let about = ImageFacts {
+            os: Some("linux".to_owned()),
             env: Some(configuration::environment(&config)),
             ..ImageFacts::default()
         };

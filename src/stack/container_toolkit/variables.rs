@@ -86,7 +86,7 @@ fn major_minor(version: &str) -> Option<String> {
             && (text.len() == 1 || !text.starts_with('0'))
     };
     let numbers: Vec<&str> = version[..end].split('.').collect();
-    if numbers.len() > 3 || !numbers.iter().all(|number| is_number(number)) {
+    if numbers.len() > 3 || !numbers.iter().all(is_number) {
         return None;
     }
     let minor = numbers.get(1).unwrap_or(&"0");
