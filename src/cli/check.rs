@@ -33,6 +33,7 @@ pub struct CheckArguments {
 
 /// Where rules come from besides the built-in ones.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
 pub struct RuleArguments {
     /// Add a rule file, or every rule file of a directory
     #[arg(

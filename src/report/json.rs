@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
+use super::difference::Difference;
 use super::{ImageFacts, ImageReport, ReferenceReport, Report, UnreadImage, escape};
 use crate::finding::Finding;
 use crate::json_schema;
@@ -104,6 +105,22 @@ pub fn trees<'t>(
         tool: TOOL,
         images: &images,
         errors,
+    })
+}
+
+/// What changed from one image to another.
+pub fn difference(difference: &Difference) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct DifferenceDocument<'d> {
+        schema: &'static str,
+        tool: Tool,
+        #[serde(flatten)]
+        difference: &'d Difference,
+    }
+    escape::json(&DifferenceDocument {
+        schema: "imgcheck/diff/v1",
+        tool: TOOL,
+        difference,
     })
 }
 

@@ -2,6 +2,7 @@
 
 pub mod cyclonedx;
 mod details;
+pub mod difference;
 mod escape;
 pub mod github;
 pub mod gitlab;

@@ -11,8 +11,8 @@ use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::stack::Component;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
 
 /// The report of a check. `width` is the terminal's, in columns; without it nothing is wrapped.
 pub fn report(report: &Report, width: Option<u16>) -> String {
@@ -113,7 +113,7 @@ fn separate(out: &mut String) {
     }
 }
 
-fn line(out: &mut String, text: &str) {
+pub(super) fn line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
 }
@@ -124,13 +124,7 @@ fn heading(
     verdict: Option<Verdict>,
     elapsed_ms: Option<u64>,
 ) {
-    let verdict = verdict.map_or(String::new(), |verdict| {
-        let style = match verdict {
-            Verdict::Pass => colour(AnsiColor::Green),
-            Verdict::Fail => colour(AnsiColor::Red),
-        };
-        format!("{style}{verdict}{style:#}  ")
-    });
+    let verdict = verdict.map_or(String::new(), |known| format!("{}  ", coloured(known)));
     line(
         out,
         &format!("{verdict}{BOLD}{}{BOLD:#}", printable(facts.name())),
@@ -154,6 +148,15 @@ fn heading(
         about.push(format!("{:.2} s", elapsed as f64 / 1000.0));
     }
     line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
+}
+
+/// The verdict in its colour.
+pub(super) fn coloured(verdict: Verdict) -> String {
+    let style = match verdict {
+        Verdict::Pass => colour(AnsiColor::Green),
+        Verdict::Fail => colour(AnsiColor::Red),
+    };
+    format!("{style}{verdict}{style:#}")
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
@@ -228,7 +231,7 @@ fn summary_cells(row: Row) -> [Cell; 4] {
     ]
 }
 
-fn table(width: Option<u16>, header: &[&str]) -> Table {
+pub(super) fn table(width: Option<u16>, header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).enforce_styling();
     table.style_text_only();
@@ -250,7 +253,7 @@ fn colour(colour: AnsiColor) -> Style {
     colour.on_default().bold()
 }
 
-fn finding_head(out: &mut String, finding: &Finding) {
+pub(super) fn finding_head(out: &mut String, finding: &Finding) {
     let (word, style) = match finding.severity {
         Severity::Error => ("error", colour(AnsiColor::Red)),
         Severity::Warning => ("warning", colour(AnsiColor::Yellow)),

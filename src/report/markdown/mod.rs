@@ -1,11 +1,13 @@
 //! Markdown: a comment on a pull request, or the summary of a step.
 
+mod difference;
 mod escape;
 
 use super::details::{count, details, severity, tally};
 use super::summary::{self, Agreement};
 use super::{ImageReport, Report, Subject, UnreadImage, Verdict};
 use crate::finding::{Finding, IgnoredFinding, Severity};
+pub use difference::difference;
 use escape::{code, html, html_code, prose};
 
 /// The longest comment that GitHub takes has 65,536 characters; what is said of the rest needs some too.
