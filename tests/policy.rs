@@ -460,10 +460,16 @@ fn the_configuration_counts_for_references_too() {
         code(configured("severities: {claim-impossible: note}").path()),
         Some(0)
     );
-    assert_eq!(
-        code(configured("ignore: [{rule: claim-impossible, reason: planned}]").path()),
-        Some(0)
-    );
+    let directory = configured("ignore: [{rule: claim-impossible, reason: planned}]");
+    let output = inside(directory.path())
+        .args(["claims", "-f", "json", impossible])
+        .output()
+        .unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let reference = &said["references"][0];
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(reference["ignored"][0]["ignore"]["reason"], "planned");
+    assert_eq!(rules(&reference["findings"]), [""; 0]);
 }
 
 // ---- files that are wrong

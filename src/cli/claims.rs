@@ -45,6 +45,7 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
             Ok(ReferenceReport {
                 reference: written.clone(),
                 findings: judged.findings,
+                ignored: judged.ignored,
                 ..report
             })
         })

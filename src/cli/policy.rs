@@ -50,7 +50,8 @@ impl ConfigArguments {
         }
         // Both are given. A flag stands above the environment.
         let config_from_environment = env::var_os(CONFIG).is_some_and(|value| value == *config);
-        match (config_from_environment, env::var_os(NO_CONFIG).is_some()) {
+        let no_config_from_environment = env::var_os(NO_CONFIG).is_some_and(|it| !it.is_empty());
+        match (config_from_environment, no_config_from_environment) {
             (true, false) => Ok(None),
             (false, true) => Ok(Some(config.clone())),
             _ => Err(Error::Usage {

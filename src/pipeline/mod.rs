@@ -393,6 +393,7 @@ pub fn claims(reference: &str, grammar: &Grammar, rules: &RuleSet) -> Result<Ref
         reference: reference.to_owned(),
         claims,
         findings,
+        ignored: Vec::new(),
         error,
     })
 }

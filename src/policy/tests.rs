@@ -1,8 +1,11 @@
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::finding::{Confidence, Location};
+use crate::version;
 
 const CONFIG: &str = r#"
 fail-on: warning
@@ -272,4 +275,29 @@ fn requirements_are_checked_when_they_are_read() {
         (python.name.as_str(), python.specifier.as_str()),
         ("python", "== 3.11")
     );
+}
+
+proptest! {
+    /// Whatever stands in a file, it is read or refused with its name.
+    #[test]
+    fn no_file_panics(from in 0usize..600, length in 0usize..40, instead in ".{0,12}") {
+        let whole: Vec<char> = CONFIG.chars().collect();
+        let from = from.min(whole.len());
+        let to = (from + length).min(whole.len());
+        let text: String = whole[..from].iter().copied().chain(instead.chars()).chain(whole[to..].iter().copied()).collect();
+        for text in [text, instead] {
+            if let Err(error) = read(&text) {
+                prop_assert!(error.to_string().contains(".imgcheck.yaml"), "{}", error);
+                prop_assert_eq!(error.exit_code(), 2);
+            }
+        }
+    }
+
+    #[test]
+    fn no_expectation_panics(text in "[a-z=<>!~.*, 0-9-]{0,24}|.{0,16}") {
+        if let Ok(expectation) = Expectation::parse(&text, "--expect") {
+            // What is accepted can be evaluated.
+            prop_assert!(version::fits("1.2", &expectation.requirement.specifier).is_ok());
+        }
+    }
 }

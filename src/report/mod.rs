@@ -237,6 +237,9 @@ pub struct ReferenceReport {
     pub claims: Vec<Claim>,
     /// What the rules say of the promises alone.
     pub findings: Vec<Finding>,
+    /// Findings that the configuration ignores. Only written if there are some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<IgnoredFinding>,
     /// Why the text is no reference, if it is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

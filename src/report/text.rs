@@ -95,6 +95,10 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
             caret(&mut out, Some(&report.reference), finding.claim.as_ref());
             advice(&mut out, finding);
         }
+        if !report.ignored.is_empty() {
+            let ignored = count(report.ignored.len(), "finding");
+            line(&mut out, &format!("\n{ignored} ignored"));
+        }
     }
     out
 }
