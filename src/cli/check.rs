@@ -8,6 +8,7 @@ use clap::Args;
 use super::fail_on::FailOnArgument;
 use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, Format, OutputArguments};
+use super::targets::TargetArguments;
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::Severity;
@@ -28,6 +29,8 @@ pub struct CheckArguments {
     output: OutputArguments,
     #[command(flatten)]
     fail_on: FailOnArgument,
+    #[command(flatten)]
+    targets: TargetArguments,
 }
 
 /// Where rules come from besides the built-in ones.
@@ -60,7 +63,7 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
     let policy = Policy {
         fail_on: arguments.fail_on.threshold(),
-        ..Policy::default()
+        targets: arguments.targets.targets()?,
     };
     // The rules are loaded while the layers are read.
     let (scans, unreadable, rules) = std::thread::scope(|scope| -> Result<_> {

@@ -11,6 +11,7 @@ mod output;
 mod progress;
 mod registry;
 mod rules;
+mod targets;
 mod tree;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ Examples:
   imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
   docker save pytorch-cuda:v2.9 | imgcheck -
   imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
+  imgcheck --gpu h100,rtx4090 --driver 535.183.06 pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
   imgcheck facts -f json image.tar
   imgcheck tree image.tar libcudnn
   imgcheck claims pytorch/pytorch:2.8.0-cuda11.8";

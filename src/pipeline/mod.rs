@@ -23,6 +23,7 @@ use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
+use crate::targets;
 use layers::{How, LayersRead, ReadLayer};
 
 /// What the user chose for reading images.
@@ -273,17 +274,34 @@ fn report_layers(blobs: &[LayerBlob], read: &[ReadLayer], steps: &[String]) -> V
 /// Judges one image by the rules and by what the team asked for.
 ///
 /// # Errors
-/// A rule cannot be evaluated.
+/// A rule cannot be evaluated, or a target names a GPU or driver that is none.
 pub fn judge(scan: Scan, rules: &RuleSet, policy: &Policy) -> Result<ImageReport> {
-    let findings = rules.evaluate(&scan.rule_facts)?;
+    let targets =
+        targets::judge(&policy.targets, &evidence(&scan.facts)).map_err(targets::Misread::usage)?;
+    let findings = rules.evaluate(&Facts {
+        targets: targets.clone(),
+        ..scan.rule_facts
+    })?;
     Ok(ImageReport {
         facts: scan.facts,
         tree: scan.tree,
         verdict: Verdict::of(&findings, policy.fail_on),
+        targets,
         findings,
         ignored: Vec::new(),
         elapsed_ms: u64::try_from(scan.started.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// What decides whether an image runs on a target.
+fn evidence(facts: &ImageFacts) -> targets::Evidence<'_> {
+    targets::Evidence {
+        depth: facts.depth,
+        gpu: &facts.gpu,
+        loader: facts.loader.as_ref(),
+        stack: &facts.stack,
+        driver: facts.driver.as_ref(),
+    }
 }
 
 /// What a reference promises, and what the rules say of the promises alone. No image is read, and a text that is no

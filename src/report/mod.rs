@@ -2,6 +2,7 @@
 
 pub mod json;
 mod summary;
+mod targets;
 pub mod text;
 pub mod tree;
 
@@ -17,6 +18,7 @@ use crate::process::tree::Tree;
 use crate::rules::RuleSet;
 use crate::source::{SourceKind, Way};
 use crate::stack::Component;
+use crate::targets::TargetFacts;
 
 /// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
 #[derive(Debug, Clone, Serialize)]
@@ -93,6 +95,9 @@ pub struct ImageReport {
     pub tree: Tree,
     /// Whether a finding reaches the severity that fails.
     pub verdict: Verdict,
+    /// The machines that the image must run on, judged; only written if some were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetFacts>,
     /// What the rules found, worst first.
     pub findings: Vec<Finding>,
     /// Findings that the configuration ignores.

@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
 use super::summary::{Agreement, Row, rows};
-use super::{ImageFacts, ImageReport, ReferenceReport, Verdict, printable};
+use super::{ImageFacts, ImageReport, ReferenceReport, Verdict, printable, targets};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::stack::{Component, Evidence};
@@ -29,6 +29,7 @@ pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
             Some(image.elapsed_ms),
         );
         summary(&mut out, &image.facts, &image.findings, width);
+        out.push_str(&targets::lines(&image.targets));
         for finding in &image.findings {
             write_finding(&mut out, finding, &image.facts);
         }

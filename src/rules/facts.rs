@@ -11,6 +11,7 @@ use super::{loader, schema};
 use crate::claims::Claim;
 use crate::process::LoaderFacts;
 use crate::stack::{Component, Evidence, EvidenceKind, Stack};
+use crate::targets::{self, TargetFacts};
 
 /// The facts of one image, or of a reference alone.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -37,8 +38,8 @@ pub struct Facts {
     pub loader: Option<LoaderFacts>,
     /// The image itself.
     pub image: ImageFacts,
-    /// GPUs and drivers the image must run on.
-    pub targets: Vec<serde_json::Value>,
+    /// The machines that the image must run on, judged. Empty if none are given, and if no image was read.
+    pub targets: Vec<TargetFacts>,
     /// What the team asked for.
     pub policy: serde_json::Map<String, serde_json::Value>,
 }
@@ -189,6 +190,7 @@ impl Facts {
             ),
             copies: Some(parts),
             loader: Some(loader::sample::sample()),
+            targets: vec![target()],
             image: ImageFacts {
                 reference: "registry.example/team/image:1.2.3".to_owned(),
                 registry: "registry.example".to_owned(),
@@ -218,6 +220,48 @@ impl Facts {
     pub fn layer_of(&self, path: &str) -> Option<usize> {
         let part = self.part_at(path).and_then(|part| part.layer);
         part.or_else(|| self.loader.as_ref()?.layer_of(path))
+    }
+}
+
+/// A target for trying expressions.
+fn target() -> TargetFacts {
+    let text = || Some("1.2".to_owned());
+    let support = targets::Support {
+        by: "sm_90".to_owned(),
+        isa: text(),
+        needs_cuda: text(),
+        compiles: Some(false),
+        ..targets::Support::default()
+    };
+    TargetFacts {
+        name: "pool".to_owned(),
+        gpus: vec![targets::GpuFacts {
+            name: "H100".to_owned(),
+            sm: "sm_90".to_owned(),
+            capability: "9.0".to_owned(),
+            torch: Some(support.clone()),
+            packages: vec![targets::PackageCode {
+                name: "flash_attn".to_owned(),
+                support: support.clone(),
+                ..targets::PackageCode::default()
+            }],
+            libraries: vec![targets::LibraryCode {
+                path: "/opt/libx.so".to_owned(),
+                support,
+                ..targets::LibraryCode::default()
+            }],
+            ..targets::GpuFacts::default()
+        }],
+        driver: Some(targets::DriverFacts {
+            version: "535.183.06".to_owned(),
+            cuda: text(),
+            needs_cuda: text(),
+            native: text(),
+            compatible: text(),
+            compiles_ptx: Some(false),
+            compat: text(),
+            ..targets::DriverFacts::default()
+        }),
     }
 }
 

@@ -12,6 +12,7 @@ use super::{evaluate, schema};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::process::LoaderFacts;
+use crate::targets::TargetFacts;
 
 /// One test of a rule.
 #[derive(Debug, Clone, Deserialize)]
@@ -38,7 +39,7 @@ pub struct Given {
     gpu: Option<serde_json::Value>,
     driver: Option<serde_json::Value>,
     loader: Option<serde_json::Value>,
-    targets: Vec<serde_json::Value>,
+    targets: Option<serde_json::Value>,
     policy: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -188,7 +189,12 @@ impl Given {
             gpu: self.gpu.clone(),
             driver: self.driver.clone(),
             loader: self.loader.as_ref().map(loader).transpose()?,
-            targets: self.targets.clone(),
+            targets: self
+                .targets
+                .as_ref()
+                .map(targets)
+                .transpose()?
+                .unwrap_or_default(),
             policy: self.policy.clone(),
         })
     }
@@ -198,6 +204,12 @@ impl Given {
 fn loader(given: &serde_json::Value) -> Result<LoaderFacts, String> {
     shape::of_facts().check("loader", given)?;
     serde_json::from_value(given.clone()).map_err(|error| format!("loader: {error}"))
+}
+
+/// The judged targets of a test: what is not given is empty.
+fn targets(given: &serde_json::Value) -> Result<Vec<TargetFacts>, String> {
+    schema::targets().check("targets", given)?;
+    serde_json::from_value(given.clone()).map_err(|error| format!("targets: {error}"))
 }
 
 impl GivenClaim {
