@@ -196,7 +196,7 @@ pub(super) fn targets() -> Shape {
         let add = |shape: Shape, name: &&str| shape.with(name, Shape::Text);
         names.iter().fold(support(), add)
     };
-    let package = with_texts(&["name", "path"]).with("specific", Shape::Bool);
+    let package = with_texts(&["name", "path", "from"]).with("specific", Shape::Bool);
     let library = with_texts(&["path", "library", "package"]);
     let gpu = ["target", "name", "sm", "capability", "segment"];
     let driver = [

@@ -122,6 +122,15 @@ pub(super) fn support(gpu: Capability, code: &GpuCode) -> Support {
     }
 }
 
+/// The oldest capability that there is code for.
+pub(super) fn oldest(code: &GpuCode) -> Option<Capability> {
+    let architectures = code.sass.iter().chain(&code.ptx);
+    let capabilities = architectures.filter_map(|(name, _)| Architecture::parse(name));
+    capabilities
+        .map(|architecture| architecture.capability)
+        .min()
+}
+
 /// Whether all machine code is for single chips, as of a package that is meant for these alone.
 pub(super) fn is_specific(code: &GpuCode) -> bool {
     !code.sass.is_empty()

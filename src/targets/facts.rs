@@ -82,10 +82,12 @@ pub enum How {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PackageCode {
-    /// The package: its directory, or its name where it is a single file; for a program the file.
+    /// The package: its directory, or its name where it is a single file; of a program the executable.
     pub name: String,
     /// The first of its libraries with GPU code.
     pub path: String,
+    /// The oldest compute capability that any of its code is for: `8.0`. It was never meant for older GPUs.
+    pub from: String,
     /// All its machine code is for single chips (`sm_90a`): it is meant for these alone.
     pub specific: bool,
     /// What it has.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::code::{is_specific, support};
+use super::code::{is_specific, oldest, support};
 use super::driver::{self, DriverVersion};
 use super::facts::{DriverFacts, GpuFacts, How, LibraryCode, PackageCode, Support, TargetFacts};
 use super::gpu::Gpu;
@@ -10,8 +10,9 @@ use super::{Misread, Target};
 use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
 use crate::process::LoaderFacts;
-use crate::process::facts::ObjectFacts;
+use crate::process::facts::{ObjectFacts, ProcessFacts};
 use crate::stack::{self, Component, DriverFloor, LibraryCoverage};
+use crate::version::newer;
 
 /// The directory of PyTorch's package.
 const TORCH: &str = "torch";
@@ -85,6 +86,9 @@ struct MainProcess<'i> {
 
 struct Torch {
     code: GpuCode,
+    /// The architectures that it was built for. Where other libraries are linked into it, of which some containers are for other
+    /// architectures, not all of these are in every container.
+    listed: GpuCode,
     /// The CUDA that made its PTX, where its instruction set was not read.
     cuda: Option<String>,
     /// It may promise more than all kernels keep.
@@ -114,11 +118,11 @@ impl<'i> MainProcess<'i> {
             .flat_map(|loader| &loader.processes);
         let mapped = processes
             .filter(|process| process.main)
-            .flat_map(|process| &process.objects);
+            .flat_map(|process| process.objects.iter().map(move |object| (process, object)));
         let libraries: Vec<Library> = mapped
-            .filter_map(|object| {
+            .filter_map(|(process, object)| {
                 let code = &files.get(object.path.as_str())?.code;
-                let package = package(object);
+                let package = package(process, object);
                 // Libraries of CUDA keep code where only the deep reading looks.
                 let searched =
                     package.is_some() || object.directory == TORCH || image.depth == Depth::Deep;
@@ -142,7 +146,13 @@ impl<'i> MainProcess<'i> {
             compiled(support(gpu.capability, code), cuda, driver)
         };
         let torch = self.torch.as_ref().map(|torch| {
-            let support = on_gpu(&torch.code, torch.cuda.as_deref());
+            let mut support = on_gpu(&torch.code, torch.cuda.as_deref());
+            if support.how == How::None {
+                support = Support {
+                    whole: false,
+                    ..on_gpu(&torch.listed, torch.cuda.as_deref())
+                };
+            }
             // What is in no container of a sample is in few of all at best.
             let certain = !torch.sampled || support.how == How::None;
             if certain { support } else { Support::default() }
@@ -184,6 +194,7 @@ impl<'i> MainProcess<'i> {
             let package = packages.entry(name).or_insert_with(|| PackageCode {
                 name: name.to_owned(),
                 path: code.path.clone(),
+                from: String::new(),
                 specific: true,
                 support: Support {
                     how: How::None,
@@ -191,6 +202,12 @@ impl<'i> MainProcess<'i> {
                 },
             });
             package.specific &= is_specific(library.code);
+            let oldest = oldest(library.code).map(|oldest| oldest.to_string());
+            if let Some(oldest) = oldest
+                && (package.from.is_empty() || newer(&package.from, &oldest) == Some(true))
+            {
+                package.from = oldest;
+            }
             if code.support.how > package.support.how {
                 package.support = code.support.clone();
             }
@@ -200,24 +217,32 @@ impl<'i> MainProcess<'i> {
 }
 
 impl Torch {
-    fn of(image: &Evidence, libraries: &[Library]) -> Option<Self> {
+    fn of<'i>(image: &Evidence<'i>, libraries: &[Library]) -> Option<Self> {
         let coverage = image.gpu.torch.as_ref()?;
         let own = libraries
             .iter()
             .find(|library| library.object.library == "torch-cuda");
-        let everywhere = |names: &[String]| names.iter().map(|name| (name.clone(), 1)).collect();
-        let torch = image
-            .stack
-            .iter()
-            .find(|it| it.name == "torch" && it.loaded);
+        let counted = |names: Vec<&str>| -> Vec<(String, u32)> {
+            names.iter().map(|name| ((*name).to_owned(), 1)).collect()
+        };
+        let code = |sass: Vec<&str>, ptx: Vec<&str>| GpuCode {
+            containers: 1,
+            sass: counted(sass),
+            ptx: counted(ptx),
+            ptx_isa: own.map(|own| own.code.ptx_isa.clone()).unwrap_or_default(),
+            ..GpuCode::default()
+        };
+        let names = |names: &'i [String]| names.iter().map(String::as_str).collect();
+        let mut components = image.stack.iter();
+        let torch = components.find(|it| it.name == "torch" && it.loaded);
+        let listed = torch.and_then(|torch| torch.details.get("arch-list"));
+        let words = |prefix: &str| {
+            let words = listed.map_or("", String::as_str).split([' ', ',', ';']);
+            words.filter(|word| word.starts_with(prefix)).collect()
+        };
         Some(Torch {
-            code: GpuCode {
-                containers: 1,
-                sass: everywhere(&coverage.sass),
-                ptx: everywhere(&coverage.ptx),
-                ptx_isa: own.map(|own| own.code.ptx_isa.clone()).unwrap_or_default(),
-                ..GpuCode::default()
-            },
+            code: code(names(&coverage.sass), names(&coverage.ptx)),
+            listed: code(words("sm_"), words("compute_")),
             cuda: torch.and_then(|torch| torch.details.get("cuda").cloned()),
             sampled: own.map_or(image.gpu.sampled, |own| own.code.sampled),
         })
@@ -227,7 +252,7 @@ impl Torch {
 /// The package that a file belongs to. `None` for PyTorch's own libraries and for those of CUDA, which auditwheel also copies into
 /// a directory `NAME.libs`: of them only the kernels that are called matter, and they have code for certain GPUs alone on purpose
 /// (cuSPARSELt from 8.0 on, NVSHMEM from 9.0 on).
-fn package(object: &ObjectFacts) -> Option<String> {
+fn package(process: &ProcessFacts, object: &ObjectFacts) -> Option<String> {
     let directory = object.directory.as_str();
     let is_cuda = !object.library.is_empty()
         || !object.cuda.is_empty()
@@ -244,10 +269,14 @@ fn package(object: &ObjectFacts) -> Option<String> {
     let in_site = ["/site-packages/", "/dist-packages/"]
         .iter()
         .any(|site| object.path.contains(site));
-    Some(match in_site && !object.package.is_empty() {
-        true => object.package.clone(),
-        false => object.path.clone(),
-    })
+    match in_site && !object.package.is_empty() {
+        true => Some(object.package.clone()),
+        // What lies elsewhere belongs to a program as a whole; of a Python that is anything.
+        false => process
+            .environment
+            .is_empty()
+            .then(|| process.executable.clone()),
+    }
 }
 
 /// Adds to PTX which CUDA compiles it, and whether the driver does.
@@ -405,6 +434,46 @@ mod tests {
         );
         let on = image.on("A100", None);
         assert_eq!(on.packages[2].support.by, "sm_80");
+    }
+
+    #[test]
+    fn a_package_says_with_which_gpus_it_begins() {
+        let image = Image::new(&[(
+            "/s/site-packages/flash_attn_2_cuda.so",
+            "",
+            "",
+            &["sm_100", "sm_80", "sm_90"],
+            &["compute_120"],
+        )]);
+        assert_eq!(image.on("T4", None).packages[0].from, "8.0");
+    }
+
+    /// NCCL linked into it has no sm_75, so that sm_75 is not in every container.
+    #[test]
+    fn pytorch_with_other_libraries_in_it_is_judged_by_what_it_was_built_for_too() {
+        let image = Image::new(&[]).torch(&["sm_80"]);
+        let torch = Component {
+            name: "torch".to_owned(),
+            loaded: true,
+            details: [("arch-list".to_owned(), "sm_75 sm_80".to_owned())].into(),
+            ..Component::default()
+        };
+        let evidence = Evidence {
+            depth: Depth::Default,
+            gpu: &image.gpu,
+            loader: None,
+            stack: &[torch],
+            driver: None,
+        };
+        let target = |gpu: &str| Target {
+            gpus: vec![gpu.to_owned()],
+            ..Target::default()
+        };
+        let facts = judge(&[target("T4"), target("A100"), target("H100")], &evidence).unwrap();
+        let torch = |index: usize| facts[index].gpus[0].torch.clone().unwrap();
+        assert_eq!((torch(0).by.as_str(), torch(0).whole), ("sm_75", false));
+        assert_eq!((torch(1).by.as_str(), torch(1).whole), ("sm_80", true));
+        assert_eq!(torch(2).how, How::None);
     }
 
     #[test]
