@@ -211,22 +211,23 @@ fn the_text_report_has_a_line_for_each_machine() {
     ");
 }
 
-/// Images of published wheels, as `testdata/recipes/loader_images.py` makes them.
-fn real_images() -> Vec<PathBuf> {
-    let torch = real::directory().join("loader/torch-2.8.0/root");
-    let found: Vec<PathBuf> = [torch].into_iter().filter(|root| root.is_dir()).collect();
-    let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
-    assert!(!required || !found.is_empty(), "no real image");
-    if found.is_empty() {
-        eprintln!("skipped: no real image");
+/// The root of an image of published wheels, as `testdata/recipes/loader_images.py` makes it.
+fn real_image(name: &str) -> Option<PathBuf> {
+    let root = real::directory().join("loader").join(name).join("root");
+    if root.is_dir() {
+        return Some(root);
     }
-    found
+    eprintln!("skipped: {} is not there", root.display());
+    None
 }
 
 /// torchvision and torchaudio have code of their own; the libraries of CUDA have parts for certain GPUs alone.
 #[test]
 fn a_real_pytorch_covers_what_it_was_built_for_and_nothing_else() {
-    for root in real_images() {
+    let root = real_image("torch-2.8.0");
+    let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
+    assert!(!required || root.is_some());
+    if let Some(root) = root {
         let (code, report) = check(&root, &["--gpu", COVERED, "--driver", "535.183.06"]);
         assert_eq!((code, faults(&report)), (0, vec![]));
         let gpus = target(&report)["gpus"].as_array().unwrap();
@@ -247,4 +248,28 @@ fn a_real_pytorch_covers_what_it_was_built_for_and_nothing_else() {
         assert_eq!((code, messages(&report).len()), (1, 3));
         assert_eq!(faults(&report), ["gpu-not-covered"]);
     }
+}
+
+/// Its libraries have sm_75, sm_80, sm_90a and PTX for 8.0, written by CUDA 12.8.
+#[test]
+fn a_real_package_beside_pytorch_has_less_than_pytorch() {
+    let Some(root) = real_image("xformers-0.0.32") else {
+        return;
+    };
+    let (_, report) = check(&root, &["--gpu", "5090,v100,h100"]);
+    let said = messages(&report);
+    assert!(said.contains(&"xformers has only PTX for GeForce RTX 5090 (sm_120): compute_80 is compiled at the first start, which can take minutes, and fails with a driver older than that of CUDA 12.8"), "{said:?}");
+    assert!(
+        said.contains(&"xformers has no code for V100 (sm_70) (it begins with 7.5), PyTorch has"),
+        "{said:?}"
+    );
+    assert!(
+        !said
+            .iter()
+            .any(|message| message.starts_with("xformers") && message.contains("H100")),
+        "{said:?}"
+    );
+    let (_, report) = check(&root, &["--gpu", "5090", "--driver", "550.54.14"]);
+    let said = messages(&report);
+    assert!(said.contains(&"xformers has only PTX that the driver cannot compile (compute_80) for GeForce RTX 5090 (sm_120), PyTorch has"), "{said:?}");
 }

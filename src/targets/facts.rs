@@ -1,11 +1,12 @@
 //! What a target means for an image: `targets` of the report and of the rules.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gpu::Segment;
 
 /// One target, judged for one image.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TargetFacts {
     /// What the user calls it; empty for one that the command line gives.
@@ -18,7 +19,7 @@ pub struct TargetFacts {
 }
 
 /// One GPU of a target, and the code that the image has for it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GpuFacts {
     /// The name of its target.
@@ -43,7 +44,7 @@ pub struct GpuFacts {
 }
 
 /// What code there is for a GPU.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Support {
     /// The kind of code.
@@ -64,7 +65,9 @@ pub struct Support {
 }
 
 /// The kind of code that a GPU gets.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
     /// No code: `no kernel image is available for execution on the device`.
@@ -79,7 +82,7 @@ pub enum How {
 }
 
 /// The GPU code of one package.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PackageCode {
     /// The package: its directory, or its name where it is a single file; of a program the executable.
@@ -96,7 +99,7 @@ pub struct PackageCode {
 }
 
 /// The GPU code of one library.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LibraryCode {
     /// The file.
@@ -111,7 +114,7 @@ pub struct LibraryCode {
 }
 
 /// The driver of a target, and whether the image runs with it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DriverFacts {
     /// The name of its target.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Misread;
@@ -50,7 +51,7 @@ impl fmt::Display for Capability {
 }
 
 /// What a GPU is sold for, which decides the drivers that it may have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Segment {
     /// Servers: the driver of the host may be replaced by a cuda-compat package.
