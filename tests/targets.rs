@@ -163,6 +163,40 @@ fn the_environment_names_targets_too_and_an_option_is_above_it() {
 }
 
 #[test]
+fn the_configuration_names_fleets_and_an_option_stands_in_their_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("imgcheck.yaml");
+    let fleets = "targets:\n  - name: new pool\n    gpus: [h100, 5090]\n    driver: \"580.65.06\"\n  - name: old pool\n    gpus: [p100]\n    driver: \"470.256.02\"\n";
+    std::fs::write(&config, fleets).unwrap();
+    let config = config.to_str().unwrap();
+    let (code, report) = sample(&["--config", config]);
+    assert_eq!(code, 1);
+    assert_eq!(faults(&report), ["driver-too-old", "gpu-not-covered"]);
+    let said = messages(&report);
+    assert!(
+        said[0].starts_with("the driver 470.256.02 of old pool is too old for CUDA 12.8"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].contains("no code for P100 (sm_60) of old pool"),
+        "{said:?}"
+    );
+    let (code, report) = sample(&["--config", config, "--gpu", "h100"]);
+    assert_eq!((code, torch_on(&report).len()), (0, 1));
+
+    std::fs::write(config, fleets.replace("h100", "h1000")).unwrap();
+    let image = repository(SAMPLE);
+    let error = failure(2, &["check", image.to_str().unwrap(), "--config", config]);
+    for word in [
+        "imgcheck.yaml:3:",
+        "gpus: [h1000, 5090]",
+        "did you mean `H100`?",
+    ] {
+        assert!(error.contains(word), "no {word:?} in: {error}");
+    }
+}
+
+#[test]
 fn without_targets_the_report_is_as_before() {
     let (code, report) = sample(&[]);
     assert_eq!((code, faults(&report)), (0, vec![]));

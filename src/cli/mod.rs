@@ -5,9 +5,11 @@ mod check;
 mod claims;
 mod facts;
 mod fail_on;
+mod formats;
 mod images;
 mod interrupt;
 mod output;
+mod policy;
 mod progress;
 mod registry;
 mod rules;
@@ -22,13 +24,14 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  nothing at or above --fail-on
   1  a finding at or above --fail-on
-  2  the command line or a rule file is wrong
+  2  the command line, the configuration or a rule file is wrong
   3  the image was not found or could not be read whole; a failed scan is never a pass";
 
 const EXAMPLES: &str = "\
 Examples:
   imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
   docker save pytorch-cuda:v2.9 | imgcheck -
+  imgcheck --expect 'torch==2.8.*' --expect 'cudnn>=9.7' --fail-on warning image.tar
   imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
   imgcheck --gpu h100,rtx4090 --driver 535.183.06 pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
   imgcheck facts -f json image.tar

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
@@ -35,12 +35,12 @@ pub trait ReportFormat: ValueEnum + Copy + Send + Sync + 'static {}
 
 impl<F: ValueEnum + Copy + Send + Sync + 'static> ReportFormat for F {}
 
-/// A format of the report.
+/// The formats of a command whose result is for people and programs only; [`super::formats`] has the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// For people
     Text,
-    /// For programs.
+    /// For programs
     Json,
 }
 
@@ -99,12 +99,7 @@ impl<F: ReportFormat> OutputArguments<F> {
                     help: Some("-o names the file that the report is written to".to_owned()),
                 })
             };
-            let parent = path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty());
-            if parent.is_some_and(|parent| !parent.is_dir()) {
-                return usage(format!("-o {}: there is no such directory", path.display()));
-            }
+            check_directory("-o", path)?;
             let same = |input: &Target| {
                 let input = input.path().and_then(|path| fs::canonicalize(path).ok());
                 input.is_some() && input == fs::canonicalize(path).ok()
@@ -114,6 +109,11 @@ impl<F: ReportFormat> OutputArguments<F> {
             }
         }
         Ok(())
+    }
+
+    /// The format of the standard output; `None` where nothing is written there.
+    pub fn printed(&self) -> Option<F> {
+        self.to_standard_output().then_some(self.format)
     }
 
     /// Columns of the terminal that the text goes to; `None` where it goes elsewhere, so that nothing is wrapped.
@@ -126,6 +126,23 @@ impl<F: ReportFormat> OutputArguments<F> {
             .iter()
             .all(|destination| destination.format.is_some())
     }
+}
+
+/// Refuses a file whose directory is not there; `option` names it.
+///
+/// # Errors
+/// [`Error::Usage`].
+pub fn check_directory(option: &str, path: &Path) -> Result<()> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if parent.is_some_and(|parent| !parent.is_dir()) {
+        return Err(Error::Usage {
+            problem: format!("{option} {}: there is no such directory", path.display()),
+            help: Some(format!("{option} names the file that is written")),
+        });
+    }
+    Ok(())
 }
 
 /// Columns of the terminal, if the standard output is one.
@@ -213,7 +230,7 @@ pub fn error_about(image: &str, error: &Error) {
     };
     let text = crate::report::printable(&text);
     match error {
-        // A fault of a rule file comes as a diagnostic of its own.
+        // A fault of a rule or configuration file comes as a diagnostic of its own.
         Error::Rule { .. } if text.starts_with("error") => remark(&format!("{text}\n")),
         _ => remark(&format!("{red}error{red:#}: {text}\n")),
     }

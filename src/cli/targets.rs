@@ -5,7 +5,7 @@ use clap::Args;
 use crate::error::Result;
 use crate::targets::{Misread, Target};
 
-/// One target: all its GPUs have the same driver. Several are for the configuration file.
+/// One target, in place of those of the configuration file: all its GPUs have the same driver.
 #[derive(Debug, Args)]
 pub struct TargetArguments {
     /// A GPU that the image must run on, as nvidia-smi names it or by its architecture: h100, "rtx 4090", sm_90, 9.0; several
@@ -18,13 +18,13 @@ pub struct TargetArguments {
 }
 
 impl TargetArguments {
-    /// The target that is asked for; none if neither GPU nor driver is named.
+    /// Puts the target that is asked for in place of those of the configuration; if neither GPU nor driver is named, they stay.
     ///
     /// # Errors
     /// A GPU is not known, or the driver is no version; with what was probably meant.
-    pub fn targets(&self) -> Result<Vec<Target>> {
+    pub fn replace(&self, targets: &mut Vec<Target>) -> Result<()> {
         if self.gpu.is_empty() && self.driver.is_none() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let target = Target {
             name: String::new(),
@@ -32,6 +32,7 @@ impl TargetArguments {
             driver: self.driver.clone(),
         };
         target.check().map_err(Misread::usage)?;
-        Ok(vec![target])
+        *targets = vec![target];
+        Ok(())
     }
 }

@@ -1,6 +1,14 @@
 //! What is told of a check: the report, and one file a format.
 
+pub mod cyclonedx;
+mod details;
+mod escape;
+pub mod github;
+pub mod gitlab;
 pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod sarif;
 mod summary;
 mod targets;
 pub mod text;
@@ -8,11 +16,12 @@ pub mod tree;
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::claims::Claim;
 use crate::elf::Depth;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, IgnoredFinding, Severity};
 use crate::process::LoaderFacts;
 use crate::process::tree::Tree;
 use crate::rules::RuleSet;
@@ -20,8 +29,10 @@ use crate::source::{SourceKind, Way};
 use crate::stack::Component;
 use crate::targets::TargetFacts;
 
+pub(crate) use escape::printable;
+
 /// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ImageFacts {
     /// The reference that the image is compared with; `None` for an image without a name.
     pub reference: Option<String>,
@@ -56,7 +67,7 @@ pub struct ImageFacts {
 }
 
 /// An image that could not be read whole.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UnreadImage {
     /// The image as it was named.
     pub image: String,
@@ -65,7 +76,7 @@ pub struct UnreadImage {
 }
 
 /// One layer in the report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Layer {
     /// Position, lowest 0.
     pub index: usize,
@@ -85,7 +96,7 @@ pub struct Layer {
 }
 
 /// The report of one image.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ImageReport {
     /// What was learnt.
     #[serde(flatten)]
@@ -100,13 +111,13 @@ pub struct ImageReport {
     pub targets: Vec<TargetFacts>,
     /// What the rules found, worst first.
     pub findings: Vec<Finding>,
-    /// Findings that the configuration ignores.
-    pub ignored: Vec<Finding>,
+    /// Findings that do not count: the configuration ignores them, or the baseline knows them.
+    pub ignored: Vec<IgnoredFinding>,
     /// Wall time of this image in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// The report of one file that an image is built from.
+/// The report of one file of the user: one that an image is built from, or the configuration.
 #[derive(Debug, Clone, Serialize)]
 pub struct FileReport {
     /// The file as the user named it.
@@ -122,7 +133,7 @@ pub struct FileReport {
 pub struct Report<'r> {
     /// The images of a check.
     pub images: &'r [ImageReport],
-    /// The files of a lint.
+    /// The files of a lint; in a check the configuration, if the rules say something of it.
     pub files: &'r [FileReport],
     /// What could not be read.
     pub errors: &'r [UnreadImage],
@@ -171,6 +182,14 @@ impl<'r> Subject<'r> {
             Subject::File(file) => &file.findings,
         }
     }
+
+    /// What the rules found and what does not count.
+    pub fn ignored(&self) -> &'r [IgnoredFinding] {
+        match self {
+            Subject::Image(image) => &image.ignored,
+            Subject::File(_) => &[],
+        }
+    }
 }
 
 impl ImageFacts {
@@ -183,7 +202,7 @@ impl ImageFacts {
 }
 
 /// Pass or fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// No finding reaches the severity that fails.
@@ -225,39 +244,4 @@ pub struct ReferenceReport {
     /// Why the text is no reference, if it is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-}
-
-/// Control characters of an image's own texts as `\u{…}`, so that nothing an image holds can steer a terminal.
-/// Bidirectional marks are escaped too, since they make a name read as another.
-pub(crate) fn printable(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    if !text.contains(hidden) {
-        return text.to_owned();
-    }
-    text.chars()
-        .map(|c| {
-            if hidden(c) {
-                c.escape_unicode().to_string()
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_and_bidirectional_marks_are_escaped() {
-        assert_eq!(
-            printable("v2.9\u{1b}[2J\u{202e}x"),
-            "v2.9\\u{1b}[2J\\u{202e}x"
-        );
-        assert_eq!(printable("line\nline"), "line\nline");
-    }
 }

@@ -1,26 +1,23 @@
 //! The report for a terminal: a table of what is claimed and found, then each finding with file, layer, build step
 //! and what to do. The text carries ANSI styles; whoever writes it strips them where no terminal is.
 
-use std::fmt::Write;
-
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
+use super::details::{EVIDENCE_SHOWN, count, evidence_text, layer_text, tally};
 use super::summary::{Agreement, Row, rows};
-use super::{ImageFacts, ImageReport, ReferenceReport, Verdict, printable, targets};
+use super::{ImageFacts, ImageReport, ReferenceReport, Report, Verdict, printable, targets};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
-use crate::stack::{Component, Evidence};
+use crate::stack::Component;
 
 const BOLD: Style = Style::new().bold();
-/// Pieces of evidence that a finding shows, the strongest ones.
-const EVIDENCE_SHOWN: usize = 4;
 const DIM: Style = Style::new().dimmed();
 
 /// The report of a check. `width` is the terminal's, in columns; without it nothing is wrapped.
-pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
+pub fn report(report: &Report, width: Option<u16>) -> String {
     let mut out = String::new();
-    for image in images {
+    for image in report.images {
         separate(&mut out);
         heading(
             &mut out,
@@ -34,6 +31,16 @@ pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
             write_finding(&mut out, finding, &image.facts);
         }
         closing(&mut out, image);
+    }
+    for file in report.files {
+        separate(&mut out);
+        line(
+            &mut out,
+            &format!("{BOLD}{}{BOLD:#}", printable(&file.file)),
+        );
+        for finding in &file.findings {
+            write_located(&mut out, finding);
+        }
     }
     out
 }
@@ -285,6 +292,35 @@ fn write_finding(out: &mut String, finding: &Finding, facts: &ImageFacts) {
     advice(out, finding);
 }
 
+/// A finding about a line of a file.
+fn write_located(out: &mut String, finding: &Finding) {
+    out.push('\n');
+    finding_head(out, finding);
+    if let Some(place) = &finding.location {
+        let at = format!("{}:{}:{}", place.file, place.line, place.column);
+        line(out, &format!("  {DIM}-->{DIM:#} {}", printable(&at)));
+        let start = place.column.saturating_sub(1);
+        let before: String = place.text.chars().take(start).collect();
+        let written = place.text.chars().skip(start);
+        let written: String = written
+            .take(place.end_column - place.column.min(place.end_column))
+            .collect();
+        let columns = |text: &str| printable(text).chars().count();
+        let style = colour(AnsiColor::Red);
+        line(out, &format!("  {}", printable(&place.text)));
+        line(
+            out,
+            &format!(
+                "  {:indent$}{style}{}{style:#}",
+                "",
+                "^".repeat(columns(&written).max(1)),
+                indent = columns(&before)
+            ),
+        );
+    }
+    advice(out, finding);
+}
+
 /// Puts a caret under the piece of the reference that makes the claim.
 fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Claim>) {
     let (Some(reference), Some(claim)) = (reference, claim) else {
@@ -325,68 +361,13 @@ fn field(out: &mut String, name: &str, text: &str) {
     line(out, &format!("  {DIM}{name:>8}{DIM:#}  {text}"));
 }
 
-fn layer_text(facts: &ImageFacts, layer: usize) -> String {
-    match facts.layers.get(layer) {
-        Some(known) if !known.created_by.is_empty() => {
-            format!("{layer}, from: {}", known.created_by)
-        }
-        _ => layer.to_string(),
-    }
-}
-
-fn evidence_text(evidence: &Evidence, shown: Option<&str>) -> String {
-    let kind = serde_json::to_value(evidence.kind).ok();
-    let kind = kind
-        .as_ref()
-        .and_then(serde_json::Value::as_str)
-        .unwrap_or_default();
-    let mut text = format!("{} by {kind}", evidence.value);
-    if !evidence.detail.is_empty() {
-        let _ = write!(text, ", {}", evidence.detail);
-    }
-    if shown != Some(evidence.path.as_str()) && !evidence.path.is_empty() {
-        let _ = write!(text, ", in {}", evidence.path);
-    }
-    text
-}
-
 fn closing(out: &mut String, image: &ImageReport) {
-    let of = |severity| {
-        image
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == severity)
-            .count()
+    let words = tally(image.findings.iter());
+    let ignored = match image.ignored.len() {
+        0 => String::new(),
+        number => format!(" · {} ignored", count(number, "finding")),
     };
-    let tally = [
-        ("error", of(Severity::Error)),
-        ("warning", of(Severity::Warning)),
-        ("note", of(Severity::Note)),
-    ];
-    let words: Vec<String> = tally
-        .iter()
-        .filter(|(_, n)| *n > 0)
-        .map(|(word, n)| count(*n, word))
-        .collect();
-    let words = if words.is_empty() {
-        "no findings".to_owned()
-    } else {
-        words.join(", ")
-    };
-    line(out, &format!("\n{BOLD}{words}{BOLD:#}"));
-}
-
-/// `1 layer`, `32,800 files`.
-fn count(number: usize, noun: &str) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {noun}{}", if number == 1 { "" } else { "s" })
+    line(out, &format!("\n{BOLD}{words}{BOLD:#}{ignored}"));
 }
 
 fn stack_table(stack: &[Component], width: Option<u16>) -> String {
@@ -438,12 +419,6 @@ fn write_component(out: &mut String, component: &Component, facts: &ImageFacts) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_grouped_and_pluralised() {
-        assert_eq!(count(1, "layer"), "1 layer");
-        assert_eq!(count(32800, "file"), "32,800 files");
-    }
 
     #[test]
     fn the_caret_stands_under_the_tag_even_if_the_repository_has_the_same_text() {
