@@ -9,6 +9,7 @@
 use super::facts::{How, Support};
 use super::gpu::{Capability, is_renamed, is_tegra};
 use crate::elf::facts::GpuCode;
+use crate::stack::Coverage;
 
 /// Whether code runs on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,22 @@ impl Architecture {
 
 fn yes_if(condition: bool) -> Runs {
     if condition { Runs::Yes } else { Runs::No }
+}
+
+/// What code for these architectures means for a GPU of a capability, where all of it has each.
+pub fn support_of(gpu: Capability, coverage: &Coverage) -> Support {
+    support(gpu, &everywhere(coverage))
+}
+
+/// Code of which every part has all these architectures.
+pub(super) fn everywhere(coverage: &Coverage) -> GpuCode {
+    let counted = |names: &[String]| names.iter().map(|name| (name.clone(), 1)).collect();
+    GpuCode {
+        containers: 1,
+        sass: counted(&coverage.sass),
+        ptx: counted(&coverage.ptx),
+        ..GpuCode::default()
+    }
 }
 
 /// What a file, or a part of it, has for a GPU. An architecture of which there is most counts; of several, the newest.
@@ -182,6 +199,19 @@ mod tests {
         assert_eq!(how("12.1", &["sm_120"], &[]), sass("sm_120"));
         assert_eq!(how("12.0", &["sm_100"], &[]), none);
         assert_eq!(how("10.3", &["sm_100"], &[]), sass("sm_100"));
+    }
+
+    #[test]
+    fn what_a_list_of_architectures_means() {
+        let coverage = Coverage {
+            sass: vec!["sm_80".to_owned(), "sm_87".to_owned()],
+            ptx: vec!["compute_80".to_owned()],
+        };
+        let on = |major, minor| support_of(Capability { major, minor }, &coverage);
+        assert_eq!((on(8, 6).by.as_str(), on(8, 6).whole), ("sm_80", true));
+        assert_eq!(on(8, 7).by, "sm_87");
+        assert_eq!(on(9, 0).by, "compute_80");
+        assert_eq!(on(7, 5).how, How::None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::code::{is_specific, oldest, support};
+use super::code::{everywhere, is_specific, oldest, support};
 use super::driver::{self, DriverVersion};
 use super::facts::{DriverFacts, GpuFacts, How, LibraryCode, PackageCode, Support, TargetFacts};
 use super::gpu::Gpu;
@@ -11,7 +11,7 @@ use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
 use crate::process::LoaderFacts;
 use crate::process::facts::{ObjectFacts, ProcessFacts};
-use crate::stack::{self, Component, DriverFloor, LibraryCoverage};
+use crate::stack::{self, Component, Coverage, DriverFloor, LibraryCoverage};
 use crate::version::newer;
 
 /// The directory of PyTorch's package.
@@ -217,32 +217,29 @@ impl<'i> MainProcess<'i> {
 }
 
 impl Torch {
-    fn of<'i>(image: &Evidence<'i>, libraries: &[Library]) -> Option<Self> {
+    fn of(image: &Evidence, libraries: &[Library]) -> Option<Self> {
         let coverage = image.gpu.torch.as_ref()?;
         let own = libraries
             .iter()
             .find(|library| library.object.library == "torch-cuda");
-        let counted = |names: Vec<&str>| -> Vec<(String, u32)> {
-            names.iter().map(|name| ((*name).to_owned(), 1)).collect()
-        };
-        let code = |sass: Vec<&str>, ptx: Vec<&str>| GpuCode {
-            containers: 1,
-            sass: counted(sass),
-            ptx: counted(ptx),
+        let code = |coverage: &Coverage| GpuCode {
             ptx_isa: own.map(|own| own.code.ptx_isa.clone()).unwrap_or_default(),
-            ..GpuCode::default()
+            ..everywhere(coverage)
         };
-        let names = |names: &'i [String]| names.iter().map(String::as_str).collect();
         let mut components = image.stack.iter();
         let torch = components.find(|it| it.name == "torch" && it.loaded);
         let listed = torch.and_then(|torch| torch.details.get("arch-list"));
         let words = |prefix: &str| {
             let words = listed.map_or("", String::as_str).split([' ', ',', ';']);
-            words.filter(|word| word.starts_with(prefix)).collect()
+            let words = words.filter(|word| word.starts_with(prefix));
+            words.map(str::to_owned).collect()
         };
         Some(Torch {
-            code: code(names(&coverage.sass), names(&coverage.ptx)),
-            listed: code(words("sm_"), words("compute_")),
+            code: code(coverage),
+            listed: code(&Coverage {
+                sass: words("sm_"),
+                ptx: words("compute_"),
+            }),
             cuda: torch.and_then(|torch| torch.details.get("cuda").cloned()),
             sampled: own.map_or(image.gpu.sampled, |own| own.code.sampled),
         })
@@ -303,8 +300,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::process::facts::ProcessFacts;
-    use crate::stack::Coverage;
 
     fn counted(names: &[&str]) -> Vec<(String, u32)> {
         names.iter().map(|name| ((*name).to_owned(), 2)).collect()

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
+pub use code::support_of;
 pub use driver::DriverVersion;
 pub use facts::{DriverFacts, GpuFacts, How, LibraryCode, PackageCode, Support, TargetFacts};
 pub use gpu::{Capability, Gpu, Segment};
