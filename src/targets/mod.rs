@@ -5,6 +5,8 @@ mod driver;
 mod facts;
 mod gpu;
 mod judge;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
