@@ -528,6 +528,7 @@ fn image(text: &str) -> ImageReport {
             files: 1,
         },
         tree: Tree::default(),
+        targets: Vec::new(),
         verdict: Verdict::Fail,
         // The second has no path, and the same fingerprint as if it were another image's.
         findings: vec![

@@ -15,6 +15,7 @@ use crate::policy::{
 };
 use crate::process::LoaderFacts;
 use crate::stack::{Component, ContainerToolkit, Evidence, EvidenceKind, Stack, UnmetRequirement};
+use crate::targets::{self, TargetFacts};
 use crate::version;
 
 /// The facts of one image, or of a reference alone.
@@ -51,8 +52,8 @@ pub struct Facts {
     pub python: Option<PythonFacts>,
     /// The image itself.
     pub image: ImageFacts,
-    /// GPUs and drivers the image must run on.
-    pub targets: Vec<serde_json::Value>,
+    /// The machines that the image must run on, judged. Empty if none are given, and if no image was read.
+    pub targets: Vec<TargetFacts>,
     /// What the team asked for.
     pub policy: PolicyFacts,
 }
@@ -228,6 +229,7 @@ impl Facts {
             loader: Some(loader::sample::sample()),
             container_toolkit: Some(sample::container_toolkit()),
             python: Some(sample::python()),
+            targets: vec![target()],
             image: ImageFacts {
                 reference: "registry.example/team/image:1.2.3".to_owned(),
                 registry: "registry.example".to_owned(),
@@ -260,6 +262,48 @@ impl Facts {
         part.or_else(|| self.loader.as_ref()?.layer_of(path))
             .or_else(|| self.container_toolkit.as_ref()?.layer_of(path))
             .or_else(|| self.python.as_ref()?.layer_of(path))
+    }
+}
+
+/// A target for trying expressions.
+fn target() -> TargetFacts {
+    let text = || Some("1.2".to_owned());
+    let support = targets::Support {
+        by: "sm_90".to_owned(),
+        isa: text(),
+        needs_cuda: text(),
+        compiles: Some(false),
+        ..targets::Support::default()
+    };
+    TargetFacts {
+        name: "pool".to_owned(),
+        gpus: vec![targets::GpuFacts {
+            name: "H100".to_owned(),
+            sm: "sm_90".to_owned(),
+            capability: "9.0".to_owned(),
+            torch: Some(support.clone()),
+            packages: vec![targets::PackageCode {
+                name: "flash_attn".to_owned(),
+                support: support.clone(),
+                ..targets::PackageCode::default()
+            }],
+            libraries: vec![targets::LibraryCode {
+                path: "/opt/libx.so".to_owned(),
+                support,
+                ..targets::LibraryCode::default()
+            }],
+            ..targets::GpuFacts::default()
+        }],
+        driver: Some(targets::DriverFacts {
+            version: "535.183.06".to_owned(),
+            cuda: text(),
+            needs_cuda: text(),
+            native: text(),
+            compatible: text(),
+            compiles_ptx: Some(false),
+            compat: text(),
+            ..targets::DriverFacts::default()
+        }),
     }
 }
 

@@ -110,7 +110,7 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
         ("python", shapes::python()),
         ("loader", loader::shape::of_expressions()),
         ("image", image()),
-        ("targets", Shape::list(Shape::Any)),
+        ("targets", targets()),
         ("policy", policy()),
         ("versions", Shape::Keys(versions(), Box::new(Shape::Text))),
     ])
@@ -174,6 +174,48 @@ fn gpu() -> Shape {
         )
         .with("torch", coverage)
         .with("sampled", Shape::Bool)
+}
+
+/// The judged targets: [`crate::targets::TargetFacts`].
+pub(super) fn targets() -> Shape {
+    let support = || {
+        Shape::record(&["how", "by", "isa", "needs_cuda"], Shape::Text)
+            .with("whole", Shape::Bool)
+            .with("compiles", Shape::Bool)
+    };
+    let with_texts = |names: &[&str]| {
+        let add = |shape: Shape, name: &&str| shape.with(name, Shape::Text);
+        names.iter().fold(support(), add)
+    };
+    let package = with_texts(&["name", "path", "from"]).with("specific", Shape::Bool);
+    let library = with_texts(&["path", "library", "package"]);
+    let gpu = ["target", "name", "sm", "capability", "segment"];
+    let driver = [
+        "target",
+        "version",
+        "cuda",
+        "how",
+        "reason",
+        "needs_cuda",
+        "native",
+        "compatible",
+        "compat",
+    ];
+    let target = Shape::record(&["name"], Shape::Text)
+        .with(
+            "gpus",
+            Shape::list(
+                Shape::record(&gpu, Shape::Text)
+                    .with("torch", support())
+                    .with("packages", Shape::list(package))
+                    .with("libraries", Shape::list(library)),
+            ),
+        )
+        .with(
+            "driver",
+            Shape::record(&driver, Shape::Text).with("compiles_ptx", Shape::Bool),
+        );
+    Shape::list(target)
 }
 
 fn image() -> Shape {

@@ -16,6 +16,7 @@ use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
 use crate::stack::ContainerToolkit;
 use crate::stack::container_toolkit::ToolkitKnowledge;
+use crate::targets::TargetFacts;
 
 /// One test of a rule.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -52,8 +53,9 @@ pub struct Given {
     container_toolkit: Option<serde_json::Value>,
     /// What is installed in the Python environments.
     python: Option<PythonFacts>,
-    /// GPUs and drivers the image must run on.
-    targets: Vec<serde_json::Value>,
+    /// The judged targets, as in the report.
+    #[schemars(with = "Option<Vec<TargetFacts>>")]
+    targets: Option<serde_json::Value>,
     /// What the team asked for.
     #[schemars(with = "Option<PolicyFacts>")]
     policy: Option<serde_json::Value>,
@@ -218,7 +220,12 @@ impl Given {
             loader: self.loader.as_ref().map(loader).transpose()?,
             container_toolkit: toolkit,
             python: scanned.then(|| self.python.clone().unwrap_or_default()),
-            targets: self.targets.clone(),
+            targets: self
+                .targets
+                .as_ref()
+                .map(targets)
+                .transpose()?
+                .unwrap_or_default(),
             policy: match &self.policy {
                 Some(given) => policy(given)?,
                 None => PolicyFacts::default(),
@@ -252,6 +259,12 @@ impl Given {
 fn loader(given: &serde_json::Value) -> Result<LoaderFacts, String> {
     shape::of_facts().check("loader", given)?;
     serde_json::from_value(given.clone()).map_err(|error| format!("loader: {error}"))
+}
+
+/// The judged targets of a test: what is not given is empty.
+fn targets(given: &serde_json::Value) -> Result<Vec<TargetFacts>, String> {
+    schema::targets().check("targets", given)?;
+    serde_json::from_value(given.clone()).map_err(|error| format!("targets: {error}"))
 }
 
 /// The policy of a test: what is not given is not asked for.
