@@ -150,7 +150,7 @@ fn heading(
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
-fn source_name(facts: &ImageFacts) -> String {
+pub(super) fn source_name(facts: &ImageFacts) -> String {
     let word = |value: serde_json::Result<serde_json::Value>| {
         let value = value.ok()?;
         value.as_str().map(str::to_owned)
@@ -324,7 +324,7 @@ fn field(out: &mut String, name: &str, text: &str) {
     line(out, &format!("  {DIM}{name:>8}{DIM:#}  {text}"));
 }
 
-fn layer_text(facts: &ImageFacts, layer: usize) -> String {
+pub(super) fn layer_text(facts: &ImageFacts, layer: usize) -> String {
     match facts.layers.get(layer) {
         Some(known) if !known.created_by.is_empty() => {
             format!("{layer}, from: {}", known.created_by)
@@ -333,7 +333,7 @@ fn layer_text(facts: &ImageFacts, layer: usize) -> String {
     }
 }
 
-fn evidence_text(evidence: &Evidence, shown: Option<&str>) -> String {
+pub(super) fn evidence_text(evidence: &Evidence, shown: Option<&str>) -> String {
     let kind = serde_json::to_value(evidence.kind).ok();
     let kind = kind
         .as_ref()
@@ -376,7 +376,7 @@ fn closing(out: &mut String, image: &ImageReport) {
 }
 
 /// `1 layer`, `32,800 files`.
-fn count(number: usize, noun: &str) -> String {
+pub(super) fn count(number: usize, noun: &str) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -1,0 +1,435 @@
+//! What the picture shows, before any coordinate: cards with rows, and links between them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::faults;
+use super::place::{self, Column, Kind, Place, file_name, normal_path};
+use crate::finding::{Finding, Severity};
+use crate::process::LoaderFacts;
+use crate::process::facts::Import;
+use crate::process::tree::ProcessTree;
+
+/// So many objects are looked at; real processes have about 130.
+pub(super) const OBJECTS: usize = 800;
+/// So many cards are drawn.
+pub(super) const CARDS: usize = 48;
+/// So many rows without a mark a card has; the others are one row.
+const ROWS: usize = 24;
+/// The same where the rows are only for completeness.
+const FEW_ROWS: usize = 5;
+
+/// The content of the picture.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    /// The cards, in the order in which they stand in their columns.
+    pub cards: Vec<Card>,
+    /// The links between them.
+    pub links: Vec<Link>,
+    /// Objects and faults that are not drawn, because there are too many.
+    pub left_out: usize,
+}
+
+/// A box with files of one origin.
+#[derive(Debug, Clone)]
+pub(super) struct Card {
+    /// Where it stands, and what it is called.
+    pub place: Place,
+    /// What stands at the right of its heading: a version.
+    pub badge: String,
+    /// A line below the rows.
+    pub footer: String,
+    /// The worst of its heading; the rows have marks of their own.
+    pub mark: Mark,
+    /// Its files.
+    pub rows: Vec<Row>,
+}
+
+/// A file on a card, or several that matter little.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Row {
+    /// Name of the file, or how many there are.
+    pub label: String,
+    /// Its version, if it is not that of the card.
+    pub version: String,
+    /// What is to be said of it.
+    pub note: String,
+    /// What a pointer shows.
+    pub tooltip: String,
+    /// Whether something is wrong.
+    pub mark: Mark,
+    /// Place of the finding about it.
+    pub finding: Option<usize>,
+    /// Places of its objects in the process.
+    pub objects: Vec<usize>,
+    /// Path of a file that is not mapped, since it cannot be loaded.
+    pub unloaded: String,
+    /// Who asks for it, where it is not there.
+    pub askers: Vec<Asker>,
+}
+
+/// Who asks for what is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Asker {
+    /// Path of the file; empty where Python or the program asks.
+    pub path: String,
+    /// The package whose import leads there; empty where the program starts.
+    pub package: String,
+}
+
+/// How something is marked, the least first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mark {
+    /// Nothing is wrong.
+    #[default]
+    None,
+    /// Of no use: another copy was loaded, or the program goes on without it.
+    Ghost,
+    /// A note speaks of it.
+    Note,
+    /// A warning speaks of it, or it is loaded in place of another copy.
+    Warning,
+    /// An error speaks of it, or it is of another release than its partners.
+    Error,
+    /// It is not there.
+    Missing,
+}
+
+impl From<Severity> for Mark {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Note => Mark::Note,
+            Severity::Warning => Mark::Warning,
+            Severity::Error => Mark::Error,
+        }
+    }
+}
+
+/// An arrow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    /// Where it begins.
+    pub from: End,
+    /// Where it ends.
+    pub to: End,
+    /// What it stands for.
+    pub meaning: Meaning,
+}
+
+/// One end of a link: a card, or one of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct End {
+    /// Place of the card.
+    pub card: usize,
+    /// Place of the row on it; the heading without one.
+    pub row: Option<usize>,
+}
+
+/// What a link stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Meaning {
+    /// Some file of the one was the first to ask for some file of the other.
+    Loads,
+    /// Some file needs some file of the other, which was there already.
+    Needs,
+    /// One file needs or opens the other; shown when a pointer is on one of them.
+    File,
+    /// The copy that is used in place of the expected one.
+    Instead,
+    /// The copy that would be expected.
+    Expected,
+    /// The file that answers does not have what is needed of it.
+    Conflict,
+    /// What is not there.
+    Missing,
+    /// What is not there and not needed.
+    Optional,
+}
+
+/// What is known of a process beside its tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct About<'a> {
+    /// The loader model, for what is shadowed and missing.
+    pub loader: Option<&'a LoaderFacts>,
+    /// The findings of the image.
+    pub findings: &'a [Finding],
+}
+
+/// Builds the content of the picture of one process.
+pub(super) fn build(process: &ProcessTree, about: About) -> Graph {
+    let mut builder = Builder {
+        process,
+        about,
+        graph: Graph::default(),
+        by_kind: HashMap::new(),
+        by_path: HashMap::new(),
+        row_of: HashMap::new(),
+        beside: HashMap::new(),
+    };
+    builder.imports();
+    let prefix = builder.environment();
+    let shown = process.objects.len().min(OBJECTS);
+    builder.graph.left_out = process.objects.len() - shown;
+    for object in 0..shown {
+        builder.add(object, &prefix);
+    }
+    faults::findings(&mut builder);
+    faults::headings(&mut builder);
+    faults::missing(&mut builder);
+    faults::shadowed(&mut builder);
+    builder.fold();
+    builder.order();
+    super::links::add(&mut builder);
+    builder.graph
+}
+
+/// A picture that is being made.
+pub(super) struct Builder<'a> {
+    pub process: &'a ProcessTree,
+    pub about: About<'a>,
+    pub graph: Graph,
+    pub by_kind: HashMap<Kind, usize>,
+    /// By path without `..`, the object.
+    pub by_path: HashMap<String, usize>,
+    /// By object, the row that shows it.
+    pub row_of: HashMap<usize, End>,
+    /// By card of copies that are not loaded, the card of those that are.
+    pub beside: HashMap<usize, usize>,
+}
+
+impl Builder<'_> {
+    /// Prefix of the Python environment.
+    fn environment(&self) -> String {
+        let processes = self.about.loader.map(|loader| &loader.processes);
+        let own = processes
+            .into_iter()
+            .flatten()
+            .find(|it| it.name == self.process.name);
+        own.map(|it| it.environment.clone()).unwrap_or_default()
+    }
+
+    /// A card for every import, so that one which fails at once is seen, too.
+    fn imports(&mut self) {
+        for Import {
+            package,
+            version,
+            succeeds,
+        } in &self.process.imports
+        {
+            let card = self.card(Place {
+                kind: Kind::Import(package.clone()),
+                column: Column::Imports,
+                title: format!("import {package}"),
+                origin: String::new(),
+            });
+            let Some(card) = card.and_then(|card| self.graph.cards.get_mut(card)) else {
+                continue;
+            };
+            card.badge = version.clone();
+            if !succeeds {
+                card.mark = Mark::Error;
+                card.footer = "this import fails".to_owned();
+            }
+        }
+    }
+
+    /// The card of a place, made if it is new; `None` if there are too many.
+    pub fn card(&mut self, place: Place) -> Option<usize> {
+        if let Some(&known) = self.by_kind.get(&place.kind) {
+            return Some(known);
+        }
+        if self.graph.cards.len() >= CARDS {
+            self.graph.left_out += 1;
+            return None;
+        }
+        let card = self.graph.cards.len();
+        self.by_kind.insert(place.kind.clone(), card);
+        self.graph.cards.push(Card {
+            place,
+            badge: String::new(),
+            footer: String::new(),
+            mark: Mark::None,
+            rows: Vec::new(),
+        });
+        Some(card)
+    }
+
+    /// The object of a path.
+    pub fn object(&self, path: &str) -> Option<usize> {
+        self.by_path.get(&normal_path(path)).copied()
+    }
+
+    fn add(&mut self, object: usize, prefix: &str) {
+        let process = self.process;
+        let facts = &process.objects[object].facts;
+        let Some(card) = self.card(place::of(self.process, facts, prefix)) else {
+            return;
+        };
+        let mut tooltip = format!("{}\nfound by {}", facts.path, facts.reason);
+        if !facts.requested_by.is_empty() {
+            tooltip.push_str(&format!("\nasked for by {}", facts.requested_by));
+        }
+        for other in &self.process.objects[object].others {
+            tooltip.push_str(&format!("\nanother copy, not loaded: {other}"));
+        }
+        self.by_path
+            .entry(normal_path(&facts.path))
+            .or_insert(object);
+        let row = Some(self.graph.cards[card].rows.len());
+        self.row_of.insert(object, End { card, row });
+        self.graph.cards[card].rows.push(Row {
+            label: short_name(file_name(&facts.path)),
+            version: facts.readings.get("version").cloned().unwrap_or_default(),
+            tooltip,
+            objects: vec![object],
+            ..Row::default()
+        });
+    }
+
+    /// Rows that matter little become one.
+    fn fold(&mut self) {
+        for (place, card) in self.graph.cards.iter_mut().enumerate() {
+            if card.place.kind == Kind::OtherPackages {
+                card.rows = by_package(self.process, std::mem::take(&mut card.rows));
+            }
+            let limit = match card.place.kind {
+                Kind::Program => 3,
+                Kind::System | Kind::OtherPackages | Kind::Import(_) => FEW_ROWS,
+                _ => ROWS,
+            };
+            fold(card, limit);
+            for (row, shown) in card.rows.iter().enumerate() {
+                for &object in &shown.objects {
+                    let end = End {
+                        card: place,
+                        row: Some(row),
+                    };
+                    self.row_of.insert(object, end);
+                }
+            }
+        }
+    }
+
+    /// Puts the cards in their order: what is missing first in its column, copies that are not loaded behind those that are.
+    fn order(&mut self) {
+        let rank = |card: &Card| match card.place.kind {
+            Kind::Missing(_) => 0,
+            Kind::System | Kind::OtherPackages => 2,
+            Kind::Optional => 3,
+            _ => 1,
+        };
+        let key = |place: usize| {
+            let leader = self.beside.get(&place).copied().unwrap_or(place);
+            let card = &self.graph.cards[leader];
+            (card.place.column, rank(card), leader, place)
+        };
+        let mut order: Vec<usize> = (0..self.graph.cards.len()).collect();
+        order.sort_by_key(|&place| key(place));
+        let new: BTreeMap<usize, usize> = order
+            .iter()
+            .enumerate()
+            .map(|(new, &old)| (old, new))
+            .collect();
+        self.graph.cards = order
+            .iter()
+            .map(|&old| self.graph.cards[old].clone())
+            .collect();
+        for end in self.row_of.values_mut() {
+            end.card = new[&end.card];
+        }
+        for card in self.by_kind.values_mut() {
+            *card = new[card];
+        }
+    }
+}
+
+/// One row a package.
+fn by_package(process: &ProcessTree, rows: Vec<Row>) -> Vec<Row> {
+    let mut packages: Vec<(String, Vec<Row>)> = Vec::new();
+    for row in rows {
+        let object = row.objects.first().and_then(|&it| process.objects.get(it));
+        let name = object.map_or("", |it| it.facts.directory.as_str());
+        let name = name.split('/').next().unwrap_or_default().to_owned();
+        match packages.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, rows)) => rows.push(row),
+            None => packages.push((name, vec![row])),
+        }
+    }
+    let folded = packages.into_iter().flat_map(|(name, rows)| {
+        let (marked, plain): (Vec<Row>, Vec<Row>) =
+            rows.into_iter().partition(|row| row.mark != Mark::None);
+        let row = (!plain.is_empty()).then(|| together(name, &plain));
+        marked.into_iter().chain(row)
+    });
+    folded.collect()
+}
+
+/// Keeps what has a mark or a meaning of its own, and the first of the others.
+fn fold(card: &mut Card, limit: usize) {
+    let is_vendored = |row: &Row| {
+        row.tooltip
+            .lines()
+            .next()
+            .is_some_and(|it| it.contains(".libs/"))
+    };
+    let matters = |row: &Row| {
+        row.mark != Mark::None
+            || match card.place.kind {
+                Kind::System => ["libc.so", "libstdc++", "libc.musl", "libgcc_s"]
+                    .iter()
+                    .any(|name| row.label.starts_with(name)),
+                Kind::Program => {
+                    !row.label.starts_with('_') && row.tooltip.contains("libpython")
+                        || row.tooltip.contains("found by the program")
+                }
+                Kind::Package(_) => !is_vendored(row),
+                _ => true,
+            }
+    };
+    let mut kept = Vec::new();
+    let mut folded = Vec::new();
+    for row in std::mem::take(&mut card.rows) {
+        let has_room = kept.len() < limit || row.mark != Mark::None;
+        match matters(&row) && has_room {
+            true => kept.push(row),
+            false => folded.push(row),
+        }
+    }
+    // One row takes the place of one row.
+    if folded.len() == 1 {
+        kept.append(&mut folded);
+    }
+    if !folded.is_empty() {
+        let name = match card.place.kind {
+            Kind::Program => "own modules",
+            Kind::Package(_) if folded.iter().all(is_vendored) => "bundled libraries",
+            _ if kept.is_empty() => "files",
+            _ => "more",
+        };
+        kept.push(together(name.to_owned(), &folded));
+    }
+    card.rows = kept;
+}
+
+/// One row for many files.
+fn together(name: String, rows: &[Row]) -> Row {
+    let first = |row: &Row| row.tooltip.lines().next().unwrap_or_default().to_owned();
+    let files = match rows.len() {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    };
+    Row {
+        label: name,
+        version: files,
+        tooltip: rows.iter().map(first).collect::<Vec<_>>().join("\n"),
+        objects: rows.iter().flat_map(|row| row.objects.clone()).collect(),
+        ..Row::default()
+    }
+}
+
+/// A file's name without what every module's name has: `_C.so` for `_C.cpython-311-x86_64-linux-gnu.so`.
+fn short_name(name: &str) -> String {
+    match (name.find(".cpython-"), name.ends_with(".so")) {
+        (Some(at), true) => format!("{}.so", &name[..at]),
+        _ => name.to_owned(),
+    }
+}
