@@ -1,6 +1,8 @@
 //! The HTML page: what is in it, that nothing of it is loaded from elsewhere, and that a browser shows it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/program.rs"]
+mod program;
 #[path = "support/real.rs"]
 mod real;
 #[path = "support/say.rs"]
@@ -267,6 +269,28 @@ fn links_within_the_page_lead_somewhere() {
     for link in links {
         assert!(ids.contains(&link[1..].to_owned()), "{link}");
     }
+}
+
+#[test]
+fn the_tree_can_be_had_as_a_page() {
+    let output = program::imgcheck()
+        .args(["tree", "-f", "html"])
+        .arg(program::repository(FAULTY))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let page = String::from_utf8(output.stdout).unwrap();
+    assert_self_contained(&page);
+    let text = text(&page);
+    for words in [
+        "pytorch-cuda:v2.9",
+        "libtorch_cuda.so",
+        "nothing is missing",
+        "DT_RPATH of libtorch_python.so",
+    ] {
+        assert!(text.contains(words), "no {words:?} in: {text}");
+    }
+    assert!(!text.contains("Claimed"), "{text}");
 }
 
 /// Runs Chromium on a page: its document, what it logged, and the addresses that it asked for. `None` where there is no Chromium.

@@ -51,7 +51,8 @@ pub(super) struct Line {
 /// What a library has for one architecture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// `sass`, `ptx`, `both` or `none`.
+    /// `sass`, `ptx`, `both`, or without code of its own: `same` (machine code of an older GPU of the same major number runs),
+    /// `later` (PTX of an older one can be compiled) or `none`.
     pub kind: &'static str,
     /// What is written in it: the variants of machine code, such as `a`.
     pub variants: String,
@@ -83,7 +84,7 @@ pub(super) fn matrix(facts: &ImageFacts) -> Option<Matrix> {
         matrix.lines.push(Line {
             name: "PyTorch, every kernel".to_owned(),
             directory: "what all of libtorch_cuda is built for".to_owned(),
-            cells: cells(&numbers, torch),
+            cells: cells(&numbers, torch, &known),
             is_torch: true,
         });
     }
@@ -96,7 +97,7 @@ pub(super) fn matrix(facts: &ImageFacts) -> Option<Matrix> {
         let line = Line {
             name: name.to_owned(),
             directory: within_packages(directory).to_owned(),
-            cells: cells(&numbers, &library.coverage),
+            cells: cells(&numbers, &library.coverage, &known),
             is_torch: false,
         };
         match mapped.contains(library.path.as_str()) {
@@ -132,7 +133,9 @@ fn parts(name: &str) -> Option<(u32, &str)> {
 }
 
 /// By number, the generation and GPUs of the knowledge table.
-fn known() -> BTreeMap<u32, (String, Vec<String>)> {
+type Known = BTreeMap<u32, (String, Vec<String>)>;
+
+fn known() -> Known {
     #[derive(Deserialize)]
     struct Table {
         gpus: Vec<Row>,
@@ -144,7 +147,7 @@ fn known() -> BTreeMap<u32, (String, Vec<String>)> {
         architecture: String,
     }
     let rows = embedded::knowledge::<Table>("gpus").map_or_else(|_| Vec::new(), |table| table.gpus);
-    let mut known: BTreeMap<u32, (String, Vec<String>)> = BTreeMap::new();
+    let mut known = Known::new();
     for row in rows {
         let Some((number, _)) = parts(&row.sm) else {
             continue;
@@ -157,7 +160,7 @@ fn known() -> BTreeMap<u32, (String, Vec<String>)> {
     known
 }
 
-fn architecture(number: u32, known: &BTreeMap<u32, (String, Vec<String>)>) -> Architecture {
+fn architecture(number: u32, known: &Known) -> Architecture {
     let gpus = known.get(&number).map_or(&[][..], |(_, gpus)| gpus);
     let shown: Vec<&str> = gpus.iter().take(6).map(String::as_str).collect();
     Architecture {
@@ -168,10 +171,7 @@ fn architecture(number: u32, known: &BTreeMap<u32, (String, Vec<String>)>) -> Ar
 
 /// Neighbours of one generation together. An architecture without a GPU in the table is of its neighbour's generation if that is
 /// of the same major number.
-fn generations(
-    numbers: &[u32],
-    known: &BTreeMap<u32, (String, Vec<String>)>,
-) -> Vec<(String, usize)> {
+fn generations(numbers: &[u32], known: &Known) -> Vec<(String, usize)> {
     let name = |number: u32| known.get(&number).map(|(generation, _)| generation.clone());
     let of_major = |number: u32| {
         let same = known.range(number / 10 * 10..number / 10 * 10 + 10).next();
@@ -190,7 +190,12 @@ fn generations(
     generations
 }
 
-fn cells(numbers: &[u32], coverage: &Coverage) -> Vec<Cell> {
+/// What a library has for each architecture.
+///
+/// Machine code runs on GPUs of the same major number with the same or a higher minor one, and that of a variant such as `sm_90a`
+/// only on its own; PTX can be compiled for all later ones. Of Tegra's GPUs nothing is concluded: binary compatibility between them
+/// and the others is not promised (CUDA C++ Programming Guide, "Binary Compatibility" and "PTX Compatibility").
+fn cells(numbers: &[u32], coverage: &Coverage, known: &Known) -> Vec<Cell> {
     let of = |names: &[String], number: u32| -> Vec<String> {
         let own = names
             .iter()
@@ -199,6 +204,9 @@ fn cells(numbers: &[u32], coverage: &Coverage) -> Vec<Cell> {
     };
     let cell = |&number: &u32| {
         let (sass, ptx) = (of(&coverage.sass, number), of(&coverage.ptx, number));
+        if sass.is_empty() && ptx.is_empty() {
+            return without_own(number, coverage, known);
+        }
         let variants: Vec<&str> = sass
             .iter()
             .filter_map(|name| Some(parts(name)?.1))
@@ -207,22 +215,49 @@ fn cells(numbers: &[u32], coverage: &Coverage) -> Vec<Cell> {
             true => String::new(),
             false => variants.concat(),
         };
-        let words: Vec<String> = sass.into_iter().chain(ptx.iter().cloned()).collect();
+        let kind = match (sass.is_empty(), ptx.is_empty()) {
+            (false, true) => "sass",
+            (false, false) => "both",
+            (true, _) => "ptx",
+        };
+        let words: Vec<String> = sass.into_iter().chain(ptx).collect();
         Cell {
-            kind: match (words.len() > ptx.len(), ptx.is_empty()) {
-                (true, true) => "sass",
-                (true, false) => "both",
-                (false, false) => "ptx",
-                (false, true) => "none",
-            },
+            kind,
             variants,
-            tooltip: match words.is_empty() {
-                true => "no code".to_owned(),
-                false => words.join(", "),
-            },
+            tooltip: words.join(", "),
         }
     };
     numbers.iter().map(cell).collect()
+}
+
+/// What runs on an architecture that there is no code of its own for.
+fn without_own(number: u32, coverage: &Coverage, known: &Known) -> Cell {
+    let is_tegra = |gpus: &Vec<String>| gpus.iter().all(|gpu| gpu.contains("Jetson"));
+    let concludes = known.get(&number).is_some_and(|(_, gpus)| !is_tegra(gpus));
+    let newest = |names: &[String], fits: &dyn Fn(u32) -> bool| {
+        let plain = names.iter().filter_map(|name| parts(name));
+        let plain = plain.filter(|(it, variant)| variant.is_empty() && *it < number && fits(*it));
+        plain.map(|(it, _)| it).max()
+    };
+    let same = |it: u32| {
+        let of_tegra = known.get(&it).is_none_or(|(_, gpus)| is_tegra(gpus));
+        it / 10 == number / 10 && !of_tegra
+    };
+    let sass = newest(&coverage.sass, &same).filter(|_| concludes);
+    let ptx = newest(&coverage.ptx, &|_| true).filter(|_| concludes);
+    let (kind, tooltip) = match (sass, ptx) {
+        (Some(older), _) => ("same", format!("runs the machine code of sm_{older}")),
+        (None, Some(older)) => (
+            "later",
+            format!("the driver can compile the PTX of compute_{older}"),
+        ),
+        (None, None) => ("none", "no code".to_owned()),
+    };
+    Cell {
+        kind,
+        variants: String::new(),
+        tooltip,
+    }
 }
 
 #[cfg(test)]
@@ -237,12 +272,39 @@ mod tests {
                 .to_vec(),
             ptx: vec!["compute_80".to_owned(), "compute_120".to_owned()],
         };
-        let cells = cells(&[75, 80, 90, 100, 120], &coverage);
+        let cells = cells(&[75, 80, 90, 100, 120], &coverage, &known());
         let kinds: Vec<&str> = cells.iter().map(|cell| cell.kind).collect();
         assert_eq!(kinds, ["none", "both", "sass", "sass", "ptx"]);
         let variants: Vec<&str> = cells.iter().map(|cell| cell.variants.as_str()).collect();
         assert_eq!(variants, ["", "", "a", "", ""]);
         assert_eq!(cells[1].tooltip, "sm_80, compute_80");
+    }
+
+    /// As PyTorch 2.8.0 for CUDA 12.8 is built: nobody with an Ada GPU is to think that it is left out.
+    #[test]
+    fn code_of_an_older_gpu_of_the_same_major_number_counts() {
+        let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect();
+        let coverage = Coverage {
+            sass: names(&["sm_70", "sm_86", "sm_90a", "sm_120"]),
+            ptx: names(&[]),
+        };
+        let kinds = |coverage: &Coverage| -> Vec<&str> {
+            let cells = cells(&[72, 80, 87, 89, 100, 121], coverage, &known());
+            cells.iter().map(|cell| cell.kind).collect()
+        };
+        // Xavier (7.2) and Orin (8.7) are Tegra, A100 (8.0) is older than 8.6.
+        assert_eq!(
+            kinds(&coverage),
+            ["none", "none", "none", "same", "none", "same"]
+        );
+        let coverage = Coverage {
+            sass: names(&[]),
+            ptx: names(&["compute_80", "compute_90a"]),
+        };
+        assert_eq!(
+            kinds(&coverage),
+            ["none", "ptx", "none", "later", "later", "later"]
+        );
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use super::coverage::{Matrix, matrix};
 use super::finding::{self, FindingView};
-use super::graph::{self, Fault};
+use super::graph::{self, Fault, Picture};
 use super::markup::{Html, bytes};
 use crate::finding::{Finding, Severity};
-use crate::process::tree::ProcessTree;
+use crate::process::tree::{ProcessTree, Tree};
 use crate::report::summary::{Agreement, Row, rows};
 use crate::report::{ImageFacts, ImageReport, text};
 use crate::rules::RuleSet;
@@ -38,7 +38,8 @@ pub(super) struct ImageView {
     pub is_deep: bool,
     pub sampled: bool,
     pub layers: Vec<LayerView>,
-    pub layers_size: String,
+    /// Bytes of all layers; `None` where nothing is stored as a blob.
+    pub layers_size: Option<String>,
     pub stack: Vec<ComponentView>,
 }
 
@@ -99,7 +100,7 @@ impl ImageView {
         let (facts, id) = (&image.facts, format!("i{place}"));
         let prefix = format!("{id}-f");
         let findings = finding::views(&image.findings, &prefix, Some(facts), rules);
-        let processes = &image.tree.processes;
+        let (pictures, other_processes) = self::pictures(facts, &image.tree, &image.findings, &id);
         ImageView {
             name: facts.name().to_owned(),
             verdict: image.verdict.to_string(),
@@ -116,24 +117,15 @@ impl ImageView {
                 .flat_map(|it| [&it.sass[..], &it.ptx[..]].concat())
                 .collect(),
             ignored: finding::views(&image.ignored, &format!("{id}-g"), Some(facts), rules),
-            pictures: processes
-                .iter()
-                .take(PICTURES)
-                .enumerate()
-                .map(|(number, process)| {
-                    picture(process, image, &format!("{id}-p{number}"), &prefix)
-                })
-                .collect(),
-            other_processes: processes
-                .iter()
-                .skip(PICTURES)
-                .map(|process| process.name.clone())
-                .collect(),
+            pictures,
+            other_processes,
             coverage: matrix(facts),
             is_deep: facts.depth == crate::elf::Depth::Deep,
             sampled: facts.gpu.sampled,
             layers: layers(facts, &findings, &image.findings),
-            layers_size: bytes(facts.layers.iter().map(|layer| layer.size).sum()),
+            layers_size: Some(facts.layers.iter().map(|layer| layer.size).sum())
+                .filter(|size| *size > 0)
+                .map(bytes),
             stack: facts.stack.iter().map(|it| component(it, facts)).collect(),
             findings,
             id,
@@ -200,9 +192,26 @@ fn remarks(facts: &ImageFacts) -> Vec<&'static str> {
     remarks
 }
 
-fn picture(process: &ProcessTree, image: &ImageReport, id: &str, finding: &str) -> PictureView {
-    let loader = image.facts.loader.as_ref();
-    let drawn = graph::picture(process, loader, &image.findings, id, finding);
+/// The processes of an image as pictures, and the names of those that are not drawn; `id` begins all ids.
+pub(super) fn pictures(
+    facts: &ImageFacts,
+    tree: &Tree,
+    findings: &[Finding],
+    id: &str,
+) -> (Vec<PictureView>, Vec<String>) {
+    let finding = format!("{id}-f");
+    let drawn = tree.processes.iter().take(PICTURES).enumerate();
+    let drawn = drawn.map(|(number, process)| {
+        let id = format!("{id}-p{number}");
+        let loader = facts.loader.as_ref();
+        let picture = graph::picture(process, loader, findings, &id, &finding);
+        picture_view(process, picture, id)
+    });
+    let others = tree.processes.iter().skip(PICTURES);
+    (drawn.collect(), others.map(|it| it.name.clone()).collect())
+}
+
+fn picture_view(process: &ProcessTree, drawn: Picture, id: String) -> PictureView {
     let files = process.objects.iter().take(FILES).map(|object| {
         let facts = &object.facts;
         let (directory, name) = facts.path.rsplit_once('/').unwrap_or(("", &facts.path));
@@ -227,7 +236,7 @@ fn picture(process: &ProcessTree, image: &ImageReport, id: &str, finding: &str) 
         (kind.to_owned(), failure.message.clone())
     });
     PictureView {
-        id: id.to_owned(),
+        id,
         name: process.name.clone(),
         is_main: process.main,
         library_path: process.library_path.clone(),
@@ -261,10 +270,7 @@ fn layers(facts: &ImageFacts, views: &[FindingView], findings: &[Finding]) -> Ve
             0 => 0,
             largest => (u128::from(layer.size) * 100 / u128::from(largest)) as u64,
         },
-        step: match layer.created_by.as_str() {
-            "" => "the build step is not recorded".to_owned(),
-            step => step.to_owned(),
-        },
+        step: layer.created_by.clone(),
         digest: layer
             .digest
             .clone()

@@ -11,9 +11,13 @@ mod markup;
 
 use askama::Template;
 
-use super::{Report, printable};
+use super::{ImageFacts, Report, printable};
+use crate::process::tree::Tree;
 use finding::FindingView;
-use image::ImageView;
+use image::{ImageView, PictureView};
+
+const STYLE: &str = include_str!("style.css");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The page.
 #[derive(Template)]
@@ -56,9 +60,9 @@ impl Page {
 /// A template cannot be filled, which writing to a text never causes.
 pub fn page(report: &Report) -> askama::Result<String> {
     let page = Page {
-        version: env!("CARGO_PKG_VERSION"),
+        version: VERSION,
         title: title(report),
-        style: include_str!("style.css"),
+        style: STYLE,
         images: report
             .images
             .iter()
@@ -84,6 +88,52 @@ pub fn page(report: &Report) -> askama::Result<String> {
                 error: unread.error.clone(),
             })
             .collect(),
+    };
+    Ok(printable(&page.render()?))
+}
+
+/// The pictures of `imgcheck tree`.
+#[derive(Template)]
+#[template(path = "html/trees.html")]
+struct Trees {
+    version: &'static str,
+    title: String,
+    style: &'static str,
+    images: Vec<TreeView>,
+}
+
+/// The processes of one image.
+struct TreeView {
+    id: String,
+    name: String,
+    pictures: Vec<PictureView>,
+    other_processes: Vec<String>,
+}
+
+/// The loader models of images as one HTML page, as [`page`] draws them; nothing is judged.
+///
+/// # Errors
+/// As [`page`].
+pub fn trees<'t>(
+    images: impl Iterator<Item = (&'t ImageFacts, &'t Tree)>,
+) -> askama::Result<String> {
+    let views = images.enumerate().map(|(place, (facts, tree))| {
+        let id = format!("i{place}");
+        let (pictures, other_processes) = image::pictures(facts, tree, &[], &id);
+        TreeView {
+            id,
+            name: facts.name().to_owned(),
+            pictures,
+            other_processes,
+        }
+    });
+    let images: Vec<TreeView> = views.collect();
+    let first = images.first().map_or("", |image| image.name.as_str());
+    let page = Trees {
+        version: VERSION,
+        title: format!("{first} · imgcheck tree"),
+        style: STYLE,
+        images,
     };
     Ok(printable(&page.render()?))
 }

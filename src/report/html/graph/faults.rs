@@ -47,7 +47,18 @@ pub(super) fn findings(builder: &mut Builder) {
         row.mark = row.mark.max(finding.severity.into());
         row.tooltip
             .push_str(&format!("\n{}: {}", finding.rule, finding.message));
-        add_note(row, &finding.rule);
+    }
+}
+
+/// Names the rule where nothing else is said of a file.
+pub(super) fn name_rules(builder: &mut Builder) {
+    let findings = builder.about.findings;
+    let cards = builder.graph.cards.iter_mut();
+    for row in cards.flat_map(|card| &mut card.rows) {
+        let finding = row.finding.and_then(|place| findings.get(place));
+        if let Some(finding) = finding.filter(|_| row.note.is_empty()) {
+            row.note = finding.rule.clone();
+        }
     }
 }
 

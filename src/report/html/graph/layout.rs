@@ -17,7 +17,7 @@ pub(super) const INDENT: f64 = 32.0;
 pub(super) const LABEL: usize = 42;
 const NARROWEST: f64 = 176.0;
 const WIDEST: f64 = 430.0;
-const BETWEEN_COLUMNS: f64 = 64.0;
+const BETWEEN_COLUMNS: f64 = 78.0;
 const BETWEEN_CARDS: f64 = 26.0;
 /// Height of a row, and what a note adds.
 const ROW: f64 = 22.0;

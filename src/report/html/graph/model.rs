@@ -176,6 +176,7 @@ pub(super) fn build(process: &ProcessTree, about: About) -> Graph {
     faults::headings(&mut builder);
     faults::missing(&mut builder);
     faults::shadowed(&mut builder);
+    faults::name_rules(&mut builder);
     builder.fold();
     builder.order();
     super::links::add(&mut builder);
@@ -309,13 +310,19 @@ impl Builder<'_> {
         }
     }
 
-    /// Puts the cards in their order: what is missing first in its column, copies that are not loaded behind those that are.
+    /// Puts the cards in their order: what is missing or wrong first in its column, copies that are not loaded behind those that are.
     fn order(&mut self) {
-        let rank = |card: &Card| match card.place.kind {
-            Kind::Missing(_) => 0,
-            Kind::System | Kind::OtherPackages => 2,
-            Kind::Optional => 3,
-            _ => 1,
+        let rank = |card: &Card| {
+            let worst = card.rows.iter().map(|row| row.mark).max();
+            match card.place.kind {
+                Kind::Missing(_) => 0,
+                Kind::Optional => 5,
+                // These stay in the order in which they happen.
+                Kind::Import(_) => 1,
+                _ if card.mark.max(worst.unwrap_or_default()) >= Mark::Warning => 1,
+                Kind::System | Kind::OtherPackages => 3,
+                _ => 2,
+            }
         };
         let key = |place: usize| {
             let leader = self.beside.get(&place).copied().unwrap_or(place);

@@ -205,11 +205,15 @@ fn in_package(process: &ProcessTree, object: &ObjectFacts, package: &str) -> Pla
             "other packages".to_owned(),
         ),
     };
+    let origin = match kind {
+        Kind::OtherPackages => "",
+        _ => directory_of(&object.path),
+    };
     Place {
         kind,
         column,
         title,
-        origin: directory_of(&object.path).to_owned(),
+        origin: origin.to_owned(),
     }
 }
 

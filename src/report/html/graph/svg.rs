@@ -337,7 +337,7 @@ fn shortened(text: &str, width: f64) -> String {
     format!("{kept}…")
 }
 
-/// The same of a path, of which the end tells more.
+/// The same of a path, of which the end tells more: whole parts of it, if possible.
 fn tail(text: &str, width: f64) -> String {
     let limit = (width / SMALL_CHARACTER) as usize;
     let count = text.chars().count();
@@ -345,5 +345,8 @@ fn tail(text: &str, width: f64) -> String {
         return text.to_owned();
     }
     let kept: String = text.chars().skip(count - limit.saturating_sub(1)).collect();
-    format!("…{kept}")
+    match kept.find('/') {
+        Some(at) if at + 1 < kept.len() => format!("…{}", &kept[at..]),
+        _ => format!("…{kept}"),
+    }
 }
