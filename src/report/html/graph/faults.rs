@@ -1,14 +1,8 @@
-//! What is wrong, on the cards: findings, parts that do not belong together, what is missing, what is shadowed.
+//! What is wrong with files that are there: findings, parts that do not belong together, what is shadowed.
 
-use std::collections::BTreeMap;
-
-use super::model::{Asker, Builder, Card, Mark, Row};
-use super::place::{Column, Kind, Place, directory_of, file_name, normal_path, short_directory};
-use crate::process::facts::Missing;
-use crate::process::tree::{Failed, ProcessTree};
-
-/// So many cards of missing libraries are drawn.
-const MISSING: usize = 12;
+use super::model::{Builder, Card, Mark, Row};
+use super::place::{Kind, Place, directory_of, file_name, short_directory};
+use crate::process::tree::ProcessTree;
 
 impl Builder<'_> {
     /// The row of an object.
@@ -26,7 +20,7 @@ impl Builder<'_> {
     }
 }
 
-fn add_note(row: &mut Row, note: &str) {
+pub(super) fn add_note(row: &mut Row, note: &str) {
     if row.note.is_empty() {
         row.note = note.to_owned();
     } else if !row.note.contains(note) {
@@ -47,6 +41,22 @@ pub(super) fn findings(builder: &mut Builder) {
         row.mark = row.mark.max(finding.severity.into());
         row.tooltip
             .push_str(&format!("\n{}: {}", finding.rule, finding.message));
+    }
+}
+
+/// Files that answer and do not have the version that is needed of them.
+pub(super) fn versions(builder: &mut Builder) {
+    let loader = builder.about.loader;
+    let all = loader.map(|loader| &loader.unmet_versions);
+    let own = all
+        .into_iter()
+        .flatten()
+        .filter(|unmet| unmet.place.process == builder.process.name && !unmet.place.optional);
+    let lacks: Vec<(&str, &str)> = own
+        .map(|unmet| (unmet.provider.path.as_str(), unmet.version.as_str()))
+        .collect();
+    for (provider, version) in lacks {
+        builder.mark(provider, Mark::Error, &format!("lacks {version}"));
     }
 }
 
@@ -83,10 +93,10 @@ pub(super) fn headings(builder: &mut Builder) {
             }
             Kind::Package(name) => {
                 let imports = process.imports.iter();
-                let own = imports
+                let mut own = imports
                     .filter(|it| it.package.replace('-', "_") == *name)
                     .map(|it| it.version.clone());
-                card.badge = own.last().unwrap_or_default();
+                card.badge = own.next_back().unwrap_or_default();
                 let badge = card.badge.clone();
                 let same = card.rows.iter_mut().filter(|row| row.version == badge);
                 same.for_each(|row| row.version.clear());
@@ -120,12 +130,13 @@ fn set(process: &ProcessTree, card: &mut Card) {
         let reason = facts(row).map_or("", |it| it.reason.as_str()).to_owned();
         if row.version != usual && !row.version.is_empty() {
             row.mark = row.mark.max(mark);
-            add_note(row, &format!("not {usual}: found by {reason}"));
-        } else if from(row) != origin {
+            add_note(row, &format!("not {usual}"));
+        }
+        if from(row) != origin {
             row.mark = row.mark.max(Mark::Warning);
             add_note(
                 row,
-                &format!("from {}: found by {reason}", short_directory(&from(row))),
+                &format!("from {}: {reason}", short_directory(&from(row))),
             );
         }
         if !are_mixed {
@@ -160,196 +171,6 @@ fn counted<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<(&'t str, usize)> {
     }
     counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     counted
-}
-
-/// What could not be loaded: dashed cards beside those who ask, or dashed rows of the library that they are a part of.
-pub(super) fn missing(builder: &mut Builder) {
-    let process = builder.process;
-    let mut by_library: BTreeMap<&str, Vec<&Failed>> = BTreeMap::new();
-    let mut order: Vec<&str> = Vec::new();
-    for failure in &process.failures {
-        let same = by_library.entry(&failure.library).or_default();
-        if same.is_empty() {
-            order.push(&failure.library);
-        }
-        same.push(failure);
-    }
-    let mut drawn = 0;
-    for library in order {
-        let failures = &by_library[library];
-        let known = known(builder, library);
-        let is_optional = failures.iter().all(|failure| failure.optional)
-            && !known.is_some_and(|it| matches!(it.place.without.as_str(), "gpu" | "package"));
-        if !is_optional && drawn >= MISSING {
-            builder.graph.left_out += 1;
-            continue;
-        }
-        drawn += usize::from(!is_optional);
-        if !is_optional {
-            failures
-                .iter()
-                .for_each(|failure| add_asker(builder, failure));
-        }
-        add_missing(builder, library, failures, is_optional);
-    }
-}
-
-/// What the facts tell of a missing library.
-fn known<'a>(builder: &Builder<'a>, library: &str) -> Option<&'a Missing> {
-    let missing = builder.about.loader.map(|loader| &loader.missing);
-    let mut missing = missing.into_iter().flatten();
-    missing.find(|it| it.place.process == builder.process.name && it.library == library)
-}
-
-fn add_missing(builder: &mut Builder, library: &str, failures: &[&Failed], is_optional: bool) {
-    let Some(failure) = failures.first() else {
-        return;
-    };
-    let outcome = outcome(builder, library);
-    let name = file_name(library);
-    let place = match set_of(builder, name) {
-        Some(set) if !is_optional => set,
-        _ if is_optional => Place {
-            kind: Kind::Optional,
-            column: Column::Packages,
-            title: "not there, and optional".to_owned(),
-            origin: String::new(),
-        },
-        _ => Place {
-            kind: Kind::Missing(library.to_owned()),
-            column: column_beside(builder, &failure.needed_by),
-            title: outcome.to_owned(),
-            origin: String::new(),
-        },
-    };
-    let is_card = matches!(place.kind, Kind::Missing(_));
-    let Some(card) = builder.card(place) else {
-        return;
-    };
-    let askers = failures.iter().map(|failure| Asker {
-        path: failure.needed_by.clone(),
-        package: failure.package.clone(),
-    });
-    let who = match failure.needed_by.as_str() {
-        "" if failure.package.is_empty() => "the program".to_owned(),
-        "" => format!("import {}", failure.package),
-        path => file_name(path).to_owned(),
-    };
-    let mark = if is_optional {
-        Mark::Ghost
-    } else {
-        Mark::Missing
-    };
-    let row = Row {
-        label: name.to_owned(),
-        note: match is_card || is_optional {
-            true => format!(
-                "{} {who}",
-                if library.contains('/') {
-                    "opened by"
-                } else {
-                    "asked for by"
-                }
-            ),
-            false => outcome.to_owned(),
-        },
-        tooltip: tooltip(failure),
-        mark,
-        unloaded: if library.contains('/') {
-            library.to_owned()
-        } else {
-            String::new()
-        },
-        askers: askers.collect(),
-        ..Row::default()
-    };
-    let elsewhere = failure.others.first().filter(|_| !is_optional);
-    let card = &mut builder.graph.cards[card];
-    card.rows.push(row);
-    card.mark = card.mark.max(mark);
-    if let Some(other) = elsewhere
-        && card.footer.is_empty()
-    {
-        card.footer = format!("there is one in {}", short_directory(directory_of(other)));
-    }
-}
-
-/// A file that is not mapped because of what it needs, beside those of its directory.
-fn add_asker(builder: &mut Builder, failure: &Failed) {
-    let path = failure.needed_by.as_str();
-    let is_shown = |row: &Row| row.unloaded == path;
-    let cards = &builder.graph.cards;
-    let is_known = cards.iter().flat_map(|card| &card.rows).any(is_shown);
-    if path.is_empty() || is_known || builder.object(path).is_some() {
-        return;
-    }
-    let finding = builder
-        .about
-        .findings
-        .iter()
-        .position(|finding| finding.path.as_deref() == Some(path));
-    let directory = normal_path(path);
-    let directory = directory_of(&directory);
-    let mut cards = builder.graph.cards.iter_mut();
-    if let Some(card) = cards.find(|card| card.place.origin == directory) {
-        card.rows.push(Row {
-            label: file_name(path).to_owned(),
-            note: "cannot be loaded".to_owned(),
-            tooltip: format!("{path}\n{}", failure.message),
-            mark: Mark::Error,
-            unloaded: path.to_owned(),
-            finding,
-            ..Row::default()
-        });
-    }
-}
-
-/// How it fails, in two or three words.
-fn outcome(builder: &Builder, library: &str) -> &'static str {
-    match known(builder, library) {
-        Some(missing) if !missing.broken.is_empty() => "cannot be used",
-        Some(missing) if !missing.wrong_machine.is_empty() => "for another machine",
-        _ if library.contains('/') => "cannot be loaded",
-        _ => "not found",
-    }
-}
-
-fn tooltip(failure: &Failed) -> String {
-    let mut text = failure.message.clone();
-    for place in &failure.searched {
-        text.push_str(&format!("\nnot in {} ({})", place.place, place.reason));
-    }
-    for other in &failure.others {
-        text.push_str(&format!("\nthere is {other}"));
-    }
-    text
-}
-
-/// The card of the library that a missing file is a part of, by its name.
-fn set_of(builder: &Builder, name: &str) -> Option<Place> {
-    let cards = builder.graph.cards.iter();
-    let mut sets = cards.filter_map(|card| match &card.place.kind {
-        Kind::Set(library) => Some((library, &card.place)),
-        _ => None,
-    });
-    sets.find(|(library, _)| name.starts_with(&format!("lib{library}")))
-        .map(|(_, place)| place.clone())
-}
-
-/// The column right of the one who asks.
-fn column_beside(builder: &Builder, asker: &str) -> Column {
-    let object = builder.object(asker);
-    let end = object.and_then(|object| builder.row_of.get(&object));
-    let mut cards = builder.graph.cards.iter();
-    let unloaded = cards.find(|card| card.rows.iter().any(|row| row.unloaded == asker));
-    let card = end.map(|end| &builder.graph.cards[end.card]);
-    match card
-        .or(unloaded.filter(|_| !asker.is_empty()))
-        .map(|card| card.place.column)
-    {
-        Some(Column::Packages | Column::Cuda) => Column::Cuda,
-        _ => Column::Packages,
-    }
 }
 
 /// Copies that are not loaded, as cards beside the cards of those that are.

@@ -3,8 +3,10 @@
 //! The tree of a process becomes a [`model`] (cards with rows, links), that gets its [`layout`], and that becomes [`svg`].
 
 mod faults;
+mod fold;
 mod layout;
 mod links;
+mod missing;
 mod model;
 mod place;
 mod svg;
@@ -74,20 +76,19 @@ pub(super) fn picture(
 
 /// What is wrong, in words.
 fn told(graph: &Graph) -> Vec<Fault> {
-    let mut faults = Vec::new();
+    let mut texts: Vec<(&'static str, Vec<String>)> = ["missing", "mixed", "shadowed", "fails"]
+        .map(|kind| (kind, Vec::new()))
+        .to_vec();
     let mut tell = |kind, text: String| {
-        let fault = Fault { kind, text };
-        if !faults.contains(&fault) {
-            faults.push(fault);
+        let known = texts.iter_mut().find(|(known, _)| *known == kind);
+        if let Some((_, texts)) = known.filter(|(_, texts)| !texts.contains(&text)) {
+            texts.push(text);
         }
     };
     for card in &graph.cards {
         for row in card.rows.iter().filter(|row| row.mark == Mark::Missing) {
-            let is_file =
-                matches!(&card.place.kind, Kind::Missing(library) if library.contains('/'));
             let kind = match card.place.title.as_str() {
-                "not found" => "missing",
-                _ if is_file || matches!(card.place.kind, Kind::Missing(_)) => "fails",
+                "cannot be used" | "cannot be loaded" | "for another machine" => "fails",
                 _ => "missing",
             };
             tell(kind, row.label.clone());
@@ -115,7 +116,10 @@ fn told(graph: &Graph) -> Vec<Fault> {
             _ => {}
         }
     }
-    let order = ["missing", "mixed", "shadowed", "fails"];
-    faults.sort_by_key(|fault| order.iter().position(|kind| *kind == fault.kind));
-    faults
+    let told = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
+    told.map(|(kind, texts)| Fault {
+        kind,
+        text: texts.join(", "),
+    })
+    .collect()
 }

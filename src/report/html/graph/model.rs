@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::faults;
 use super::place::{self, Column, Kind, Place, file_name, normal_path};
+use super::{faults, fold, missing};
 use crate::finding::{Finding, Severity};
 use crate::process::LoaderFacts;
 use crate::process::facts::Import;
@@ -13,11 +13,6 @@ use crate::process::tree::ProcessTree;
 pub(super) const OBJECTS: usize = 800;
 /// So many cards are drawn.
 pub(super) const CARDS: usize = 48;
-/// So many rows without a mark a card has; the others are one row.
-const ROWS: usize = 24;
-/// The same where the rows are only for completeness.
-const FEW_ROWS: usize = 5;
-
 /// The content of the picture.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
@@ -174,10 +169,11 @@ pub(super) fn build(process: &ProcessTree, about: About) -> Graph {
     }
     faults::findings(&mut builder);
     faults::headings(&mut builder);
-    faults::missing(&mut builder);
+    missing::missing(&mut builder);
     faults::shadowed(&mut builder);
+    faults::versions(&mut builder);
     faults::name_rules(&mut builder);
-    builder.fold();
+    fold::fold(&mut builder);
     builder.order();
     super::links::add(&mut builder);
     builder.graph
@@ -286,30 +282,6 @@ impl Builder<'_> {
         });
     }
 
-    /// Rows that matter little become one.
-    fn fold(&mut self) {
-        for (place, card) in self.graph.cards.iter_mut().enumerate() {
-            if card.place.kind == Kind::OtherPackages {
-                card.rows = by_package(self.process, std::mem::take(&mut card.rows));
-            }
-            let limit = match card.place.kind {
-                Kind::Program => 3,
-                Kind::System | Kind::OtherPackages | Kind::Import(_) => FEW_ROWS,
-                _ => ROWS,
-            };
-            fold(card, limit);
-            for (row, shown) in card.rows.iter().enumerate() {
-                for &object in &shown.objects {
-                    let end = End {
-                        card: place,
-                        row: Some(row),
-                    };
-                    self.row_of.insert(object, end);
-                }
-            }
-        }
-    }
-
     /// Puts the cards in their order: what is missing or wrong first in its column, copies that are not loaded behind those that are.
     fn order(&mut self) {
         let rank = |card: &Card| {
@@ -346,90 +318,6 @@ impl Builder<'_> {
         for card in self.by_kind.values_mut() {
             *card = new[card];
         }
-    }
-}
-
-/// One row a package.
-fn by_package(process: &ProcessTree, rows: Vec<Row>) -> Vec<Row> {
-    let mut packages: Vec<(String, Vec<Row>)> = Vec::new();
-    for row in rows {
-        let object = row.objects.first().and_then(|&it| process.objects.get(it));
-        let name = object.map_or("", |it| it.facts.directory.as_str());
-        let name = name.split('/').next().unwrap_or_default().to_owned();
-        match packages.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, rows)) => rows.push(row),
-            None => packages.push((name, vec![row])),
-        }
-    }
-    let folded = packages.into_iter().flat_map(|(name, rows)| {
-        let (marked, plain): (Vec<Row>, Vec<Row>) =
-            rows.into_iter().partition(|row| row.mark != Mark::None);
-        let row = (!plain.is_empty()).then(|| together(name, &plain));
-        marked.into_iter().chain(row)
-    });
-    folded.collect()
-}
-
-/// Keeps what has a mark or a meaning of its own, and the first of the others.
-fn fold(card: &mut Card, limit: usize) {
-    let is_vendored = |row: &Row| {
-        row.tooltip
-            .lines()
-            .next()
-            .is_some_and(|it| it.contains(".libs/"))
-    };
-    let matters = |row: &Row| {
-        row.mark != Mark::None
-            || match card.place.kind {
-                Kind::System => ["libc.so", "libstdc++", "libc.musl", "libgcc_s"]
-                    .iter()
-                    .any(|name| row.label.starts_with(name)),
-                Kind::Program => {
-                    !row.label.starts_with('_') && row.tooltip.contains("libpython")
-                        || row.tooltip.contains("found by the program")
-                }
-                Kind::Package(_) => !is_vendored(row),
-                _ => true,
-            }
-    };
-    let mut kept = Vec::new();
-    let mut folded = Vec::new();
-    for row in std::mem::take(&mut card.rows) {
-        let has_room = kept.len() < limit || row.mark != Mark::None;
-        match matters(&row) && has_room {
-            true => kept.push(row),
-            false => folded.push(row),
-        }
-    }
-    // One row takes the place of one row.
-    if folded.len() == 1 {
-        kept.append(&mut folded);
-    }
-    if !folded.is_empty() {
-        let name = match card.place.kind {
-            Kind::Program => "own modules",
-            Kind::Package(_) if folded.iter().all(is_vendored) => "bundled libraries",
-            _ if kept.is_empty() => "files",
-            _ => "more",
-        };
-        kept.push(together(name.to_owned(), &folded));
-    }
-    card.rows = kept;
-}
-
-/// One row for many files.
-fn together(name: String, rows: &[Row]) -> Row {
-    let first = |row: &Row| row.tooltip.lines().next().unwrap_or_default().to_owned();
-    let files = match rows.len() {
-        1 => "1 file".to_owned(),
-        count => format!("{count} files"),
-    };
-    Row {
-        label: name,
-        version: files,
-        tooltip: rows.iter().map(first).collect::<Vec<_>>().join("\n"),
-        objects: rows.iter().flat_map(|row| row.objects.clone()).collect(),
-        ..Row::default()
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) enum Kind {
     Directory(String),
     /// Copies of one directory that are not loaded because others are.
     Shadowed(String),
-    /// A library that is asked for and not there, or that cannot be used.
+    /// Libraries that one file asks for and that are not there or cannot be used; how, and who asks.
     Missing(String),
     /// Libraries that the program goes on without.
     Optional,
@@ -251,9 +251,12 @@ fn is_cuda(object: &ObjectFacts) -> bool {
     let is_known = !library.is_empty()
         && !library.starts_with("torch")
         && !matches!(library, "python" | "glibc" | "libstdc++");
+    let name = normal(file_name(&object.path));
+    let is_own = !object.directory.is_empty() && name.contains(&normal(&object.directory));
     let belongs = !object.cuda.is_empty()
         && !library.starts_with("torch")
-        && file_name(&object.path).starts_with("lib");
+        && name.starts_with("lib")
+        && !is_own;
     is_known || belongs || object.directory.starts_with("nvidia/")
 }
 
