@@ -17,6 +17,8 @@ pub(super) const INDENT: f64 = 32.0;
 pub(super) const LABEL: usize = 42;
 const NARROWEST: f64 = 176.0;
 const WIDEST: f64 = 430.0;
+/// So much room a note is given; what a pointer shows is whole.
+const WIDEST_NOTE: f64 = 250.0;
 const BETWEEN_COLUMNS: f64 = 78.0;
 const BETWEEN_CARDS: f64 = 26.0;
 /// Height of a row, and what a note adds.
@@ -185,11 +187,16 @@ fn width(card: &Card) -> f64 {
             true => 0.0,
             false => characters(&row.version) * CHARACTER + 14.0,
         };
-        let note = characters(&row.note) * SMALL_CHARACTER;
+        let note = (characters(&row.note) * SMALL_CHARACTER).min(WIDEST_NOTE);
         INDENT + (label + version).max(note) + PADDING
     });
-    let footer = PADDING * 2.0 + characters(&card.footer) * SMALL_CHARACTER;
-    rows.chain([title, footer])
+    let footer = (characters(&card.footer) * SMALL_CHARACTER).min(WIDEST_NOTE);
+    // A path can be cut, words not so well.
+    let origin = match card.place.origin.starts_with('/') {
+        true => 0.0,
+        false => characters(&card.place.origin) * SMALL_CHARACTER,
+    };
+    rows.chain([title, PADDING * 2.0 + footer, PADDING * 2.0 + origin])
         .fold(NARROWEST, f64::max)
         .min(WIDEST)
 }

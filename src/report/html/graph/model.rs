@@ -287,7 +287,7 @@ impl Builder<'_> {
         let rank = |card: &Card| {
             let worst = card.rows.iter().map(|row| row.mark).max();
             match card.place.kind {
-                Kind::Missing(_) => 0,
+                Kind::Missing(_) | Kind::Program => 0,
                 Kind::Optional => 5,
                 // These stay in the order in which they happen.
                 Kind::Import(_) => 1,
