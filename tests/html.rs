@@ -293,6 +293,31 @@ fn the_tree_can_be_had_as_a_page() {
     assert!(!text.contains("Claimed"), "{text}");
 }
 
+/// The program draws the graph whether the page goes to the standard output or to a file besides another format.
+#[test]
+fn a_page_is_written_wherever_it_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.html");
+    let printed = program::imgcheck()
+        .args(["check", "-f", "html"])
+        .arg(program::repository(FAULTY))
+        .output()
+        .unwrap();
+    assert_eq!(printed.status.code(), Some(1), "{printed:?}");
+    let besides = program::imgcheck()
+        .args(["check", "-f", "json", "-o"])
+        .arg(format!("html={}", path.display()))
+        .arg(program::repository(FAULTY))
+        .output()
+        .unwrap();
+    assert_eq!(besides.status.code(), Some(1), "{besides:?}");
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    for page in [printed, fs::read_to_string(&path).unwrap()] {
+        assert_self_contained(&page);
+        assert!(page.contains("libcudnn_engines_runtime_compiled.so.9</text>"));
+    }
+}
+
 /// Runs Chromium on a page: its document, what it logged, and the addresses that it asked for. `None` where there is no Chromium.
 fn browsed(page: &Path) -> Option<(String, String, Vec<String>)> {
     let profile = tempfile::tempdir().unwrap();

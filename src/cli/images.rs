@@ -29,6 +29,7 @@ pub(super) struct ImageArguments {
 
 /// How images are read.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
 pub(super) struct ReadingArguments {
     /// Compare with this reference in place of the one that the image records
     #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS")]
@@ -62,8 +63,9 @@ impl ImageArguments {
         targets(&self.images)
     }
 
-    pub fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
-        self.reading.scan_all(&self.images, false)
+    /// Reads all images, with the loader model as a `tree` if that is asked for.
+    pub fn scan_all(&self, tree: bool) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+        self.reading.scan_all(&self.images, tree)
     }
 }
 

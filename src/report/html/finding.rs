@@ -1,8 +1,8 @@
 //! Findings as the page shows them.
 
 use super::markup::{Html, markdown, rich};
-use crate::finding::{Confidence, Finding, Severity};
-use crate::report::{ImageFacts, text};
+use crate::finding::{Confidence, Finding};
+use crate::report::{ImageFacts, details};
 use crate::rules::RuleSet;
 
 /// Pieces of evidence that are shown at once.
@@ -61,27 +61,18 @@ pub(super) fn views(
         .collect()
 }
 
-/// The word of a severity, which is its class in the style sheet, too.
-pub(super) fn word(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    }
-}
-
 fn view(finding: &Finding, id: String, facts: Option<&ImageFacts>, rules: &RuleSet) -> FindingView {
     let shown = finding.path.as_deref();
     let evidence: Vec<String> = finding
         .evidence
         .iter()
-        .map(|evidence| text::evidence_text(evidence, shown))
+        .map(|evidence| details::evidence_text(evidence, shown))
         .collect();
     let (evidence, more) = evidence.split_at(evidence.len().min(EVIDENCE));
     let marked = in_line(finding).or_else(|| in_reference(finding, facts?));
     let claim = finding.claim.as_ref().filter(|_| marked.is_none());
     FindingView {
-        severity: word(finding.severity),
+        severity: details::severity(finding.severity),
         confidence: match finding.confidence {
             Confidence::High => "proven",
             Confidence::Medium => "probable",
@@ -92,7 +83,7 @@ fn view(finding: &Finding, id: String, facts: Option<&ImageFacts>, rules: &RuleS
         claim: claim.map(|claim| (claim.origin.clone(), claim.text.clone())),
         marked,
         path: finding.path.clone(),
-        layer: facts.and_then(|facts| Some(text::layer_text(facts, finding.layer?))),
+        layer: facts.and_then(|facts| Some(details::layer_text(facts, finding.layer?))),
         evidence: evidence.to_vec(),
         more_evidence: more.to_vec(),
         help: finding.help.as_deref().map(rich),

@@ -7,7 +7,7 @@ use super::markup::{Html, bytes};
 use crate::finding::{Finding, Severity};
 use crate::process::tree::{ProcessTree, Tree};
 use crate::report::summary::{Agreement, Row, rows};
-use crate::report::{ImageFacts, ImageReport, text};
+use crate::report::{ImageFacts, ImageReport, details, text};
 use crate::rules::RuleSet;
 use crate::stack::{Component, DriverFloor};
 
@@ -137,11 +137,11 @@ fn tally(findings: &[Finding]) -> Vec<(&'static str, String)> {
     let all = [Severity::Error, Severity::Warning, Severity::Note];
     let counted = all.map(|severity| {
         let count = findings.iter().filter(|it| it.severity == severity).count();
-        (finding::word(severity), count)
+        (details::severity(severity), count)
     });
     let present = counted.into_iter().filter(|(_, count)| *count > 0);
     present
-        .map(|(word, count)| (word, text::count(count, word)))
+        .map(|(word, count)| (word, details::count(count, word)))
         .collect()
 }
 
@@ -149,8 +149,8 @@ fn about(image: &ImageReport) -> Vec<String> {
     let facts = &image.facts;
     let mut about = vec![text::source_name(facts)];
     about.extend(Some(facts.platform.clone()).filter(|platform| !platform.is_empty()));
-    about.push(text::count(facts.layers.len(), "layer"));
-    about.push(text::count(facts.files, "file"));
+    about.push(details::count(facts.layers.len(), "layer"));
+    about.push(details::count(facts.files, "file"));
     about.push(format!("read in {:.2} s", image.elapsed_ms as f64 / 1000.0));
     about
 }
@@ -290,11 +290,11 @@ fn component(component: &Component, facts: &ImageFacts) -> ComponentView {
     ComponentView {
         layer: component
             .layer
-            .map_or_else(String::new, |layer| text::layer_text(facts, layer)),
+            .map_or_else(String::new, |layer| details::layer_text(facts, layer)),
         evidence: component
             .evidence
             .iter()
-            .map(|evidence| text::evidence_text(evidence, Some(path)))
+            .map(|evidence| details::evidence_text(evidence, Some(path)))
             .collect(),
         component: component.clone(),
     }
