@@ -12,7 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use imgcheck::finding::{Confidence, Finding, Location, Severity};
+use chrono::NaiveDate;
+use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity};
 use imgcheck::pipeline::{self, Progress, Reading, Scan, Scanner};
 use imgcheck::policy::Policy;
 use imgcheck::reference::transport::Target;
@@ -53,7 +54,9 @@ fn judge(scan: Scan) -> ImageReport {
         fail_on: Some(Severity::Error),
         ..Policy::default()
     };
-    pipeline::judge(scan, &RuleSet::builtin().unwrap(), &policy).unwrap()
+    let rules = RuleSet::builtin().unwrap();
+    let judged = pipeline::judge(vec![scan], &rules, &policy, NaiveDate::default());
+    judged.unwrap().images.remove(0)
 }
 
 fn page(images: &[ImageReport], files: &[FileReport], errors: &[UnreadImage]) -> String {
@@ -226,6 +229,26 @@ fn nothing_from_an_image_becomes_html() {
     }
     assert!(page.contains("&#60;script&#62;") || page.contains("&lt;script&gt;"));
     assert!(page.contains("\\u{202e}"));
+}
+
+#[test]
+fn what_does_not_count_is_told_with_the_reason() {
+    let mut image = judged(FAULTY);
+    let finding = image.findings.remove(0);
+    let ignore = IgnoreReason {
+        reason: "replaced in March".to_owned(),
+        expires: Some("2027-03-31".to_owned()),
+    };
+    image.ignored = vec![IgnoredFinding { finding, ignore }];
+    image.verdict = Verdict::Pass;
+    let text = text(&page(&[image], &[], &[]));
+    for words in [
+        "No rule objects.",
+        "1 that does not count",
+        "replaced in March, until 2027-03-31",
+    ] {
+        assert!(text.contains(words), "no {words:?} in: {text}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Findings as the page shows them.
 
 use super::markup::{Html, markdown, rich};
-use crate::finding::{Confidence, Finding};
+use crate::finding::{Confidence, Finding, IgnoredFinding};
 use crate::report::{ImageFacts, details};
 use crate::rules::RuleSet;
 
@@ -27,6 +27,8 @@ pub(super) struct FindingView {
     pub help: Option<Html>,
     pub why: Option<Html>,
     pub docs: String,
+    /// Why it does not count; `None` if it does.
+    pub ignored: Option<String>,
 }
 
 /// A line with the piece of it that is at fault.
@@ -49,16 +51,37 @@ impl FindingView {
 }
 
 /// The findings of one image or file; `prefix` begins their ids.
-pub(super) fn views(
-    findings: &[Finding],
+pub(super) fn views<'f>(
+    findings: impl Iterator<Item = &'f Finding>,
     prefix: &str,
     facts: Option<&ImageFacts>,
     rules: &RuleSet,
 ) -> Vec<FindingView> {
-    let findings = findings.iter().enumerate();
     findings
+        .enumerate()
         .map(|(place, finding)| view(finding, format!("{prefix}{place}"), facts, rules))
         .collect()
+}
+
+/// The same of findings that do not count.
+pub(super) fn ignored_views(
+    findings: &[IgnoredFinding],
+    prefix: &str,
+    facts: &ImageFacts,
+    rules: &RuleSet,
+) -> Vec<FindingView> {
+    let plain = findings.iter().map(|ignored| &ignored.finding);
+    let views = views(plain, prefix, Some(facts), rules).into_iter();
+    let reasons = findings.iter().map(|ignored| {
+        let until = ignored.ignore.expires.as_ref();
+        let until = until.map_or_else(String::new, |day| format!(", until {day}"));
+        format!("{}{until}", ignored.ignore.reason)
+    });
+    let both = views.zip(reasons).map(|(view, reason)| FindingView {
+        ignored: Some(reason),
+        ..view
+    });
+    both.collect()
 }
 
 fn view(finding: &Finding, id: String, facts: Option<&ImageFacts>, rules: &RuleSet) -> FindingView {
@@ -89,6 +112,7 @@ fn view(finding: &Finding, id: String, facts: Option<&ImageFacts>, rules: &RuleS
         help: finding.help.as_deref().map(rich),
         why: rules.get(&finding.rule).map(|rule| markdown(&rule.why)),
         docs: finding.docs.clone(),
+        ignored: None,
         id,
     }
 }

@@ -99,7 +99,7 @@ impl ImageView {
     pub fn of(image: &ImageReport, place: usize, rules: &RuleSet) -> Self {
         let (facts, id) = (&image.facts, format!("i{place}"));
         let prefix = format!("{id}-f");
-        let findings = finding::views(&image.findings, &prefix, Some(facts), rules);
+        let findings = finding::views(image.findings.iter(), &prefix, Some(facts), rules);
         let (pictures, other_processes) = self::pictures(facts, &image.tree, &image.findings, &id);
         ImageView {
             name: facts.name().to_owned(),
@@ -116,7 +116,7 @@ impl ImageView {
                 .iter()
                 .flat_map(|it| [&it.sass[..], &it.ptx[..]].concat())
                 .collect(),
-            ignored: finding::views(&image.ignored, &format!("{id}-g"), Some(facts), rules),
+            ignored: finding::ignored_views(&image.ignored, &format!("{id}-g"), facts, rules),
             pictures,
             other_processes,
             coverage: matrix(facts),

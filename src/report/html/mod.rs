@@ -31,7 +31,7 @@ struct Page {
     errors: Vec<ErrorView>,
 }
 
-/// A file that an image is built from.
+/// A file of the user: one that an image is built from, or the configuration.
 struct FileView {
     id: String,
     name: String,
@@ -77,7 +77,12 @@ pub fn page(report: &Report) -> askama::Result<String> {
                 id: format!("f{place}"),
                 name: file.file.clone(),
                 verdict: file.verdict.to_string(),
-                findings: finding::views(&file.findings, &format!("f{place}-"), None, report.rules),
+                findings: finding::views(
+                    file.findings.iter(),
+                    &format!("f{place}-"),
+                    None,
+                    report.rules,
+                ),
             })
             .collect(),
         errors: report
