@@ -29,7 +29,7 @@ use program::{imgcheck, repository};
 
 const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
 const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
-const FORMATS: [&str; 8] = [
+const FORMATS: [&str; 9] = [
     "text",
     "json",
     "sarif",
@@ -38,6 +38,7 @@ const FORMATS: [&str; 8] = [
     "gitlab",
     "markdown",
     "cyclonedx",
+    "html",
 ];
 
 fn schema(name: &str) -> Value {
@@ -160,6 +161,10 @@ fn a_healthy_image_has_no_error_and_no_warning_in_any_format() {
             }
             "json" => text.matches("\"severity\": \"error\"").count(),
             "github" => text.matches("::error").count() + text.matches("::warning").count(),
+            "html" => {
+                let finding = |severity| format!("class=\"finding {severity}\"");
+                text.matches(&finding("error")).count() + text.matches(&finding("warning")).count()
+            }
             _ => text.matches('❌').count() + text.matches("error").count(),
         };
         assert_eq!(faults, 0, "{format}\n{text}");
@@ -333,7 +338,7 @@ fn several_formats_are_written_in_one_run() {
         let text = fs::read_to_string(file(format)).unwrap();
         assert!(!text.contains('\u{1b}'), "{format}");
         // The wall time differs from run to run.
-        if !matches!(format, "text" | "json" | "junit") {
+        if !matches!(format, "text" | "json" | "junit" | "html") {
             assert_eq!(text, run(&[MISLABELLED], format).1, "{format}");
         }
     }

@@ -103,14 +103,15 @@ fn scan(
     asked: &Asked,
 ) -> Result<(Vec<Scan>, Vec<Unreadable>, RuleSet)> {
     let load = || arguments.policy.load_rules(asked);
+    let draws = arguments.output.asks_for(CheckFormat::Html);
     if asked.needs_rules() {
         let rules = load()?;
-        let (scans, unreadable) = arguments.image.scan_all()?;
+        let (scans, unreadable) = arguments.image.scan_all(draws)?;
         return Ok((scans, unreadable, rules));
     }
     std::thread::scope(|scope| {
         let rules = scope.spawn(load);
-        let (scans, unreadable) = arguments.image.scan_all()?;
+        let (scans, unreadable) = arguments.image.scan_all(draws)?;
         let rules = rules
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

@@ -6,6 +6,7 @@ pub mod difference;
 mod escape;
 pub mod github;
 pub mod gitlab;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;

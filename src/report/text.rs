@@ -165,7 +165,7 @@ pub(super) fn coloured(verdict: Verdict) -> String {
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
-fn source_name(facts: &ImageFacts) -> String {
+pub(super) fn source_name(facts: &ImageFacts) -> String {
     let word = |value: serde_json::Result<serde_json::Value>| {
         let value = value.ok()?;
         value.as_str().map(str::to_owned)
