@@ -19,6 +19,11 @@ report=$(mktemp -d "$RUNNER_TEMP/imgcheck.XXXXXX")/report.json
 status=0
 imgcheck check --format "$FORMAT" -o "json=$report" "${arguments[@]}" -- "${checked[@]}" || status=$?
 
+# Without a report nothing was checked, whatever the exit code: `--help` among the arguments.
+if [[ ! -e $report && $status -lt 2 ]]; then
+  echo 'error: imgcheck checked nothing' >&2
+  status=2
+fi
 case $status in
   0) verdict=pass ;;
   1) verdict=fail ;;
