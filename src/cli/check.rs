@@ -25,13 +25,14 @@ pub struct CheckArguments {
     #[command(flatten)]
     rules: RuleArguments,
     #[command(flatten)]
-    output: OutputArguments,
-    #[command(flatten)]
     fail_on: FailOnArgument,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// Where rules come from besides the built-in ones.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
 pub struct RuleArguments {
     /// Add a rule file, or every rule file of a directory
     #[arg(

@@ -12,6 +12,7 @@ use crate::reference::transport::Target;
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
 pub struct OutputArguments<F: ReportFormat = Format> {
     /// The format of the standard output, or of an -o FILE that names none
     #[arg(

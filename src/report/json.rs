@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::difference::Difference;
 use super::{ImageFacts, ReferenceReport, Report, UnreadImage};
 use crate::process::tree::Tree;
 
@@ -70,6 +71,22 @@ pub fn trees<'t>(
         tool: TOOL,
         images: &images,
         errors,
+    })
+}
+
+/// What changed from one image to another.
+pub fn difference(difference: &Difference) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct DifferenceDocument<'d> {
+        schema: &'static str,
+        tool: Tool,
+        #[serde(flatten)]
+        difference: &'d Difference,
+    }
+    pretty(&DifferenceDocument {
+        schema: "imgcheck/diff/v1",
+        tool: TOOL,
+        difference,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What is told of a check: the report, and one file a format.
 
+pub mod difference;
 pub mod json;
 mod summary;
 pub mod text;

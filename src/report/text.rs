@@ -12,10 +12,10 @@ use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::stack::{Component, Evidence};
 
-const BOLD: Style = Style::new().bold();
+pub(super) const BOLD: Style = Style::new().bold();
 /// Pieces of evidence that a finding shows, the strongest ones.
 const EVIDENCE_SHOWN: usize = 4;
-const DIM: Style = Style::new().dimmed();
+pub(super) const DIM: Style = Style::new().dimmed();
 
 /// The report of a check. `width` is the terminal's, in columns; without it nothing is wrapped.
 pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
@@ -106,7 +106,7 @@ fn separate(out: &mut String) {
     }
 }
 
-fn line(out: &mut String, text: &str) {
+pub(super) fn line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
 }
@@ -117,13 +117,7 @@ fn heading(
     verdict: Option<Verdict>,
     elapsed_ms: Option<u64>,
 ) {
-    let verdict = verdict.map_or(String::new(), |verdict| {
-        let style = match verdict {
-            Verdict::Pass => colour(AnsiColor::Green),
-            Verdict::Fail => colour(AnsiColor::Red),
-        };
-        format!("{style}{verdict}{style:#}  ")
-    });
+    let verdict = verdict.map_or(String::new(), |known| format!("{}  ", coloured(known)));
     line(
         out,
         &format!("{verdict}{BOLD}{}{BOLD:#}", printable(facts.name())),
@@ -147,6 +141,15 @@ fn heading(
         about.push(format!("{:.2} s", elapsed as f64 / 1000.0));
     }
     line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
+}
+
+/// The verdict in its colour.
+pub(super) fn coloured(verdict: Verdict) -> String {
+    let style = match verdict {
+        Verdict::Pass => colour(AnsiColor::Green),
+        Verdict::Fail => colour(AnsiColor::Red),
+    };
+    format!("{style}{verdict}{style:#}")
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
@@ -221,7 +224,7 @@ fn summary_cells(row: Row) -> [Cell; 4] {
     ]
 }
 
-fn table(width: Option<u16>, header: &[&str]) -> Table {
+pub(super) fn table(width: Option<u16>, header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).enforce_styling();
     table.style_text_only();
@@ -243,7 +246,7 @@ fn colour(colour: AnsiColor) -> Style {
     colour.on_default().bold()
 }
 
-fn finding_head(out: &mut String, finding: &Finding) {
+pub(super) fn finding_head(out: &mut String, finding: &Finding) {
     let (word, style) = match finding.severity {
         Severity::Error => ("error", colour(AnsiColor::Red)),
         Severity::Warning => ("warning", colour(AnsiColor::Yellow)),
@@ -376,7 +379,7 @@ fn closing(out: &mut String, image: &ImageReport) {
 }
 
 /// `1 layer`, `32,800 files`.
-fn count(number: usize, noun: &str) -> String {
+pub(super) fn count(number: usize, noun: &str) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
