@@ -94,6 +94,15 @@ fn links_lead_somewhere() {
             if path.starts_with(book()) && !target.starts_with(book()) {
                 faults.push(format!("{place}: leads out of the book"));
             }
+            // mdBook makes index.html of it and does not follow the name; `rules/` leads there on GitHub, too.
+            if path.starts_with(book())
+                && file.ends_with("README.md")
+                && !path.ends_with("SUMMARY.md")
+            {
+                faults.push(format!(
+                    "{place}: leads to a directory, whose name is enough"
+                ));
+            }
             if !heading.is_empty() {
                 let page = read
                     .entry(target.clone())
