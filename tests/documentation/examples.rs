@@ -280,3 +280,27 @@ fn the_book_lists_every_function() {
         );
     }
 }
+
+#[test]
+fn the_page_of_diff_lists_every_key() {
+    let sample = repository(SAMPLE);
+    let output = imgcheck()
+        .args(["diff", "-f", "json"])
+        .args([&sample, &sample])
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let known: BTreeSet<String> = document.as_object().unwrap().keys().cloned().collect();
+    let page = fs::read_to_string(book().join("diff.md")).unwrap();
+    let code = Regex::new("`([a-z]+)`").unwrap();
+    let listed: BTreeSet<String> = page
+        .lines()
+        .filter_map(|row| row.strip_prefix("| `")?.split_once(" | "))
+        .flat_map(|(cell, _)| {
+            code.captures_iter(&format!("`{cell}"))
+                .map(|found| found[1].to_owned())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(listed, known);
+}
