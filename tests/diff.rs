@@ -80,3 +80,17 @@ fn what_cannot_be_read_is_never_a_pass() {
         assert!(error.contains("no-such-image.tar"), "{error}");
     }
 }
+
+#[test]
+fn a_comment_tells_what_is_new_and_what_changed() {
+    let output = diff(HONEST, MISLABELLED, &["-f", "markdown"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for line in [
+        "## imgcheck diff: ❌ 1 new finding, 0 fixed, 0 as before",
+        "| B | ❌ `pytorch-cuda:v2.9` | linux/amd64 |",
+        "- ❌ `claim-torch-version`: the tag says PyTorch",
+        "<details><summary>Claims: 4 changes</summary>",
+    ] {
+        assert!(text.contains(line), "no {line:?} in:\n{text}");
+    }
+}

@@ -36,10 +36,12 @@ pub struct DiffArguments {
 /// A format of the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DiffFormat {
-    /// For people.
+    /// For people
     Text,
-    /// For programs.
+    /// For programs: everything
     Json,
+    /// A comment on a pull request
+    Markdown,
 }
 
 /// Compares the two images. The exit code is 1 when B has a finding at or above `--fail-on` that A has not.
@@ -70,6 +72,7 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
             &difference,
             arguments.output.width(),
         )),
+        DiffFormat::Markdown => Ok(report::markdown::difference(&difference)),
         DiffFormat::Json => report::json::difference(&difference),
     })?;
     let verdict = Verdict::of(&difference.findings.new, policy.fail_on);

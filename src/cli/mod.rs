@@ -8,6 +8,7 @@ mod diff;
 mod examples;
 mod facts;
 mod fail_on;
+mod formats;
 mod images;
 mod interrupt;
 mod output;

@@ -36,12 +36,12 @@ pub trait ReportFormat: ValueEnum + Copy + Send + Sync + 'static {}
 
 impl<F: ValueEnum + Copy + Send + Sync + 'static> ReportFormat for F {}
 
-/// A format of the report.
+/// The formats of a command whose result is for people and programs only; [`super::formats`] has the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// For people
     Text,
-    /// For programs.
+    /// For programs
     Json,
 }
 
@@ -115,6 +115,11 @@ impl<F: ReportFormat> OutputArguments<F> {
             }
         }
         Ok(())
+    }
+
+    /// The format of the standard output; `None` where nothing is written there.
+    pub fn printed(&self) -> Option<F> {
+        self.to_standard_output().then_some(self.format)
     }
 
     /// Columns of the terminal that the text goes to; `None` where it goes elsewhere, so that nothing is wrapped.

@@ -118,16 +118,22 @@ impl Difference {
         }
     }
 
+    /// The tables of what has another value, each with its title.
+    pub fn sections(&self) -> [(&'static str, &[Change]); 5] {
+        [
+            ("Claims", &self.claims),
+            ("Stack", &self.stack),
+            ("Other copies", &self.copies),
+            ("Driver floor", &self.driver),
+            ("Loaded files", &self.loader),
+        ]
+    }
+
     /// Whether the images are the same in everything that is compared.
     pub fn is_empty(&self) -> bool {
-        let lists = [
-            &self.claims,
-            &self.stack,
-            &self.copies,
-            &self.driver,
-            &self.loader,
-        ];
-        lists.into_iter().all(Vec::is_empty)
+        self.sections()
+            .iter()
+            .all(|(_, changes)| changes.is_empty())
             && self.gpu.is_empty()
             && self.findings.new.is_empty()
             && self.findings.fixed.is_empty()
@@ -135,6 +141,11 @@ impl Difference {
 }
 
 impl Side {
+    /// What it is called where people read it.
+    pub fn name(&self) -> &str {
+        self.reference.as_ref().unwrap_or(&self.image)
+    }
+
     fn of(name: &str, image: &ImageReport) -> Self {
         Side {
             image: name.to_owned(),

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::{Change, Difference, Side};
 use crate::finding::Finding;
+use crate::report::details::count;
 use crate::report::printable;
-use crate::report::text::{BOLD, DIM, coloured, count, finding_head, line, table};
+use crate::report::text::{BOLD, DIM, coloured, finding_head, line, table};
 
 /// So many rows of a table are shown.
 const ROWS_SHOWN: usize = 40;
@@ -31,15 +32,8 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
         );
         return out;
     }
-    let sections = [
-        ("CLAIMS", &difference.claims),
-        ("STACK", &difference.stack),
-        ("OTHER COPIES", &difference.copies),
-        ("DRIVER", &difference.driver),
-        ("LOADED FILES", &difference.loader),
-    ];
-    for (title, changes) in sections {
-        section(&mut out, title, changes, width);
+    for (title, changes) in difference.sections() {
+        section(&mut out, &title.to_uppercase(), changes, width);
     }
     gpu(&mut out, difference, width);
     if !difference.same.is_empty() {
@@ -53,9 +47,8 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
 }
 
 fn side(out: &mut String, letter: &str, side: &Side) {
-    let name = side.reference.as_ref().unwrap_or(&side.image);
     let verdict = coloured(side.verdict);
-    let name = printable(name);
+    let name = printable(side.name());
     let about = match side.platform.as_str() {
         "" => String::new(),
         platform => format!("  {DIM}{}{DIM:#}", printable(platform)),
