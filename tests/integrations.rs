@@ -40,7 +40,7 @@ fn gitlab() -> (Value, Value) {
     // What GitLab puts in before it reads the second document.
     let body = Regex::new(r"\$\[\[ inputs\.([a-z-]+) \]\]")
         .unwrap()
-        .replace_all(body, "'input $1'")
+        .replace_all(body, "input $1")
         .into_owned();
     let job = yaml(path, &body)["input job"].clone();
     (yaml(path, head), job)
