@@ -31,8 +31,8 @@ pub(crate) fn printable(text: &str) -> String {
 /// The same on one line.
 pub(super) fn one_line(text: &str) -> String {
     let shown = printable(text);
-    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
-    lines.join(" ").trim().to_owned()
+    let lines = shown.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
 }
 
 /// Build systems read the log of a program: GitHub obeys lines that begin with `::` and text behind `##[`, Azure text
@@ -103,7 +103,7 @@ mod tests {
             "v2.9\\u{1b}[2J\\u{202e}x"
         );
         assert_eq!(printable("line\nline"), "line\nline");
-        assert_eq!(one_line("line\n  line\n"), "line line");
+        assert_eq!(one_line("\nline\n\n  line\n"), "line line");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! GitHub's workflow commands: a line `::error file=…,line=…,title=…::message` becomes an annotation
-//! (<https://docs.github.com/actions/reference/workflow-commands-for-github-actions>).
+//! (<https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>).
 
 use super::details::{details, tally};
 use super::escape::{one_line, printable};

@@ -150,8 +150,9 @@ fn container(image: &ImageFacts, references: &mut References) -> Component {
         }
     }
     if let Some(torch) = &image.gpu.torch {
-        properties.push(property("torch:sass", &torch.sass.join(" ")));
-        properties.push(property("torch:ptx", &torch.ptx.join(" ")));
+        let covered = [("torch:sass", &torch.sass), ("torch:ptx", &torch.ptx)];
+        let covered = covered.iter().filter(|(_, list)| !list.is_empty());
+        properties.extend(covered.map(|(name, list)| property(name, &list.join(" "))));
     }
     let tag = name.as_ref().and_then(|name| name.tag.clone());
     Component {

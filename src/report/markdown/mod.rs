@@ -85,7 +85,7 @@ fn headline(report: &Report) -> String {
 
 fn unreadable(unread: &UnreadImage) -> String {
     format!(
-        "\n### ❌ {}\n\n{}\n",
+        "\n### ❌ {}\n\nIt could not be read: {}\n",
         code(&unread.image),
         prose(&unread.error)
     )
