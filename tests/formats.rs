@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use imgcheck::claims::Claim;
 use imgcheck::elf::Depth;
-use imgcheck::finding::{Confidence, Finding, Location, Severity};
+use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity};
 use imgcheck::process::tree::Tree;
 use imgcheck::report::{
     self, FileReport, ImageFacts, ImageReport, Layer, Report, UnreadImage, Verdict,
@@ -364,6 +364,73 @@ fn github_gets_a_summary_of_the_step() {
     assert!(told.contains("/no/such/directory/summary"), "{told}");
 }
 
+/// Standard output of a check of the mislabelled sample with a configuration.
+fn with_configuration(ignore: &str, format: &str) -> String {
+    let directory = tempdir().unwrap();
+    let file = directory.path().join("imgcheck.yaml");
+    fs::write(&file, format!("ignore:\n{ignore}")).unwrap();
+    let output = imgcheck()
+        .current_dir(directory.path())
+        .env_remove("IMGCHECK_NO_CONFIG")
+        .arg(repository(MISLABELLED))
+        .args(["--config", "imgcheck.yaml", "-f", format])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_ne!(output.status.code(), Some(2), "{told}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn what_is_ignored_is_no_fault_and_its_reason_is_told() {
+    let ignore = "  - {rule: claim-torch-version, reason: the tag is replaced in March, expires: 2999-12-31}\n";
+    let of = |format: &str| with_configuration(ignore, format);
+
+    let log = sarif(&of("sarif"));
+    let result = &log["runs"][0]["results"][0];
+    let reason = "the tag is replaced in March (until 2999-12-31)";
+    assert_eq!(result["suppressions"][0]["justification"], reason);
+
+    let document = quick_junit::Report::deserialize_from_str(&of("junit")).unwrap();
+    assert_eq!((document.failures, document.skipped), (0, 1));
+
+    assert_eq!(of("gitlab"), "[]\n");
+    assert_eq!(of("github"), "PASS pytorch-cuda:v2.9: no findings\n");
+    let markdown = of("markdown");
+    assert!(markdown.contains("<summary>1 finding ignored</summary>"));
+    assert!(markdown.contains("the tag is replaced in March, until 2999-12-31"));
+}
+
+#[test]
+fn a_fault_of_the_configuration_stands_at_its_line() {
+    let ignore = "  - {rule: claim-torch-version, reason: replaced in March}\n  - {rule: cuda-duplicate, reason: none there}\n";
+    let of = |format: &str| with_configuration(ignore, format);
+
+    let github = of("github");
+    assert!(
+        github.starts_with("::warning file=imgcheck.yaml,line=3,col="),
+        "{github}"
+    );
+    let issues: Vec<Value> = serde_json::from_str(&of("gitlab")).unwrap();
+    assert_eq!(issues[0]["location"]["path"], "imgcheck.yaml");
+    assert_eq!(issues[0]["location"]["lines"]["begin"], 3);
+
+    let log = sarif(&of("sarif"));
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let result = results
+        .iter()
+        .find(|it| it["ruleId"] == "policy-ignore-unused");
+    let place = &result.unwrap()["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "imgcheck.yaml");
+    assert_eq!(place["region"]["startLine"], 3);
+    let line = place["region"]["snippet"]["text"].as_str().unwrap();
+    assert!(line.contains("cuda-duplicate"), "{line}");
+
+    let document = quick_junit::Report::deserialize_from_str(&of("junit")).unwrap();
+    let suite = &document.test_suites[1];
+    assert_eq!((suite.name.as_str(), suite.tests), ("imgcheck.yaml", 1));
+}
+
 #[test]
 fn what_people_read_of_the_sample() {
     for format in ["github", "markdown"] {
@@ -470,7 +537,13 @@ fn image(text: &str) -> ImageReport {
                 ..finding(text, None)
             },
         ],
-        ignored: vec![finding(text, None)],
+        ignored: vec![IgnoredFinding {
+            finding: finding(text, None),
+            ignore: IgnoreReason {
+                reason: text.to_owned(),
+                expires: Some("2027-03-01".to_owned()),
+            },
+        }],
         elapsed_ms: 1,
     }
 }
@@ -496,7 +569,7 @@ type Case = (&'static str, fn(&Report) -> String, fn(&str));
 const CASES: [Case; 8] = [
     (
         "text",
-        |it| plain(&report::text::report(it.images, None)),
+        |it| plain(&report::text::report(it, None)),
         no_commands,
     ),
     (

@@ -46,7 +46,7 @@ impl CheckFormat {
         fail_on: Option<Severity>,
     ) -> serde_json::Result<String> {
         match self {
-            CheckFormat::Text => Ok(report::text::report(report.images, width)),
+            CheckFormat::Text => Ok(report::text::report(report, width)),
             CheckFormat::Json => report::json::report(report),
             CheckFormat::Sarif => report::sarif::report(report),
             CheckFormat::Junit => {

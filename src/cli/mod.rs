@@ -12,6 +12,7 @@ mod formats;
 mod images;
 mod interrupt;
 mod output;
+mod policy;
 mod progress;
 mod registry;
 mod rules;

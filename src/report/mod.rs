@@ -16,11 +16,12 @@ pub mod tree;
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::claims::Claim;
 use crate::elf::Depth;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, IgnoredFinding, Severity};
 use crate::process::LoaderFacts;
 use crate::process::tree::Tree;
 use crate::rules::RuleSet;
@@ -30,7 +31,7 @@ use crate::stack::Component;
 pub(crate) use escape::printable;
 
 /// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ImageFacts {
     /// The reference that the image is compared with; `None` for an image without a name.
     pub reference: Option<String>,
@@ -65,7 +66,7 @@ pub struct ImageFacts {
 }
 
 /// An image that could not be read whole.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UnreadImage {
     /// The image as it was named.
     pub image: String,
@@ -74,7 +75,7 @@ pub struct UnreadImage {
 }
 
 /// One layer in the report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Layer {
     /// Position, lowest 0.
     pub index: usize,
@@ -94,7 +95,7 @@ pub struct Layer {
 }
 
 /// The report of one image.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ImageReport {
     /// What was learnt.
     #[serde(flatten)]
@@ -106,13 +107,13 @@ pub struct ImageReport {
     pub verdict: Verdict,
     /// What the rules found, worst first.
     pub findings: Vec<Finding>,
-    /// Findings that the configuration ignores.
-    pub ignored: Vec<Finding>,
+    /// Findings that do not count: the configuration ignores them, or the baseline knows them.
+    pub ignored: Vec<IgnoredFinding>,
     /// Wall time of this image in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// The report of one file that an image is built from.
+/// The report of one file of the user: one that an image is built from, or the configuration.
 #[derive(Debug, Clone, Serialize)]
 pub struct FileReport {
     /// The file as the user named it.
@@ -128,7 +129,7 @@ pub struct FileReport {
 pub struct Report<'r> {
     /// The images of a check.
     pub images: &'r [ImageReport],
-    /// The files of a lint.
+    /// The files of a lint; in a check the configuration, if the rules say something of it.
     pub files: &'r [FileReport],
     /// What could not be read.
     pub errors: &'r [UnreadImage],
@@ -178,8 +179,8 @@ impl<'r> Subject<'r> {
         }
     }
 
-    /// What the rules found and the team ignores.
-    pub fn ignored(&self) -> &'r [Finding] {
+    /// What the rules found and what does not count.
+    pub fn ignored(&self) -> &'r [IgnoredFinding] {
         match self {
             Subject::Image(image) => &image.ignored,
             Subject::File(_) => &[],
@@ -197,7 +198,7 @@ impl ImageFacts {
 }
 
 /// Pass or fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// No finding reaches the severity that fails.

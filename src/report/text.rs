@@ -6,7 +6,7 @@ use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
 use super::details::{EVIDENCE_SHOWN, count, evidence_text, layer_text, tally};
 use super::summary::{Agreement, Row, rows};
-use super::{ImageFacts, ImageReport, ReferenceReport, Verdict, printable};
+use super::{ImageFacts, ImageReport, ReferenceReport, Report, Verdict, printable};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::stack::Component;
@@ -15,9 +15,9 @@ pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 
 /// The report of a check. `width` is the terminal's, in columns; without it nothing is wrapped.
-pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
+pub fn report(report: &Report, width: Option<u16>) -> String {
     let mut out = String::new();
-    for image in images {
+    for image in report.images {
         separate(&mut out);
         heading(
             &mut out,
@@ -30,6 +30,16 @@ pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
             write_finding(&mut out, finding, &image.facts);
         }
         closing(&mut out, image);
+    }
+    for file in report.files {
+        separate(&mut out);
+        line(
+            &mut out,
+            &format!("{BOLD}{}{BOLD:#}", printable(&file.file)),
+        );
+        for finding in &file.findings {
+            write_located(&mut out, finding);
+        }
     }
     out
 }
@@ -284,6 +294,35 @@ fn write_finding(out: &mut String, finding: &Finding, facts: &ImageFacts) {
     advice(out, finding);
 }
 
+/// A finding about a line of a file.
+fn write_located(out: &mut String, finding: &Finding) {
+    out.push('\n');
+    finding_head(out, finding);
+    if let Some(place) = &finding.location {
+        let at = format!("{}:{}:{}", place.file, place.line, place.column);
+        line(out, &format!("  {DIM}-->{DIM:#} {}", printable(&at)));
+        let start = place.column.saturating_sub(1);
+        let before: String = place.text.chars().take(start).collect();
+        let written = place.text.chars().skip(start);
+        let written: String = written
+            .take(place.end_column - place.column.min(place.end_column))
+            .collect();
+        let columns = |text: &str| printable(text).chars().count();
+        let style = colour(AnsiColor::Red);
+        line(out, &format!("  {}", printable(&place.text)));
+        line(
+            out,
+            &format!(
+                "  {:indent$}{style}{}{style:#}",
+                "",
+                "^".repeat(columns(&written).max(1)),
+                indent = columns(&before)
+            ),
+        );
+    }
+    advice(out, finding);
+}
+
 /// Puts a caret under the piece of the reference that makes the claim.
 fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Claim>) {
     let (Some(reference), Some(claim)) = (reference, claim) else {
@@ -326,7 +365,11 @@ fn field(out: &mut String, name: &str, text: &str) {
 
 fn closing(out: &mut String, image: &ImageReport) {
     let words = tally(image.findings.iter());
-    line(out, &format!("\n{BOLD}{words}{BOLD:#}"));
+    let ignored = match image.ignored.len() {
+        0 => String::new(),
+        number => format!(" · {} ignored", count(number, "finding")),
+    };
+    line(out, &format!("\n{BOLD}{words}{BOLD:#}{ignored}"));
 }
 
 fn stack_table(stack: &[Component], width: Option<u16>) -> String {

@@ -5,12 +5,17 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{loader, schema};
 use crate::claims::Claim;
+use crate::policy::{
+    ExpectationFacts, IgnoreFacts, Member, PolicyFacts, RequirementFacts, StackFacts,
+};
 use crate::process::LoaderFacts;
 use crate::stack::{Component, Evidence, EvidenceKind, Stack};
+use crate::version;
 
 /// The facts of one image, or of a reference alone.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -23,6 +28,9 @@ pub struct Facts {
     /// All copies. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies: Option<Vec<Part>>,
+    /// Versions of the parts of `stack` that are known, and of `cuda`: see [`versions`]. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub versions: Option<BTreeMap<String, String>>,
     /// GPU code, as in the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<serde_json::Value>,
@@ -40,11 +48,11 @@ pub struct Facts {
     /// GPUs and drivers the image must run on.
     pub targets: Vec<serde_json::Value>,
     /// What the team asked for.
-    pub policy: serde_json::Map<String, serde_json::Value>,
+    pub policy: PolicyFacts,
 }
 
 /// One copy of one part of the stack.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// A name of the fixed list: `torch`, `cuda-runtime`, `os` …
@@ -80,7 +88,7 @@ impl From<&Component> for Part {
 }
 
 /// The image itself: its name and its configuration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ImageFacts {
     /// The reference as the user wrote it.
@@ -140,6 +148,7 @@ impl Facts {
         }
         Facts {
             claims,
+            versions: Some(versions(&loaded)),
             stack: Some(loaded),
             copies: Some(stack.components.iter().map(Part::from).collect()),
             image: ImageFacts {
@@ -179,14 +188,14 @@ impl Facts {
         };
         let parts: Vec<Part> = schema::PARTS.iter().map(part).collect();
         let pairs = || BTreeMap::from([("NAME".to_owned(), "value".to_owned())]);
+        let stack: BTreeMap<String, Part> = parts
+            .iter()
+            .map(|part| (part.name.clone(), part.clone()))
+            .collect();
         Facts {
             claims: crate::claims::SUBJECTS.iter().map(claim).collect(),
-            stack: Some(
-                parts
-                    .iter()
-                    .map(|part| (part.name.clone(), part.clone()))
-                    .collect(),
-            ),
+            versions: Some(versions(&stack)),
+            stack: Some(stack),
             copies: Some(parts),
             loader: Some(loader::sample::sample()),
             image: ImageFacts {
@@ -203,6 +212,7 @@ impl Facts {
                 machines: Some(BTreeMap::from([("x86_64".to_owned(), 1)])),
                 scanned: true,
             },
+            policy: sample_policy(),
             ..Facts::default()
         }
     }
@@ -218,6 +228,57 @@ impl Facts {
     pub fn layer_of(&self, path: &str) -> Option<usize> {
         let part = self.part_at(path).and_then(|part| part.layer);
         part.or_else(|| self.loader.as_ref()?.layer_of(path))
+    }
+}
+
+/// The versions of a stack by name, where they can be read. `cuda` is the release of the CUDA runtime that the process gets, major and
+/// minor; without one, of the CUDA that its PyTorch was built with.
+pub fn versions(stack: &BTreeMap<String, Part>) -> BTreeMap<String, String> {
+    let readable = stack
+        .values()
+        .filter(|part| version::release(&part.version).is_some());
+    let mut versions: BTreeMap<String, String> = readable
+        .map(|part| (part.name.clone(), part.version.clone()))
+        .collect();
+    let runtime = versions.get("cuda-runtime");
+    let cuda = runtime
+        .filter(|version| version.contains('.'))
+        .or_else(|| stack.get("torch")?.details.get("cuda"))
+        .and_then(|version| version::release(version));
+    if let Some(numbers) = cuda {
+        let numbers: Vec<String> = numbers.iter().take(2).map(u64::to_string).collect();
+        versions.insert("cuda".to_owned(), numbers.join("."));
+    }
+    versions
+}
+
+fn sample_policy() -> PolicyFacts {
+    let text = |text: &str| text.to_owned();
+    let versions = BTreeMap::from([(text("cudnn"), text("1.2.3"))]);
+    PolicyFacts {
+        expect: Some(vec![ExpectationFacts {
+            text: text("torch==2.8.*"),
+            name: text("torch"),
+            specifier: text("==2.8.*"),
+            origin: text("--expect"),
+        }]),
+        stacks: Some(vec![StackFacts {
+            name: text("current"),
+            parts: vec![RequirementFacts {
+                name: text("torch"),
+                specifier: text("==2.8.*"),
+            }],
+        }]),
+        consistent: Some(vec![text("cudnn")]),
+        fleet: Some(vec![Member {
+            image: text("registry.example/team/image:1.2.3"),
+            versions,
+        }]),
+        ignores: Some(vec![IgnoreFacts {
+            rule: text("load-*"),
+            file: text(".imgcheck.yaml"),
+            ..IgnoreFacts::default()
+        }]),
     }
 }
 

@@ -2,10 +2,12 @@
 //! have is an error when a rule is loaded, so that a typing mistake never silences a rule.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
 use super::loader;
+pub use crate::stack::NAMES as PARTS;
 
 /// What is known of a value before there is one.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,54 +33,6 @@ pub enum Shape {
     /// Fields by name.
     Record(BTreeMap<String, Shape>),
 }
-
-/// Names that `stack` may have: the parts of the report, and the frameworks that a claim may name.
-pub const PARTS: &[&str] = &[
-    "bitsandbytes",
-    "cublas",
-    "cublaslt",
-    "cuda-compat",
-    "cuda-runtime",
-    "cuda-toolkit",
-    "cudnn",
-    "cufft",
-    "cufile",
-    "cupti",
-    "cupy",
-    "curand",
-    "cusolver",
-    "cusparse",
-    "cusparselt",
-    "deepspeed",
-    "driver",
-    "flash-attn",
-    "glibc",
-    "jax",
-    "jaxlib",
-    "libstdc++",
-    "llamacpp",
-    "nccl",
-    "nvjitlink",
-    "nvrtc",
-    "nvtx",
-    "onnxruntime",
-    "os",
-    "paddle",
-    "python",
-    "ray",
-    "rocm",
-    "sglang",
-    "tensorflow",
-    "tensorrt",
-    "tgi",
-    "torch",
-    "torchaudio",
-    "torchvision",
-    "triton",
-    "triton-server",
-    "vllm",
-    "xformers",
-];
 
 /// Names that `details` of a part may have.
 pub const DETAILS: &[&str] = &[
@@ -153,8 +107,41 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
         ("loader", loader::shape::of_expressions()),
         ("image", image()),
         ("targets", Shape::list(Shape::Any)),
-        ("policy", Shape::Any),
+        ("policy", policy()),
+        ("versions", Shape::Keys(versions(), Box::new(Shape::Text))),
     ])
+}
+
+/// Names that `versions` may have.
+fn versions() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| crate::policy::subjects().collect());
+    &NAMES
+}
+
+/// What the team asked for: [`crate::policy::PolicyFacts`].
+pub fn policy() -> Shape {
+    let requirement = || Shape::record(&["name", "specifier"], Shape::Text);
+    let expectation = requirement()
+        .with("text", Shape::Text)
+        .with("origin", Shape::Text);
+    let versions = Shape::Keys(versions(), Box::new(Shape::Text));
+    let mut ignore = Shape::record(
+        &["rule", "image", "path", "reason", "expires", "file", "text"],
+        Shape::Text,
+    );
+    for flag in ["expired", "concerned", "used"] {
+        ignore = ignore.with(flag, Shape::Bool);
+    }
+    for number in ["line", "column", "end_column"] {
+        ignore = ignore.with(number, Shape::Number);
+    }
+    let stack = Shape::record(&["name"], Shape::Text).with("parts", Shape::list(requirement()));
+    let member = Shape::record(&["image"], Shape::Text).with("versions", versions);
+    Shape::record(&["consistent"], Shape::list(Shape::Text))
+        .with("expect", Shape::list(expectation))
+        .with("stacks", Shape::list(stack))
+        .with("fleet", Shape::list(member))
+        .with("ignores", Shape::list(ignore))
 }
 
 fn claim() -> Shape {

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::facts::{Facts, ImageFacts, Part};
+use super::facts::{Facts, ImageFacts, Part, versions};
 use super::file::{Named, Rule};
 use super::functions::glob;
 use super::loader::shape;
 use super::{evaluate, schema};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
+use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
 
 /// One test of a rule.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleTest {
     /// What it shows.
@@ -26,27 +28,38 @@ pub struct RuleTest {
 }
 
 /// Facts of a test. With `stack`, `copies` or `loader` an image was read, without them only its reference.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Given {
+    /// What tag, repository, labels and environment promise.
     claims: Vec<GivenClaim>,
     /// Copies that the process gets.
     stack: Option<Vec<Part>>,
     /// Copies that it does not get.
     copies: Option<Vec<Part>>,
+    /// The image itself.
     image: ImageFacts,
+    /// GPU code, as in the report.
     gpu: Option<serde_json::Value>,
+    /// The driver floor, as in the report.
     driver: Option<serde_json::Value>,
+    /// The loader model, as in the report.
     loader: Option<serde_json::Value>,
+    /// GPUs and drivers the image must run on.
     targets: Vec<serde_json::Value>,
-    policy: serde_json::Map<String, serde_json::Value>,
+    /// What the team asked for.
+    #[schemars(with = "Option<PolicyFacts>")]
+    policy: Option<serde_json::Value>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GivenClaim {
+    /// What it is about.
     subject: String,
+    /// What is promised of it.
     version: String,
+    /// `tag`, `repository`, `label` or `env`.
     #[serde(default = "tag")]
     origin: String,
     /// The version, if it is not given.
@@ -59,7 +72,7 @@ fn tag() -> String {
 }
 
 /// What a test expects.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// How many findings.
@@ -182,6 +195,7 @@ impl Given {
         };
         Ok(Facts {
             claims: self.claims.iter().map(GivenClaim::claim).collect(),
+            versions: scanned.then(|| versions(&stack)),
             stack: scanned.then_some(stack),
             copies: scanned.then(|| loaded.into_iter().chain(others).collect()),
             image,
@@ -189,7 +203,10 @@ impl Given {
             driver: self.driver.clone(),
             loader: self.loader.as_ref().map(loader).transpose()?,
             targets: self.targets.clone(),
-            policy: self.policy.clone(),
+            policy: match &self.policy {
+                Some(given) => policy(given)?,
+                None => PolicyFacts::default(),
+            },
         })
     }
 }
@@ -198,6 +215,12 @@ impl Given {
 fn loader(given: &serde_json::Value) -> Result<LoaderFacts, String> {
     shape::of_facts().check("loader", given)?;
     serde_json::from_value(given.clone()).map_err(|error| format!("loader: {error}"))
+}
+
+/// The policy of a test: what is not given is not asked for.
+fn policy(given: &serde_json::Value) -> Result<PolicyFacts, String> {
+    schema::policy().check("policy", given)?;
+    serde_json::from_value(given.clone()).map_err(|error| format!("policy: {error}"))
 }
 
 impl GivenClaim {

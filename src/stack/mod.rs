@@ -6,6 +6,7 @@ mod evidence;
 mod gpu;
 mod inventory;
 mod libraries;
+mod names;
 mod packages;
 mod process;
 mod python;
@@ -17,6 +18,7 @@ mod torch;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use oci_spec::image::ImageConfiguration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::image::RootFilesystem;
@@ -24,6 +26,7 @@ use crate::image::RootFilesystem;
 pub use catalogue::Catalogue;
 pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
+pub use names::NAMES;
 pub use python::Environment;
 
 use inventory::Inventory;
@@ -63,7 +66,7 @@ pub struct Distribution {
 }
 
 /// Architectures that GPU code is for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// Machine code: `sm_90a`.
     pub sass: Vec<String>,
@@ -72,7 +75,7 @@ pub struct Coverage {
 }
 
 /// One copy of one part of the stack. The keys are those of the JSON report.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Component {
     /// A name of the fixed list: `torch`, `cuda-runtime`, `cudnn`, `python`, `os` …
     pub name: String,
@@ -92,7 +95,7 @@ pub struct Component {
 }
 
 /// One piece of evidence for a version.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// How it was read.
     pub kind: EvidenceKind,
@@ -105,7 +108,9 @@ pub struct Evidence {
 }
 
 /// How evidence was read, strongest first: where evidence disagrees, the smaller one wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
     /// A constant in machine code or data.
