@@ -130,7 +130,10 @@ fn set(process: &ProcessTree, card: &mut Card) {
         let reason = facts(row).map_or("", |it| it.reason.as_str()).to_owned();
         if row.version != usual && !row.version.is_empty() {
             row.mark = row.mark.max(mark);
-            add_note(row, &format!("not {usual}"));
+            // Elsewhere the place says more, and the version stands beside it.
+            if from(row) == origin {
+                add_note(row, &format!("not {usual}"));
+            }
         }
         if from(row) != origin {
             row.mark = row.mark.max(Mark::Warning);
