@@ -30,7 +30,8 @@ pub enum Confidence {
 }
 
 /// A place in a text file of the user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Location {
     /// The file as the user named it.
     pub file: String,
