@@ -46,8 +46,16 @@ pub fn fault(
     problem: &str,
     help: Option<&str>,
 ) -> Error {
-    let end = place.end.min(text.len());
-    let place = place.start.min(end)..end;
+    // A place that was computed may begin or end within a character.
+    let mut end = place.end.min(text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    let mut start = place.start.min(end);
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let place = start..end;
     let snippet = Snippet::source(text)
         .path(name)
         .annotation(AnnotationKind::Primary.span(place));
@@ -142,6 +150,17 @@ fn edits(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_may_be_shown_anywhere() {
+        let text = "a\u{1f574}b";
+        for start in 0..8 {
+            for end in 0..8 {
+                let error = fault("f", text, start..end, "problem", None).to_string();
+                assert!(error.contains("problem"), "{start}..{end}");
+            }
+        }
+    }
 
     #[test]
     fn the_nearest_word_is_found_but_not_any_word() {

@@ -7,6 +7,7 @@ mod facts;
 mod fail_on;
 mod images;
 mod interrupt;
+mod lint;
 mod output;
 mod progress;
 mod registry;
@@ -31,7 +32,8 @@ Examples:
   imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
   imgcheck facts -f json image.tar
   imgcheck tree image.tar libcudnn
-  imgcheck claims pytorch/pytorch:2.8.0-cuda11.8";
+  imgcheck claims pytorch/pytorch:2.8.0-cuda11.8
+  imgcheck lint Dockerfile requirements.txt";
 
 /// Proves what a GPU container image really holds, without running it, and compares that with what its labels promise.
 #[derive(Debug, Parser)]
@@ -58,6 +60,9 @@ enum Command {
     Facts(facts::FactsArguments),
     /// Show what references promise, and whether such an image was ever published; no image is needed
     Claims(claims::ClaimsArguments),
+    /// Check the files that an image is built from: Dockerfile, requirements.txt, environment.yml, pyproject.toml
+    #[command(after_help = lint::EXAMPLES, after_long_help = lint::EXAMPLES)]
+    Lint(lint::LintArguments),
     /// Show what the image's processes load: who needs it, where it was looked for, what answered and why
     Tree(tree::TreeArguments),
     /// List, show and test the rules
@@ -74,6 +79,7 @@ pub fn run() -> ExitCode {
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Facts(arguments)) => facts::run(&arguments),
         Some(Command::Claims(arguments)) => claims::run(&arguments),
+        Some(Command::Lint(arguments)) => lint::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),

@@ -19,11 +19,24 @@ pub struct Command<'s> {
 
 /// Words before a program that change nothing of what it installs.
 const BEFORE: &[&str] = &[
-    "then", "do", "else", "!", "{", "time", "exec", "sudo", "nice", "nohup", "eatmydata", "set",
+    "then",
+    "do",
+    "else",
+    "!",
+    "{",
+    "time",
+    "exec",
+    "sudo",
+    "nice",
+    "nohup",
+    "eatmydata",
+    "set",
 ];
 
 /// Programs that ask rather than do.
-const TESTS: &[&str] = &["[", "[[", "test", "grep", "command", "which", "type", "hash", "false"];
+const TESTS: &[&str] = &[
+    "[", "[[", "test", "grep", "command", "which", "type", "hash", "false",
+];
 
 /// How deep parentheses are followed.
 const MAX_DEPTH: usize = 64;
@@ -93,7 +106,11 @@ impl<'s> Reader<'s> {
 
     fn operator(&mut self, operator: &str) {
         self.current.piped = operator == "|";
-        let test = self.current.words.first().is_some_and(|word| TESTS.contains(&word.raw));
+        let test = self
+            .current
+            .words
+            .first()
+            .is_some_and(|word| TESTS.contains(&word.raw));
         self.end();
         match operator {
             "&&" => self.chain.after_test |= test,
@@ -118,7 +135,10 @@ impl<'s> Reader<'s> {
     }
 
     fn end(&mut self) {
-        let outer = self.outside.iter().any(|chain| chain.after_or || chain.after_test);
+        let outer = self
+            .outside
+            .iter()
+            .any(|chain| chain.after_or || chain.after_test);
         let chain = self.chain;
         let mut command = std::mem::take(&mut self.current);
         command.conditional = self.blocks > 0 || outer || chain.after_or || chain.after_test;
@@ -148,7 +168,10 @@ mod tests {
 
     fn certain(text: &str) -> Vec<String> {
         let commands = read(text).into_iter();
-        commands.filter(|(_, conditional)| !conditional).map(|(words, _)| words).collect()
+        commands
+            .filter(|(_, conditional)| !conditional)
+            .map(|(words, _)| words)
+            .collect()
     }
 
     #[test]
@@ -172,7 +195,14 @@ mod tests {
         };
         let found = commands(&script);
         assert!(found[0].piped && found[0].outputs.is_empty());
-        assert_eq!(found[2].outputs.iter().map(|word| word.raw).collect::<Vec<_>>(), ["/dev/null", "/y"]);
+        assert_eq!(
+            found[2]
+                .outputs
+                .iter()
+                .map(|word| word.raw)
+                .collect::<Vec<_>>(),
+            ["/dev/null", "/y"]
+        );
         assert!(found[3].here_document);
         assert_eq!(found[3].outputs[0].raw, "/z");
     }

@@ -23,8 +23,24 @@ use crate::yaml::nearest;
 const MAX_STAGES: usize = 256;
 
 const INSTRUCTIONS: &[&str] = &[
-    "ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL", "MAINTAINER",
-    "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR",
+    "ADD",
+    "ARG",
+    "CMD",
+    "COPY",
+    "ENTRYPOINT",
+    "ENV",
+    "EXPOSE",
+    "FROM",
+    "HEALTHCHECK",
+    "LABEL",
+    "MAINTAINER",
+    "ONBUILD",
+    "RUN",
+    "SHELL",
+    "STOPSIGNAL",
+    "USER",
+    "VOLUME",
+    "WORKDIR",
 ];
 
 /// What every instruction is read with.
@@ -53,7 +69,8 @@ pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stag
         stages: Vec::new(),
         names: HashMap::new(),
     };
-    let instructions = parse_dockerfile::parse_iter(&hidden).map_err(|error| fault(text, &error))?;
+    let instructions =
+        parse_dockerfile::parse_iter(&hidden).map_err(|error| fault(text, &error))?;
     for instruction in instructions {
         reader.instruction(instruction.map_err(|error| fault(text, &error))?)?;
     }
@@ -62,8 +79,12 @@ pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stag
 
 /// The escape character that a directive at the top names: `# escape=` followed by a backtick.
 fn escape_directive(text: &str) -> char {
-    let directives = text.lines().map_while(|line| line.trim().strip_prefix('#')?.split_once('='));
-    let escape = directives.filter(|(name, _)| name.trim().eq_ignore_ascii_case("escape")).last();
+    let directives = text
+        .lines()
+        .map_while(|line| line.trim().strip_prefix('#')?.split_once('='));
+    let escape = directives
+        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("escape"))
+        .last();
     match escape {
         Some((_, value)) if value.trim() == "`" => '`',
         _ => '\\',
@@ -95,10 +116,15 @@ impl<'r> Reader<'r> {
             Instruction::Copy(copy) => self.copied(&copy.options, &copy.src, &copy.dest.value),
             Instruction::Add(add) => self.copied(&add.options, &add.src, &add.dest.value),
             Instruction::Shell(shell) => {
-                let program = shell.arguments.first().map(|word| word.value.to_ascii_lowercase());
+                let program = shell
+                    .arguments
+                    .first()
+                    .map(|word| word.value.to_ascii_lowercase());
                 let program = program.unwrap_or_default();
                 if let Some(stage) = self.stages.last_mut() {
-                    stage.foreign_shell = ["cmd", "powershell", "pwsh"].iter().any(|name| program.contains(name));
+                    stage.foreign_shell = ["cmd", "powershell", "pwsh"]
+                        .iter()
+                        .any(|name| program.contains(name));
                 }
             }
             Instruction::Run(run) => {
@@ -109,7 +135,10 @@ impl<'r> Reader<'r> {
                     escape: if instruction { self.escape } else { '\\' },
                     instruction,
                 };
-                let hidden = self.here_documents.iter().find(|here| here.instruction == run.run.span.start);
+                let hidden = self
+                    .here_documents
+                    .iter()
+                    .find(|here| here.instruction == run.run.span.start);
                 let body = hidden.map(|here| script(here.body.clone(), false));
                 let Some(stage) = self.stages.last_mut() else {
                     return Ok(());
@@ -119,7 +148,10 @@ impl<'r> Reader<'r> {
                 }
                 match run.arguments {
                     Command::Exec(words) => {
-                        let words = words.value.iter().map(|word| (word.value.as_ref(), word.span.clone()));
+                        let words = words
+                            .value
+                            .iter()
+                            .map(|word| (word.value.as_ref(), word.span.clone()));
                         stage.run_words(self.text, words)?;
                     }
                     Command::Shell(shell) if run.here_docs.is_empty() => {
@@ -142,10 +174,16 @@ impl<'r> Reader<'r> {
         let index = self.stages.len();
         let pins: usize = self.stages.iter().map(|stage| stage.recorder.count()).sum();
         if index >= MAX_STAGES || pins > MAX_STAGES * 100 {
-            let problem = format!("more than {MAX_STAGES} stages, or more packages than can be followed");
+            let problem =
+                format!("more than {MAX_STAGES} stages, or more packages than can be followed");
             return Err(self.text.fault(span, &problem, None));
         }
-        let globals = |name: &str| self.globals.get(name).cloned().or_else(|| state::predefined(name));
+        let globals = |name: &str| {
+            self.globals
+                .get(name)
+                .cloned()
+                .or_else(|| state::predefined(name))
+        };
         let image = self.expand(span.clone(), &globals);
         let parent = self.names.get(&image.text.to_lowercase()).copied();
         let mut stage = match parent.and_then(|parent| self.stages.get(parent)) {
@@ -166,7 +204,12 @@ impl<'r> Reader<'r> {
         let name = image.text.parse::<Name>().ok().filter(|_| image.known);
         (image.text != "scratch").then(|| Base {
             stage,
-            written: self.text.text.get(span.clone()).unwrap_or_default().to_owned(),
+            written: self
+                .text
+                .text
+                .get(span.clone())
+                .unwrap_or_default()
+                .to_owned(),
             reference: name.is_some().then(|| image.text.clone()),
             repository: name.map(|name| name.repository).unwrap_or_default(),
             location: self.text.location(span),
@@ -185,11 +228,21 @@ impl<'r> Reader<'r> {
             let stage = self.stages.last();
             let values = |name: &str| match stage {
                 Some(stage) => stage.value(name),
-                None => self.globals.get(name).cloned().or_else(|| state::predefined(name)),
+                None => self
+                    .globals
+                    .get(name)
+                    .cloned()
+                    .or_else(|| state::predefined(name)),
             };
             let expanded = script.value(&word, &values);
             let value = match default {
-                true => expanded.known.then(|| expanded.text[name.len() + 1..].to_owned()),
+                true => {
+                    let value = expanded
+                        .text
+                        .split_once('=')
+                        .map(|(_, value)| value.to_owned());
+                    value.filter(|_| expanded.known)
+                }
                 false => self.globals.get(name).cloned(),
             };
             let arguments = match self.stages.last_mut() {
@@ -206,11 +259,17 @@ impl<'r> Reader<'r> {
     /// `ENV NAME=value …` and the old `ENV NAME value`.
     fn variables(&mut self, span: Range<usize>) {
         let script = self.script(span.clone());
-        let Some(stage) = self.stages.last_mut() else { return };
+        let Some(stage) = self.stages.last_mut() else {
+            return;
+        };
         let words = script.words();
         let old = words.first().filter(|word| !word.raw.contains('='));
         if let (Some(name), Some(value)) = (old, words.get(1)) {
-            let raw = self.text.text.get(value.span.start..span.end).unwrap_or_default();
+            let raw = self
+                .text
+                .text
+                .get(value.span.start..span.end)
+                .unwrap_or_default();
             stage.set(self.text, &script, name.raw, raw, value.span.start);
             return;
         }
@@ -218,7 +277,12 @@ impl<'r> Reader<'r> {
         let before = stage.clone_values();
         for word in &words {
             if let Some((name, raw)) = word.raw.split_once('=') {
-                stage.set_with(&before, self.text, &script, (name, raw, word.span.start + name.len() + 1));
+                stage.set_with(
+                    &before,
+                    self.text,
+                    &script,
+                    (name, raw, word.span.start + name.len() + 1),
+                );
             }
         }
     }
@@ -230,10 +294,14 @@ impl<'r> Reader<'r> {
             let stage = from.value.as_ref().map(|value| value.value.to_string());
             return self.takes(&stage.unwrap_or_default());
         }
-        let Some(stage) = self.stages.last_mut() else { return };
+        let Some(stage) = self.stages.last_mut() else {
+            return;
+        };
         for source in sources {
             if let Source::Path(path) = source {
-                stage.copies.push((path.value.to_string(), destination.to_owned()));
+                stage
+                    .copies
+                    .push((path.value.to_string(), destination.to_owned()));
             }
         }
     }
@@ -241,15 +309,26 @@ impl<'r> Reader<'r> {
     /// `RUN --mount=type=bind,source=requirements.txt,target=…`.
     fn mounts(&mut self, options: &[Flag<'_>]) {
         for mount in options.iter().filter(|flag| flag.name.value == "mount") {
-            let settings = mount.value.as_ref().map(|value| value.value.as_ref()).unwrap_or_default();
+            let settings = mount
+                .value
+                .as_ref()
+                .map(|value| value.value.as_ref())
+                .unwrap_or_default();
             let setting = |names: &[&str]| {
                 let mut pairs = settings.split(',').filter_map(|pair| pair.split_once('='));
-                pairs.find(|(name, _)| names.contains(name)).map(|(_, value)| value.to_owned())
+                pairs
+                    .find(|(name, _)| names.contains(name))
+                    .map(|(_, value)| value.to_owned())
             };
             if let Some(from) = setting(&["from"]) {
                 self.takes(&from);
-            } else if let (Some(source), Some(stage)) = (setting(&["source", "src"]), self.stages.last_mut()) {
-                stage.copies.push((source, setting(&["target", "dst", "destination"]).unwrap_or_default()));
+            } else if let (Some(source), Some(stage)) =
+                (setting(&["source", "src"]), self.stages.last_mut())
+            {
+                stage.copies.push((
+                    source,
+                    setting(&["target", "dst", "destination"]).unwrap_or_default(),
+                ));
             }
         }
     }
@@ -275,7 +354,9 @@ impl<'r> Reader<'r> {
     fn expand(&self, span: Range<usize>, values: &dyn Fn(&str) -> Option<String>) -> Expanded {
         let script = self.script(span);
         let words = script.words();
-        words.first().map_or_else(Expanded::default, |word| script.value(word, values))
+        words
+            .first()
+            .map_or_else(Expanded::default, |word| script.value(word, values))
     }
 }
 
@@ -301,5 +382,7 @@ fn finish(states: Vec<State<'_>>) -> Vec<Stage> {
         }
     }
     let stages = states.into_iter().zip(shipped);
-    stages.map(|(state, shipped)| state.finish(shipped)).collect()
+    stages
+        .map(|(state, shipped)| state.finish(shipped))
+        .collect()
 }

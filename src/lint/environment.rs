@@ -54,7 +54,9 @@ impl<'de> Visitor<'de> for DependencyVisitor {
         let mut packages = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             if key == "pip" {
-                packages = map.next_value::<Option<Vec<Spanned<String>>>>()?.unwrap_or_default();
+                packages = map
+                    .next_value::<Option<Vec<Spanned<String>>>>()?
+                    .unwrap_or_default();
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -78,7 +80,9 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
         let span = text.without_quotes(yaml::span(dependency));
         match &dependency.value {
             Dependency::Conda(written) => {
-                let Some(found) = pin::conda(written) else { continue };
+                let Some(found) = pin::conda(written) else {
+                    continue;
+                };
                 let channels = (!channels.is_empty()).then(|| channels.join(", "));
                 let pin = Pin {
                     index: found.index.clone().or(channels),
@@ -93,7 +97,14 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
                         text: package.value.trim().to_owned(),
                         span: text.without_quotes(yaml::span(package)),
                     };
-                    requirements::entry(text, text.file_name(), &line, context, false, &mut gathered)?;
+                    requirements::entry(
+                        text,
+                        text.file_name(),
+                        &line,
+                        context,
+                        false,
+                        &mut gathered,
+                    )?;
                 }
             }
         }

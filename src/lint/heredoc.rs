@@ -26,7 +26,9 @@ pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
         let instruction = &text[at..end];
         let keyword = instruction.split_whitespace().next().unwrap_or_default();
         let run = keyword.eq_ignore_ascii_case("RUN");
-        let copy = ["COPY", "ADD"].iter().any(|word| keyword.eq_ignore_ascii_case(word));
+        let copy = ["COPY", "ADD"]
+            .iter()
+            .any(|word| keyword.eq_ignore_ascii_case(word));
         let mut next = end;
         if run || copy {
             let first = arguments(instruction, keyword).starts_with("<<");
@@ -55,7 +57,10 @@ pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
         at = next;
     }
     // Only whole lines were overwritten, with ASCII.
-    (String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned()), found)
+    (
+        String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned()),
+        found,
+    )
 }
 
 /// What follows the keyword and its `--options`.
@@ -137,7 +142,10 @@ mod tests {
         let text = "FROM a\nRUN bash <<'EOF' && \\\n  true\npip install x\n\nüEOF\nEOF\nRUN b\n";
         let (hidden, found) = hide(text, '\\');
         assert_eq!(hidden.len(), text.len());
-        assert!(hidden.ends_with("\n#############\n\n#####\n###\nRUN b\n"), "{hidden}");
+        assert!(
+            hidden.ends_with("\n#############\n\n#####\n###\nRUN b\n"),
+            "{hidden}"
+        );
         assert_eq!(&text[found[0].body.clone()], "pip install x\n\nüEOF\n");
         assert_eq!(&text[found[0].instruction..found[0].instruction + 3], "RUN");
     }

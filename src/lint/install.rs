@@ -40,39 +40,89 @@ pub struct Install {
 
 /// Options that take a value, of pip and of uv.
 const PIP_VALUES: &[&str] = &[
-    "--abi", "--build-constraint", "--cache-dir", "--cert", "--client-cert", "--config-setting",
-    "--config-settings", "--exclude-newer", "--exists-action", "--extra", "--global-option", "--group",
-    "--implementation", "--index-strategy", "--keyring-provider", "--link-mode", "--log", "--no-binary",
-    "--no-build-isolation-package", "--only-binary", "--override", "--platform", "--prerelease",
-    "--progress-bar", "--proxy", "--python-platform", "--python-version", "--refresh-package",
-    "--reinstall-package", "--report", "--resolution", "--retries", "--src", "--timeout", "--trusted-host",
-    "--upgrade-package", "--upgrade-strategy", "--use-feature", "-C", "-P", "-e", "--editable", "--overrides",
+    "--abi",
+    "--build-constraint",
+    "--cache-dir",
+    "--cert",
+    "--client-cert",
+    "--config-setting",
+    "--config-settings",
+    "--exclude-newer",
+    "--exists-action",
+    "--extra",
+    "--global-option",
+    "--group",
+    "--implementation",
+    "--index-strategy",
+    "--keyring-provider",
+    "--link-mode",
+    "--log",
+    "--no-binary",
+    "--no-build-isolation-package",
+    "--only-binary",
+    "--override",
+    "--platform",
+    "--prerelease",
+    "--progress-bar",
+    "--proxy",
+    "--python-platform",
+    "--python-version",
+    "--refresh-package",
+    "--reinstall-package",
+    "--report",
+    "--resolution",
+    "--retries",
+    "--src",
+    "--timeout",
+    "--trusted-host",
+    "--upgrade-package",
+    "--upgrade-strategy",
+    "--use-feature",
+    "-C",
+    "-P",
+    "-e",
+    "--editable",
+    "--overrides",
 ];
 
 /// Options that say where to install.
 const PLACES: &[&str] = &["--prefix", "--python", "--root", "--target", "-p", "-t"];
 
 /// Options that take a value, of conda.
-const CONDA_VALUES: &[&str] = &["--solver", "--experimental-solver", "--revision", "--repodata-fn", "-k", "--freeze"];
+const CONDA_VALUES: &[&str] = &[
+    "--solver",
+    "--experimental-solver",
+    "--revision",
+    "--repodata-fn",
+    "-k",
+    "--freeze",
+];
 
 /// Reads a command; `None` if it installs nothing that is known.
 pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
     let (own, words) = assignments(words);
     let lookup = |name: &str| {
         let own = own.iter().find(|(known, _)| *known == name);
-        own.map(|(_, value)| (*value).to_owned()).or_else(|| values(name))
+        own.map(|(_, value)| (*value).to_owned())
+            .or_else(|| values(name))
     };
     let (program, rest) = words.split_first()?;
     let (directory, name) = program.text.rsplit_once('/').unwrap_or(("", &program.text));
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let place = (!matches!(directory, "" | "/usr/bin" | "/usr/local/bin" | "/bin")).then(|| directory.to_owned());
+    let place = (!matches!(directory, "" | "/usr/bin" | "/usr/local/bin" | "/bin"))
+        .then(|| directory.to_owned());
     let mut install = match plain {
         "pip" | "pipx" if name != "pipx" => pip(rest)?,
         "python" | "pypy" => {
-            let module = rest.iter().position(|word| word.text == "-m")?;
-            match rest.get(module + 1)?.text.as_str() {
-                "pip" => pip(rest.get(module + 2..)?)?,
-                "uv" => uv(rest.get(module + 2..)?)?,
+            let option = rest.iter().position(|word| word.text.starts_with("-m"))?;
+            // `-m pip` or `-mpip`.
+            let (module, behind) = match rest[option].text.as_str() {
+                "-m" => (rest.get(option + 1)?.text.as_str(), rest.get(option + 2..)?),
+                joined => (&joined[2..], &rest[option + 1..]),
+            };
+            match module {
+                "pip" => pip(behind)?,
+                "uv" => uv(behind)?,
                 _ => return None,
             }
         }
@@ -120,9 +170,17 @@ fn defaults(index: &mut Index, values: Values<'_>) {
             index.instead = values(name).filter(|value| !value.is_empty());
         }
     }
-    for name in ["PIP_EXTRA_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX", "PIP_FIND_LINKS", "UV_FIND_LINKS"] {
+    for name in [
+        "PIP_EXTRA_INDEX_URL",
+        "UV_EXTRA_INDEX_URL",
+        "UV_INDEX",
+        "PIP_FIND_LINKS",
+        "UV_FIND_LINKS",
+    ] {
         let value = values(name).unwrap_or_default();
-        index.besides.extend(value.split_whitespace().map(str::to_owned));
+        index
+            .besides
+            .extend(value.split_whitespace().map(str::to_owned));
     }
     if index.backend.is_none() {
         index.backend = values("UV_TORCH_BACKEND");
@@ -130,7 +188,10 @@ fn defaults(index: &mut Index, values: Values<'_>) {
 }
 
 fn uv(words: &[Argument]) -> Option<Install> {
-    let (first, rest) = words.iter().position(|word| !word.text.starts_with('-')).map(|at| (&words[at], &words[at + 1..]))?;
+    let (first, rest) = words
+        .iter()
+        .position(|word| !word.text.starts_with('-'))
+        .map(|at| (&words[at], &words[at + 1..]))?;
     match first.text.as_str() {
         "pip" => pip(rest),
         "add" => Some(python_arguments(rest)),
@@ -147,7 +208,9 @@ fn pip(words: &[Argument]) -> Option<Install> {
         "sync" => {
             let mut install = python_arguments(rest);
             let files = std::mem::take(&mut install.packages);
-            install.files.extend(files.into_iter().map(|file| (file.text, false)));
+            install
+                .files
+                .extend(files.into_iter().map(|file| (file.text, false)));
             Some(install)
         }
         _ => None,
@@ -168,15 +231,37 @@ fn python_arguments(words: &[Argument]) -> Install {
         let (name, joined) = match word.text.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value)),
             _ => match word.text.split_at_checked(2) {
-                Some((name, value)) if !name.starts_with("--") && !value.is_empty() => (name, Some(value)),
+                Some((name, value)) if !name.starts_with("--") && !value.is_empty() => {
+                    (name, Some(value))
+                }
                 _ => (word.text.as_str(), None),
             },
         };
-        let index = ["-i", "-f", "--index-url", "--extra-index-url", "--find-links", "--index", "--default-index", "--torch-backend"];
-        let files = ["-r", "--requirement", "--requirements", "-c", "--constraint", "--constraints"];
+        let index = [
+            "-i",
+            "-f",
+            "--index-url",
+            "--extra-index-url",
+            "--find-links",
+            "--index",
+            "--default-index",
+            "--torch-backend",
+        ];
+        let files = [
+            "-r",
+            "--requirement",
+            "--requirements",
+            "-c",
+            "--constraint",
+            "--constraints",
+        ];
         if name == "--no-deps" {
             install.alone = true;
-        } else if index.contains(&name) || files.contains(&name) || PLACES.contains(&name) || PIP_VALUES.contains(&name) {
+        } else if index.contains(&name)
+            || files.contains(&name)
+            || PLACES.contains(&name)
+            || PIP_VALUES.contains(&name)
+        {
             let Some(value) = joined.or_else(|| words.next().map(|word| word.text.as_str())) else {
                 break;
             };
@@ -200,7 +285,10 @@ fn conda(words: &[Argument], values: Values<'_>) -> Option<Install> {
         "run" => {
             let mut place = None;
             let mut inner = rest;
-            while let Some((word, after)) = inner.split_first().filter(|(word, _)| word.text.starts_with('-')) {
+            while let Some((word, after)) = inner
+                .split_first()
+                .filter(|(word, _)| word.text.starts_with('-'))
+            {
                 inner = after;
                 if matches!(word.text.as_str(), "-n" | "--name" | "-p" | "--prefix")
                     && let Some((name, after)) = inner.split_first()
@@ -211,7 +299,10 @@ fn conda(words: &[Argument], values: Values<'_>) -> Option<Install> {
             }
             // A command within itself is no more than another program.
             let program = inner.first().map(|word| word.text.as_str())?;
-            if ["conda", "mamba", "micromamba"].iter().any(|name| program.ends_with(name)) {
+            if ["conda", "mamba", "micromamba"]
+                .iter()
+                .any(|name| program.ends_with(name))
+            {
                 return None;
             }
             let install = read(inner, values)?;
@@ -240,13 +331,19 @@ fn conda_arguments(words: &[Argument], environment: bool) -> Install {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
             _ => (word.text.as_str(), None),
         };
-        let mut value = || joined.clone().or_else(|| words.next().map(|word| word.text.clone()));
+        let mut value = || {
+            joined
+                .clone()
+                .or_else(|| words.next().map(|word| word.text.clone()))
+        };
         match name {
             "-c" | "--channel" => install.channels.extend(value()),
             "-n" | "--name" | "-p" | "--prefix" => install.environment = value(),
             "-f" | "--file" => {
                 let file = value();
-                let yaml = file.iter().filter(|file| file.ends_with(".yml") || file.ends_with(".yaml"));
+                let yaml = file
+                    .iter()
+                    .filter(|file| file.ends_with(".yml") || file.ends_with(".yaml"));
                 install.environments.extend(yaml.cloned());
             }
             name if CONDA_VALUES.contains(&name) => drop(value()),
@@ -264,7 +361,9 @@ fn system(manager: &'static str, verb: &str, words: &[Argument]) -> Option<Insta
     let mut rest = words[at + 1..].iter();
     while let Some(word) = rest.next() {
         match word.text.as_str() {
-            "-t" | "-o" | "--target-release" | "--virtual" | "--repository" | "-X" => drop(rest.next()),
+            "-t" | "-o" | "--target-release" | "--virtual" | "--repository" | "-X" => {
+                rest.next();
+            }
             text if text.starts_with('-') => {}
             _ => packages.push(word.clone()),
         }
@@ -290,12 +389,18 @@ mod tests {
                 span: 0..0,
             })
             .collect();
-        read(&words, &|name| (name == "PIP_EXTRA_INDEX_URL").then(|| "https://e".to_owned()))
+        read(&words, &|name| {
+            (name == "PIP_EXTRA_INDEX_URL").then(|| "https://e".to_owned())
+        })
     }
 
     fn packages(command: &str) -> Vec<String> {
         let install = install(command).unwrap();
-        install.packages.into_iter().map(|package| package.text).collect()
+        install
+            .packages
+            .into_iter()
+            .map(|package| package.text)
+            .collect()
     }
 
     #[test]
@@ -303,6 +408,7 @@ mod tests {
         for command in [
             "pip install --no-cache-dir torch==2.8.0",
             "pip3.11 install -U torch==2.8.0",
+            "/opt/conda/bin/python -mpip install torch==2.8.0",
             "/opt/x/bin/python -u -m pip --no-cache install --timeout 60 torch==2.8.0",
             "uv pip install --system torch==2.8.0",
             "PIP_NO_CACHE=1 env X=y python3 -m uv pip install torch==2.8.0",
@@ -313,7 +419,14 @@ mod tests {
         ] {
             assert_eq!(packages(command), ["torch==2.8.0"], "{command}");
         }
-        for command in ["pip download torch", "pip", "python -m venv x", "conda", "conda run -n x conda run pip", "ls"] {
+        for command in [
+            "pip download torch",
+            "pip",
+            "python -m venv x",
+            "conda",
+            "conda run -n x conda run pip",
+            "ls",
+        ] {
             assert_eq!(install(command), None, "{command}");
         }
     }
@@ -321,13 +434,29 @@ mod tests {
     #[test]
     fn options_are_understood() {
         let found = install("pip install -r a.txt -rb.txt -c c.txt --index-url=https://x -f https://f --no-deps --target /t x").unwrap();
-        assert_eq!(found.files, [("a.txt".into(), false), ("b.txt".into(), false), ("c.txt".into(), true)]);
+        assert_eq!(
+            found.files,
+            [
+                ("a.txt".into(), false),
+                ("b.txt".into(), false),
+                ("c.txt".into(), true)
+            ]
+        );
         assert_eq!(found.index.instead.as_deref(), Some("https://x"));
         assert_eq!(found.index.besides, ["https://f", "https://e"]);
         assert!(found.alone);
         assert_eq!(found.environment.as_deref(), Some("/t"));
-        assert_eq!(install("/v/bin/pip install x").unwrap().environment.as_deref(), Some("/v/bin"));
+        assert_eq!(
+            install("/v/bin/pip install x")
+                .unwrap()
+                .environment
+                .as_deref(),
+            Some("/v/bin")
+        );
         let conda = install("mamba env create -f environment.yml -n e").unwrap();
-        assert_eq!((conda.environments, conda.environment), (vec!["environment.yml".to_owned()], Some("e".to_owned())));
+        assert_eq!(
+            (conda.environments, conda.environment),
+            (vec!["environment.yml".to_owned()], Some("e".to_owned()))
+        );
     }
 }

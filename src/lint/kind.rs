@@ -42,11 +42,15 @@ impl Kind {
         let is_dockerfile = |word: &str| word == "dockerfile" || word == "containerfile";
         let first = name.split(['.', '-', '_']).next().unwrap_or_default();
         match end {
+            // Templates are no files of any kind before they are filled in.
+            "j2" | "jinja" | "jinja2" | "template" | "tmpl" | "tpl" | "erb" => None,
             "dockerignore" | "md" | "py" | "sh" | "json" | "bak" | "orig" => None,
             "toml" => (stem == "pyproject").then_some(Kind::Pyproject),
             "yml" | "yaml" => {
-                let named = ["environment", "conda"].iter().any(|word| stem.contains(word));
-                named.then_some(Kind::Environment)
+                let words = || stem.split(['-', '_', '.']);
+                let other = words().any(|word| matches!(word, "build" | "lock" | "recipe"));
+                let named = words().any(|word| matches!(word, "environment" | "conda"));
+                (named && !other).then_some(Kind::Environment)
             }
             "txt" | "in" => {
                 let named = ["requirements", "constraints", "requirement", "constraint"];
@@ -60,7 +64,11 @@ impl Kind {
 
     /// The kind that the text looks like.
     pub fn of_text(path: &str, text: &str) -> Option<Kind> {
-        let lines = || text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        let lines = || {
+            text.lines()
+                .map(str::trim_end)
+                .filter(|line| !line.is_empty())
+        };
         let starts = |line: &str, words: &[&str]| {
             let word = line.split_whitespace().next().unwrap_or_default();
             words.iter().any(|known| word.eq_ignore_ascii_case(known))
@@ -94,6 +102,8 @@ mod tests {
             ("train.dockerfile", Some(Kind::Dockerfile)),
             ("Containerfile", Some(Kind::Dockerfile)),
             ("Dockerfile.dockerignore", None),
+            ("Dockerfile.j2", None),
+            ("conda_build_config.yaml", None),
             ("requirements.txt", Some(Kind::Requirements)),
             ("requirements-dev.in", Some(Kind::Requirements)),
             ("requirements/gpu.txt", Some(Kind::Requirements)),
@@ -112,9 +122,15 @@ mod tests {
     fn the_text_tells_the_kind_where_the_name_does_not() {
         let of = |text: &str| Kind::of_text("x", text);
         assert_eq!(of("# c\nARG A=1\nFROM $A\n"), Some(Kind::Dockerfile));
-        assert_eq!(of("name: x\ndependencies:\n  - a\n"), Some(Kind::Environment));
+        assert_eq!(
+            of("name: x\ndependencies:\n  - a\n"),
+            Some(Kind::Environment)
+        );
         assert_eq!(of("[project]\nname='x'\n"), Some(Kind::Pyproject));
         assert_eq!(of("hello"), None);
-        assert_eq!(Kind::of_text("deps.txt", "torch\n"), Some(Kind::Requirements));
+        assert_eq!(
+            Kind::of_text("deps.txt", "torch\n"),
+            Some(Kind::Requirements)
+        );
     }
 }

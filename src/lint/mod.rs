@@ -10,6 +10,7 @@ mod facts;
 mod heredoc;
 mod install;
 mod kind;
+mod marker;
 mod pin;
 mod pyproject;
 mod requirements;
@@ -92,7 +93,8 @@ pub fn load(path: &Path) -> Result<String> {
     if data.len() > MAX_FILE {
         return Err(usage(too_large(&name)));
     }
-    let bytes = std::fs::read(path).map_err(|error| Error::source(name.clone(), error.to_string()))?;
+    let bytes =
+        std::fs::read(path).map_err(|error| Error::source(name.clone(), error.to_string()))?;
     decode(&name, bytes)
 }
 

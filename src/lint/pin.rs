@@ -3,14 +3,12 @@
 use std::str::FromStr;
 
 use pep440_rs::{Operator, VersionSpecifiers};
-use pep508_rs::{MarkerEnvironment, MarkerEnvironmentBuilder, MarkerTree, Requirement, VerbatimUrl};
 
 use super::Pin;
+use super::marker::{self, Held};
 
-/// The longest requirement that is parsed, in bytes, and its longest marker: the parser calls itself for each `(`.
+/// The longest requirement that is parsed, in bytes.
 const MAX_REQUIREMENT: usize = 4096;
-const MAX_MARKER: usize = 512;
-const MAX_NESTING: usize = 16;
 
 /// Where Python packages come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,10 +25,13 @@ impl Index {
     /// Says of a package where it comes from.
     pub fn apply(&self, pin: &mut Pin) {
         let all = || self.instead.iter().chain(&self.besides);
-        let named = all().find(|url| cuda_of_url(url).is_some()).or_else(|| all().next());
+        let named = all()
+            .find(|url| cuda_of_url(url).is_some())
+            .or_else(|| all().next());
         let backend = self.backend.as_deref();
         if pin.cuda.is_none() {
-            let cuda = backend.map_or_else(|| named.and_then(|url| cuda_of_url(url)), cuda_of_label);
+            let cuda =
+                backend.map_or_else(|| named.and_then(|url| cuda_of_url(url)), cuda_of_label);
             pin.cuda = cuda;
         }
         pin.index = named.cloned().or_else(|| backend.map(str::to_owned));
@@ -62,48 +63,80 @@ pub fn python(text: &str) -> Result<Option<Pin>, String> {
         }
         // Something stands for its version, though it is not known which.
         pin.specifier = format!("@ {}", url.split_whitespace().next().unwrap_or_default());
-        return Ok(marked(pin, text.split_once(" ;").map(|(_, marker)| marker), text));
+        let marker = text.split_once(" ;").map(|(_, marker)| marker);
+        return marked(pin, marker, text);
     }
     let (written, marker) = match text.split_once(';') {
         Some((written, marker)) => (written.trim(), Some(marker)),
         None => (text, None),
     };
-    let requirement = Requirement::<VerbatimUrl>::from_str(written).map_err(|error| {
-        let message = error.message.to_string();
-        message.lines().next().unwrap_or_default().to_owned()
-    })?;
+    let (name, extras, specifiers) = parts(written)?;
     let mut pin = Pin {
-        name: requirement.name.to_string(),
-        extras: requirement.extras.iter().map(ToString::to_string).collect(),
+        name: normalized(name),
+        extras,
+        specifier: specifiers.to_owned(),
         ..Pin::default()
     };
-    if let Some(pep508_rs::VersionOrUrl::VersionSpecifier(specifiers)) = &requirement.version_or_url {
-        let start = written.find(['=', '<', '>', '!', '~']).unwrap_or(written.len());
-        pin.specifier = written[start..].trim_end_matches(')').trim().to_owned();
-        fix(&mut pin, specifiers);
+    let parsed = VersionSpecifiers::from_str(specifiers).map_err(|error| {
+        let message = error.to_string();
+        message.lines().next().unwrap_or_default().to_owned()
+    })?;
+    fix(&mut pin, &parsed);
+    marked(pin, marker, text)
+}
+
+/// Name, extras and version specifiers of `name[extra, …] >=1,<2`; the specifiers may stand in parentheses.
+fn parts(text: &str) -> Result<(&str, Vec<String>, &str), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_name = |name: &str| {
+        let ends = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+        ends && name.chars().all(plain)
+    };
+    let end = text.find(|c| !plain(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    if !is_name(name) {
+        return Err(format!(
+            "`{}` is no name of a package",
+            text.split_whitespace().next().unwrap_or_default()
+        ));
     }
-    if let Some(marker) = marker {
-        check_marker(marker)?;
+    let rest = rest.trim_start();
+    let (extras, rest) = match rest.strip_prefix('[') {
+        Some(inner) => inner.split_once(']').ok_or("a `]` is missing")?,
+        None => ("", rest),
+    };
+    let extras: Vec<String> = extras
+        .split(',')
+        .map(|extra| extra.trim().to_owned())
+        .filter(|extra| !extra.is_empty())
+        .collect();
+    if let Some(wrong) = extras.iter().find(|extra| !is_name(extra)) {
+        return Err(format!("`{wrong}` is no name of an extra"));
     }
-    Ok(marked(pin, marker, text))
+    let rest = rest.trim();
+    let specifiers = match rest.strip_prefix('(') {
+        Some(inner) => inner.strip_suffix(')').ok_or("a `)` is missing")?.trim(),
+        None => rest,
+    };
+    if let Some(wrong) = specifiers.chars().next().filter(|c| !"=<>!~".contains(*c)) {
+        return Err(format!(
+            "after the name comes a comparison such as `==`, no `{wrong}`"
+        ));
+    }
+    Ok((name, extras, specifiers))
 }
 
 /// The package with what its marker says: that some Linux does not want it, or, then `None`, that no Linux does.
-fn marked(pin: Pin, marker: Option<&str>, text: &str) -> Option<Pin> {
+fn marked(pin: Pin, marker: Option<&str>, text: &str) -> Result<Option<Pin>, String> {
     let marker = marker.map(|marker| marker.split(" #").next().unwrap_or(marker).trim());
-    let held = marker.map_or(vec![true], |marker| {
-        // What cannot be said may be so or not.
-        let tree = is_simple(marker).then(|| MarkerTree::from_str(marker).ok()).flatten();
-        tree.map_or(vec![true, false], |tree| {
-            environments().map(|environment| tree.evaluate(&environment, &[])).collect()
-        })
-    });
-    held.contains(&true).then(|| Pin {
+    let held = marker.map_or(Ok(Held::Always), marker::held)?;
+    Ok((held != Held::Never).then(|| Pin {
         manager: "pip".to_owned(),
         text: text.to_owned(),
-        conditional: held.contains(&false),
+        conditional: held == Held::Sometimes,
         ..pin
-    })
+    }))
 }
 
 /// `name @ URL`, or a URL or path alone.
@@ -118,7 +151,9 @@ fn direct(text: &str) -> Option<(&str, &str)> {
     let end = before_marker.split_whitespace().next().unwrap_or_default();
     let path = end.contains("://")
         || end.starts_with(['.', '/', '~'])
-        || [".whl", ".tar.gz", ".zip"].iter().any(|suffix| end.ends_with(suffix))
+        || [".whl", ".tar.gz", ".zip"]
+            .iter()
+            .any(|suffix| end.ends_with(suffix))
         || (end.contains('/') && !end.contains(['=', '<', '>']));
     path.then_some(("", end))
 }
@@ -168,45 +203,6 @@ fn set_version(pin: &mut Pin, version: &str) {
     }
 }
 
-fn check_marker(marker: &str) -> Result<(), String> {
-    if is_simple(marker) {
-        MarkerTree::from_str(marker.trim()).map_err(|error| {
-            let message = error.message.to_string();
-            message.lines().next().unwrap_or_default().to_owned()
-        })?;
-    }
-    Ok(())
-}
-
-fn is_simple(marker: &str) -> bool {
-    marker.len() <= MAX_MARKER && marker.matches('(').count() <= MAX_NESTING
-}
-
-/// CPython on Linux, the versions and machines that images have.
-fn environments() -> impl Iterator<Item = MarkerEnvironment> {
-    let versions = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"];
-    let machines = ["x86_64", "aarch64"];
-    versions.into_iter().flat_map(move |python_version| {
-        machines.into_iter().filter_map(move |platform_machine| {
-            let full = format!("{python_version}.0");
-            MarkerEnvironment::try_from(MarkerEnvironmentBuilder {
-                implementation_name: "cpython",
-                implementation_version: &full,
-                os_name: "posix",
-                platform_machine,
-                platform_python_implementation: "CPython",
-                platform_release: "6.1.0",
-                platform_system: "Linux",
-                platform_version: "#1 SMP",
-                python_full_version: &full,
-                python_version,
-                sys_platform: "linux",
-            })
-            .ok()
-        })
-    })
-}
-
 /// A package as conda's match specifications write it: `pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0`,
 /// `conda-forge::numpy>=1.2`. `None` if it names none.
 pub fn conda(text: &str) -> Option<Pin> {
@@ -216,7 +212,9 @@ pub fn conda(text: &str) -> Option<Pin> {
         None => (None, text),
     };
     let rest = rest.split('[').next().unwrap_or(rest);
-    let end = rest.find(|c: char| c.is_whitespace() || "=<>!~".contains(c)).unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| c.is_whitespace() || "=<>!~".contains(c))
+        .unwrap_or(rest.len());
     let (name, specifier) = rest.split_at(end);
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty() || !name.chars().all(plain) {
@@ -233,7 +231,11 @@ pub fn conda(text: &str) -> Option<Pin> {
     };
     // `=1.2`, `==1.2` and ` 1.2` fix a version, what follows the next `=` or space is the build.
     let mut parts = specifier.trim_start_matches('=').split(['=', ' ']);
-    let version = parts.next().unwrap_or_default().trim_end_matches('*').trim_end_matches('.');
+    let version = parts
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('*')
+        .trim_end_matches('.');
     let numbers = version.starts_with(|c: char| c.is_ascii_digit());
     if numbers && version.chars().all(|c| plain(c) || c == '+') {
         pin.version = Some(version.to_owned());
@@ -305,7 +307,9 @@ fn cuda_of_build(build: &str) -> Option<String> {
         return Some("cpu".to_owned());
     }
     let rest = build.split("cuda").nth(1)?.trim_start_matches('_');
-    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(rest.len());
     let version = rest[..end].trim_end_matches('.');
     match version.split_once('.') {
         Some((major, minor)) if !major.is_empty() && !minor.is_empty() => Some(version.to_owned()),
@@ -327,28 +331,55 @@ mod tests {
             ("torch==2.8.*", "torch", Some("2.8"), None),
             ("torch~=2.8.0", "torch", Some("2.8"), None),
             ("torch===2.8.0", "torch", Some("2.8.0"), None),
-            ("torch[opt]==2.1 ; python_version >= '3.6'", "torch", Some("2.1"), None),
+            (
+                "torch[opt]==2.1 ; python_version >= '3.6'",
+                "torch",
+                Some("2.1"),
+                None,
+            ),
             (
                 "torch @ https://download.pytorch.org/whl/cu126/torch-2.8.0%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl",
                 "torch",
                 Some("2.8.0"),
                 Some("12.6"),
             ),
-            ("./torch-2.1.0+cpu-cp310-cp310-linux_x86_64.whl", "torch", Some("2.1.0"), Some("cpu")),
-            ("vllm @ git+https://github.com/vllm-project/vllm", "vllm", None, None),
+            (
+                "./torch-2.1.0+cpu-cp310-cp310-linux_x86_64.whl",
+                "torch",
+                Some("2.1.0"),
+                Some("cpu"),
+            ),
+            (
+                "vllm @ git+https://github.com/vllm-project/vllm",
+                "vllm",
+                None,
+                None,
+            ),
         ] {
             let pin = python(text).unwrap().unwrap();
-            assert_eq!((pin.name.as_str(), pin.version.as_deref(), pin.cuda.as_deref()), (name, version, cuda), "{text}");
+            assert_eq!(
+                (
+                    pin.name.as_str(),
+                    pin.version.as_deref(),
+                    pin.cuda.as_deref()
+                ),
+                (name, version, cuda),
+                "{text}"
+            );
             assert!(!pin.conditional, "{text}");
         }
     }
 
     #[test]
     fn markers_decide_whether_a_linux_wants_it() {
-        let sometimes = python("torch==2.1; python_version < '3.10'").unwrap().unwrap();
+        let sometimes = python("torch==2.1; python_version < '3.10'")
+            .unwrap()
+            .unwrap();
         assert!(sometimes.conditional);
         assert_eq!(python("torch==2.1; sys_platform == 'win32'"), Ok(None));
-        let always = python("torch==2.1; platform_system == 'Linux'").unwrap().unwrap();
+        let always = python("torch==2.1; platform_system == 'Linux'")
+            .unwrap()
+            .unwrap();
         assert!(!always.conditional);
     }
 
@@ -357,7 +388,12 @@ mod tests {
         assert!(python("torch=2.1").is_err());
         assert!(python("torch==").is_err());
         assert!(python("torch==2.1; what").is_err());
-        for text in [".", "./package[extra]", "git+https://x/y.git", "/opt/x.tar.gz"] {
+        for text in [
+            ".",
+            "./package[extra]",
+            "git+https://x/y.git",
+            "/opt/x.tar.gz",
+        ] {
             assert_eq!(python(text), Ok(None), "{text}");
         }
     }
@@ -365,14 +401,37 @@ mod tests {
     #[test]
     fn conda_specifications() {
         for (text, name, version, cuda) in [
-            ("pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0", "pytorch", Some("2.5.1"), Some("12.4")),
-            ("conda-forge::pytorch==2.1.0=cuda118py310h1_0", "pytorch", Some("2.1.0"), Some("11.8")),
-            ("pytorch 2.1.* cpu_py310", "pytorch", Some("2.1"), Some("cpu")),
+            (
+                "pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0",
+                "pytorch",
+                Some("2.5.1"),
+                Some("12.4"),
+            ),
+            (
+                "conda-forge::pytorch==2.1.0=cuda118py310h1_0",
+                "pytorch",
+                Some("2.1.0"),
+                Some("11.8"),
+            ),
+            (
+                "pytorch 2.1.* cpu_py310",
+                "pytorch",
+                Some("2.1"),
+                Some("cpu"),
+            ),
             ("cudatoolkit=11.8", "cudatoolkit", Some("11.8"), None),
             ("python>=3.10", "python", None, None),
         ] {
             let pin = conda(text).unwrap();
-            assert_eq!((pin.name.as_str(), pin.version.as_deref(), pin.cuda.as_deref()), (name, version, cuda), "{text}");
+            assert_eq!(
+                (
+                    pin.name.as_str(),
+                    pin.version.as_deref(),
+                    pin.cuda.as_deref()
+                ),
+                (name, version, cuda),
+                "{text}"
+            );
         }
         assert_eq!(conda("$x"), None);
     }
@@ -380,15 +439,24 @@ mod tests {
     #[test]
     fn packages_of_the_system() {
         let pin = system("libcudnn8=8.9.7.29-1+cuda12.2", "apt").unwrap();
-        assert_eq!((pin.name.as_str(), pin.version.as_deref()), ("libcudnn8", Some("8.9.7.29-1+cuda12.2")));
-        assert_eq!(system("libnccl2=2.18.*", "apt").unwrap().version.as_deref(), Some("2.18"));
+        assert_eq!(
+            (pin.name.as_str(), pin.version.as_deref()),
+            ("libcudnn8", Some("8.9.7.29-1+cuda12.2"))
+        );
+        assert_eq!(
+            system("libnccl2=2.18.*", "apt").unwrap().version.as_deref(),
+            Some("2.18")
+        );
         assert_eq!(system("curl", "apk").unwrap().version, None);
     }
 
     #[test]
     fn an_index_says_which_cuda() {
         let mut index = Index {
-            besides: vec!["https://x/simple".into(), "https://download.pytorch.org/whl/cu118".into()],
+            besides: vec![
+                "https://x/simple".into(),
+                "https://download.pytorch.org/whl/cu118".into(),
+            ],
             ..Index::default()
         };
         let mut pin = Pin::default();

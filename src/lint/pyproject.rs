@@ -28,9 +28,8 @@ struct Group<'v> {
 
 /// Reads a file.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
-    let table = DeTable::parse(text.text).map_err(|error| {
-        text.fault(error.span().unwrap_or_default(), error.message(), None)
-    })?;
+    let table = DeTable::parse(text.text)
+        .map_err(|error| text.fault(error.span().unwrap_or_default(), error.message(), None))?;
     let reader = Reader {
         text,
         root: DeValue::Table(table.into_inner()),
@@ -64,12 +63,16 @@ fn included<'g>(group: &'g Group<'_>, groups: &'g [Group<'_>]) -> impl Iterator<
 
 impl<'r> Reader<'r> {
     fn get(&self, path: &[&str]) -> Option<&DeValue<'r>> {
-        path.iter().try_fold(&self.root, |value, key| Some(value.get(*key)?.get_ref()))
+        path.iter()
+            .try_fold(&self.root, |value, key| Some(value.get(*key)?.get_ref()))
     }
 
     fn table(&self, path: &[&str]) -> impl Iterator<Item = (&str, &Value<'r>)> {
         let table = self.get(path).and_then(DeValue::as_table);
-        table.into_iter().flat_map(|table| table.iter()).map(|(key, value)| (key.get_ref().as_ref(), value))
+        table
+            .into_iter()
+            .flat_map(|table| table.iter())
+            .map(|(key, value)| (key.get_ref().as_ref(), value))
     }
 
     fn main(&self) -> Result<Vec<Pin>> {
@@ -91,7 +94,10 @@ impl<'r> Reader<'r> {
 
     fn groups(&self) -> Result<Vec<Group<'_>>> {
         let mut groups = Vec::new();
-        for path in [&["project", "optional-dependencies"][..], &["dependency-groups"]] {
+        for path in [
+            &["project", "optional-dependencies"][..],
+            &["dependency-groups"],
+        ] {
             for (name, list) in self.table(path) {
                 let (pins, includes) = self.requirements(list.get_ref(), name)?;
                 groups.push(Group {
@@ -102,11 +108,16 @@ impl<'r> Reader<'r> {
             }
         }
         for (name, group) in self.table(&["tool", "poetry", "group"]) {
-            let dependencies = group.get_ref().get("dependencies").and_then(|value| value.get_ref().as_table());
+            let dependencies = group
+                .get_ref()
+                .get("dependencies")
+                .and_then(|value| value.get_ref().as_table());
             let pins = dependencies.into_iter().flat_map(|table| table.iter());
             groups.push(Group {
                 name: name.to_owned(),
-                pins: pins.filter_map(|(key, value)| self.poetry(key.get_ref(), value)).collect(),
+                pins: pins
+                    .filter_map(|(key, value)| self.poetry(key.get_ref(), value))
+                    .collect(),
                 includes: Vec::new(),
             });
         }
@@ -114,7 +125,11 @@ impl<'r> Reader<'r> {
     }
 
     /// A list of PEP 508 texts, and the groups that it includes.
-    fn requirements<'v>(&'v self, list: &'v DeValue<'r>, group: &str) -> Result<(Vec<Pin>, Vec<&'v str>)> {
+    fn requirements<'v>(
+        &'v self,
+        list: &'v DeValue<'r>,
+        group: &str,
+    ) -> Result<(Vec<Pin>, Vec<&'v str>)> {
         let mut pins = Vec::new();
         let mut includes = Vec::new();
         for item in list.as_array().into_iter().flat_map(|items| items.iter()) {
@@ -122,7 +137,11 @@ impl<'r> Reader<'r> {
                 let span = self.text.without_quotes(item.span());
                 let found = pin::python(written).map_err(|problem| {
                     let problem = format!("this is no requirement: {problem}");
-                    self.text.fault(span.clone(), &problem, Some("a requirement is written as in `torch==2.8.0`"))
+                    self.text.fault(
+                        span.clone(),
+                        &problem,
+                        Some("a requirement is written as in `torch==2.8.0`"),
+                    )
                 })?;
                 pins.extend(found.map(|mut pin| {
                     self.source(&pin.name, group).apply(&mut pin);
@@ -146,7 +165,10 @@ impl<'r> Reader<'r> {
             return index;
         };
         let single = std::slice::from_ref(source);
-        let several = source.get_ref().as_array().map(|sources| sources.iter().collect::<Vec<_>>());
+        let several = source
+            .get_ref()
+            .as_array()
+            .map(|sources| sources.iter().collect::<Vec<_>>());
         let sources = several.unwrap_or_else(|| single.iter().collect());
         let text = |value: &Value<'_>, key: &str| {
             Some(value.get_ref().get(key)?.get_ref().as_str()?.to_owned())
@@ -157,8 +179,14 @@ impl<'r> Reader<'r> {
             let linux = marker.is_empty() || (marker.contains("linux") && !marker.contains("!="));
             only.is_none_or(|only| only == group) && linux
         };
-        if let Some(name) = sources.into_iter().find(suits).and_then(|source| text(source, "index")) {
-            let indexes = self.get(&["tool", "uv", "index"]).and_then(DeValue::as_array);
+        if let Some(name) = sources
+            .into_iter()
+            .find(suits)
+            .and_then(|source| text(source, "index"))
+        {
+            let indexes = self
+                .get(&["tool", "uv", "index"])
+                .and_then(DeValue::as_array);
             let mut indexes = indexes.into_iter().flat_map(|indexes| indexes.iter());
             let found = indexes.find(|index| text(index, "name").as_deref() == Some(&name));
             index.instead = found.and_then(|index| text(index, "url"));
@@ -172,30 +200,48 @@ impl<'r> Reader<'r> {
             return None;
         }
         let field = |key: &str| value.get_ref().get(key);
-        let written = value.get_ref().as_str().map(|version| (version, value.span()));
+        let written = value
+            .get_ref()
+            .as_str()
+            .map(|version| (version, value.span()));
         let (version, span) = written
-            .or_else(|| field("version").and_then(|value| Some((value.get_ref().as_str()?, value.span()))))
+            .or_else(|| {
+                field("version").and_then(|value| Some((value.get_ref().as_str()?, value.span())))
+            })
             .unwrap_or(("*", value.span()));
         let exact = version.trim_start_matches('=').trim();
         let fixed = exact.trim_end_matches('*').trim_end_matches('.');
         let numbers = fixed.starts_with(|c: char| c.is_ascii_digit());
-        let plain = fixed.chars().all(|c| c.is_ascii_alphanumeric() || ".+".contains(c));
+        let plain = fixed
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".+".contains(c));
         let local = fixed.split_once('+').map(|(_, local)| local.to_owned());
-        let other = ["url", "path", "git", "file"].iter().any(|key| field(key).is_some());
+        let other = ["url", "path", "git", "file"]
+            .iter()
+            .any(|key| field(key).is_some());
         let mut pin = Pin {
             name: pin::normalized(name),
             manager: "pip".to_owned(),
-            specifier: if other { "@".to_owned() } else { version.trim_matches('*').to_owned() },
-            version: (numbers && plain && !other).then(|| fixed.split('+').next().unwrap_or(fixed).to_owned()),
+            specifier: if other {
+                "@".to_owned()
+            } else {
+                version.trim_matches('*').to_owned()
+            },
+            version: (numbers && plain && !other)
+                .then(|| fixed.split('+').next().unwrap_or(fixed).to_owned()),
             cuda: local.as_deref().and_then(pin::cuda_of_label),
             local,
-            conditional: field("markers").is_some() || field("optional").is_some() || value.get_ref().is_array(),
+            conditional: field("markers").is_some()
+                || field("optional").is_some()
+                || value.get_ref().is_array(),
             text: format!("{name} {version}"),
             location: self.text.location(self.line(span)),
             ..Pin::default()
         };
         if let Some(source) = field("source").and_then(|source| source.get_ref().as_str()) {
-            let sources = self.get(&["tool", "poetry", "source"]).and_then(DeValue::as_array);
+            let sources = self
+                .get(&["tool", "poetry", "source"])
+                .and_then(DeValue::as_array);
             let mut sources = sources.into_iter().flat_map(|sources| sources.iter());
             let text = |value: &Value<'_>, key: &str| {
                 Some(value.get_ref().get(key)?.get_ref().as_str()?.to_owned())
@@ -213,10 +259,21 @@ impl<'r> Reader<'r> {
     /// `name = "2.1.*"` or `name = {version = "2.1.*", channel = "pytorch"}`, a conda package.
     fn pixi(&self, name: &str, value: &Value<'_>) -> Option<Pin> {
         let field = |key: &str| Some(value.get_ref().get(key)?.get_ref().as_str()?.to_owned());
-        let version = value.get_ref().as_str().map(str::to_owned).or_else(|| field("version")).unwrap_or_default();
+        let version = value
+            .get_ref()
+            .as_str()
+            .map(str::to_owned)
+            .or_else(|| field("version"))
+            .unwrap_or_default();
         let version = version.trim_matches('*');
-        let space = if version.starts_with(|c: char| c.is_ascii_digit()) { " " } else { "" };
-        let build = field("build").map(|build| format!(" {build}")).unwrap_or_default();
+        let space = if version.starts_with(|c: char| c.is_ascii_digit()) {
+            " "
+        } else {
+            ""
+        };
+        let build = field("build")
+            .map(|build| format!(" {build}"))
+            .unwrap_or_default();
         let found = pin::conda(&format!("{name}{space}{version}{build}"))?;
         Some(Pin {
             index: field("channel"),

@@ -88,7 +88,9 @@ pub fn index_option(index: &mut Index, name: &str, value: &str) {
         "-i" | "--index-url" | "--default-index" => index.instead = Some(value.to_owned()),
         "--extra-index-url" | "-f" | "--find-links" | "--index" => {
             // uv names an index: `--index pytorch=https://…`.
-            let url = value.split_once("=http").map_or(value, |(name, _)| &value[name.len() + 1..]);
+            let url = value
+                .split_once("=http")
+                .map_or(value, |(name, _)| &value[name.len() + 1..]);
             index.besides.push(url.to_owned());
         }
         "--torch-backend" => index.backend = Some(value.to_owned()),
@@ -118,7 +120,13 @@ fn include(
         Some(folder) => format!("{folder}{relative}"),
         None => relative.clone(),
     };
-    gather(&Text::new(&name, &other)?, &relative, context, constraint, gathered)
+    gather(
+        &Text::new(&name, &other)?,
+        &relative,
+        context,
+        constraint,
+        gathered,
+    )
 }
 
 fn requirement(text: &Text<'_>, line: &Line, constraint: bool) -> Result<Option<Pin>> {
@@ -126,7 +134,10 @@ fn requirement(text: &Text<'_>, line: &Line, constraint: bool) -> Result<Option<
     let written = line.text.split(" --").next().unwrap_or_default().trim();
     let location = || {
         let shown = text.text.get(line.span.clone()).unwrap_or_default();
-        let end = shown.find(" --").or_else(|| shown.find('\\')).unwrap_or(shown.len());
+        let end = shown
+            .find(" --")
+            .or_else(|| shown.find('\\'))
+            .unwrap_or(shown.len());
         line.span.start..line.span.start + shown[..end].trim_end().len()
     };
     match pin::python(written) {
@@ -202,10 +213,19 @@ fn option(line: &str) -> Option<(&str, &str)> {
     if !line.starts_with('-') {
         return None;
     }
-    let end = line.find(|c: char| c.is_whitespace() || c == '=').unwrap_or(line.len());
-    let end = if line.starts_with("--") { end } else { 2.min(end) };
+    let end = line
+        .find(|c: char| c.is_whitespace() || c == '=')
+        .unwrap_or(line.len());
+    let end = if line.starts_with("--") {
+        end
+    } else {
+        2.min(end)
+    };
     let (name, value) = line.split_at_checked(end)?;
-    let value = value.trim_start_matches('=').trim().trim_matches(['"', '\'']);
+    let value = value
+        .trim_start_matches('=')
+        .trim()
+        .trim_matches(['"', '\'']);
     Some((name, value))
 }
 
@@ -218,8 +238,20 @@ mod tests {
     fn lines_and_options() {
         let text = "# c\na==1 \\\n  --hash=x \\\n  --hash=y\nb #c\n\n--index-url=https://x/cu118\n-r  y.txt\nu#frag";
         let found: Vec<String> = lines(text).into_iter().map(|line| line.text).collect();
-        assert_eq!(found, ["a==1   --hash=x   --hash=y", "b", "--index-url=https://x/cu118", "-r  y.txt", "u#frag"]);
-        assert_eq!(option("--index-url=https://x"), Some(("--index-url", "https://x")));
+        assert_eq!(
+            found,
+            [
+                "a==1   --hash=x   --hash=y",
+                "b",
+                "--index-url=https://x/cu118",
+                "-r  y.txt",
+                "u#frag"
+            ]
+        );
+        assert_eq!(
+            option("--index-url=https://x"),
+            Some(("--index-url", "https://x"))
+        );
         assert_eq!(option("-r  y.txt"), Some(("-r", "y.txt")));
         assert_eq!(option("-ry.txt"), Some(("-r", "y.txt")));
         assert_eq!(option("--pre"), Some(("--pre", "")));

@@ -67,7 +67,9 @@ impl<'s> Script<'s> {
         let mut at = 0;
         while let Some(rest) = self.text.get(at..).filter(|rest| !rest.is_empty()) {
             let goes_on = self.goes_on(rest);
-            let operator = OPERATORS.iter().find(|(written, _)| rest.starts_with(written));
+            let operator = OPERATORS
+                .iter()
+                .find(|(written, _)| rest.starts_with(written));
             if goes_on > 0 {
                 at += goes_on;
             } else if rest.starts_with([' ', '\t', '\r']) {
@@ -167,8 +169,15 @@ impl<'s> Script<'s> {
         let Some(rest) = text.strip_prefix(self.escape) else {
             return 0;
         };
-        let blank = if self.instruction { rest.trim_start_matches([' ', '\t', '\r']) } else { rest };
-        let Some(mut next) = blank.strip_prefix('\n').or_else(|| blank.strip_prefix("\r\n")) else {
+        let blank = if self.instruction {
+            rest.trim_start_matches([' ', '\t', '\r'])
+        } else {
+            rest
+        };
+        let Some(mut next) = blank
+            .strip_prefix('\n')
+            .or_else(|| blank.strip_prefix("\r\n"))
+        else {
             return 0;
         };
         while self.instruction && !next.is_empty() {
@@ -209,8 +218,14 @@ mod tests {
 
     #[test]
     fn words_end_where_a_shell_ends_them() {
-        assert_eq!(written("pip install 'a b'==1 # no"), ["pip", "install", "'a b'==1"]);
-        assert_eq!(written("a&&b||c;d|e"), ["a", "<&&>", "b", "<||>", "c", "<;>", "d", "<|>", "e"]);
+        assert_eq!(
+            written("pip install 'a b'==1 # no"),
+            ["pip", "install", "'a b'==1"]
+        );
+        assert_eq!(
+            written("a&&b||c;d|e"),
+            ["a", "<&&>", "b", "<||>", "c", "<;>", "d", "<|>", "e"]
+        );
         assert_eq!(written("a 2>&1 >x"), ["a", "<>&>", "1", "<>>", "x"]);
         assert_eq!(written("a \"b;c\" d\\ e"), ["a", "\"b;c\"", "d\\ e"]);
         assert_eq!(written("x$(a b)y ${A:-b c}"), ["x$(a b)y", "${A:-b c}"]);

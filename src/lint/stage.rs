@@ -73,7 +73,11 @@ impl<'c> Recorder<'c> {
         let mut later: std::collections::HashMap<(String, String), (usize, String)> =
             std::collections::HashMap::new();
         for pin in pins.iter_mut().rev() {
-            let name = if pin.component.is_empty() { &pin.name } else { &pin.component };
+            let name = if pin.component.is_empty() {
+                &pin.name
+            } else {
+                &pin.component
+            };
             let key = (name.clone(), pin.environment.clone());
             let Some(version) = pin.version.clone().filter(|_| !pin.constraint) else {
                 continue;

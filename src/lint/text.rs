@@ -30,10 +30,16 @@ impl<'t> Text<'t> {
         let mut starts = vec![0];
         starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
         let ends = starts.iter().skip(1).copied().chain([text.len()]);
-        let long = starts.iter().zip(ends).position(|(start, end)| end - start > MAX_LINE);
+        let long = starts
+            .iter()
+            .zip(ends)
+            .position(|(start, end)| end - start > MAX_LINE);
         if let Some(line) = long {
             return Err(Error::Rule {
-                problem: format!("error: {name}:{}: this line has more than {MAX_LINE} bytes", line + 1),
+                problem: format!(
+                    "error: {name}:{}: this line has more than {MAX_LINE} bytes",
+                    line + 1
+                ),
             });
         }
         Ok(Text { name, text, starts })

@@ -20,7 +20,12 @@ pub struct Expanded {
 
 /// A text without its quotes and escapes, and with the values of its variables. `skip` tells how many bytes a line that
 /// goes on takes at a place, if one does.
-pub fn unquote(raw: &str, escape: char, values: Values<'_>, skip: &dyn Fn(&str) -> usize) -> Expanded {
+pub fn unquote(
+    raw: &str,
+    escape: char,
+    values: Values<'_>,
+    skip: &dyn Fn(&str) -> usize,
+) -> Expanded {
     expand(raw, escape, values, skip, 0)
 }
 
@@ -63,7 +68,8 @@ fn expand(
             let length = expression(rest);
             let value = value(&rest[..length], escape, values, depth);
             out.known &= value.is_some();
-            out.text.push_str(value.as_deref().unwrap_or(&rest[..length]));
+            out.text
+                .push_str(value.as_deref().unwrap_or(&rest[..length]));
             rest = &rest[length..];
         } else {
             out.text.push(c);
@@ -93,9 +99,9 @@ pub fn expression(text: &str) -> usize {
             }
             text.len()
         }
-        Some((_, c)) if is_name(c) && !c.is_ascii_digit() => {
-            text[1..].find(|c| !is_name(c)).map_or(text.len(), |end| end + 1)
-        }
+        Some((_, c)) if is_name(c) && !c.is_ascii_digit() => text[1..]
+            .find(|c| !is_name(c))
+            .map_or(text.len(), |end| end + 1),
         Some((_, c)) if c.is_ascii_digit() || "@*#?$!-".contains(c) => 2,
         _ => 1,
     }
@@ -160,7 +166,11 @@ fn without_end(value: &str, pattern: &str) -> String {
     };
     let fits = |at: &usize| fits(&value[*at..], pattern);
     let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
-    let found = if longest { places.find(fits) } else { places.filter(|at| fits(at)).last() };
+    let found = if longest {
+        places.find(fits)
+    } else {
+        places.filter(|at| fits(at)).last()
+    };
     value[..found.unwrap_or(value.len())].to_owned()
 }
 
@@ -172,7 +182,11 @@ fn without_start(value: &str, pattern: &str) -> String {
     };
     let fits = |at: &usize| fits(&value[..*at], pattern);
     let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
-    let found = if longest { places.filter(|at| fits(at)).last() } else { places.find(fits) };
+    let found = if longest {
+        places.filter(|at| fits(at)).last()
+    } else {
+        places.find(fits)
+    };
     value[found.unwrap_or(0)..].to_owned()
 }
 
@@ -187,7 +201,11 @@ fn replaced(value: &str, operation: &str) -> Option<String> {
     if from.is_empty() || from.contains(['*', '?', '[']) || to.contains('$') {
         return None;
     }
-    Some(if all { value.replace(&from, to) } else { value.replacen(&from, to, 1) })
+    Some(if all {
+        value.replace(&from, to)
+    } else {
+        value.replacen(&from, to, 1)
+    })
 }
 
 /// Whether a text fits a pattern in which `*` stands for anything. At most one `*` is understood.
@@ -237,7 +255,11 @@ mod tests {
             ("${", "${", false),
         ] {
             let expanded = unquote(raw, '\\', &values, &|_| 0);
-            assert_eq!((expanded.text.as_str(), expanded.known), (text, known), "{raw}");
+            assert_eq!(
+                (expanded.text.as_str(), expanded.known),
+                (text, known),
+                "{raw}"
+            );
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod held;
 mod layers;
+mod lint;
 mod stream;
 
 use std::time::Instant;
@@ -23,6 +24,8 @@ use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
+pub use lint::{lint, once};
+
 use layers::{How, LayersRead, ReadLayer};
 
 /// What the user chose for reading images.

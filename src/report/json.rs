@@ -1,8 +1,9 @@
-//! The JSON formats: `imgcheck/report/v1`, `imgcheck/facts/v1`, `imgcheck/tree/v1` and `imgcheck/claims/v1`.
+//! The JSON formats: `imgcheck/report/v1`, `imgcheck/facts/v1`, `imgcheck/tree/v1`, `imgcheck/claims/v1` and
+//! `imgcheck/lint/v1`.
 
 use serde::Serialize;
 
-use super::{ImageFacts, ReferenceReport, Report, UnreadImage};
+use super::{FileReport, ImageFacts, ReferenceReport, Report, UnreadImage};
 use crate::process::tree::Tree;
 
 #[derive(Serialize)]
@@ -78,6 +79,33 @@ pub fn claims(references: &[ReferenceReport]) -> serde_json::Result<String> {
     pretty(&ClaimsDocument {
         schema: "imgcheck/claims/v1",
         references,
+    })
+}
+
+/// The report on files that an image is built from, and which of them could not be read or parsed.
+pub fn lint(files: &[FileReport], errors: &[UnreadImage]) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct LintDocument<'a> {
+        schema: &'static str,
+        tool: Tool,
+        files: &'a [FileReport],
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<UnreadFile<'a>>,
+    }
+    #[derive(Serialize)]
+    struct UnreadFile<'a> {
+        file: &'a str,
+        error: &'a str,
+    }
+    let errors = errors.iter().map(|unread| UnreadFile {
+        file: &unread.image,
+        error: &unread.error,
+    });
+    pretty(&LintDocument {
+        schema: "imgcheck/lint/v1",
+        tool: TOOL,
+        files,
+        errors: errors.collect(),
     })
 }
 

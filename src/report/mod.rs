@@ -1,6 +1,7 @@
 //! What is told of a check: the report, and one file a format.
 
 pub mod json;
+pub mod lint;
 mod summary;
 pub mod text;
 pub mod tree;

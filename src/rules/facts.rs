@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{loader, schema};
+use super::{lint, loader, schema};
 use crate::claims::Claim;
+use crate::lint::Sources;
 use crate::process::LoaderFacts;
 use crate::stack::{Component, Evidence, EvidenceKind, Stack};
 
@@ -37,6 +38,9 @@ pub struct Facts {
     pub loader: Option<LoaderFacts>,
     /// The image itself.
     pub image: ImageFacts,
+    /// What a file asks for that an image is built from. Absent but for `imgcheck lint`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lint: Option<Sources>,
     /// GPUs and drivers the image must run on.
     pub targets: Vec<serde_json::Value>,
     /// What the team asked for.
@@ -130,6 +134,14 @@ impl Facts {
         }
     }
 
+    /// The facts of a file that an image is built from: rules that need an image do not apply.
+    pub fn of_sources(sources: Sources) -> Self {
+        Facts {
+            lint: Some(sources),
+            ..Facts::default()
+        }
+    }
+
     /// The facts of an image that was read. The environment and labels in `image` are those of its configuration.
     pub fn of_image(image: ImageFacts, claims: Vec<Claim>, stack: &Stack) -> Self {
         let mut loaded = BTreeMap::new();
@@ -189,6 +201,7 @@ impl Facts {
             ),
             copies: Some(parts),
             loader: Some(loader::sample::sample()),
+            lint: Some(lint::sample()),
             image: ImageFacts {
                 reference: "registry.example/team/image:1.2.3".to_owned(),
                 registry: "registry.example".to_owned(),

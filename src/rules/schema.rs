@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::loader;
+use super::{lint, loader};
 
 /// What is known of a value before there is one.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,6 +152,7 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
         ),
         ("loader", loader::shape::of_expressions()),
         ("image", image()),
+        ("lint", lint::shape()),
         ("targets", Shape::list(Shape::Any)),
         ("policy", Shape::Any),
     ])

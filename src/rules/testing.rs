@@ -8,7 +8,7 @@ use super::facts::{Facts, ImageFacts, Part};
 use super::file::{Named, Rule};
 use super::functions::glob;
 use super::loader::shape;
-use super::{evaluate, schema};
+use super::{evaluate, lint, schema};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::process::LoaderFacts;
@@ -38,6 +38,8 @@ pub struct Given {
     gpu: Option<serde_json::Value>,
     driver: Option<serde_json::Value>,
     loader: Option<serde_json::Value>,
+    /// What a file asks for that an image is built from.
+    lint: Option<serde_json::Value>,
     targets: Vec<serde_json::Value>,
     policy: serde_json::Map<String, serde_json::Value>,
 }
@@ -188,6 +190,7 @@ impl Given {
             gpu: self.gpu.clone(),
             driver: self.driver.clone(),
             loader: self.loader.as_ref().map(loader).transpose()?,
+            lint: self.lint.as_ref().map(lint::given).transpose()?,
             targets: self.targets.clone(),
             policy: self.policy.clone(),
         })

@@ -35,8 +35,16 @@ struct Session {
 
 impl State<'_> {
     /// A script. `body` is the here-document of one of its commands.
-    pub fn run(&mut self, text: &Text<'_>, script: Script<'_>, body: Option<Script<'_>>) -> Result<()> {
-        let other = script.text.strip_prefix("#!").and_then(|rest| rest.lines().next());
+    pub fn run(
+        &mut self,
+        text: &Text<'_>,
+        script: Script<'_>,
+        body: Option<Script<'_>>,
+    ) -> Result<()> {
+        let other = script
+            .text
+            .strip_prefix("#!")
+            .and_then(|rest| rest.lines().next());
         if other.is_some_and(|interpreter| !interpreter.trim_end().ends_with("sh")) {
             return Ok(());
         }
@@ -58,7 +66,8 @@ impl State<'_> {
         if let Some((inner, at)) = inline_script(&words) {
             // The place may hold the quotes. Escapes in it would move what follows them.
             let places = [at, at + 1].into_iter();
-            let mut places = places.filter(|at| text.text.get(*at..at + inner.len()) == Some(inner));
+            let mut places =
+                places.filter(|at| text.text.get(*at..at + inner.len()) == Some(inner));
             let Some(offset) = places.next() else {
                 return Ok(());
             };
@@ -83,7 +92,10 @@ impl State<'_> {
         let commands = commands(&script);
         for (index, command) in commands.iter().enumerate() {
             let words = self.words(&script, command, session);
-            let program = words.first().map(|word| word.text.as_str()).unwrap_or_default();
+            let program = words
+                .first()
+                .map(|word| word.text.as_str())
+                .unwrap_or_default();
             let name = program.rsplit('/').next().unwrap_or_default().to_owned();
             if command.here_document
                 && let Some(body) = body
@@ -95,11 +107,20 @@ impl State<'_> {
                 continue;
             }
             activate(&words, session);
-            self.loader_configuration(text, &script, command, (&words, commands.get(index + 1)), body, session);
+            self.loader_configuration(
+                text,
+                &script,
+                command,
+                (&words, commands.get(index + 1)),
+                body,
+                session,
+            );
             if SHELLS.contains(&name.as_str()) && session.depth < MAX_DEPTH {
                 let raw: Vec<&str> = command.words.iter().map(|word| word.raw).collect();
                 if let Some((inner, at)) = inline_script(&words)
-                    && raw.iter().any(|word| word.len() == inner.len() + 2 && word.contains(inner))
+                    && raw
+                        .iter()
+                        .any(|word| word.len() == inner.len() + 2 && word.contains(inner))
                 {
                     session.depth += 1;
                     let inner = Script {
@@ -117,7 +138,12 @@ impl State<'_> {
         Ok(())
     }
 
-    fn words(&self, script: &Script<'_>, command: &Command<'_>, session: &Session) -> Vec<Argument> {
+    fn words(
+        &self,
+        script: &Script<'_>,
+        command: &Command<'_>,
+        session: &Session,
+    ) -> Vec<Argument> {
         let values = |name: &str| self.session_value(name, session);
         let words = command.words.iter().map(|word| {
             let expanded = script.value(word, &values);
@@ -207,20 +233,28 @@ impl State<'_> {
         let relative = path.trim_start_matches('/').trim_start_matches("./");
         let mut candidates = Vec::new();
         for (source, destination) in &self.copies {
-            let source = source.trim_start_matches('/').trim_start_matches("./").trim_end_matches('/');
+            let source = source
+                .trim_start_matches('/')
+                .trim_start_matches("./")
+                .trim_end_matches('/');
             let (folder, file) = source.rsplit_once('/').unwrap_or(("", source));
             if file == name || destination.rsplit('/').next() == Some(name) {
                 candidates.insert(0, source.to_owned());
             } else if matches!(source, "" | ".") {
                 candidates.extend([relative.to_owned(), name.to_owned()]);
             } else if file.contains('*') {
-                candidates.push(format!("{folder}/{name}").trim_start_matches('/').to_owned());
+                candidates.push(
+                    format!("{folder}/{name}")
+                        .trim_start_matches('/')
+                        .to_owned(),
+                );
             } else {
                 candidates.push(format!("{source}/{name}"));
             }
         }
         let found = candidates.into_iter().take(32);
-        let mut found = found.filter_map(|path| (context.neighbours)(&path).map(|text| (path, text)));
+        let mut found =
+            found.filter_map(|path| (context.neighbours)(&path).map(|text| (path, text)));
         found.next()
     }
 
@@ -234,33 +268,47 @@ impl State<'_> {
         body: Option<Script<'_>>,
         session: &Session,
     ) {
-        let Some((program, arguments)) = words.split_first() else { return };
+        let Some((program, arguments)) = words.split_first() else {
+            return;
+        };
         if program.text == "rm" {
-            self.written.retain(|(path, _)| arguments.iter().all(|argument| argument.text != *path));
+            self.written
+                .retain(|(path, _)| arguments.iter().all(|argument| argument.text != *path));
             return;
         }
         let mut targets: Vec<String> = Vec::new();
         let values = |name: &str| self.session_value(name, session);
-        targets.extend(command.outputs.iter().map(|word| script.value(word, &values).text));
+        targets.extend(
+            command
+                .outputs
+                .iter()
+                .map(|word| script.value(word, &values).text),
+        );
         if let Some(next) = next.filter(|_| command.piped) {
             let tee = self.words(script, next, session);
             if tee.first().is_some_and(|program| program.text == "tee") {
                 targets.extend(tee.into_iter().skip(1).map(|word| word.text));
             }
         }
-        let Some(target) = targets.into_iter().find(|path| path.starts_with(LOADER_CONFIGURATION)) else {
+        let Some(target) = targets
+            .into_iter()
+            .find(|path| path.starts_with(LOADER_CONFIGURATION))
+        else {
             return;
         };
         let mut directories = Vec::new();
         if matches!(program.text.as_str(), "echo" | "printf") {
             for argument in arguments {
                 let lines = argument.text.replace("\\n", "\n");
-                directories.extend(lines.split_whitespace().filter(|line| line.starts_with('/')).map(|line| {
-                    SearchDirectory {
-                        text: line.to_owned(),
-                        location: text.location(argument.span.clone()),
-                    }
-                }));
+                directories.extend(
+                    lines
+                        .split_whitespace()
+                        .filter(|line| line.starts_with('/'))
+                        .map(|line| SearchDirectory {
+                            text: line.to_owned(),
+                            location: text.location(argument.span.clone()),
+                        }),
+                );
             }
         } else if let Some(body) = body.filter(|_| command.here_document) {
             let mut at = body.offset;
@@ -285,12 +333,14 @@ fn package_pin(install: &Install, package: &Argument) -> Option<Pin> {
             Ok(pin) => pin,
             Err(_) => partly(package, "pip"),
         },
-        "conda" => pin::conda(&package.text).or_else(|| partly(package, "conda")).map(|mut pin| {
-            if pin.index.is_none() && !install.channels.is_empty() {
-                pin.index = Some(install.channels.join(", "));
-            }
-            pin
-        }),
+        "conda" => pin::conda(&package.text)
+            .or_else(|| partly(package, "conda"))
+            .map(|mut pin| {
+                if pin.index.is_none() && !install.channels.is_empty() {
+                    pin.index = Some(install.channels.join(", "));
+                }
+                pin
+            }),
         manager => pin::system(&package.text, manager).filter(|_| package.known),
     };
     pin.filter(|pin| package.known || !pin.specifier.is_empty())
@@ -298,7 +348,9 @@ fn package_pin(install: &Install, package: &Argument) -> Option<Pin> {
 
 /// A package of which only the name can be read.
 fn partly(package: &Argument, manager: &str) -> Option<Pin> {
-    let end = package.text.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))?;
+    let end = package
+        .text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))?;
     let (name, specifier) = package.text.split_at(end);
     (!package.known && !name.is_empty()).then(|| Pin {
         name: pin::normalized(name),
@@ -325,18 +377,32 @@ fn assign(words: &[Argument], conditional: bool, session: &mut Session) -> bool 
     };
     let pairs: Option<Vec<_>> = words
         .iter()
-        .map(|word| Some((word.text.split_once('=').filter(|(name, _)| is_name(name))?, word.known)))
+        .map(|word| {
+            Some((
+                word.text
+                    .split_once('=')
+                    .filter(|(name, _)| is_name(name))?,
+                word.known,
+            ))
+        })
         .collect();
     for ((name, value), known) in pairs.iter().flatten() {
         let certain = *known && !conditional;
-        session.variables.insert((*name).to_owned(), certain.then(|| (*value).to_owned()));
+        session
+            .variables
+            .insert((*name).to_owned(), certain.then(|| (*value).to_owned()));
     }
     pairs.is_some_and(|pairs| !pairs.is_empty())
 }
 
 /// `. /venv/bin/activate`, `conda activate name`.
 fn activate(words: &[Argument], session: &mut Session) {
-    let text = |index: usize| words.get(index).map(|word| word.text.as_str()).unwrap_or_default();
+    let text = |index: usize| {
+        words
+            .get(index)
+            .map(|word| word.text.as_str())
+            .unwrap_or_default()
+    };
     match (text(0), text(1)) {
         ("." | "source", script) => {
             if let Some(directory) = script.strip_suffix("/activate") {
@@ -358,7 +424,9 @@ fn inline_script(words: &[Argument]) -> Option<(&str, usize)> {
     if !SHELLS.contains(&name) {
         return None;
     }
-    let option = options.iter().position(|word| word.text.starts_with('-') && word.text.ends_with('c'))?;
+    let option = options
+        .iter()
+        .position(|word| word.text.starts_with('-') && word.text.ends_with('c'))?;
     let script = options.get(option + 1)?;
     Some((&script.text, script.span.start))
 }

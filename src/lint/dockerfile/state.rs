@@ -83,7 +83,14 @@ impl<'c> State<'c> {
     }
 
     /// Sets a variable; `start` is where its value begins in the file.
-    pub fn set(&mut self, text: &Text<'_>, script: &Script<'_>, name: &str, raw: &str, start: usize) {
+    pub fn set(
+        &mut self,
+        text: &Text<'_>,
+        script: &Script<'_>,
+        name: &str,
+        raw: &str,
+        start: usize,
+    ) {
         let values = self.clone_values();
         self.set_with(&values, text, script, (name, raw, start));
     }
@@ -100,7 +107,11 @@ impl<'c> State<'c> {
         let expanded = unquote(raw, script.escape, &lookup, &|_| 0);
         let keeps = raw.contains(&format!("${name}")) || raw.contains(&format!("${{{name}"));
         if !keeps {
-            let earlier = self.stage.env.iter_mut().filter(|earlier| earlier.name == name);
+            let earlier = self
+                .stage
+                .env
+                .iter_mut()
+                .filter(|earlier| earlier.name == name);
             earlier.for_each(|earlier| earlier.replaced = true);
         }
         let parts = parts(raw).map(|(at, part)| {
@@ -127,11 +138,22 @@ impl<'c> State<'c> {
     /// The Python environment that a command without a path of its own uses: empty for the usual one.
     pub fn environment(&self) -> String {
         let own = ["venv", "conda", "mamba", "virtualenv", "pyenv", "/envs/"];
-        let path = self.stage.env.iter().rev().filter(|variable| variable.name == "PATH");
-        let mut directories = path.flat_map(|variable| &variable.parts).map(|part| part.text.as_str());
+        let path = self
+            .stage
+            .env
+            .iter()
+            .rev()
+            .filter(|variable| variable.name == "PATH");
+        let mut directories = path
+            .flat_map(|variable| &variable.parts)
+            .map(|part| part.text.as_str());
         let on_path = directories.find(|directory| own.iter().any(|word| directory.contains(word)));
         let named = self.value("VIRTUAL_ENV");
-        place(&named.or_else(|| on_path.map(str::to_owned)).unwrap_or_default())
+        place(
+            &named
+                .or_else(|| on_path.map(str::to_owned))
+                .unwrap_or_default(),
+        )
     }
 
     /// What the stage holds.
@@ -139,7 +161,11 @@ impl<'c> State<'c> {
         Stage {
             shipped,
             pins: self.recorder.finish(),
-            search_directories: self.written.into_iter().flat_map(|(_, directories)| directories).collect(),
+            search_directories: self
+                .written
+                .into_iter()
+                .flat_map(|(_, directories)| directories)
+                .collect(),
             ..self.stage
         }
     }
@@ -150,10 +176,16 @@ pub fn place(directory: &str) -> String {
     let directory = directory.trim_end_matches('/');
     let program = directory.rsplit('/').next().unwrap_or_default();
     let directory = match program.starts_with("python") || program.starts_with("pip") {
-        true => directory.strip_suffix(program).unwrap_or_default().trim_end_matches('/'),
+        true => directory
+            .strip_suffix(program)
+            .unwrap_or_default()
+            .trim_end_matches('/'),
         false => directory,
     };
-    directory.strip_suffix("/bin").unwrap_or(directory).to_owned()
+    directory
+        .strip_suffix("/bin")
+        .unwrap_or(directory)
+        .to_owned()
 }
 
 /// The parts of a search path as it is written, with their places in it; a colon inside `${…}` divides nothing.
