@@ -266,6 +266,122 @@ fn fingerprints_stay_when_lines_move() {
     );
 }
 
+/// What stages install: `stage: package` for each, `?` behind what only may be.
+fn installed(text: &str) -> Vec<String> {
+    let sources = parse(Kind::Dockerfile, text).unwrap();
+    let pins = sources.stages.iter().flat_map(|stage| {
+        stage.pins.iter().map(move |pin| {
+            let sure = if pin.conditional { "?" } else { "" };
+            let place = if pin.environment.is_empty() {
+                String::new()
+            } else {
+                format!(" in {}", pin.environment)
+            };
+            format!("{}: {}{sure}{place}", stage.index, pin.text)
+        })
+    });
+    pins.collect()
+}
+
+#[test]
+fn packages_are_found_however_they_are_installed() {
+    for (text, expected) in [
+        (
+            "FROM a\nRUN pip install x==1 \\\n # c\n\n  'y>=2'",
+            vec!["0: x==1", "0: y>=2"],
+        ),
+        (
+            "FROM a\nRUN [\"pip\", \"install\", \"x==1\"]",
+            vec!["0: x==1"],
+        ),
+        (
+            "FROM a\nRUN [\"/bin/bash\", \"-c\", \"pip install x==1\"]",
+            vec!["0: x==1"],
+        ),
+        (
+            "FROM a\nRUN bash -lc 'pip install x==1 && true'",
+            vec!["0: x==1"],
+        ),
+        (
+            "FROM a\nRUN <<EOF\npip install x==1\nEOF\nRUN pip install y",
+            vec!["0: x==1", "0: y"],
+        ),
+        (
+            "FROM a\nRUN --mount=type=cache \\\n <<-\"E\"\n\tpip install x==1\n\tE\n",
+            vec!["0: x==1"],
+        ),
+        (
+            "FROM a\nRUN bash -e <<E && pip install y\npip install x==1\nE\n",
+            vec!["0: x==1", "0: y"],
+        ),
+        ("FROM a\nRUN python3 - <<E\npip install x==1\nE\n", vec![]),
+        (
+            "FROM a\nRUN <<E\n#!/usr/bin/env python3\npip install x==1\nE\n",
+            vec![],
+        ),
+        ("FROM a\nCOPY <<E /x\nRUN pip install x==1\nE\n", vec![]),
+        (
+            "ARG V=1\nFROM a\nARG V\nENV W=${V}.2 U=$W\nRUN pip install x==$W y==$U z==$NONE",
+            vec!["0: x==1.2", "0: y==$U", "0: z==$NONE"],
+        ),
+        (
+            "FROM a\nRUN V=1.2.3 && pip install x==${V%.*} && if a; then pip install y; fi",
+            vec!["0: x==1.2", "0: y?"],
+        ),
+        (
+            "FROM a\nRUN python3 -m venv /v && . /v/bin/activate && pip install x; /w/bin/pip install y",
+            vec!["0: x in /v", "0: y in /w"],
+        ),
+        (
+            "FROM a\nENV PATH=/opt/venv/bin:$PATH\nRUN pip install x\nRUN conda run -n e pip install y",
+            vec!["0: x in /opt/venv", "0: y in e"],
+        ),
+        (
+            "FROM a AS b\nRUN pip install x\nFROM B\nRUN pip install y\nFROM c",
+            vec!["0: x", "1: x", "1: y"],
+        ),
+        (
+            "# escape=`\nFROM a\nRUN pip install x `\n y",
+            vec!["0: x", "0: y"],
+        ),
+        ("FROM a\nSHELL [\"powershell\"]\nRUN pip install x", vec![]),
+        (
+            "FROM a\nRUN pip install -e . ./b c.whl git+https://x/y 'z @ https://x/z-1.0+cu118-py3-none-any.whl'",
+            vec!["0: z @ https://x/z-1.0+cu118-py3-none-any.whl"],
+        ),
+    ] {
+        assert_eq!(installed(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn stages_that_only_build_are_told_apart() {
+    let shipped = |text: &str| {
+        let stages = parse(Kind::Dockerfile, text).unwrap().stages;
+        stages
+            .iter()
+            .map(|stage| stage.shipped)
+            .collect::<Vec<bool>>()
+    };
+    assert_eq!(
+        shipped("FROM a AS b\nFROM c\nCOPY --from=b /x /x"),
+        [false, true]
+    );
+    assert_eq!(
+        shipped("FROM a AS b\nFROM c\nRUN --mount=type=bind,from=b,target=/x true"),
+        [false, true]
+    );
+    assert_eq!(
+        shipped("FROM a\nFROM c\nCOPY --from=0 /x /x"),
+        [false, true]
+    );
+    assert_eq!(
+        shipped("FROM a AS b\nFROM b AS c\nFROM b\nCOPY --from=c /x /x"),
+        [true, false, true]
+    );
+    assert_eq!(shipped("FROM a AS test\nFROM c"), [true, true]);
+}
+
 fn parse(kind: Kind, text: &str) -> Option<Sources> {
     thread_local! {
         static CATALOGUE: Catalogue = Catalogue::builtin().unwrap();

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::lint::{self, Kind};
 use crate::pipeline;
 use crate::policy::Policy;
+use crate::reference::transport::Target;
 use crate::report::{self, FileReport, Report, UnreadImage, Verdict};
 use crate::stack::Catalogue;
 
@@ -74,7 +75,8 @@ impl From<KindArgument> for Kind {
 /// Checks every file. The exit code is 1 when one fails, and that of the worst error when one could not be read or
 /// parsed: the others are reported all the same.
 pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
-    arguments.output.validate(&[])?;
+    let inputs: Vec<Target> = arguments.files.iter().cloned().map(Target::Path).collect();
+    arguments.output.validate(&inputs)?;
     let policy = Policy {
         fail_on: arguments.fail_on.threshold(),
         ..Policy::default()

@@ -1,6 +1,7 @@
 //! Dockerfiles: stages, arguments, variables, and what their instructions install.
 
 mod run;
+mod search_path;
 mod state;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +12,7 @@ use parse_dockerfile::{Command, Flag, Instruction, Source};
 use self::state::State;
 use super::heredoc::{self, HereDocument};
 use super::shell::Script;
-use super::stage::Recorder;
+use super::stage::{MAX_PINS, Recorder};
 use super::text::Text;
 use super::variables::Expanded;
 use super::{Base, Context, Stage};
@@ -139,7 +140,7 @@ impl<'r> Reader<'r> {
                     .here_documents
                     .iter()
                     .find(|here| here.instruction == run.run.span.start);
-                let body = hidden.map(|here| script(here.body.clone(), false));
+                let body = hidden.map(|here| (script(here.body.clone(), false), here.script));
                 let Some(stage) = self.stages.last_mut() else {
                     return Ok(());
                 };
@@ -154,14 +155,14 @@ impl<'r> Reader<'r> {
                             .map(|word| (word.value.as_ref(), word.span.clone()));
                         stage.run_words(self.text, words)?;
                     }
-                    Command::Shell(shell) if run.here_docs.is_empty() => {
-                        stage.run(self.text, script(shell.span, true), body)?;
-                    }
-                    _ => {
-                        for here in &run.here_docs {
-                            stage.run(self.text, script(here.span.clone(), false), None)?;
+                    Command::Shell(shell) => match body {
+                        Some((body, true)) => stage.run(self.text, body, None)?,
+                        body => {
+                            let input = body.map(|(body, _)| body);
+                            stage.run(self.text, script(shell.span, true), input)?;
                         }
-                    }
+                    },
+                    _ => {}
                 }
             }
             _ => {}
@@ -173,7 +174,7 @@ impl<'r> Reader<'r> {
     fn stage(&mut self, span: Range<usize>, name: Option<String>) -> Result<()> {
         let index = self.stages.len();
         let pins: usize = self.stages.iter().map(|stage| stage.recorder.count()).sum();
-        if index >= MAX_STAGES || pins > MAX_STAGES * 100 {
+        if index >= MAX_STAGES || pins > 4 * MAX_PINS {
             let problem =
                 format!("more than {MAX_STAGES} stages, or more packages than can be followed");
             return Err(self.text.fault(span, &problem, None));

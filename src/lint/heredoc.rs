@@ -1,5 +1,5 @@
-//! Here-documents of `RUN` that do not stand first: `RUN bash -e <<EOF`. The Dockerfile parser knows only those that
-//! do, so the others are hidden from it.
+//! Here-documents of `RUN`, `COPY` and `ADD`. The Dockerfile parser knows only some of those that stand first, so all are
+//! hidden from it.
 
 use std::ops::Range;
 
@@ -13,9 +13,17 @@ pub struct HereDocument {
     pub instruction: usize,
     /// Its lines.
     pub body: Range<usize>,
+    /// Whether it is the script itself (`RUN <<EOF`), and not the input of a command (`RUN bash <<EOF`).
+    pub script: bool,
 }
 
-/// The text with such documents overwritten by comments of the same length, and where they are.
+/// Where a document is announced, and the word that ends it.
+struct Opening {
+    place: Range<usize>,
+    delimiter: String,
+}
+
+/// The text with documents overwritten by comments of the same length, and those of `RUN`.
 pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
     let mut bytes = text.as_bytes().to_vec();
     let mut found = Vec::new();
@@ -25,30 +33,28 @@ pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
         let end = logical_end(text, at, escape);
         let instruction = &text[at..end];
         let keyword = instruction.split_whitespace().next().unwrap_or_default();
-        let run = keyword.eq_ignore_ascii_case("RUN");
-        let copy = ["COPY", "ADD"]
-            .iter()
-            .any(|word| keyword.eq_ignore_ascii_case(word));
+        let is = |word: &str| keyword.eq_ignore_ascii_case(word);
         let mut next = end;
-        if run || copy {
-            let first = arguments(instruction, keyword).starts_with("<<");
-            for delimiter in delimiters(instruction) {
+        if is("RUN") || is("COPY") || is("ADD") {
+            let script = arguments(instruction, keyword, escape).starts_with("<<");
+            for opening in openings(instruction) {
                 searches += 1;
-                if searches > MAX_DOCUMENTS {
-                    break;
-                }
-                let Some((body, behind)) = document(text, next, &delimiter) else {
+                let document =
+                    (searches <= MAX_DOCUMENTS).then(|| document(text, next, &opening.delimiter));
+                let Some((body, behind)) = document.flatten() else {
                     break;
                 };
-                if run && !first {
-                    for byte in &mut bytes[body.start..behind] {
-                        if !matches!(byte, b'\n' | b'\r') {
-                            *byte = b'#';
-                        }
+                bytes[at + opening.place.start..at + opening.place.end].fill(b'x');
+                for byte in &mut bytes[body.start..behind] {
+                    if !matches!(byte, b'\n' | b'\r') {
+                        *byte = b'#';
                     }
+                }
+                if is("RUN") {
                     found.push(HereDocument {
                         instruction: at + (instruction.len() - instruction.trim_start().len()),
                         body,
+                        script,
                     });
                 }
                 next = behind;
@@ -56,20 +62,22 @@ pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
         }
         at = next;
     }
-    // Only whole lines were overwritten, with ASCII.
-    (
-        String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned()),
-        found,
-    )
+    // Only whole characters were overwritten, with ASCII.
+    let hidden = String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned());
+    (hidden, found)
 }
 
 /// What follows the keyword and its `--options`.
-fn arguments<'t>(instruction: &'t str, keyword: &str) -> &'t str {
+fn arguments<'t>(instruction: &'t str, keyword: &str, escape: char) -> &'t str {
+    let blank = |c: char| c.is_whitespace() || c == escape;
     let mut rest = instruction.trim_start();
-    rest = rest.get(keyword.len()..).unwrap_or_default().trim_start();
+    rest = rest
+        .get(keyword.len()..)
+        .unwrap_or_default()
+        .trim_start_matches(blank);
     while rest.starts_with("--") {
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        rest = rest[end..].trim_start();
+        rest = rest[end..].trim_start_matches(blank);
     }
     rest
 }
@@ -93,8 +101,8 @@ fn logical_end(text: &str, start: usize, escape: char) -> usize {
     at
 }
 
-/// The words that end the documents which an instruction begins.
-fn delimiters(instruction: &str) -> Vec<String> {
+/// The documents that an instruction announces.
+fn openings(instruction: &str) -> Vec<Opening> {
     let mut found = Vec::new();
     let mut quote = None;
     let mut at = 0;
@@ -106,13 +114,19 @@ fn delimiters(instruction: &str) -> Vec<String> {
             None if c == '\'' || c == '"' => quote = Some(c),
             None if rest.starts_with("<<<") => at += 2,
             None if rest.starts_with("<<") => {
-                let written = rest[2..].trim_start_matches('-');
-                let end = written.find(|c: char| c.is_whitespace() || ";|&><)".contains(c));
-                let word = written[..end.unwrap_or(written.len())].trim_matches(['\'', '"']);
+                let end = rest[2..].find(|c: char| c.is_whitespace() || ";|&><)".contains(c));
+                let end = end.map_or(rest.len(), |end| end + 2);
+                let word = rest[2..end]
+                    .trim_start_matches('-')
+                    .trim_matches(['\'', '"']);
                 if word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-                    found.push(word.to_owned());
+                    found.push(Opening {
+                        place: at..at + end,
+                        delimiter: word.to_owned(),
+                    });
                 }
-                at += 1;
+                at += end;
+                continue;
             }
             None => {}
         }
@@ -138,22 +152,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_that_do_not_stand_first_are_hidden() {
+    fn documents_are_hidden() {
         let text = "FROM a\nRUN bash <<'EOF' && \\\n  true\npip install x\n\nüEOF\nEOF\nRUN b\n";
         let (hidden, found) = hide(text, '\\');
         assert_eq!(hidden.len(), text.len());
+        assert!(
+            hidden.starts_with("FROM a\nRUN bash xxxxxxx &&"),
+            "{hidden}"
+        );
         assert!(
             hidden.ends_with("\n#############\n\n#####\n###\nRUN b\n"),
             "{hidden}"
         );
         assert_eq!(&text[found[0].body.clone()], "pip install x\n\nüEOF\n");
         assert_eq!(&text[found[0].instruction..found[0].instruction + 3], "RUN");
+        assert!(!found[0].script);
+    }
+
+    #[test]
+    fn documents_of_copy_and_those_that_stand_first_are_hidden_too() {
+        let text =
+            "RUN --mount=type=cache \\\n  <<-\"E\"\n\ta\n\tE\nCOPY <<A <<B /x\nA\nb\nB\nRUN c\n";
+        let (hidden, found) = hide(text, '\\');
+        assert_eq!(
+            hidden,
+            "RUN --mount=type=cache \\\n  xxxxxx\n##\n##\nCOPY xxx xxx /x\n#\n#\n#\nRUN c\n"
+        );
+        assert_eq!((found.len(), found[0].script), (1, true));
+        assert_eq!(&text[found[0].body.clone()], "\ta\n");
     }
 
     #[test]
     fn others_stay() {
         for text in [
-            "FROM a\nRUN <<EOF\nx <<Y\nEOF\nRUN b\n",
             "FROM a\nRUN x <<< EOF\nRUN '<<EOF'\n",
             "FROM a\nRUN bash <<EOF\nno end\n",
         ] {

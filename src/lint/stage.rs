@@ -5,8 +5,8 @@ use super::{Context, Pin, Stage};
 use crate::error::Result;
 use crate::stack::EvidenceKind;
 
-/// The most packages that one file may ask for, all stages together.
-const MAX_PINS: usize = 10_000;
+/// The most packages that one stage may ask for. Rules compare them with each other.
+pub const MAX_PINS: usize = 3000;
 
 /// Takes down what is installed.
 #[derive(Clone)]

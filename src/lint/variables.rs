@@ -131,31 +131,30 @@ fn value(expression: &str, escape: char, values: Values<'_>, depth: usize) -> Op
         expanded.known.then_some(expanded.text)
     };
     let filled = set.clone().filter(|value| !value.is_empty());
-    let operators: [(&str, &dyn Fn(&str) -> Option<String>); 10] = [
-        (":-", &|text| filled.clone().or_else(|| other(text))),
-        (":=", &|text| filled.clone().or_else(|| other(text))),
-        (":+", &|text| match filled {
-            Some(_) => other(text),
-            None => Some(String::new()),
-        }),
-        (":?", &|_| filled.clone()),
-        ("-", &|text| set.clone().or_else(|| other(text))),
-        ("+", &|text| match set {
-            Some(_) => other(text),
-            None => Some(String::new()),
-        }),
-        ("?", &|_| set.clone()),
-        ("%", &|text| Some(without_end(set.as_deref()?, text))),
-        ("#", &|text| Some(without_start(set.as_deref()?, text))),
-        ("/", &|text| replaced(set.as_deref()?, text)),
-    ];
-    if operation.is_empty() {
-        return set;
+    let instead = |value: Option<String>, text: &str| match value {
+        Some(_) => other(text),
+        None => Some(String::new()),
+    };
+    let after = |operator: &str| operation.strip_prefix(operator);
+    if operation.is_empty() || after("?").is_some() {
+        set
+    } else if after(":?").is_some() {
+        filled
+    } else if let Some(text) = after(":-").or_else(|| after(":=")) {
+        filled.or_else(|| other(text))
+    } else if let Some(text) = after(":+") {
+        instead(filled, text)
+    } else if let Some(text) = after("-") {
+        set.or_else(|| other(text))
+    } else if let Some(text) = after("+") {
+        instead(set, text)
+    } else if let Some(text) = after("%") {
+        Some(without_end(set.as_deref()?, text))
+    } else if let Some(text) = after("#") {
+        Some(without_start(set.as_deref()?, text))
+    } else {
+        replaced(set.as_deref()?, after("/")?)
     }
-    operators
-        .iter()
-        .find_map(|(operator, apply)| Some((apply, operation.strip_prefix(operator)?)))
-        .and_then(|(apply, text)| apply(text))
 }
 
 /// `${X%pattern}`, the shortest end that fits; `${X%%pattern}`, the longest.
@@ -169,7 +168,7 @@ fn without_end(value: &str, pattern: &str) -> String {
     let found = if longest {
         places.find(fits)
     } else {
-        places.filter(|at| fits(at)).last()
+        places.rfind(fits)
     };
     value[..found.unwrap_or(value.len())].to_owned()
 }
@@ -183,7 +182,7 @@ fn without_start(value: &str, pattern: &str) -> String {
     let fits = |at: &usize| fits(&value[..*at], pattern);
     let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
     let found = if longest {
-        places.filter(|at| fits(at)).last()
+        places.rfind(fits)
     } else {
         places.find(fits)
     };

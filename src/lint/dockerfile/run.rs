@@ -10,7 +10,7 @@ use super::super::pin;
 use super::super::requirements::{self, Gathered};
 use super::super::shell::Script;
 use super::super::text::Text;
-use super::super::{Context, Pin, SearchDirectory};
+use super::super::{Context, Pin};
 use super::state::{State, place};
 use crate::error::Result;
 
@@ -20,12 +20,9 @@ const MAX_DEPTH: usize = 4;
 /// Programs that run a script.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "sh", "zsh"];
 
-/// The file that distributions' loaders read directories from, and the folder of more such files.
-const LOADER_CONFIGURATION: &str = "/etc/ld.so.conf";
-
 /// What holds for the rest of one `RUN`.
 #[derive(Default)]
-struct Session {
+pub struct Session {
     /// Variables of the script; `None` for a value that is not known.
     variables: BTreeMap<String, Option<String>>,
     /// The environment that was activated.
@@ -138,7 +135,8 @@ impl State<'_> {
         Ok(())
     }
 
-    fn words(
+    /// The words of a command with the values of its variables.
+    pub fn words(
         &self,
         script: &Script<'_>,
         command: &Command<'_>,
@@ -156,7 +154,8 @@ impl State<'_> {
         words.collect()
     }
 
-    fn session_value(&self, name: &str, session: &Session) -> Option<String> {
+    /// The value of a variable at this place of a script.
+    pub fn session_value(&self, name: &str, session: &Session) -> Option<String> {
         match session.variables.get(name) {
             Some(value) => value.clone(),
             None => self.value(name),
@@ -256,73 +255,6 @@ impl State<'_> {
         let mut found =
             found.filter_map(|path| (context.neighbours)(&path).map(|text| (path, text)));
         found.next()
-    }
-
-    /// What is written into the configuration of the dynamic loader, and removed from it.
-    fn loader_configuration(
-        &mut self,
-        text: &Text<'_>,
-        script: &Script<'_>,
-        command: &Command<'_>,
-        (words, next): (&[Argument], Option<&Command<'_>>),
-        body: Option<Script<'_>>,
-        session: &Session,
-    ) {
-        let Some((program, arguments)) = words.split_first() else {
-            return;
-        };
-        if program.text == "rm" {
-            self.written
-                .retain(|(path, _)| arguments.iter().all(|argument| argument.text != *path));
-            return;
-        }
-        let mut targets: Vec<String> = Vec::new();
-        let values = |name: &str| self.session_value(name, session);
-        targets.extend(
-            command
-                .outputs
-                .iter()
-                .map(|word| script.value(word, &values).text),
-        );
-        if let Some(next) = next.filter(|_| command.piped) {
-            let tee = self.words(script, next, session);
-            if tee.first().is_some_and(|program| program.text == "tee") {
-                targets.extend(tee.into_iter().skip(1).map(|word| word.text));
-            }
-        }
-        let Some(target) = targets
-            .into_iter()
-            .find(|path| path.starts_with(LOADER_CONFIGURATION))
-        else {
-            return;
-        };
-        let mut directories = Vec::new();
-        if matches!(program.text.as_str(), "echo" | "printf") {
-            for argument in arguments {
-                let lines = argument.text.replace("\\n", "\n");
-                directories.extend(
-                    lines
-                        .split_whitespace()
-                        .filter(|line| line.starts_with('/'))
-                        .map(|line| SearchDirectory {
-                            text: line.to_owned(),
-                            location: text.location(argument.span.clone()),
-                        }),
-                );
-            }
-        } else if let Some(body) = body.filter(|_| command.here_document) {
-            let mut at = body.offset;
-            for line in body.text.split_inclusive('\n') {
-                if line.starts_with('/') {
-                    directories.push(SearchDirectory {
-                        text: line.trim_end().to_owned(),
-                        location: text.location(at..at + line.trim_end().len()),
-                    });
-                }
-                at += line.len();
-            }
-        }
-        self.written.push((target, directories));
     }
 }
 
