@@ -235,6 +235,20 @@ fn inputs_that_are_none_are_errors() {
 }
 
 #[test]
+fn a_linted_file_is_never_written_over() {
+    let files = directory(&[("requirements.txt", "torch\n")]);
+    let (code, _, err) = lint(
+        files.path(),
+        &["-o", "requirements.txt", "requirements.txt"],
+    );
+    assert_eq!(code, 2, "{err}");
+    assert_eq!(
+        fs::read_to_string(files.path().join("requirements.txt")).unwrap(),
+        "torch\n"
+    );
+}
+
+#[test]
 fn the_standard_input_needs_a_kind() {
     let output = imgcheck()
         .args(["lint", "--kind", "requirements", "-"])

@@ -23,6 +23,9 @@ use crate::yaml::nearest;
 /// How many stages are followed.
 const MAX_STAGES: usize = 256;
 
+/// The most variables that one stage may set.
+const MAX_VARIABLES: usize = 1000;
+
 const INSTRUCTIONS: &[&str] = &[
     "ADD",
     "ARG",
@@ -113,7 +116,7 @@ impl<'r> Reader<'r> {
                 return self.stage(from.image.span, name);
             }
             Instruction::Arg(arg) => self.arguments(arg.arguments.span),
-            Instruction::Env(env) => self.variables(env.arguments.span),
+            Instruction::Env(env) => return self.variables(env.arguments.span),
             Instruction::Copy(copy) => self.copied(&copy.options, &copy.src, &copy.dest.value),
             Instruction::Add(add) => self.copied(&add.options, &add.src, &add.dest.value),
             Instruction::Shell(shell) => {
@@ -258,12 +261,16 @@ impl<'r> Reader<'r> {
     }
 
     /// `ENV NAME=value …` and the old `ENV NAME value`.
-    fn variables(&mut self, span: Range<usize>) {
+    fn variables(&mut self, span: Range<usize>) -> Result<()> {
         let script = self.script(span.clone());
         let Some(stage) = self.stages.last_mut() else {
-            return;
+            return Ok(());
         };
         let words = script.words();
+        if stage.stage.env.len() + words.len() > MAX_VARIABLES {
+            let problem = format!("more than {MAX_VARIABLES} variables are set up to here");
+            return Err(self.text.fault(span, &problem, None));
+        }
         let old = words.first().filter(|word| !word.raw.contains('='));
         if let (Some(name), Some(value)) = (old, words.get(1)) {
             let raw = self
@@ -272,7 +279,7 @@ impl<'r> Reader<'r> {
                 .get(value.span.start..span.end)
                 .unwrap_or_default();
             stage.set(self.text, &script, name.raw, raw, value.span.start);
-            return;
+            return Ok(());
         }
         // All are set at once: a value does not see those of the same line.
         let before = stage.clone_values();
@@ -286,6 +293,7 @@ impl<'r> Reader<'r> {
                 );
             }
         }
+        Ok(())
     }
 
     /// `COPY` and `ADD`: from another stage, or from beside the file.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::pin::{self, Index};
-use super::stage::{Recorder, only};
+use super::stage::{MAX_PINS, Recorder, only};
 use super::text::Text;
 use super::{Context, Pin, Stage};
 use crate::error::Result;
@@ -77,6 +77,8 @@ pub fn entry(
             include(text, path, file, context, true, gathered)?;
         }
         Some((name, value)) => index_option(&mut gathered.index, name, value),
+        // One too many is told when it is added.
+        None if gathered.pins.len() > MAX_PINS => {}
         None => gathered.pins.extend(requirement(text, line, constraint)?),
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::yaml;
 const MAX_LINE: usize = 64 * 1024;
 
 /// How much of a line a place shows, in bytes.
-const MAX_SHOWN: usize = 4096;
+const MAX_SHOWN: usize = 1024;
 
 /// A file with the places where its lines begin.
 pub struct Text<'t> {

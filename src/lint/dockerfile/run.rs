@@ -9,6 +9,7 @@ use super::super::install::{self, Argument, Install, is_name};
 use super::super::pin;
 use super::super::requirements::{self, Gathered};
 use super::super::shell::Script;
+use super::super::stage::MAX_PINS;
 use super::super::text::Text;
 use super::super::{Context, Pin};
 use super::state::{State, place};
@@ -174,7 +175,8 @@ impl State<'_> {
             return Ok(());
         };
         let mut pins: Vec<Pin> = Vec::new();
-        for package in &install.packages {
+        // One too many is told when it is added.
+        for package in install.packages.iter().take(MAX_PINS + 1) {
             pins.extend(package_pin(&install, package).map(|pin| Pin {
                 location: text.location(package.span.clone()),
                 ..pin

@@ -6,7 +6,7 @@ use super::super::install::Argument;
 use super::super::shell::Script;
 use super::super::text::Text;
 use super::run::Session;
-use super::state::State;
+use super::state::{MAX_PARTS, State};
 
 /// The file that distributions' loaders read directories from, and the folder of more such files.
 const LOADER_CONFIGURATION: &str = "/etc/ld.so.conf";
@@ -52,12 +52,13 @@ impl State<'_> {
         };
         let mut directories = Vec::new();
         if matches!(program.text.as_str(), "echo" | "printf") {
-            for argument in arguments {
+            for argument in arguments.iter().take(MAX_PARTS) {
                 let lines = argument.text.replace("\\n", "\n");
                 directories.extend(
                     lines
                         .split_whitespace()
                         .filter(|line| line.starts_with('/'))
+                        .take(MAX_PARTS)
                         .map(|line| SearchDirectory {
                             text: line.to_owned(),
                             location: text.location(argument.span.clone()),
@@ -76,6 +77,9 @@ impl State<'_> {
                 at += line.len();
             }
         }
-        self.written.push((target, directories));
+        directories.truncate(MAX_PARTS);
+        if self.written.len() < MAX_PARTS {
+            self.written.push((target, directories));
+        }
     }
 }

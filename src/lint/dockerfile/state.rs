@@ -8,6 +8,9 @@ use super::super::text::Text;
 use super::super::variables::{expression, unquote};
 use super::super::{Base, SearchDirectory, Stage, Variable};
 
+/// How many directories of one search path are looked at.
+pub const MAX_PARTS: usize = 64;
+
 /// A stage that is being read.
 pub struct State<'c> {
     /// What was found.
@@ -114,7 +117,7 @@ impl<'c> State<'c> {
                 .filter(|earlier| earlier.name == name);
             earlier.for_each(|earlier| earlier.replaced = true);
         }
-        let parts = parts(raw).map(|(at, part)| {
+        let parts = parts(raw).take(4 * MAX_PARTS).map(|(at, part)| {
             let inner = part.trim_matches(['"', '\'']);
             let from = start + at + (part.len() - part.trim_start_matches(['"', '\'']).len());
             SearchDirectory {
@@ -126,7 +129,10 @@ impl<'c> State<'c> {
             name: name.to_owned(),
             value: expanded.text.clone(),
             replaced: false,
-            parts: parts.filter(|part| !part.text.is_empty()).collect(),
+            parts: parts
+                .filter(|part| !part.text.is_empty())
+                .take(MAX_PARTS)
+                .collect(),
             location: text.location(start..start + raw.len()),
         });
         match expanded.known {
