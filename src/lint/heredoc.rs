@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 /// How many documents are looked for; each is searched through the rest of the file.
-const MAX_DOCUMENTS: usize = 1000;
+const MAX_DOCUMENTS: usize = 200;
 
 /// A here-document of a `RUN`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,11 @@ use super::{Context, Pin, Stage};
 use crate::error::Result;
 use crate::stack::EvidenceKind;
 
-/// The most packages that one stage may ask for. Rules compare them with each other.
-pub const MAX_PINS: usize = 3000;
+/// The most packages that one stage may ask for.
+pub const MAX_PINS: usize = 5000;
+
+/// The most of them that may be parts of the GPU stack: rules compare each with each.
+const MAX_COMPONENTS: usize = 500;
 
 /// Takes down what is installed.
 #[derive(Clone)]
@@ -14,6 +17,7 @@ pub struct Recorder<'c> {
     context: &'c Context<'c>,
     pins: Vec<Pin>,
     commands: usize,
+    components: usize,
 }
 
 impl<'c> Recorder<'c> {
@@ -23,6 +27,7 @@ impl<'c> Recorder<'c> {
             context,
             pins: Vec::new(),
             commands: 0,
+            components: 0,
         }
     }
 
@@ -49,6 +54,14 @@ impl<'c> Recorder<'c> {
             _ => EvidenceKind::PythonMetadata,
         };
         let component = self.context.catalogue.component_of(manager, &pin.name);
+        self.components += usize::from(component.is_some());
+        if self.components > MAX_COMPONENTS {
+            let problem = format!(
+                "more than {MAX_COMPONENTS} parts of the GPU stack are asked for up to here"
+            );
+            let line = text.start_of(pin.location.line);
+            return Err(text.fault(line..line + 1, &problem, None));
+        }
         self.pins.push(Pin {
             component: component.unwrap_or_default().to_owned(),
             command: self.commands,
