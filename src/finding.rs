@@ -35,7 +35,8 @@ pub enum Confidence {
 }
 
 /// A place in a text file of the user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Location {
     /// The file as the user named it.
     pub file: String,

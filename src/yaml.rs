@@ -146,6 +146,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_fault_may_be_shown_anywhere() {
+        let text = "a\u{1f574}b";
+        for start in 0..8 {
+            for end in 0..8 {
+                let error = fault("f", text, start..end, "problem", None).to_string();
+                assert!(error.contains("problem"), "{start}..{end}");
+            }
+        }
+    }
+
+    #[test]
     fn the_nearest_word_is_found_but_not_any_word() {
         let known = ["severity", "message", "fail", "at"];
         assert_eq!(nearest("severty", known), Some("severity"));

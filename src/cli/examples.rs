@@ -67,3 +67,20 @@ Examples:
   imgcheck claims pytorch/pytorch:2.8.0-cuda11.8
   imgcheck tree image.tar libcudnn
   imgcheck diff pytorch-cuda:v2.8 pytorch-cuda:v2.9";
+
+/// Of `imgcheck lint`.
+pub const LINT: &str = "\
+Examples:
+  imgcheck lint Dockerfile
+  imgcheck lint Dockerfile requirements.txt environment.yml pyproject.toml
+  imgcheck lint .
+  imgcheck lint --kind dockerfile - < build/gpu.template
+  imgcheck lint -f json --fail-on warning docker/";
+
+/// What the exit codes of `imgcheck lint` mean.
+pub const LINT_EXIT_CODES: &str = "\
+Exit codes:
+  0  nothing at or above --fail-on
+  1  a finding at or above --fail-on
+  2  the command line, the configuration or a rule file is wrong, or a file is none or cannot be parsed
+  3  a file could not be read";

@@ -36,12 +36,8 @@ pub enum CheckFormat {
     Html,
 }
 
-impl CheckFormat {
-    /// The report in this format. `width` is the terminal's, in columns; `fail_on` the least severity that fails.
-    ///
-    /// # Errors
-    /// What the format's library says; none that the data can cause.
-    pub fn render(
+impl Renders for CheckFormat {
+    fn render(
         self,
         report: &Report,
         width: Option<u16>,
@@ -63,6 +59,10 @@ impl CheckFormat {
             }
             CheckFormat::Html => report::html::page(report).map_err(serde_json::Error::custom),
         }
+    }
+
+    fn is_github(self) -> bool {
+        self == CheckFormat::Github
     }
 }
 
@@ -89,9 +89,38 @@ impl ValueEnum for LintFormat {
     }
 }
 
-impl From<LintFormat> for CheckFormat {
-    fn from(LintFormat(format): LintFormat) -> Self {
-        format
+/// A format that a whole [`Report`] can be written in.
+pub trait Renders: ReportFormat {
+    /// The report in this format. `width` is the terminal's, in columns; `fail_on` the least severity that fails.
+    ///
+    /// # Errors
+    /// What the format's library says; none that the data can cause.
+    fn render(
+        self,
+        report: &Report,
+        width: Option<u16>,
+        fail_on: Option<Severity>,
+    ) -> serde_json::Result<String>;
+
+    /// Whether it is the one for GitHub, which takes a summary besides.
+    fn is_github(self) -> bool;
+}
+
+impl Renders for LintFormat {
+    fn render(
+        self,
+        report: &Report,
+        width: Option<u16>,
+        fail_on: Option<Severity>,
+    ) -> serde_json::Result<String> {
+        match self.0 {
+            CheckFormat::Json => report::json::lint(report),
+            other => other.render(report, width, fail_on),
+        }
+    }
+
+    fn is_github(self) -> bool {
+        self.0.is_github()
     }
 }
 
@@ -130,16 +159,15 @@ impl FactsFormat {
 ///
 /// # Errors
 /// As [`output::write`].
-pub fn write<F: ReportFormat + Into<CheckFormat>>(
+pub fn write<F: Renders>(
     arguments: &OutputArguments<F>,
     report: &Report,
     fail_on: Option<Severity>,
 ) -> Result<()> {
     output::write(arguments, |format: F| {
-        format.into().render(report, arguments.width(), fail_on)
+        format.render(report, arguments.width(), fail_on)
     })?;
-    let printed = arguments.printed().map(Into::into);
-    if printed == Some(CheckFormat::Github)
+    if arguments.printed().is_some_and(Renders::is_github)
         && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty())
     {
         append_summary(Path::new(&summary), &report::markdown::report(report));
@@ -183,7 +211,7 @@ mod tests {
             .collect();
         for format in LintFormat::value_variants() {
             assert!(check.contains(&name(format.to_possible_value())));
-            assert_ne!(CheckFormat::from(*format), CheckFormat::Cyclonedx);
+            assert_ne!(format.0, CheckFormat::Cyclonedx);
         }
     }
 

@@ -11,6 +11,7 @@ mod fail_on;
 mod formats;
 mod images;
 mod interrupt;
+mod lint;
 mod output;
 mod policy;
 mod progress;
@@ -54,6 +55,9 @@ enum Command {
     /// Show what changed from one image to another: stack, GPU code, driver floor, loader model, findings
     #[command(after_help = examples::DIFF)]
     Diff(diff::DiffArguments),
+    /// Check the files that an image is built from: Dockerfile, requirements.txt, environment.yml, pyproject.toml
+    #[command(after_help = examples::LINT, after_long_help = format!("{}\n\n{}", examples::LINT, examples::LINT_EXIT_CODES))]
+    Lint(lint::LintArguments),
     /// Show what the image's processes load: who needs it, where it was looked for, what answered and why
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
@@ -80,6 +84,7 @@ pub fn run() -> ExitCode {
         Some(Command::Facts(arguments)) => facts::run(&arguments),
         Some(Command::Claims(arguments)) => claims::run(&arguments),
         Some(Command::Diff(arguments)) => diff::run(&arguments),
+        Some(Command::Lint(arguments)) => lint::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),

@@ -4,6 +4,7 @@
 
 mod held;
 mod layers;
+mod lint;
 mod stream;
 
 use std::cmp::Reverse;
@@ -28,6 +29,8 @@ use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
 use crate::targets;
+pub use lint::{lint, once};
+
 use layers::{How, LayersRead, ReadLayer};
 
 /// What the user chose for reading images.
@@ -347,15 +350,14 @@ impl Judgement {
         let found = rules.evaluate(&facts)?;
         let file = found.iter().find_map(|finding| finding.location.as_ref());
         let file = file.map(|location| location.file.clone());
-        let findings = policy
-            .apply(found, file.as_deref().unwrap_or_default(), today)
-            .findings;
+        let judged = policy.apply(found, file.as_deref().unwrap_or_default(), today);
         Ok(file
-            .filter(|_| !findings.is_empty())
+            .filter(|_| !judged.findings.is_empty())
             .map(|file| FileReport {
                 file,
-                verdict: Verdict::of(&findings, policy.fail_on),
-                findings,
+                verdict: Verdict::of(&judged.findings, policy.fail_on),
+                findings: judged.findings,
+                ignored: judged.ignored,
             }))
     }
 }

@@ -160,7 +160,9 @@ impl PolicyFacts {
                 .map(|day| day.to_string())
                 .unwrap_or_default(),
             expired: ignore.expired(today),
-            concerned: names.iter().any(|name| ignore.concerns(name)),
+            // Rules about files that an image is built from are not asked of images.
+            concerned: !ignore.rule.starts_with("lint-")
+                && names.iter().any(|name| ignore.concerns(name)),
             used: used.contains(&index),
             file: ignore.location.file.clone(),
             line: ignore.location.line,

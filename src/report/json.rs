@@ -1,10 +1,11 @@
-//! The JSON formats: `imgcheck/report/v1`, `imgcheck/facts/v1`, `imgcheck/tree/v1` and `imgcheck/claims/v1`.
+//! The JSON formats: `imgcheck/report/v1`, `imgcheck/facts/v1`, `imgcheck/tree/v1`, `imgcheck/claims/v1` and
+//! `imgcheck/lint/v1`.
 
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::difference::Difference;
-use super::{ImageFacts, ImageReport, ReferenceReport, Report, UnreadImage, escape};
+use super::{FileReport, ImageFacts, ImageReport, ReferenceReport, Report, UnreadImage, escape};
 use crate::finding::Finding;
 use crate::json_schema;
 use crate::process::tree::Tree;
@@ -129,5 +130,32 @@ pub fn claims(references: &[ReferenceReport]) -> serde_json::Result<String> {
     escape::json(&ClaimsDocument {
         schema: "imgcheck/claims/v1",
         references,
+    })
+}
+
+/// The report on files that an image is built from, and which of them could not be read or parsed.
+pub fn lint(report: &Report) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct LintDocument<'a> {
+        schema: &'static str,
+        tool: Tool,
+        files: &'a [FileReport],
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<UnreadFile<'a>>,
+    }
+    #[derive(Serialize)]
+    struct UnreadFile<'a> {
+        file: &'a str,
+        error: &'a str,
+    }
+    let errors = report.errors.iter().map(|unread| UnreadFile {
+        file: &unread.image,
+        error: &unread.error,
+    });
+    escape::json(&LintDocument {
+        schema: "imgcheck/lint/v1",
+        tool: TOOL,
+        files: report.files,
+        errors: errors.collect(),
     })
 }

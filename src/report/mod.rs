@@ -9,6 +9,7 @@ pub mod gitlab;
 pub mod html;
 pub mod json;
 pub mod junit;
+pub mod lint;
 pub mod markdown;
 pub mod sarif;
 mod summary;
@@ -128,6 +129,8 @@ pub struct FileReport {
     pub verdict: Verdict,
     /// What the rules found, in the order of the lines.
     pub findings: Vec<Finding>,
+    /// Findings that the team ignores, and why.
+    pub ignored: Vec<IgnoredFinding>,
 }
 
 /// All that one call of the program found; each format is made of this.
@@ -189,7 +192,7 @@ impl<'r> Subject<'r> {
     pub fn ignored(&self) -> &'r [IgnoredFinding] {
         match self {
             Subject::Image(image) => &image.ignored,
-            Subject::File(_) => &[],
+            Subject::File(file) => &file.ignored,
         }
     }
 }

@@ -6,7 +6,7 @@ use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
 use super::details::{EVIDENCE_SHOWN, count, evidence_text, layer_text, tally};
 use super::summary::{Agreement, Row, rows};
-use super::{ImageFacts, ImageReport, ReferenceReport, Report, Verdict, printable, targets};
+use super::{ImageFacts, ImageReport, ReferenceReport, Report, Verdict, lint, printable, targets};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::stack::Component;
@@ -32,17 +32,11 @@ pub fn report(report: &Report, width: Option<u16>) -> String {
         }
         closing(&mut out, image);
     }
-    for file in report.files {
+    let files = lint::text(report.files);
+    if !files.is_empty() {
         separate(&mut out);
-        line(
-            &mut out,
-            &format!("{BOLD}{}{BOLD:#}", printable(&file.file)),
-        );
-        for finding in &file.findings {
-            write_located(&mut out, finding);
-        }
     }
-    out
+    out + &files
 }
 
 /// What is in the images: every component with its evidence.
@@ -295,35 +289,6 @@ fn write_finding(out: &mut String, finding: &Finding, facts: &ImageFacts) {
         && more > 0
     {
         field(out, "", &format!("and {more} more: see imgcheck facts"));
-    }
-    advice(out, finding);
-}
-
-/// A finding about a line of a file.
-fn write_located(out: &mut String, finding: &Finding) {
-    out.push('\n');
-    finding_head(out, finding);
-    if let Some(place) = &finding.location {
-        let at = format!("{}:{}:{}", place.file, place.line, place.column);
-        line(out, &format!("  {DIM}-->{DIM:#} {}", printable(&at)));
-        let start = place.column.saturating_sub(1);
-        let before: String = place.text.chars().take(start).collect();
-        let written = place.text.chars().skip(start);
-        let written: String = written
-            .take(place.end_column - place.column.min(place.end_column))
-            .collect();
-        let columns = |text: &str| printable(text).chars().count();
-        let style = colour(AnsiColor::Red);
-        line(out, &format!("  {}", printable(&place.text)));
-        line(
-            out,
-            &format!(
-                "  {:indent$}{style}{}{style:#}",
-                "",
-                "^".repeat(columns(&written).max(1)),
-                indent = columns(&before)
-            ),
-        );
     }
     advice(out, finding);
 }

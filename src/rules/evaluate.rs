@@ -221,6 +221,7 @@ impl<'a> Evaluation<'a> {
         let rule = self.rule;
         let path = self.path(context)?;
         let part = path.as_deref().and_then(|path| self.facts.part_at(path));
+        let location = item.and_then(location);
         Ok(Finding {
             rule: rule.id.clone(),
             severity: level(&rule.severity, context)?,
@@ -233,9 +234,9 @@ impl<'a> Evaluation<'a> {
                 .map(|help| help.render(context))
                 .transpose()?,
             layer: path.as_deref().and_then(|path| self.facts.layer_of(path)),
-            location: item.and_then(location),
             evidence: part.map(|part| part.evidence.clone()).unwrap_or_default(),
-            fingerprint: self.fingerprint(path.as_deref(), item, key),
+            fingerprint: self.fingerprint(path.as_deref(), location.as_ref(), item, key),
+            location,
             path,
             docs: pages::url(&rule.id),
         })
@@ -251,17 +252,26 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// Names the fault, not the image that has it: the same for every tag and every rebuild.
-    fn fingerprint(&self, path: Option<&str>, item: Option<&Value>, key: Option<&str>) -> String {
+    /// Names the fault, not the image that has it: the same for every tag and every rebuild, and wherever in a file it
+    /// stands.
+    fn fingerprint(
+        &self,
+        path: Option<&str>,
+        location: Option<&Location>,
+        item: Option<&Value>,
+        key: Option<&str>,
+    ) -> String {
         let image = &self.facts.image;
         let subject = key.map(str::to_owned).or_else(|| subject(item?));
-        let parts = [
+        let subject = subject.unwrap_or_default();
+        let mut parts = vec![
             self.rule.id.as_str(),
             &image.registry,
             &image.repository,
             path.unwrap_or_default(),
-            &subject.unwrap_or_default(),
+            &subject,
         ];
+        parts.extend(location.map(|location| location.file.trim_start_matches("./")));
         format!("{:032x}", xxh3_128(parts.join("\0").as_bytes()))
     }
 }
@@ -300,27 +310,31 @@ fn claim(item: &Value) -> Option<Claim> {
     })
 }
 
-/// The place that an element of `each` gives, if it stands in a file: `file`, `line`, `column`, `end_column`, `text`.
+/// Where a rule looks in a file: the `location` of the element of `each`, or the element itself.
 fn location(item: &Value) -> Option<Location> {
-    let Value::Map(fields) = item else {
-        return None;
+    let field = |value: &Value, name: &str| match value {
+        Value::Map(fields) => fields.map.get(&Key::from(name)).cloned(),
+        _ => None,
     };
-    let text = |name: &str| match fields.map.get(&Key::from(name))? {
+    let place = field(item, "location").unwrap_or_else(|| item.clone());
+    let text = |name: &str| match field(&place, name)? {
         Value::String(text) => Some(text.to_string()),
         _ => None,
     };
-    let number = |name: &str| match fields.map.get(&Key::from(name))? {
-        Value::Int(number) => usize::try_from(*number).ok(),
-        Value::UInt(number) => usize::try_from(*number).ok(),
+    let number = |name: &str| match field(&place, name)? {
+        Value::Int(number) => usize::try_from(number).ok(),
+        Value::UInt(number) => usize::try_from(number).ok(),
         _ => None,
     };
-    Some(Location {
+    let location = Location {
         file: text("file")?,
         line: number("line")?,
         column: number("column")?,
         end_column: number("end_column")?,
         text: text("text")?,
-    })
+    };
+    // Facts of a test need no place.
+    (location.line > 0).then_some(location)
 }
 
 /// Numbers findings that would have the same fingerprint, in their order.

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{loader, sample, schema};
+use super::{lint, loader, sample, schema};
 use crate::claims::Claim;
+use crate::lint::Sources;
 use crate::policy::{
     ExpectationFacts, IgnoreFacts, Member, PolicyFacts, RequirementFacts, StackFacts,
 };
@@ -52,6 +53,9 @@ pub struct Facts {
     pub python: Option<PythonFacts>,
     /// The image itself.
     pub image: ImageFacts,
+    /// What a file asks for that an image is built from. Absent but for `imgcheck lint`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lint: Option<Sources>,
     /// The machines that the image must run on, judged. Empty if none are given, and if no image was read.
     pub targets: Vec<TargetFacts>,
     /// What the team asked for.
@@ -163,6 +167,14 @@ impl Facts {
         }
     }
 
+    /// The facts of a file that an image is built from: rules that need an image do not apply.
+    pub fn of_sources(sources: Sources) -> Self {
+        Facts {
+            lint: Some(sources),
+            ..Facts::default()
+        }
+    }
+
     /// The facts of an image that was read. The environment and labels in `image` are those of its configuration.
     pub fn of_image(image: ImageFacts, claims: Vec<Claim>, stack: &Stack) -> Self {
         let mut loaded = BTreeMap::new();
@@ -230,6 +242,7 @@ impl Facts {
             container_toolkit: Some(sample::container_toolkit()),
             python: Some(sample::python()),
             targets: vec![target()],
+            lint: Some(lint::sample()),
             image: ImageFacts {
                 reference: "registry.example/team/image:1.2.3".to_owned(),
                 registry: "registry.example".to_owned(),

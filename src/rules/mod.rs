@@ -10,6 +10,7 @@ pub mod facts;
 pub mod file;
 pub mod functions;
 pub mod knowledge;
+pub mod lint;
 pub mod loader;
 pub mod pages;
 pub mod precedence;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::{loader, shapes};
+use super::{lint, loader, shapes};
 pub use crate::stack::NAMES as PARTS;
 
 /// What is known of a value before there is one.
@@ -110,6 +110,7 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
         ("python", shapes::python()),
         ("loader", loader::shape::of_expressions()),
         ("image", image()),
+        ("lint", lint::shape()),
         ("targets", targets()),
         ("policy", policy()),
         ("versions", Shape::Keys(versions(), Box::new(Shape::Text))),

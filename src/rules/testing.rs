@@ -9,7 +9,7 @@ use super::facts::{Facts, ImageFacts, Part, PythonFacts, versions};
 use super::file::{Named, Rule};
 use super::functions::glob;
 use super::loader::shape;
-use super::{evaluate, schema, shapes};
+use super::{evaluate, lint, schema, shapes};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::policy::PolicyFacts;
@@ -53,6 +53,8 @@ pub struct Given {
     container_toolkit: Option<serde_json::Value>,
     /// What is installed in the Python environments.
     python: Option<PythonFacts>,
+    /// What a file asks for that an image is built from.
+    lint: Option<serde_json::Value>,
     /// The judged targets, as in the report.
     #[schemars(with = "Option<Vec<TargetFacts>>")]
     targets: Option<serde_json::Value>,
@@ -220,6 +222,7 @@ impl Given {
             loader: self.loader.as_ref().map(loader).transpose()?,
             container_toolkit: toolkit,
             python: scanned.then(|| self.python.clone().unwrap_or_default()),
+            lint: self.lint.as_ref().map(lint::given).transpose()?,
             targets: self
                 .targets
                 .as_ref()

@@ -70,6 +70,12 @@ impl Catalogue {
         })
     }
 
+    /// The component that a package belongs to, the first if it brings several.
+    pub fn component_of(&self, manager: EvidenceKind, package: &str) -> Option<&str> {
+        let row = self.rows(manager, package).next()?;
+        Some(&row.component)
+    }
+
     /// The rows for a package; more than one where it brings several components.
     pub(super) fn rows(
         &self,

@@ -1,0 +1,397 @@
+//! Dockerfiles: stages, arguments, variables, and what their instructions install.
+
+mod run;
+mod search_path;
+mod state;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use parse_dockerfile::{Command, Flag, Instruction, Source};
+
+use self::state::State;
+use super::heredoc::{self, HereDocument};
+use super::shell::Script;
+use super::stage::{MAX_PINS, Recorder};
+use super::text::Text;
+use super::variables::Expanded;
+use super::{Base, Context, Stage};
+use crate::error::{Error, Result};
+use crate::reference::name::Name;
+use crate::yaml::nearest;
+
+/// How many stages are followed.
+const MAX_STAGES: usize = 256;
+
+/// The most variables that one stage may set.
+const MAX_VARIABLES: usize = 1000;
+
+const INSTRUCTIONS: &[&str] = &[
+    "ADD",
+    "ARG",
+    "CMD",
+    "COPY",
+    "ENTRYPOINT",
+    "ENV",
+    "EXPOSE",
+    "FROM",
+    "HEALTHCHECK",
+    "LABEL",
+    "MAINTAINER",
+    "ONBUILD",
+    "RUN",
+    "SHELL",
+    "STOPSIGNAL",
+    "USER",
+    "VOLUME",
+    "WORKDIR",
+];
+
+/// What every instruction is read with.
+struct Reader<'r> {
+    text: &'r Text<'r>,
+    context: &'r Context<'r>,
+    escape: char,
+    here_documents: Vec<HereDocument>,
+    /// `ARG` before the first `FROM`.
+    globals: BTreeMap<String, String>,
+    stages: Vec<State<'r>>,
+    /// Stages by name, in lower case; of two with one name the last counts.
+    names: HashMap<String, usize>,
+}
+
+/// Reads a file.
+pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stage>> {
+    let escape = escape_directive(text.text);
+    let (hidden, here_documents) = heredoc::hide(text.text, escape);
+    let mut reader = Reader {
+        text,
+        context,
+        escape,
+        here_documents,
+        globals: BTreeMap::new(),
+        stages: Vec::new(),
+        names: HashMap::new(),
+    };
+    let instructions =
+        parse_dockerfile::parse_iter(&hidden).map_err(|error| fault(text, &error))?;
+    for instruction in instructions {
+        reader.instruction(instruction.map_err(|error| fault(text, &error))?)?;
+    }
+    Ok(finish(reader.stages))
+}
+
+/// The escape character that a directive at the top names: `# escape=` followed by a backtick.
+fn escape_directive(text: &str) -> char {
+    let directives = text
+        .lines()
+        .map_while(|line| line.trim().strip_prefix('#')?.split_once('='));
+    let escape = directives
+        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("escape"))
+        .last();
+    match escape {
+        Some((_, value)) if value.trim() == "`" => '`',
+        _ => '\\',
+    }
+}
+
+fn fault(text: &Text<'_>, error: &parse_dockerfile::Error) -> Error {
+    let start = text.start_of(error.line()) + error.column().saturating_sub(1);
+    let rest = text.text.get(start..).unwrap_or_default();
+    let word = rest.split(char::is_whitespace).next().unwrap_or_default();
+    let problem = format!("{error:#}");
+    let help = match problem.starts_with("unknown instruction") {
+        true => nearest(&word.to_uppercase(), INSTRUCTIONS.iter().copied())
+            .map(|near| format!("did you mean `{near}`?")),
+        false => None,
+    };
+    text.fault(start..start + word.len().max(1), &problem, help.as_deref())
+}
+
+impl<'r> Reader<'r> {
+    fn instruction(&mut self, instruction: Instruction<'_>) -> Result<()> {
+        match instruction {
+            Instruction::From(from) => {
+                let name = from.as_.map(|(_, name)| name.value.into_owned());
+                return self.stage(from.image.span, name);
+            }
+            Instruction::Arg(arg) => self.arguments(arg.arguments.span),
+            Instruction::Env(env) => return self.variables(env.arguments.span),
+            Instruction::Copy(copy) => self.copied(&copy.options, &copy.src, &copy.dest.value),
+            Instruction::Add(add) => self.copied(&add.options, &add.src, &add.dest.value),
+            Instruction::Shell(shell) => {
+                let program = shell
+                    .arguments
+                    .first()
+                    .map(|word| word.value.to_ascii_lowercase());
+                let program = program.unwrap_or_default();
+                if let Some(stage) = self.stages.last_mut() {
+                    stage.foreign_shell = ["cmd", "powershell", "pwsh"]
+                        .iter()
+                        .any(|name| program.contains(name));
+                }
+            }
+            Instruction::Run(run) => {
+                self.mounts(&run.options);
+                let script = |span: Range<usize>, instruction| Script {
+                    text: self.text.text.get(span.clone()).unwrap_or_default(),
+                    offset: span.start,
+                    escape: if instruction { self.escape } else { '\\' },
+                    instruction,
+                };
+                let hidden = self
+                    .here_documents
+                    .iter()
+                    .find(|here| here.instruction == run.run.span.start);
+                let body = hidden.map(|here| (script(here.body.clone(), false), here.script));
+                let Some(stage) = self.stages.last_mut() else {
+                    return Ok(());
+                };
+                if stage.foreign_shell {
+                    return Ok(());
+                }
+                match run.arguments {
+                    Command::Exec(words) => {
+                        let words = words
+                            .value
+                            .iter()
+                            .map(|word| (word.value.as_ref(), word.span.clone()));
+                        stage.run_words(self.text, words)?;
+                    }
+                    Command::Shell(shell) => match body {
+                        Some((body, true)) => stage.run(self.text, body, None)?,
+                        body => {
+                            let input = body.map(|(body, _)| body);
+                            stage.run(self.text, script(shell.span, true), input)?;
+                        }
+                    },
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `FROM`: a new stage, upon an image or an earlier stage.
+    fn stage(&mut self, span: Range<usize>, name: Option<String>) -> Result<()> {
+        let index = self.stages.len();
+        let pins: usize = self.stages.iter().map(|stage| stage.recorder.count()).sum();
+        if index >= MAX_STAGES || pins > 4 * MAX_PINS {
+            let problem =
+                format!("more than {MAX_STAGES} stages, or more packages than can be followed");
+            return Err(self.text.fault(span, &problem, None));
+        }
+        let globals = |name: &str| {
+            self.globals
+                .get(name)
+                .cloned()
+                .or_else(|| state::predefined(name))
+        };
+        let image = self.expand(span.clone(), &globals);
+        let parent = self.names.get(&image.text.to_lowercase()).copied();
+        let mut stage = match parent.and_then(|parent| self.stages.get(parent)) {
+            Some(parent) => parent.child(),
+            None => State::new(Recorder::new(self.context), self.base(index, span, &image)),
+        };
+        stage.parent = parent;
+        stage.stage.index = index;
+        if let Some(name) = name {
+            self.names.insert(name.to_lowercase(), index);
+            stage.stage.name = name;
+        }
+        self.stages.push(stage);
+        Ok(())
+    }
+
+    fn base(&self, stage: usize, span: Range<usize>, image: &Expanded) -> Option<Base> {
+        let name = image.text.parse::<Name>().ok().filter(|_| image.known);
+        (image.text != "scratch").then(|| Base {
+            stage,
+            written: self
+                .text
+                .text
+                .get(span.clone())
+                .unwrap_or_default()
+                .to_owned(),
+            reference: name.is_some().then(|| image.text.clone()),
+            repository: name.map(|name| name.repository).unwrap_or_default(),
+            location: self.text.location(span),
+            ..Base::default()
+        })
+    }
+
+    /// `ARG NAME[=default]`, one or several.
+    fn arguments(&mut self, span: Range<usize>) {
+        let script = self.script(span);
+        for word in script.words() {
+            let (name, default) = match word.raw.split_once('=') {
+                Some((name, _)) => (name, true),
+                None => (word.raw, false),
+            };
+            let stage = self.stages.last();
+            let values = |name: &str| match stage {
+                Some(stage) => stage.value(name),
+                None => self
+                    .globals
+                    .get(name)
+                    .cloned()
+                    .or_else(|| state::predefined(name)),
+            };
+            let expanded = script.value(&word, &values);
+            let value = match default {
+                true => {
+                    let value = expanded
+                        .text
+                        .split_once('=')
+                        .map(|(_, value)| value.to_owned());
+                    value.filter(|_| expanded.known)
+                }
+                false => self.globals.get(name).cloned(),
+            };
+            let arguments = match self.stages.last_mut() {
+                Some(stage) => &mut stage.arguments,
+                None => &mut self.globals,
+            };
+            match value {
+                Some(value) => drop(arguments.insert(name.to_owned(), value)),
+                None => drop(arguments.remove(name)),
+            }
+        }
+    }
+
+    /// `ENV NAME=value …` and the old `ENV NAME value`.
+    fn variables(&mut self, span: Range<usize>) -> Result<()> {
+        let script = self.script(span.clone());
+        let Some(stage) = self.stages.last_mut() else {
+            return Ok(());
+        };
+        let words = script.words();
+        if stage.stage.env.len() + words.len() > MAX_VARIABLES {
+            let problem = format!("more than {MAX_VARIABLES} variables are set up to here");
+            return Err(self.text.fault(span, &problem, None));
+        }
+        let old = words.first().filter(|word| !word.raw.contains('='));
+        if let (Some(name), Some(value)) = (old, words.get(1)) {
+            let raw = self
+                .text
+                .text
+                .get(value.span.start..span.end)
+                .unwrap_or_default();
+            stage.set(self.text, &script, name.raw, raw, value.span.start);
+            return Ok(());
+        }
+        // All are set at once: a value does not see those of the same line.
+        let before = stage.clone_values();
+        for word in &words {
+            if let Some((name, raw)) = word.raw.split_once('=') {
+                stage.set_with(
+                    &before,
+                    self.text,
+                    &script,
+                    (name, raw, word.span.start + name.len() + 1),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// `COPY` and `ADD`: from another stage, or from beside the file.
+    fn copied(&mut self, options: &[Flag<'_>], sources: &[Source<'_>], destination: &str) {
+        let from = options.iter().find(|flag| flag.name.value == "from");
+        if let Some(from) = from {
+            let stage = from.value.as_ref().map(|value| value.value.to_string());
+            return self.takes(&stage.unwrap_or_default());
+        }
+        let Some(stage) = self.stages.last_mut() else {
+            return;
+        };
+        for source in sources {
+            if let Source::Path(path) = source {
+                stage
+                    .copies
+                    .push((path.value.to_string(), destination.to_owned()));
+            }
+        }
+    }
+
+    /// `RUN --mount=type=bind,source=requirements.txt,target=…`.
+    fn mounts(&mut self, options: &[Flag<'_>]) {
+        for mount in options.iter().filter(|flag| flag.name.value == "mount") {
+            let settings = mount
+                .value
+                .as_ref()
+                .map(|value| value.value.as_ref())
+                .unwrap_or_default();
+            let setting = |names: &[&str]| {
+                let mut pairs = settings.split(',').filter_map(|pair| pair.split_once('='));
+                pairs
+                    .find(|(name, _)| names.contains(name))
+                    .map(|(_, value)| value.to_owned())
+            };
+            if let Some(from) = setting(&["from"]) {
+                self.takes(&from);
+            } else if let (Some(source), Some(stage)) =
+                (setting(&["source", "src"]), self.stages.last_mut())
+            {
+                stage.copies.push((
+                    source,
+                    setting(&["target", "dst", "destination"]).unwrap_or_default(),
+                ));
+            }
+        }
+    }
+
+    /// Notes that the last stage takes files of another, given by name or number.
+    fn takes(&mut self, from: &str) {
+        let number = from.parse::<usize>().ok();
+        let other = self.names.get(&from.to_lowercase()).copied().or(number);
+        if let (Some(other), Some(stage)) = (other, self.stages.last_mut()) {
+            stage.takes.push(other);
+        }
+    }
+
+    fn script(&self, span: Range<usize>) -> Script<'r> {
+        Script {
+            text: self.text.text.get(span.clone()).unwrap_or_default(),
+            offset: span.start,
+            escape: self.escape,
+            instruction: true,
+        }
+    }
+
+    fn expand(&self, span: Range<usize>, values: &dyn Fn(&str) -> Option<String>) -> Expanded {
+        let script = self.script(span);
+        let words = script.words();
+        words
+            .first()
+            .map_or_else(Expanded::default, |word| script.value(word, values))
+    }
+}
+
+/// The stages, with those marked that become an image: the last, those that no other takes from or stands on, and all
+/// that these stand on.
+fn finish(states: Vec<State<'_>>) -> Vec<Stage> {
+    let last = states.len().saturating_sub(1);
+    let mut used = vec![false; states.len()];
+    for state in &states {
+        for other in state.takes.iter().chain(&state.parent) {
+            if let Some(used) = used.get_mut(*other) {
+                *used = true;
+            }
+        }
+    }
+    let mut shipped: Vec<bool> = used.iter().map(|used| !used).collect();
+    if let Some(shipped) = shipped.get_mut(last) {
+        *shipped = true;
+    }
+    for (index, state) in states.iter().enumerate().rev() {
+        if let Some(parent) = state.parent.filter(|_| shipped[index]) {
+            shipped[parent] = true;
+        }
+    }
+    let stages = states.into_iter().zip(shipped);
+    stages
+        .map(|(state, shipped)| state.finish(shipped))
+        .collect()
+}

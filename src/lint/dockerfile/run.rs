@@ -1,0 +1,366 @@
+//! `RUN`: what its commands install and write.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::super::command::{Command, commands};
+use super::super::environment;
+use super::super::install::{self, Argument, Install, is_name};
+use super::super::pin;
+use super::super::requirements::{self, Gathered};
+use super::super::shell::Script;
+use super::super::stage::MAX_PINS;
+use super::super::text::Text;
+use super::super::{Context, Pin};
+use super::state::{State, place};
+use crate::error::Result;
+
+/// How deep `bash -c` is followed.
+const MAX_DEPTH: usize = 4;
+
+/// Programs that run a script.
+const SHELLS: &[&str] = &["ash", "bash", "dash", "sh", "zsh"];
+
+/// What holds for the rest of one `RUN`.
+#[derive(Default)]
+pub struct Session {
+    /// Variables of the script; `None` for a value that is not known.
+    variables: BTreeMap<String, Option<String>>,
+    /// The environment that was activated.
+    active: Option<String>,
+    depth: usize,
+}
+
+impl State<'_> {
+    /// A script. `body` is the here-document of one of its commands.
+    pub fn run(
+        &mut self,
+        text: &Text<'_>,
+        script: Script<'_>,
+        body: Option<Script<'_>>,
+    ) -> Result<()> {
+        let other = script
+            .text
+            .strip_prefix("#!")
+            .and_then(|rest| rest.lines().next());
+        if other.is_some_and(|interpreter| !interpreter.trim_end().ends_with("sh")) {
+            return Ok(());
+        }
+        self.script(text, script, body, &mut Session::default())
+    }
+
+    /// A command given as words, in the exec form.
+    pub fn run_words<'w>(
+        &mut self,
+        text: &Text<'_>,
+        words: impl Iterator<Item = (&'w str, Range<usize>)>,
+    ) -> Result<()> {
+        let words = words.map(|(word, span)| Argument {
+            text: word.to_owned(),
+            known: true,
+            span,
+        });
+        let words: Vec<Argument> = words.collect();
+        if let Some((inner, at)) = inline_script(&words) {
+            // The place may hold the quotes. Escapes in it would move what follows them.
+            let places = [at, at + 1].into_iter();
+            let mut places =
+                places.filter(|at| text.text.get(*at..at + inner.len()) == Some(inner));
+            let Some(offset) = places.next() else {
+                return Ok(());
+            };
+            let script = Script {
+                text: inner,
+                offset,
+                escape: '\\',
+                instruction: false,
+            };
+            return self.script(text, script, None, &mut Session::default());
+        }
+        self.install(text, &words, false, &Session::default())
+    }
+
+    fn script(
+        &mut self,
+        text: &Text<'_>,
+        script: Script<'_>,
+        body: Option<Script<'_>>,
+        session: &mut Session,
+    ) -> Result<()> {
+        let commands = commands(&script);
+        for (index, command) in commands.iter().enumerate() {
+            let words = self.words(&script, command, session);
+            let program = words
+                .first()
+                .map(|word| word.text.as_str())
+                .unwrap_or_default();
+            let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+            if command.here_document
+                && let Some(body) = body
+                && SHELLS.contains(&name.as_str())
+            {
+                self.script(text, body, None, session)?;
+            }
+            if assign(&words, command.conditional, session) {
+                continue;
+            }
+            activate(&words, session);
+            self.loader_configuration(
+                text,
+                &script,
+                command,
+                (&words, commands.get(index + 1)),
+                body,
+                session,
+            );
+            if SHELLS.contains(&name.as_str()) && session.depth < MAX_DEPTH {
+                let raw: Vec<&str> = command.words.iter().map(|word| word.raw).collect();
+                if let Some((inner, at)) = inline_script(&words)
+                    && raw
+                        .iter()
+                        .any(|word| word.len() == inner.len() + 2 && word.contains(inner))
+                {
+                    session.depth += 1;
+                    let inner = Script {
+                        text: inner,
+                        offset: at + 1,
+                        ..script
+                    };
+                    self.script(text, inner, None, session)?;
+                    session.depth -= 1;
+                }
+                continue;
+            }
+            self.install(text, &words, command.conditional, session)?;
+        }
+        Ok(())
+    }
+
+    /// The words of a command with the values of its variables.
+    pub fn words(
+        &self,
+        script: &Script<'_>,
+        command: &Command<'_>,
+        session: &Session,
+    ) -> Vec<Argument> {
+        let values = |name: &str| self.session_value(name, session);
+        let words = command.words.iter().map(|word| {
+            let expanded = script.value(word, &values);
+            Argument {
+                text: expanded.text,
+                known: expanded.known,
+                span: word.span.clone(),
+            }
+        });
+        words.collect()
+    }
+
+    /// The value of a variable at this place of a script.
+    pub fn session_value(&self, name: &str, session: &Session) -> Option<String> {
+        match session.variables.get(name) {
+            Some(value) => value.clone(),
+            None => self.value(name),
+        }
+    }
+
+    fn install(
+        &mut self,
+        text: &Text<'_>,
+        words: &[Argument],
+        conditional: bool,
+        session: &Session,
+    ) -> Result<()> {
+        let found = install::read(words, &|name| self.session_value(name, session));
+        let Some(install) = found else {
+            return Ok(());
+        };
+        let mut pins: Vec<Pin> = Vec::new();
+        // One too many is told when it is added.
+        for package in install.packages.iter().take(MAX_PINS + 1) {
+            pins.extend(package_pin(&install, package).map(|pin| Pin {
+                location: text.location(package.span.clone()),
+                ..pin
+            }));
+        }
+        self.files(text, &install, &mut pins)?;
+        let place = match &install.environment {
+            Some(directory) => place(directory),
+            None if install.manager == "pip" || install.manager == "conda" => {
+                session.active.clone().unwrap_or_else(|| self.environment())
+            }
+            None => String::new(),
+        };
+        self.recorder.command();
+        for mut pin in pins {
+            pin.environment = place.clone();
+            pin.conditional |= conditional;
+            pin.alone = install.alone;
+            self.recorder.add(pin, text)?;
+        }
+        Ok(())
+    }
+
+    /// What files ask for that a command names, if they stand beside the Dockerfile and are copied into the stage.
+    fn files(&self, text: &Text<'_>, install: &Install, pins: &mut Vec<Pin>) -> Result<()> {
+        let context = self.recorder.context();
+        let mut gathered = Gathered::from_index(install.index.clone());
+        for (file, constraint) in &install.files {
+            if let Some((path, content)) = self.beside(context, file) {
+                let name = beside(text.name, &path);
+                let other = Text::new(&name, &content)?;
+                requirements::gather(&other, &path, context, *constraint, &mut gathered)?;
+            }
+        }
+        for pin in pins.iter_mut().filter(|pin| pin.manager == "pip") {
+            gathered.index.apply(pin);
+        }
+        for mut pin in gathered.pins {
+            gathered.index.apply(&mut pin);
+            pins.push(pin);
+        }
+        for file in &install.environments {
+            if let Some((path, content)) = self.beside(context, file) {
+                let name = beside(text.name, &path);
+                let stages = environment::read(&Text::new(&name, &content)?, context)?;
+                pins.extend(stages.into_iter().flat_map(|stage| stage.pins));
+            }
+        }
+        Ok(())
+    }
+
+    /// The file that a path inside the stage was copied from: its path beside the Dockerfile, and its text.
+    fn beside(&self, context: &Context<'_>, path: &str) -> Option<(String, String)> {
+        let name = path.rsplit('/').next()?;
+        let relative = path.trim_start_matches('/').trim_start_matches("./");
+        let mut candidates = Vec::new();
+        for (source, destination) in &self.copies {
+            let source = source
+                .trim_start_matches('/')
+                .trim_start_matches("./")
+                .trim_end_matches('/');
+            let (folder, file) = source.rsplit_once('/').unwrap_or(("", source));
+            if file == name || destination.rsplit('/').next() == Some(name) {
+                candidates.insert(0, source.to_owned());
+            } else if matches!(source, "" | ".") {
+                candidates.extend([relative.to_owned(), name.to_owned()]);
+            } else if file.contains('*') {
+                candidates.push(
+                    format!("{folder}/{name}")
+                        .trim_start_matches('/')
+                        .to_owned(),
+                );
+            } else {
+                candidates.push(format!("{source}/{name}"));
+            }
+        }
+        let found = candidates.into_iter().take(32);
+        let mut found =
+            found.filter_map(|path| (context.neighbours)(&path).map(|text| (path, text)));
+        found.next()
+    }
+}
+
+/// One package of a command. A word with a variable that has no known value still names a package, if not its version.
+fn package_pin(install: &Install, package: &Argument) -> Option<Pin> {
+    let pin = match install.manager {
+        "pip" => match pin::python(&package.text) {
+            Ok(pin) => pin,
+            Err(_) => partly(package, "pip"),
+        },
+        "conda" => pin::conda(&package.text)
+            .or_else(|| partly(package, "conda"))
+            .map(|mut pin| {
+                if pin.index.is_none() && !install.channels.is_empty() {
+                    pin.index = Some(install.channels.join(", "));
+                }
+                pin
+            }),
+        manager => pin::system(&package.text, manager).filter(|_| package.known),
+    };
+    pin.filter(|pin| package.known || !pin.specifier.is_empty())
+}
+
+/// A package of which only the name can be read.
+fn partly(package: &Argument, manager: &str) -> Option<Pin> {
+    let end = package
+        .text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))?;
+    let (name, specifier) = package.text.split_at(end);
+    (!package.known && !name.is_empty()).then(|| Pin {
+        name: pin::normalized(name),
+        manager: manager.to_owned(),
+        specifier: specifier.to_owned(),
+        text: package.text.clone(),
+        ..Pin::default()
+    })
+}
+
+/// The name of a file that stands beside another.
+fn beside(name: &str, path: &str) -> String {
+    match name.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{path}"),
+        None => path.to_owned(),
+    }
+}
+
+/// `NAME=value` alone or after `export`: for the rest of the script.
+fn assign(words: &[Argument], conditional: bool, session: &mut Session) -> bool {
+    let words = match words.split_first() {
+        Some((first, rest)) if first.text == "export" => rest,
+        _ => words,
+    };
+    let pairs: Option<Vec<_>> = words
+        .iter()
+        .map(|word| {
+            Some((
+                word.text
+                    .split_once('=')
+                    .filter(|(name, _)| is_name(name))?,
+                word.known,
+            ))
+        })
+        .collect();
+    for ((name, value), known) in pairs.iter().flatten() {
+        let certain = *known && !conditional;
+        session
+            .variables
+            .insert((*name).to_owned(), certain.then(|| (*value).to_owned()));
+    }
+    pairs.is_some_and(|pairs| !pairs.is_empty())
+}
+
+/// `. /venv/bin/activate`, `conda activate name`.
+fn activate(words: &[Argument], session: &mut Session) {
+    let text = |index: usize| {
+        words
+            .get(index)
+            .map(|word| word.text.as_str())
+            .unwrap_or_default()
+    };
+    match (text(0), text(1)) {
+        ("." | "source", script) => {
+            if let Some(directory) = script.strip_suffix("/activate") {
+                session.active = Some(place(directory));
+            } else if script.ends_with("/activate.sh") || words.get(2).is_some() {
+                session.active = Some(text(2).to_owned());
+            }
+        }
+        ("conda" | "mamba" | "micromamba", "activate") => session.active = Some(text(2).to_owned()),
+        ("deactivate", _) | (_, "deactivate") => session.active = None,
+        _ => {}
+    }
+}
+
+/// The script of `bash -c 'script'`, and where the word begins.
+fn inline_script(words: &[Argument]) -> Option<(&str, usize)> {
+    let (program, options) = words.split_first()?;
+    let name = program.text.rsplit('/').next()?;
+    if !SHELLS.contains(&name) {
+        return None;
+    }
+    let option = options
+        .iter()
+        .position(|word| word.text.starts_with('-') && word.text.ends_with('c'))?;
+    let script = options.get(option + 1)?;
+    Some((&script.text, script.span.start))
+}

@@ -1,0 +1,85 @@
+//! Directories that a stage adds to the configuration of the dynamic loader.
+
+use super::super::SearchDirectory;
+use super::super::command::Command;
+use super::super::install::Argument;
+use super::super::shell::Script;
+use super::super::text::Text;
+use super::run::Session;
+use super::state::{MAX_PARTS, State};
+
+/// The file that distributions' loaders read directories from, and the folder of more such files.
+const LOADER_CONFIGURATION: &str = "/etc/ld.so.conf";
+
+impl State<'_> {
+    /// What is written into the configuration of the dynamic loader, and removed from it.
+    pub fn loader_configuration(
+        &mut self,
+        text: &Text<'_>,
+        script: &Script<'_>,
+        command: &Command<'_>,
+        (words, next): (&[Argument], Option<&Command<'_>>),
+        body: Option<Script<'_>>,
+        session: &Session,
+    ) {
+        let Some((program, arguments)) = words.split_first() else {
+            return;
+        };
+        if program.text == "rm" {
+            self.written
+                .retain(|(path, _)| arguments.iter().all(|argument| argument.text != *path));
+            return;
+        }
+        let mut targets: Vec<String> = Vec::new();
+        let values = |name: &str| self.session_value(name, session);
+        targets.extend(
+            command
+                .outputs
+                .iter()
+                .map(|word| script.value(word, &values).text),
+        );
+        if let Some(next) = next.filter(|_| command.piped) {
+            let tee = self.words(script, next, session);
+            if tee.first().is_some_and(|program| program.text == "tee") {
+                targets.extend(tee.into_iter().skip(1).map(|word| word.text));
+            }
+        }
+        let Some(target) = targets
+            .into_iter()
+            .find(|path| path.starts_with(LOADER_CONFIGURATION))
+        else {
+            return;
+        };
+        let mut directories = Vec::new();
+        if matches!(program.text.as_str(), "echo" | "printf") {
+            for argument in arguments.iter().take(MAX_PARTS) {
+                let lines = argument.text.replace("\\n", "\n");
+                directories.extend(
+                    lines
+                        .split_whitespace()
+                        .filter(|line| line.starts_with('/'))
+                        .take(MAX_PARTS)
+                        .map(|line| SearchDirectory {
+                            text: line.to_owned(),
+                            location: text.location(argument.span.clone()),
+                        }),
+                );
+            }
+        } else if let Some(body) = body.filter(|_| command.here_document) {
+            let mut at = body.offset;
+            for line in body.text.split_inclusive('\n') {
+                if line.starts_with('/') {
+                    directories.push(SearchDirectory {
+                        text: line.trim_end().to_owned(),
+                        location: text.location(at..at + line.trim_end().len()),
+                    });
+                }
+                at += line.len();
+            }
+        }
+        directories.truncate(MAX_PARTS);
+        if self.written.len() < MAX_PARTS {
+            self.written.push((target, directories));
+        }
+    }
+}

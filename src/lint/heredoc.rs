@@ -1,0 +1,195 @@
+//! Here-documents of `RUN`, `COPY` and `ADD`. The Dockerfile parser knows only some of those that stand first, so all are
+//! hidden from it.
+
+use std::ops::Range;
+
+/// How many documents are looked for; each is searched through the rest of the file.
+const MAX_DOCUMENTS: usize = 200;
+
+/// A here-document of a `RUN`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HereDocument {
+    /// Where its instruction begins.
+    pub instruction: usize,
+    /// Its lines.
+    pub body: Range<usize>,
+    /// Whether it is the script itself (`RUN <<EOF`), and not the input of a command (`RUN bash <<EOF`).
+    pub script: bool,
+}
+
+/// Where a document is announced, and the word that ends it.
+struct Opening {
+    place: Range<usize>,
+    delimiter: String,
+}
+
+/// The text with documents overwritten by comments of the same length, and those of `RUN`.
+pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
+    let mut bytes = text.as_bytes().to_vec();
+    let mut found = Vec::new();
+    let mut at = 0;
+    let mut searches = 0;
+    while at < text.len() {
+        let end = logical_end(text, at, escape);
+        let instruction = &text[at..end];
+        let keyword = instruction.split_whitespace().next().unwrap_or_default();
+        let is = |word: &str| keyword.eq_ignore_ascii_case(word);
+        let mut next = end;
+        if is("RUN") || is("COPY") || is("ADD") {
+            let script = arguments(instruction, keyword, escape).starts_with("<<");
+            for opening in openings(instruction) {
+                searches += 1;
+                let document =
+                    (searches <= MAX_DOCUMENTS).then(|| document(text, next, &opening.delimiter));
+                let Some((body, behind)) = document.flatten() else {
+                    break;
+                };
+                bytes[at + opening.place.start..at + opening.place.end].fill(b'x');
+                for byte in &mut bytes[body.start..behind] {
+                    if !matches!(byte, b'\n' | b'\r') {
+                        *byte = b'#';
+                    }
+                }
+                if is("RUN") {
+                    found.push(HereDocument {
+                        instruction: at + (instruction.len() - instruction.trim_start().len()),
+                        body,
+                        script,
+                    });
+                }
+                next = behind;
+            }
+        }
+        at = next;
+    }
+    // Only whole characters were overwritten, with ASCII.
+    let hidden = String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned());
+    (hidden, found)
+}
+
+/// What follows the keyword and its `--options`.
+fn arguments<'t>(instruction: &'t str, keyword: &str, escape: char) -> &'t str {
+    let blank = |c: char| c.is_whitespace() || c == escape;
+    let mut rest = instruction.trim_start();
+    rest = rest
+        .get(keyword.len()..)
+        .unwrap_or_default()
+        .trim_start_matches(blank);
+    while rest.starts_with("--") {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        rest = rest[end..].trim_start_matches(blank);
+    }
+    rest
+}
+
+/// The end of the line at a place, and of the lines that it goes on with.
+fn logical_end(text: &str, start: usize, escape: char) -> usize {
+    let mut at = start;
+    let mut going_on = false;
+    for line in text[start..].split_inclusive('\n') {
+        at += line.len();
+        let trimmed = line.trim();
+        let comment = trimmed.starts_with('#') || trimmed.is_empty();
+        if going_on && comment {
+            continue;
+        }
+        going_on = !comment && trimmed.ends_with(escape);
+        if !going_on {
+            break;
+        }
+    }
+    at
+}
+
+/// The documents that an instruction announces.
+fn openings(instruction: &str) -> Vec<Opening> {
+    let mut found = Vec::new();
+    let mut quote = None;
+    let mut at = 0;
+    while let Some(c) = instruction[at..].chars().next() {
+        let rest = &instruction[at..];
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None if rest.starts_with("<<<") => at += 2,
+            None if rest.starts_with("<<") => {
+                let end = rest[2..].find(|c: char| c.is_whitespace() || ";|&><)".contains(c));
+                let end = end.map_or(rest.len(), |end| end + 2);
+                let word = rest[2..end]
+                    .trim_start_matches('-')
+                    .trim_matches(['\'', '"']);
+                if word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                    found.push(Opening {
+                        place: at..at + end,
+                        delimiter: word.to_owned(),
+                    });
+                }
+                at += end;
+                continue;
+            }
+            None => {}
+        }
+        at += c.len_utf8();
+    }
+    found
+}
+
+/// The lines up to one that holds the delimiter alone, and where the text goes on.
+fn document(text: &str, start: usize, delimiter: &str) -> Option<(Range<usize>, usize)> {
+    let mut at = start;
+    for line in text.get(start..)?.split_inclusive('\n') {
+        if line.trim_matches(['\t', '\n', '\r']) == delimiter {
+            return Some((start..at, at + line.len()));
+        }
+        at += line.len();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_hidden() {
+        let text = "FROM a\nRUN bash <<'EOF' && \\\n  true\npip install x\n\nüEOF\nEOF\nRUN b\n";
+        let (hidden, found) = hide(text, '\\');
+        assert_eq!(hidden.len(), text.len());
+        assert!(
+            hidden.starts_with("FROM a\nRUN bash xxxxxxx &&"),
+            "{hidden}"
+        );
+        assert!(
+            hidden.ends_with("\n#############\n\n#####\n###\nRUN b\n"),
+            "{hidden}"
+        );
+        assert_eq!(&text[found[0].body.clone()], "pip install x\n\nüEOF\n");
+        assert_eq!(&text[found[0].instruction..found[0].instruction + 3], "RUN");
+        assert!(!found[0].script);
+    }
+
+    #[test]
+    fn documents_of_copy_and_those_that_stand_first_are_hidden_too() {
+        let text =
+            "RUN --mount=type=cache \\\n  <<-\"E\"\n\ta\n\tE\nCOPY <<A <<B /x\nA\nb\nB\nRUN c\n";
+        let (hidden, found) = hide(text, '\\');
+        assert_eq!(
+            hidden,
+            "RUN --mount=type=cache \\\n  xxxxxx\n##\n##\nCOPY xxx xxx /x\n#\n#\n#\nRUN c\n"
+        );
+        assert_eq!((found.len(), found[0].script), (1, true));
+        assert_eq!(&text[found[0].body.clone()], "\ta\n");
+    }
+
+    #[test]
+    fn others_stay() {
+        for text in [
+            "FROM a\nRUN x <<< EOF\nRUN '<<EOF'\n",
+            "FROM a\nRUN bash <<EOF\nno end\n",
+        ] {
+            let (hidden, found) = hide(text, '\\');
+            assert_eq!((hidden.as_str(), found), (text, vec![]));
+        }
+    }
+}

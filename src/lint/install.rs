@@ -1,0 +1,462 @@
+//! Commands that install packages: pip, uv, conda, mamba, micromamba, apt-get, apk.
+
+use std::ops::Range;
+
+use super::pin::Index;
+use super::requirements::index_option;
+use super::variables::Values;
+
+/// A word of a command, without quotes and with the values of its variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Argument {
+    /// What it says; a variable without a known value stays as written.
+    pub text: String,
+    /// Whether every variable in it has a value.
+    pub known: bool,
+    /// Its place in the file.
+    pub span: Range<usize>,
+}
+
+/// What one command installs.
+#[derive(Debug, Default, PartialEq)]
+pub struct Install {
+    /// `pip`, `conda`, `apt` or `apk`.
+    pub manager: &'static str,
+    /// The packages, as written.
+    pub packages: Vec<Argument>,
+    /// Files of requirements, and whether they only constrain.
+    pub files: Vec<(String, bool)>,
+    /// Files of conda environments.
+    pub environments: Vec<String>,
+    /// Where Python packages come from.
+    pub index: Index,
+    /// conda's channels.
+    pub channels: Vec<String>,
+    /// The environment, if it is not the usual one.
+    pub environment: Option<String>,
+    /// `--no-deps`.
+    pub alone: bool,
+}
+
+/// Options that take a value, of pip and of uv.
+const PIP_VALUES: &[&str] = &[
+    "--abi",
+    "--build-constraint",
+    "--cache-dir",
+    "--cert",
+    "--client-cert",
+    "--config-setting",
+    "--config-settings",
+    "--exclude-newer",
+    "--exists-action",
+    "--extra",
+    "--global-option",
+    "--group",
+    "--implementation",
+    "--index-strategy",
+    "--keyring-provider",
+    "--link-mode",
+    "--log",
+    "--no-binary",
+    "--no-build-isolation-package",
+    "--only-binary",
+    "--override",
+    "--platform",
+    "--prerelease",
+    "--progress-bar",
+    "--proxy",
+    "--python-platform",
+    "--python-version",
+    "--refresh-package",
+    "--reinstall-package",
+    "--report",
+    "--resolution",
+    "--retries",
+    "--src",
+    "--timeout",
+    "--trusted-host",
+    "--upgrade-package",
+    "--upgrade-strategy",
+    "--use-feature",
+    "-C",
+    "-P",
+    "-e",
+    "--editable",
+    "--overrides",
+];
+
+/// Options that say where to install.
+const PLACES: &[&str] = &["--prefix", "--python", "--root", "--target", "-p", "-t"];
+
+/// Options that take a value, of conda.
+const CONDA_VALUES: &[&str] = &[
+    "--solver",
+    "--experimental-solver",
+    "--revision",
+    "--repodata-fn",
+    "-k",
+    "--freeze",
+];
+
+/// Reads a command; `None` if it installs nothing that is known.
+pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
+    let (own, words) = assignments(words);
+    let lookup = |name: &str| {
+        let own = own.iter().find(|(known, _)| *known == name);
+        own.map(|(_, value)| (*value).to_owned())
+            .or_else(|| values(name))
+    };
+    let (program, rest) = words.split_first()?;
+    let (directory, name) = program.text.rsplit_once('/').unwrap_or(("", &program.text));
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let place = (!matches!(directory, "" | "/usr/bin" | "/usr/local/bin" | "/bin"))
+        .then(|| directory.to_owned());
+    let mut install = match plain {
+        "pip" | "pipx" if name != "pipx" => pip(rest)?,
+        "python" | "pypy" => {
+            let option = rest.iter().position(|word| word.text.starts_with("-m"))?;
+            // `-m pip` or `-mpip`.
+            let (module, behind) = match rest[option].text.as_str() {
+                "-m" => (rest.get(option + 1)?.text.as_str(), rest.get(option + 2..)?),
+                joined => (&joined[2..], &rest[option + 1..]),
+            };
+            match module {
+                "pip" => pip(behind)?,
+                "uv" => uv(behind)?,
+                _ => return None,
+            }
+        }
+        "uv" => uv(rest)?,
+        "conda" | "mamba" | "micromamba" => conda(rest, values)?,
+        "apt-get" | "apt" | "aptitude" => system("apt", "install", rest)?,
+        "apk" => system("apk", "add", rest)?,
+        _ => return None,
+    };
+    if install.manager == "pip" {
+        defaults(&mut install.index, &lookup);
+        let conda_or_uv = matches!(plain, "conda" | "mamba" | "micromamba" | "uv");
+        if !conda_or_uv && install.environment.is_none() {
+            install.environment = place;
+        }
+    }
+    Some(install)
+}
+
+/// The `NAME=value` before a program, and what follows; `env` is passed over.
+fn assignments(words: &[Argument]) -> (Vec<(&str, &str)>, &[Argument]) {
+    let mut own = Vec::new();
+    let mut rest = words;
+    while let Some((word, after)) = rest.split_first() {
+        match word.text.split_once('=') {
+            Some((name, value)) if is_name(name) => own.push((name, value)),
+            None if word.text == "env" => {}
+            _ => break,
+        }
+        rest = after;
+    }
+    (own, rest)
+}
+
+/// Whether a text is the name of a variable.
+pub fn is_name(text: &str) -> bool {
+    let start = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    start && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// What the environment says of the index.
+fn defaults(index: &mut Index, values: Values<'_>) {
+    for name in ["PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"] {
+        if index.instead.is_none() {
+            index.instead = values(name).filter(|value| !value.is_empty());
+        }
+    }
+    for name in [
+        "PIP_EXTRA_INDEX_URL",
+        "UV_EXTRA_INDEX_URL",
+        "UV_INDEX",
+        "PIP_FIND_LINKS",
+        "UV_FIND_LINKS",
+    ] {
+        let value = values(name).unwrap_or_default();
+        index
+            .besides
+            .extend(value.split_whitespace().map(str::to_owned));
+    }
+    if index.backend.is_none() {
+        index.backend = values("UV_TORCH_BACKEND");
+    }
+}
+
+fn uv(words: &[Argument]) -> Option<Install> {
+    let (first, rest) = words
+        .iter()
+        .position(|word| !word.text.starts_with('-'))
+        .map(|at| (&words[at], &words[at + 1..]))?;
+    match first.text.as_str() {
+        "pip" => pip(rest),
+        "add" => Some(python_arguments(rest)),
+        _ => None,
+    }
+}
+
+fn pip(words: &[Argument]) -> Option<Install> {
+    let at = words.iter().position(|word| !word.text.starts_with('-'))?;
+    let rest = words.get(at + 1..)?;
+    match words[at].text.as_str() {
+        "install" => Some(python_arguments(rest)),
+        // uv pip sync FILE…
+        "sync" => {
+            let mut install = python_arguments(rest);
+            let files = std::mem::take(&mut install.packages);
+            install
+                .files
+                .extend(files.into_iter().map(|file| (file.text, false)));
+            Some(install)
+        }
+        _ => None,
+    }
+}
+
+fn python_arguments(words: &[Argument]) -> Install {
+    let mut install = Install {
+        manager: "pip",
+        ..Install::default()
+    };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if !word.text.starts_with('-') {
+            install.packages.push(word.clone());
+            continue;
+        }
+        let (name, joined) = match word.text.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+            _ => match word.text.split_at_checked(2) {
+                Some((name, value)) if !name.starts_with("--") && !value.is_empty() => {
+                    (name, Some(value))
+                }
+                _ => (word.text.as_str(), None),
+            },
+        };
+        let index = [
+            "-i",
+            "-f",
+            "--index-url",
+            "--extra-index-url",
+            "--find-links",
+            "--index",
+            "--default-index",
+            "--torch-backend",
+        ];
+        let files = [
+            "-r",
+            "--requirement",
+            "--requirements",
+            "-c",
+            "--constraint",
+            "--constraints",
+        ];
+        if name == "--no-deps" {
+            install.alone = true;
+        } else if index.contains(&name)
+            || files.contains(&name)
+            || PLACES.contains(&name)
+            || PIP_VALUES.contains(&name)
+        {
+            let Some(value) = joined.or_else(|| words.next().map(|word| word.text.as_str())) else {
+                break;
+            };
+            if files.contains(&name) {
+                let limits = name.trim_start_matches('-').starts_with('c');
+                install.files.push((value.to_owned(), limits));
+            } else if PLACES.contains(&name) {
+                install.environment = Some(value.to_owned());
+            } else {
+                index_option(&mut install.index, name, value);
+            }
+        }
+    }
+    install
+}
+
+fn conda(words: &[Argument], values: Values<'_>) -> Option<Install> {
+    let at = words.iter().position(|word| !word.text.starts_with('-'))?;
+    let rest = words.get(at + 1..)?;
+    match words[at].text.as_str() {
+        "run" => {
+            let mut place = None;
+            let mut inner = rest;
+            while let Some((word, after)) = inner
+                .split_first()
+                .filter(|(word, _)| word.text.starts_with('-'))
+            {
+                inner = after;
+                if matches!(word.text.as_str(), "-n" | "--name" | "-p" | "--prefix")
+                    && let Some((name, after)) = inner.split_first()
+                {
+                    place = Some(name.text.clone());
+                    inner = after;
+                }
+            }
+            // A command within itself is no more than another program.
+            let program = inner.first().map(|word| word.text.as_str())?;
+            if ["conda", "mamba", "micromamba"]
+                .iter()
+                .any(|name| program.ends_with(name))
+            {
+                return None;
+            }
+            let install = read(inner, values)?;
+            Some(Install {
+                environment: install.environment.or(place),
+                ..install
+            })
+        }
+        "env" => {
+            let verb = rest.first().map(|word| word.text.as_str());
+            matches!(verb, Some("create" | "update")).then(|| conda_arguments(&rest[1..], true))
+        }
+        "install" | "create" | "update" => Some(conda_arguments(rest, false)),
+        _ => None,
+    }
+}
+
+fn conda_arguments(words: &[Argument], environment: bool) -> Install {
+    let mut install = Install {
+        manager: "conda",
+        ..Install::default()
+    };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (name, joined) = match word.text.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+            _ => (word.text.as_str(), None),
+        };
+        let mut value = || {
+            joined
+                .clone()
+                .or_else(|| words.next().map(|word| word.text.clone()))
+        };
+        match name {
+            "-c" | "--channel" => install.channels.extend(value()),
+            "-n" | "--name" | "-p" | "--prefix" => install.environment = value(),
+            "-f" | "--file" => {
+                let file = value();
+                let yaml = file
+                    .iter()
+                    .filter(|file| file.ends_with(".yml") || file.ends_with(".yaml"));
+                install.environments.extend(yaml.cloned());
+            }
+            name if CONDA_VALUES.contains(&name) => drop(value()),
+            name if name.starts_with('-') => {}
+            _ if environment => {}
+            _ => install.packages.push(word.clone()),
+        }
+    }
+    install
+}
+
+fn system(manager: &'static str, verb: &str, words: &[Argument]) -> Option<Install> {
+    let at = words.iter().position(|word| word.text == verb)?;
+    let mut packages = Vec::new();
+    let mut rest = words[at + 1..].iter();
+    while let Some(word) = rest.next() {
+        match word.text.as_str() {
+            "-t" | "-o" | "--target-release" | "--virtual" | "--repository" | "-X" => {
+                rest.next();
+            }
+            text if text.starts_with('-') => {}
+            _ => packages.push(word.clone()),
+        }
+    }
+    Some(Install {
+        manager,
+        packages,
+        ..Install::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn install(command: &str) -> Option<Install> {
+        let words: Vec<Argument> = command
+            .split_whitespace()
+            .map(|text| Argument {
+                text: text.to_owned(),
+                known: true,
+                span: 0..0,
+            })
+            .collect();
+        read(&words, &|name| {
+            (name == "PIP_EXTRA_INDEX_URL").then(|| "https://e".to_owned())
+        })
+    }
+
+    fn packages(command: &str) -> Vec<String> {
+        let install = install(command).unwrap();
+        install
+            .packages
+            .into_iter()
+            .map(|package| package.text)
+            .collect()
+    }
+
+    #[test]
+    fn commands_that_install() {
+        for command in [
+            "pip install --no-cache-dir torch==2.8.0",
+            "pip3.11 install -U torch==2.8.0",
+            "/opt/conda/bin/python -mpip install torch==2.8.0",
+            "/opt/x/bin/python -u -m pip --no-cache install --timeout 60 torch==2.8.0",
+            "uv pip install --system torch==2.8.0",
+            "PIP_NO_CACHE=1 env X=y python3 -m uv pip install torch==2.8.0",
+            "conda run --no-capture-output -n x pip install torch==2.8.0",
+            "conda install -y -n x -c pytorch torch==2.8.0",
+            "apt-get -y install --no-install-recommends torch==2.8.0",
+            "apk add --no-cache torch==2.8.0",
+        ] {
+            assert_eq!(packages(command), ["torch==2.8.0"], "{command}");
+        }
+        for command in [
+            "pip download torch",
+            "pip",
+            "python -m venv x",
+            "conda",
+            "conda run -n x conda run pip",
+            "ls",
+        ] {
+            assert_eq!(install(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn options_are_understood() {
+        let found = install("pip install -r a.txt -rb.txt -c c.txt --index-url=https://x -f https://f --no-deps --target /t x").unwrap();
+        assert_eq!(
+            found.files,
+            [
+                ("a.txt".into(), false),
+                ("b.txt".into(), false),
+                ("c.txt".into(), true)
+            ]
+        );
+        assert_eq!(found.index.instead.as_deref(), Some("https://x"));
+        assert_eq!(found.index.besides, ["https://f", "https://e"]);
+        assert!(found.alone);
+        assert_eq!(found.environment.as_deref(), Some("/t"));
+        assert_eq!(
+            install("/v/bin/pip install x")
+                .unwrap()
+                .environment
+                .as_deref(),
+            Some("/v/bin")
+        );
+        let conda = install("mamba env create -f environment.yml -n e").unwrap();
+        assert_eq!(
+            (conda.environments, conda.environment),
+            (vec!["environment.yml".to_owned()], Some("e".to_owned()))
+        );
+    }
+}

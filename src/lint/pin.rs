@@ -1,0 +1,470 @@
+//! One package as it is asked for: PEP 508, conda's and apt's ways to write it.
+
+use std::str::FromStr;
+
+use pep440_rs::{Operator, VersionSpecifiers};
+
+use super::Pin;
+use super::marker::{self, Held};
+
+/// The longest requirement that is parsed, in bytes.
+const MAX_REQUIREMENT: usize = 4096;
+
+/// Where Python packages come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Index {
+    /// `--index-url`: asked in place of PyPI.
+    pub instead: Option<String>,
+    /// `--extra-index-url` and `--find-links`: asked besides.
+    pub besides: Vec<String>,
+    /// The CUDA that uv's `--torch-backend` names.
+    pub backend: Option<String>,
+}
+
+impl Index {
+    /// Says of a package where it comes from.
+    pub fn apply(&self, pin: &mut Pin) {
+        let all = || self.instead.iter().chain(&self.besides);
+        let named = all()
+            .find(|url| cuda_of_url(url).is_some())
+            .or_else(|| all().next());
+        let backend = self.backend.as_deref();
+        if pin.cuda.is_none() {
+            let cuda =
+                backend.map_or_else(|| named.and_then(|url| cuda_of_url(url)), cuda_of_label);
+            pin.cuda = cuda;
+        }
+        pin.index = named.cloned().or_else(|| backend.map(str::to_owned));
+        pin.only_index = match (&self.instead, backend) {
+            (Some(url), _) => !url.contains("pypi.org"),
+            (None, backend) => backend.is_some(),
+        };
+    }
+}
+
+/// A Python requirement as pip understands it. `None` for what names no package: a directory, an archive.
+///
+/// # Errors
+///
+/// What is wrong.
+pub fn python(text: &str) -> Result<Option<Pin>, String> {
+    let text = text.trim();
+    if text.len() > MAX_REQUIREMENT {
+        return Err("this requirement is too long".to_owned());
+    }
+    if let Some((name, url)) = direct(text) {
+        let mut pin = match wheel(url) {
+            Some(pin) => pin,
+            None if name.is_empty() => return Ok(None),
+            None => Pin::default(),
+        };
+        if !name.is_empty() {
+            pin.name = normalized(name.split('[').next().unwrap_or(name));
+        }
+        // Something stands for its version, though it is not known which.
+        pin.specifier = format!("@ {}", url.split_whitespace().next().unwrap_or_default());
+        let marker = text.split_once(" ;").map(|(_, marker)| marker);
+        return marked(pin, marker, text);
+    }
+    let (written, marker) = match text.split_once(';') {
+        Some((written, marker)) => (written.trim(), Some(marker)),
+        None => (text, None),
+    };
+    let (name, extras, specifiers) = parts(written)?;
+    let mut pin = Pin {
+        name: normalized(name),
+        extras,
+        specifier: specifiers.to_owned(),
+        ..Pin::default()
+    };
+    let parsed = VersionSpecifiers::from_str(specifiers).map_err(|error| {
+        let message = error.to_string();
+        message.lines().next().unwrap_or_default().to_owned()
+    })?;
+    fix(&mut pin, &parsed);
+    marked(pin, marker, text)
+}
+
+/// Name, extras and version specifiers of `name[extra, …] >=1,<2`; the specifiers may stand in parentheses.
+fn parts(text: &str) -> Result<(&str, Vec<String>, &str), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_name = |name: &str| {
+        let ends = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+        ends && name.chars().all(plain)
+    };
+    let end = text.find(|c| !plain(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    if !is_name(name) {
+        return Err(format!(
+            "`{}` is no name of a package",
+            text.split_whitespace().next().unwrap_or_default()
+        ));
+    }
+    let rest = rest.trim_start();
+    let (extras, rest) = match rest.strip_prefix('[') {
+        Some(inner) => inner.split_once(']').ok_or("a `]` is missing")?,
+        None => ("", rest),
+    };
+    let extras: Vec<String> = extras
+        .split(',')
+        .map(|extra| extra.trim().to_owned())
+        .filter(|extra| !extra.is_empty())
+        .collect();
+    if let Some(wrong) = extras.iter().find(|extra| !is_name(extra)) {
+        return Err(format!("`{wrong}` is no name of an extra"));
+    }
+    let rest = rest.trim();
+    let specifiers = match rest.strip_prefix('(') {
+        Some(inner) => inner.strip_suffix(')').ok_or("a `)` is missing")?.trim(),
+        None => rest,
+    };
+    if let Some(wrong) = specifiers.chars().next().filter(|c| !"=<>!~".contains(*c)) {
+        return Err(format!(
+            "after the name comes a comparison such as `==`, no `{wrong}`"
+        ));
+    }
+    Ok((name, extras, specifiers))
+}
+
+/// The package with what its marker says: that some Linux does not want it, or, then `None`, that no Linux does.
+fn marked(pin: Pin, marker: Option<&str>, text: &str) -> Result<Option<Pin>, String> {
+    let marker = marker.map(|marker| marker.split(" #").next().unwrap_or(marker).trim());
+    let held = marker.map_or(Ok(Held::Always), marker::held)?;
+    Ok((held != Held::Never).then(|| Pin {
+        manager: "pip".to_owned(),
+        text: text.to_owned(),
+        conditional: held == Held::Sometimes,
+        ..pin
+    }))
+}
+
+/// `name @ URL`, or a URL or path alone.
+fn direct(text: &str) -> Option<(&str, &str)> {
+    let before_marker = text.split(" ;").next().unwrap_or(text).trim();
+    if let Some((name, url)) = before_marker.split_once('@')
+        && !name.contains(['/', ':', '='])
+        && !name.trim().is_empty()
+    {
+        return Some((name.trim(), url.trim()));
+    }
+    let end = before_marker.split_whitespace().next().unwrap_or_default();
+    let path = end.contains("://")
+        || end.starts_with(['.', '/', '~'])
+        || [".whl", ".tar.gz", ".zip"]
+            .iter()
+            .any(|suffix| end.ends_with(suffix))
+        || (end.contains('/') && !end.contains(['=', '<', '>']));
+    path.then_some(("", end))
+}
+
+/// The name and version that a wheel's file name says.
+fn wheel(url: &str) -> Option<Pin> {
+    let path = url.split(['#', '?', ' ']).next()?;
+    let file = path.rsplit('/').next()?.strip_suffix(".whl")?;
+    let mut parts = file.split('-');
+    let name = normalized(parts.next()?);
+    let version = parts.next()?.replace("%2B", "+").replace("%2b", "+");
+    let mut pin = Pin {
+        name,
+        ..Pin::default()
+    };
+    set_version(&mut pin, &version);
+    Some(pin)
+}
+
+/// The version that specifiers fix, if they do.
+fn fix(pin: &mut Pin, specifiers: &VersionSpecifiers) {
+    for specifier in specifiers.iter() {
+        let version = specifier.version();
+        match specifier.operator() {
+            Operator::Equal | Operator::ExactEqual | Operator::EqualStar => {
+                return set_version(pin, &version.to_string());
+            }
+            Operator::TildeEqual => {
+                let numbers = version.release();
+                let kept = numbers.iter().take(numbers.len().saturating_sub(1).max(1));
+                let kept: Vec<String> = kept.map(u64::to_string).collect();
+                pin.version = Some(kept.join("."));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn set_version(pin: &mut Pin, version: &str) {
+    match version.split_once('+') {
+        Some((version, local)) => {
+            pin.version = Some(version.to_owned());
+            pin.cuda = cuda_of_label(local);
+            pin.local = Some(local.to_owned());
+        }
+        None => pin.version = Some(version.to_owned()),
+    }
+}
+
+/// A package as conda's match specifications write it: `pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0`,
+/// `conda-forge::numpy>=1.2`. `None` if it names none.
+pub fn conda(text: &str) -> Option<Pin> {
+    let text = text.trim();
+    let (channel, rest) = match text.split_once("::") {
+        Some((channel, rest)) => (Some(channel.to_owned()), rest),
+        None => (None, text),
+    };
+    let rest = rest.split('[').next().unwrap_or(rest);
+    let end = rest
+        .find(|c: char| c.is_whitespace() || "=<>!~".contains(c))
+        .unwrap_or(rest.len());
+    let (name, specifier) = rest.split_at(end);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || !name.chars().all(plain) {
+        return None;
+    }
+    let specifier = specifier.trim();
+    let mut pin = Pin {
+        name: name.to_ascii_lowercase(),
+        manager: "conda".to_owned(),
+        specifier: specifier.to_owned(),
+        index: channel,
+        text: text.to_owned(),
+        ..Pin::default()
+    };
+    // `=1.2`, `==1.2` and ` 1.2` fix a version, what follows the next `=` or space is the build.
+    let mut parts = specifier.trim_start_matches('=').split(['=', ' ']);
+    let version = parts
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('*')
+        .trim_end_matches('.');
+    let numbers = version.starts_with(|c: char| c.is_ascii_digit());
+    if numbers && version.chars().all(|c| plain(c) || c == '+') {
+        pin.version = Some(version.to_owned());
+    }
+    pin.cuda = parts.next().and_then(cuda_of_build);
+    Some(pin)
+}
+
+/// `name=version`, as apt and apk write it.
+pub fn system(text: &str, manager: &str) -> Option<Pin> {
+    let (name, version) = text.split_once('=').unwrap_or((text, ""));
+    let name = name.split([':', '/']).next().unwrap_or(name);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    if name.is_empty() || !name.chars().all(plain) {
+        return None;
+    }
+    let version = version.trim_start_matches(['=', '~']);
+    let fixed = version.trim_end_matches('*').trim_end_matches('.');
+    Some(Pin {
+        name: name.to_owned(),
+        manager: manager.to_owned(),
+        specifier: text[name.len()..].to_owned(),
+        version: (!fixed.is_empty()).then(|| fixed.to_owned()),
+        text: text.to_owned(),
+        ..Pin::default()
+    })
+}
+
+/// A Python name as PEP 503 normalises it.
+pub fn normalized(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.trim().chars() {
+        match c {
+            '-' | '_' | '.' if out.ends_with('-') => {}
+            '-' | '_' | '.' => out.push('-'),
+            c => out.push(c.to_ascii_lowercase()),
+        }
+    }
+    out
+}
+
+/// `11.8` of `cu118`, `cpu`, `rocm`.
+pub fn cuda_of_label(label: &str) -> Option<String> {
+    if label == "cpu" {
+        return Some("cpu".to_owned());
+    }
+    if label.starts_with("rocm") {
+        return Some("rocm".to_owned());
+    }
+    let digits = label.strip_prefix("cu")?;
+    dotted(digits)
+}
+
+/// `11.8` of `118`: the last digit is the minor release.
+fn dotted(digits: &str) -> Option<String> {
+    let valid = (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let (major, minor) = digits.split_at_checked(digits.len().saturating_sub(1))?;
+    valid.then(|| format!("{major}.{minor}"))
+}
+
+/// The CUDA that a part of an index's path names: `https://download.pytorch.org/whl/cu118`.
+fn cuda_of_url(url: &str) -> Option<String> {
+    url.split(['/', '?', '#']).rev().find_map(cuda_of_label)
+}
+
+/// `12.4` of the conda builds `py3.11_cuda12.4_cudnn9.1.0_0` and `cuda124py311h1234567_0`.
+fn cuda_of_build(build: &str) -> Option<String> {
+    if build.starts_with("cpu") || build.contains("_cpu") {
+        return Some("cpu".to_owned());
+    }
+    let rest = build.split("cuda").nth(1)?.trim_start_matches('_');
+    let end = rest
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(rest.len());
+    let version = rest[..end].trim_end_matches('.');
+    match version.split_once('.') {
+        Some((major, minor)) if !major.is_empty() && !minor.is_empty() => Some(version.to_owned()),
+        None => dotted(version),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn python_requirements() {
+        for (text, name, version, cuda) in [
+            ("torch==2.8.0+cu118", "torch", Some("2.8.0"), Some("11.8")),
+            ("Torch_Vision >= 0.19", "torch-vision", None, None),
+            ("torch==2.8.*", "torch", Some("2.8"), None),
+            ("torch~=2.8.0", "torch", Some("2.8"), None),
+            ("torch===2.8.0", "torch", Some("2.8.0"), None),
+            (
+                "torch[opt]==2.1 ; python_version >= '3.6'",
+                "torch",
+                Some("2.1"),
+                None,
+            ),
+            (
+                "torch @ https://download.pytorch.org/whl/cu126/torch-2.8.0%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl",
+                "torch",
+                Some("2.8.0"),
+                Some("12.6"),
+            ),
+            (
+                "./torch-2.1.0+cpu-cp310-cp310-linux_x86_64.whl",
+                "torch",
+                Some("2.1.0"),
+                Some("cpu"),
+            ),
+            (
+                "vllm @ git+https://github.com/vllm-project/vllm",
+                "vllm",
+                None,
+                None,
+            ),
+        ] {
+            let pin = python(text).unwrap().unwrap();
+            assert_eq!(
+                (
+                    pin.name.as_str(),
+                    pin.version.as_deref(),
+                    pin.cuda.as_deref()
+                ),
+                (name, version, cuda),
+                "{text}"
+            );
+            assert!(!pin.conditional, "{text}");
+        }
+    }
+
+    #[test]
+    fn markers_decide_whether_a_linux_wants_it() {
+        let sometimes = python("torch==2.1; python_version < '3.10'")
+            .unwrap()
+            .unwrap();
+        assert!(sometimes.conditional);
+        assert_eq!(python("torch==2.1; sys_platform == 'win32'"), Ok(None));
+        let always = python("torch==2.1; platform_system == 'Linux'")
+            .unwrap()
+            .unwrap();
+        assert!(!always.conditional);
+    }
+
+    #[test]
+    fn what_is_no_requirement_is_an_error_and_what_names_no_package_is_none() {
+        assert!(python("torch=2.1").is_err());
+        assert!(python("torch==").is_err());
+        assert!(python("torch==2.1; what").is_err());
+        for text in [
+            ".",
+            "./package[extra]",
+            "git+https://x/y.git",
+            "/opt/x.tar.gz",
+        ] {
+            assert_eq!(python(text), Ok(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn conda_specifications() {
+        for (text, name, version, cuda) in [
+            (
+                "pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0",
+                "pytorch",
+                Some("2.5.1"),
+                Some("12.4"),
+            ),
+            (
+                "conda-forge::pytorch==2.1.0=cuda118py310h1_0",
+                "pytorch",
+                Some("2.1.0"),
+                Some("11.8"),
+            ),
+            (
+                "pytorch 2.1.* cpu_py310",
+                "pytorch",
+                Some("2.1"),
+                Some("cpu"),
+            ),
+            ("cudatoolkit=11.8", "cudatoolkit", Some("11.8"), None),
+            ("python>=3.10", "python", None, None),
+        ] {
+            let pin = conda(text).unwrap();
+            assert_eq!(
+                (
+                    pin.name.as_str(),
+                    pin.version.as_deref(),
+                    pin.cuda.as_deref()
+                ),
+                (name, version, cuda),
+                "{text}"
+            );
+        }
+        assert_eq!(conda("$x"), None);
+    }
+
+    #[test]
+    fn packages_of_the_system() {
+        let pin = system("libcudnn8=8.9.7.29-1+cuda12.2", "apt").unwrap();
+        assert_eq!(
+            (pin.name.as_str(), pin.version.as_deref()),
+            ("libcudnn8", Some("8.9.7.29-1+cuda12.2"))
+        );
+        assert_eq!(
+            system("libnccl2=2.18.*", "apt").unwrap().version.as_deref(),
+            Some("2.18")
+        );
+        assert_eq!(system("curl", "apk").unwrap().version, None);
+    }
+
+    #[test]
+    fn an_index_says_which_cuda() {
+        let mut index = Index {
+            besides: vec![
+                "https://x/simple".into(),
+                "https://download.pytorch.org/whl/cu118".into(),
+            ],
+            ..Index::default()
+        };
+        let mut pin = Pin::default();
+        index.apply(&mut pin);
+        assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("11.8"), false));
+        index.instead = Some("https://download.pytorch.org/whl/nightly/cu128".into());
+        let mut pin = Pin::default();
+        index.apply(&mut pin);
+        assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("12.8"), true));
+    }
+}

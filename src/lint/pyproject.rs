@@ -1,0 +1,291 @@
+//! pyproject.toml: the standard's dependencies and groups, and those of Poetry, uv and pixi.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::pin::{self, Index};
+use super::stage::{Recorder, only};
+use super::text::Text;
+use super::{Context, Pin, Stage};
+use crate::error::Result;
+
+type Value<'v> = Spanned<DeValue<'v>>;
+
+/// What is read once and asked often.
+struct Reader<'r> {
+    text: &'r Text<'r>,
+    root: DeValue<'r>,
+}
+
+/// Packages that are installed together, beside the main ones.
+struct Group<'v> {
+    name: String,
+    pins: Vec<Pin>,
+    includes: Vec<&'v str>,
+}
+
+/// Reads a file.
+pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
+    let table = DeTable::parse(text.text)
+        .map_err(|error| text.fault(error.span().unwrap_or_default(), error.message(), None))?;
+    let reader = Reader {
+        text,
+        root: DeValue::Table(table.into_inner()),
+    };
+    let mut main = Recorder::new(context);
+    main.command();
+    for pin in reader.main()? {
+        main.add(pin, text)?;
+    }
+    let groups = reader.groups()?;
+    let mut stages = vec![only(main.clone())];
+    for (index, group) in groups.iter().enumerate() {
+        let mut recorder = main.clone();
+        for pin in group.pins.iter().chain(included(group, &groups)) {
+            recorder.add(pin.clone(), text)?;
+        }
+        stages.push(Stage {
+            index: index + 1,
+            name: group.name.clone(),
+            ..only(recorder)
+        });
+    }
+    Ok(stages)
+}
+
+/// The packages of the groups that a group names, one step deep.
+fn included<'g>(group: &'g Group<'_>, groups: &'g [Group<'_>]) -> impl Iterator<Item = &'g Pin> {
+    let named = |other: &&Group<'_>| group.includes.contains(&other.name.as_str());
+    groups.iter().filter(named).flat_map(|other| &other.pins)
+}
+
+impl<'r> Reader<'r> {
+    fn get(&self, path: &[&str]) -> Option<&DeValue<'r>> {
+        path.iter()
+            .try_fold(&self.root, |value, key| Some(value.get(*key)?.get_ref()))
+    }
+
+    fn table(&self, path: &[&str]) -> impl Iterator<Item = (&str, &Value<'r>)> {
+        let table = self.get(path).and_then(DeValue::as_table);
+        table
+            .into_iter()
+            .flat_map(|table| table.iter())
+            .map(|(key, value)| (key.get_ref().as_ref(), value))
+    }
+
+    fn main(&self) -> Result<Vec<Pin>> {
+        let mut pins = Vec::new();
+        if let Some(list) = self.get(&["project", "dependencies"]) {
+            pins.extend(self.requirements(list, "")?.0);
+        }
+        for (name, value) in self.table(&["tool", "poetry", "dependencies"]) {
+            pins.extend(self.poetry(name, value));
+        }
+        for (name, value) in self.table(&["tool", "pixi", "dependencies"]) {
+            pins.extend(self.pixi(name, value));
+        }
+        for (name, value) in self.table(&["tool", "pixi", "pypi-dependencies"]) {
+            pins.extend(self.poetry(name, value));
+        }
+        Ok(pins)
+    }
+
+    fn groups(&self) -> Result<Vec<Group<'_>>> {
+        let mut groups = Vec::new();
+        for path in [
+            &["project", "optional-dependencies"][..],
+            &["dependency-groups"],
+        ] {
+            for (name, list) in self.table(path) {
+                let (pins, includes) = self.requirements(list.get_ref(), name)?;
+                groups.push(Group {
+                    name: name.to_owned(),
+                    pins,
+                    includes,
+                });
+            }
+        }
+        for (name, group) in self.table(&["tool", "poetry", "group"]) {
+            let dependencies = group
+                .get_ref()
+                .get("dependencies")
+                .and_then(|value| value.get_ref().as_table());
+            let pins = dependencies.into_iter().flat_map(|table| table.iter());
+            groups.push(Group {
+                name: name.to_owned(),
+                pins: pins
+                    .filter_map(|(key, value)| self.poetry(key.get_ref(), value))
+                    .collect(),
+                includes: Vec::new(),
+            });
+        }
+        Ok(groups)
+    }
+
+    /// A list of PEP 508 texts, and the groups that it includes.
+    fn requirements<'v>(
+        &'v self,
+        list: &'v DeValue<'r>,
+        group: &str,
+    ) -> Result<(Vec<Pin>, Vec<&'v str>)> {
+        let mut pins = Vec::new();
+        let mut includes = Vec::new();
+        for item in list.as_array().into_iter().flat_map(|items| items.iter()) {
+            if let Some(written) = item.get_ref().as_str() {
+                let span = self.text.without_quotes(item.span());
+                let found = pin::python(written).map_err(|problem| {
+                    let problem = format!("this is no requirement: {problem}");
+                    self.text.fault(
+                        span.clone(),
+                        &problem,
+                        Some("a requirement is written as in `torch==2.8.0`"),
+                    )
+                })?;
+                pins.extend(found.map(|mut pin| {
+                    self.source(&pin.name, group).apply(&mut pin);
+                    Pin {
+                        location: self.text.location(span),
+                        ..pin
+                    }
+                }));
+            } else if let Some(name) = item.get_ref().get("include-group") {
+                includes.extend(name.get_ref().as_str());
+            }
+        }
+        Ok((pins, includes))
+    }
+
+    /// Where uv takes a package from: `[tool.uv.sources]` names an index of `[[tool.uv.index]]`, for all or for one group.
+    fn source(&self, package: &str, group: &str) -> Index {
+        let mut index = Index::default();
+        let named = |(name, _): &(&str, &Value<'_>)| pin::normalized(name) == package;
+        let Some((_, source)) = self.table(&["tool", "uv", "sources"]).find(named) else {
+            return index;
+        };
+        let single = std::slice::from_ref(source);
+        let several = source
+            .get_ref()
+            .as_array()
+            .map(|sources| sources.iter().collect::<Vec<_>>());
+        let sources = several.unwrap_or_else(|| single.iter().collect());
+        let text = |value: &Value<'_>, key: &str| {
+            Some(value.get_ref().get(key)?.get_ref().as_str()?.to_owned())
+        };
+        let suits = |source: &&Value<'_>| {
+            let only = text(source, "extra").or_else(|| text(source, "group"));
+            let marker = text(source, "marker").unwrap_or_default();
+            let linux = marker.is_empty() || (marker.contains("linux") && !marker.contains("!="));
+            only.is_none_or(|only| only == group) && linux
+        };
+        if let Some(name) = sources
+            .into_iter()
+            .find(suits)
+            .and_then(|source| text(source, "index"))
+        {
+            let indexes = self
+                .get(&["tool", "uv", "index"])
+                .and_then(DeValue::as_array);
+            let mut indexes = indexes.into_iter().flat_map(|indexes| indexes.iter());
+            let found = indexes.find(|index| text(index, "name").as_deref() == Some(&name));
+            index.instead = found.and_then(|index| text(index, "url"));
+        }
+        index
+    }
+
+    /// `name = "^2.1"` or `name = {version = "2.1.0", source = "pytorch-gpu"}`.
+    fn poetry(&self, name: &str, value: &Value<'_>) -> Option<Pin> {
+        if name == "python" {
+            return None;
+        }
+        let field = |key: &str| value.get_ref().get(key);
+        let written = value
+            .get_ref()
+            .as_str()
+            .map(|version| (version, value.span()));
+        let (version, span) = written
+            .or_else(|| {
+                field("version").and_then(|value| Some((value.get_ref().as_str()?, value.span())))
+            })
+            .unwrap_or(("*", value.span()));
+        let exact = version.trim_start_matches('=').trim();
+        let fixed = exact.trim_end_matches('*').trim_end_matches('.');
+        let numbers = fixed.starts_with(|c: char| c.is_ascii_digit());
+        let plain = fixed
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".+".contains(c));
+        let local = fixed.split_once('+').map(|(_, local)| local.to_owned());
+        let other = ["url", "path", "git", "file"]
+            .iter()
+            .any(|key| field(key).is_some());
+        let mut pin = Pin {
+            name: pin::normalized(name),
+            manager: "pip".to_owned(),
+            specifier: if other {
+                "@".to_owned()
+            } else {
+                version.trim_matches('*').to_owned()
+            },
+            version: (numbers && plain && !other)
+                .then(|| fixed.split('+').next().unwrap_or(fixed).to_owned()),
+            cuda: local.as_deref().and_then(pin::cuda_of_label),
+            local,
+            conditional: field("markers").is_some()
+                || field("optional").is_some()
+                || value.get_ref().is_array(),
+            text: format!("{name} {version}"),
+            location: self.text.location(self.line(span)),
+            ..Pin::default()
+        };
+        if let Some(source) = field("source").and_then(|source| source.get_ref().as_str()) {
+            let sources = self
+                .get(&["tool", "poetry", "source"])
+                .and_then(DeValue::as_array);
+            let mut sources = sources.into_iter().flat_map(|sources| sources.iter());
+            let text = |value: &Value<'_>, key: &str| {
+                Some(value.get_ref().get(key)?.get_ref().as_str()?.to_owned())
+            };
+            let found = sources.find(|known| text(known, "name").as_deref() == Some(source));
+            let index = Index {
+                instead: found.and_then(|found| text(found, "url")),
+                ..Index::default()
+            };
+            index.apply(&mut pin);
+        }
+        Some(pin)
+    }
+
+    /// `name = "2.1.*"` or `name = {version = "2.1.*", channel = "pytorch"}`, a conda package.
+    fn pixi(&self, name: &str, value: &Value<'_>) -> Option<Pin> {
+        let field = |key: &str| Some(value.get_ref().get(key)?.get_ref().as_str()?.to_owned());
+        let version = value
+            .get_ref()
+            .as_str()
+            .map(str::to_owned)
+            .or_else(|| field("version"))
+            .unwrap_or_default();
+        let version = version.trim_matches('*');
+        let space = if version.starts_with(|c: char| c.is_ascii_digit()) {
+            " "
+        } else {
+            ""
+        };
+        let build = field("build")
+            .map(|build| format!(" {build}"))
+            .unwrap_or_default();
+        let found = pin::conda(&format!("{name}{space}{version}{build}"))?;
+        Some(Pin {
+            index: field("channel"),
+            location: self.text.location(self.line(value.span())),
+            ..found
+        })
+    }
+
+    /// A value with the key before it on its line.
+    fn line(&self, span: Range<usize>) -> Range<usize> {
+        let before = self.text.text.get(..span.start).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        span.start - line.trim_start().len()..span.end
+    }
+}

@@ -1,0 +1,128 @@
+//! A text and places in it.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::finding::Location;
+use crate::yaml;
+
+/// The longest line that is read, in bytes. Places in a line are counted in characters, so a line is walked often.
+const MAX_LINE: usize = 64 * 1024;
+
+/// How much of a line a place shows, in bytes.
+const MAX_SHOWN: usize = 1024;
+
+/// A file with the places where its lines begin.
+pub struct Text<'t> {
+    /// The file as the user knows it.
+    pub name: &'t str,
+    /// All of it, without a byte order mark.
+    pub text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Text<'t> {
+    /// # Errors
+    ///
+    /// A line is too long.
+    pub fn new(name: &'t str, text: &'t str) -> Result<Self> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut starts = vec![0];
+        starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
+        let ends = starts.iter().skip(1).copied().chain([text.len()]);
+        let long = starts
+            .iter()
+            .zip(ends)
+            .position(|(start, end)| end - start > MAX_LINE);
+        if let Some(line) = long {
+            return Err(Error::Rule {
+                problem: format!(
+                    "error: {name}:{}: this line has more than {MAX_LINE} bytes",
+                    line + 1
+                ),
+            });
+        }
+        Ok(Text { name, text, starts })
+    }
+
+    /// The place of some bytes; what goes on to another line is cut at the end of the first.
+    pub fn location(&self, span: Range<usize>) -> Location {
+        let at = self.boundary(span.start);
+        let end = self.boundary(span.end).max(at);
+        let line = self.starts.partition_point(|start| *start <= at).max(1);
+        let start = self.starts[line - 1];
+        let whole = self.text[start..].split('\n').next().unwrap_or_default();
+        let whole = whole.strip_suffix('\r').unwrap_or(whole);
+        let characters = |to: usize| {
+            let to = (to - start).min(whole.len());
+            whole[..to].chars().count()
+        };
+        let (column, last) = (characters(at), characters(end));
+        Location {
+            file: self.name.to_owned(),
+            line,
+            column: column + 1,
+            end_column: last.max(column + 1) + 1,
+            text: whole[..floor(whole, MAX_SHOWN)].to_owned(),
+        }
+    }
+
+    /// An error that shows a place.
+    pub fn fault(&self, span: Range<usize>, problem: &str, help: Option<&str>) -> Error {
+        let start = self.boundary(span.start);
+        let end = self.boundary(span.end).max(start);
+        yaml::fault(self.name, self.text, start..end, problem, help)
+    }
+
+    /// The last component of its name.
+    pub fn file_name(&self) -> &'t str {
+        self.name.rsplit(['/', '\\']).next().unwrap_or_default()
+    }
+
+    /// The place of a value without the quotes around it.
+    pub fn without_quotes(&self, span: Range<usize>) -> Range<usize> {
+        let written = self.text.get(span.clone()).unwrap_or_default();
+        let inner = written.trim_end().trim_start_matches(['"', '\'']);
+        let start = span.start + (written.trim_end().len() - inner.len());
+        start..start + inner.trim_end_matches(['"', '\'']).len()
+    }
+
+    /// The first byte of a line, counted from 1.
+    pub fn start_of(&self, line: usize) -> usize {
+        let start = self.starts.get(line.saturating_sub(1));
+        start.copied().unwrap_or(self.text.len())
+    }
+
+    fn boundary(&self, at: usize) -> usize {
+        floor(self.text, at)
+    }
+}
+
+/// The nearest place at or before a byte where a character begins.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn places_are_counted_in_characters() {
+        let text = Text::new("f", "\u{feff}a\nüb torch==1\r\nc").unwrap();
+        let at = text.text.find("torch").unwrap();
+        let place = text.location(at..at + 8);
+        assert_eq!((place.line, place.column, place.end_column), (2, 4, 12));
+        assert_eq!(place.text, "üb torch==1");
+        // What goes on to the next line ends with the first.
+        assert_eq!(text.location(at..text.text.len()).end_column, 12);
+        // An empty place is one character wide, and one behind the end is none.
+        let end = text.location(900..901);
+        assert_eq!((end.line, end.column, end.end_column), (3, 2, 3));
+    }
+}

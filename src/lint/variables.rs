@@ -1,0 +1,270 @@
+//! Variables of Dockerfiles and shells: `$X`, `${X:-default}`, `${X%.*}`, `${X//./}`.
+
+/// Values of variables by name.
+pub type Values<'v> = &'v dyn Fn(&str) -> Option<String>;
+
+/// How deep defaults may stand in defaults.
+const MAX_DEPTH: usize = 8;
+
+/// The longest text that variables may make, in bytes: `ENV A=$A$A` doubles it each time.
+const MAX_TEXT: usize = 4 * 1024;
+
+/// A text with its variables replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Expanded {
+    /// The text; a variable without a known value stays as written.
+    pub text: String,
+    /// Whether every variable had a value.
+    pub known: bool,
+}
+
+/// A text without its quotes and escapes, and with the values of its variables. `skip` tells how many bytes a line that
+/// goes on takes at a place, if one does.
+pub fn unquote(
+    raw: &str,
+    escape: char,
+    values: Values<'_>,
+    skip: &dyn Fn(&str) -> usize,
+) -> Expanded {
+    expand(raw, escape, values, skip, 0)
+}
+
+fn expand(
+    raw: &str,
+    escape: char,
+    values: Values<'_>,
+    skip: &dyn Fn(&str) -> usize,
+    depth: usize,
+) -> Expanded {
+    let mut out = Expanded {
+        text: String::new(),
+        known: true,
+    };
+    let mut rest = raw;
+    let mut double = false;
+    while let Some(c) = rest.chars().next() {
+        if out.text.len() > MAX_TEXT {
+            out.known = false;
+            break;
+        }
+        let after = &rest[c.len_utf8()..];
+        if c == '\'' && !double {
+            let (literal, behind) = after.split_once('\'').unwrap_or((after, ""));
+            out.text.push_str(literal);
+            rest = behind;
+        } else if c == '"' {
+            double = !double;
+            rest = after;
+        } else if skip(rest) > 0 {
+            rest = &rest[skip(rest)..];
+        } else if c == escape {
+            let next = after.chars().next();
+            if double && !matches!(next, Some('$' | '"' | '`' | '\\')) {
+                out.text.push(c);
+            }
+            out.text.extend(next);
+            rest = &after[next.map_or(0, char::len_utf8)..];
+        } else if c == '$' || c == '`' {
+            let length = expression(rest);
+            let value = value(&rest[..length], escape, values, depth);
+            out.known &= value.is_some();
+            out.text
+                .push_str(value.as_deref().unwrap_or(&rest[..length]));
+            rest = &rest[length..];
+        } else {
+            out.text.push(c);
+            rest = after;
+        }
+    }
+    out
+}
+
+/// The bytes of the expression that a text begins with: a variable, `$(command)`, `` `command` ``, or a single `$`.
+pub fn expression(text: &str) -> usize {
+    let mut characters = text.char_indices();
+    let first = characters.next().map(|(_, c)| c);
+    if first == Some('`') {
+        return text[1..].find('`').map_or(text.len(), |end| end + 2);
+    }
+    match characters.next() {
+        Some((_, open @ ('{' | '('))) => {
+            let close = if open == '{' { '}' } else { ')' };
+            let mut depth = 1;
+            for (at, c) in characters {
+                depth += usize::from(c == open);
+                depth -= usize::from(c == close);
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            text.len()
+        }
+        Some((_, c)) if is_name(c) && !c.is_ascii_digit() => text[1..]
+            .find(|c| !is_name(c))
+            .map_or(text.len(), |end| end + 1),
+        Some((_, c)) if c.is_ascii_digit() || "@*#?$!-".contains(c) => 2,
+        _ => 1,
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The value of an expression; a `$` alone is itself.
+fn value(expression: &str, escape: char, values: Values<'_>, depth: usize) -> Option<String> {
+    let inner = match expression.strip_prefix('$')? {
+        "" => return Some("$".to_owned()),
+        rest => match rest.strip_prefix('{') {
+            Some(braced) => braced.strip_suffix('}')?,
+            None => rest,
+        },
+    };
+    let end = inner.find(|c| !is_name(c)).unwrap_or(inner.len());
+    let (name, operation) = inner.split_at(end);
+    if name.is_empty() || depth >= MAX_DEPTH {
+        return None;
+    }
+    let set = values(name);
+    let other = |text: &str| {
+        let expanded = expand(text, escape, values, &|_| 0, depth + 1);
+        expanded.known.then_some(expanded.text)
+    };
+    let filled = set.clone().filter(|value| !value.is_empty());
+    let instead = |value: Option<String>, text: &str| match value {
+        Some(_) => other(text),
+        None => Some(String::new()),
+    };
+    let after = |operator: &str| operation.strip_prefix(operator);
+    if operation.is_empty() || after("?").is_some() {
+        set
+    } else if after(":?").is_some() {
+        filled
+    } else if let Some(text) = after(":-").or_else(|| after(":=")) {
+        filled.or_else(|| other(text))
+    } else if let Some(text) = after(":+") {
+        instead(filled, text)
+    } else if let Some(text) = after("-") {
+        set.or_else(|| other(text))
+    } else if let Some(text) = after("+") {
+        instead(set, text)
+    } else if let Some(text) = after("%") {
+        Some(without_end(set.as_deref()?, text))
+    } else if let Some(text) = after("#") {
+        Some(without_start(set.as_deref()?, text))
+    } else {
+        replaced(set.as_deref()?, after("/")?)
+    }
+}
+
+/// `${X%pattern}`, the shortest end that fits; `${X%%pattern}`, the longest.
+fn without_end(value: &str, pattern: &str) -> String {
+    let (longest, pattern) = match pattern.strip_prefix('%') {
+        Some(pattern) => (true, pattern),
+        None => (false, pattern),
+    };
+    let fits = |at: &usize| fits(&value[*at..], pattern);
+    let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
+    let found = if longest {
+        places.find(fits)
+    } else {
+        places.rfind(fits)
+    };
+    value[..found.unwrap_or(value.len())].to_owned()
+}
+
+/// `${X#pattern}`, the shortest start that fits; `${X##pattern}`, the longest.
+fn without_start(value: &str, pattern: &str) -> String {
+    let (longest, pattern) = match pattern.strip_prefix('#') {
+        Some(pattern) => (true, pattern),
+        None => (false, pattern),
+    };
+    let fits = |at: &usize| fits(&value[..*at], pattern);
+    let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
+    let found = if longest {
+        places.rfind(fits)
+    } else {
+        places.find(fits)
+    };
+    value[found.unwrap_or(0)..].to_owned()
+}
+
+/// `${X/a/b}`, the first; `${X//a/b}`, all. Only texts are replaced, no patterns.
+fn replaced(value: &str, operation: &str) -> Option<String> {
+    let (all, operation) = match operation.strip_prefix('/') {
+        Some(operation) => (true, operation),
+        None => (false, operation),
+    };
+    let (from, to) = operation.split_once('/').unwrap_or((operation, ""));
+    let from = from.replace('\\', "");
+    if from.is_empty() || from.contains(['*', '?', '[']) || to.contains('$') {
+        return None;
+    }
+    Some(if all {
+        value.replace(&from, to)
+    } else {
+        value.replacen(&from, to, 1)
+    })
+}
+
+/// Whether a text fits a pattern in which `*` stands for anything. At most one `*` is understood.
+fn fits(text: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => text == pattern,
+        Some((start, end)) => {
+            text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(name: &str) -> Option<String> {
+        let value = match name {
+            "CUDA" => "12.4.1",
+            "EMPTY" => "",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    }
+
+    #[test]
+    fn variables_are_replaced_as_docker_and_shells_do() {
+        for (raw, text, known) in [
+            ("a$CUDA-b", "a12.4.1-b", true),
+            ("${CUDA}", "12.4.1", true),
+            ("${CUDA%.*}", "12.4", true),
+            ("${CUDA%%.*}", "12", true),
+            ("${CUDA#*.}", "4.1", true),
+            ("${CUDA##*.}", "1", true),
+            ("cu${CUDA//./}", "cu1241", true),
+            ("${CUDA/./_}", "12_4.1", true),
+            ("${NONE:-${CUDA}}", "12.4.1", true),
+            ("${EMPTY:-x}${EMPTY-y}", "x", true),
+            ("${NONE:+x}${CUDA:+y}", "y", true),
+            ("'$CUDA' \"$CUDA\"", "$CUDA 12.4.1", true),
+            ("\\$CUDA", "$CUDA", true),
+            ("$NONE/x", "$NONE/x", false),
+            ("$(nvcc --version)x", "$(nvcc --version)x", false),
+            ("`a`", "`a`", false),
+            ("100$", "100$", true),
+            ("${CUDA:0:2}", "${CUDA:0:2}", false),
+            ("${", "${", false),
+        ] {
+            let expanded = unquote(raw, '\\', &values, &|_| 0);
+            assert_eq!(
+                (expanded.text.as_str(), expanded.known),
+                (text, known),
+                "{raw}"
+            );
+        }
+    }
+
+    #[test]
+    fn defaults_in_defaults_end() {
+        let nested = format!("{}x{}", "${A:-".repeat(5000), "}".repeat(5000));
+        assert!(!unquote(&nested, '\\', &values, &|_| 0).known);
+    }
+}

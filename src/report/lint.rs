@@ -1,0 +1,103 @@
+//! The report on files that an image is built from: each finding with its line and a caret, and as JSON.
+
+use super::details::tally;
+use super::text::{BOLD, coloured};
+use super::{FileReport, printable};
+use crate::finding::{Finding, Location, Severity};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+/// The report for a terminal. It carries ANSI styles; whoever writes it strips them where no terminal is.
+pub fn text(files: &[FileReport]) -> String {
+    let mut out = String::new();
+    for file in files {
+        let (verdict, name) = (coloured(file.verdict), printable(&file.file));
+        out.push_str(&format!("{verdict}  {BOLD}{name}{BOLD:#}\n"));
+        for finding in &file.findings {
+            out.push_str(&format!("\n{}\n", diagnostic(finding)));
+        }
+        if !file.findings.is_empty() {
+            out.push_str(&format!("\n{}\n\n", tally(file.findings.iter())));
+        }
+    }
+    out
+}
+
+/// A finding as compilers show it.
+fn diagnostic(finding: &Finding) -> String {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let place = finding.location.as_ref().map(Shown::from);
+    let title = level
+        .primary_title(printable(&finding.message))
+        .id(finding.rule.clone());
+    let mut group = match &place {
+        Some(place) => title.element(
+            Snippet::source(place.text.as_str())
+                .path(place.file.as_str())
+                .line_start(place.line)
+                .annotation(AnnotationKind::Primary.span(place.start..place.end)),
+        ),
+        None => annotate_snippets::Group::with_title(title),
+    };
+    if let Some(help) = &finding.help {
+        group = group.element(Level::HELP.message(printable(help.trim_end())));
+    }
+    group = group.element(Level::NOTE.message(format!("see {}", finding.docs)));
+    Renderer::styled().render(&[group]).to_string()
+}
+
+/// A line that is safe to print, and the bytes of it that a finding means.
+struct Shown {
+    file: String,
+    line: usize,
+    text: String,
+    start: usize,
+    end: usize,
+}
+
+impl From<&Location> for Shown {
+    fn from(place: &Location) -> Self {
+        let columns = |from: usize, to: usize| {
+            let characters = place.text.chars().skip(from).take(to.saturating_sub(from));
+            printable(&characters.collect::<String>())
+        };
+        let before = columns(0, place.column.saturating_sub(1));
+        let meant = columns(
+            place.column.saturating_sub(1),
+            place.end_column.saturating_sub(1),
+        );
+        let text = format!(
+            "{before}{meant}{}",
+            columns(place.end_column.saturating_sub(1), usize::MAX)
+        );
+        Shown {
+            file: printable(&place.file),
+            line: place.line,
+            start: before.len(),
+            end: before.len() + meant.len(),
+            text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_line_holds_cannot_steer_a_terminal() {
+        let shown = Shown::from(&Location {
+            file: "a\u{1b}[2J".to_owned(),
+            line: 1,
+            column: 3,
+            end_column: 5,
+            text: "\u{1b}xüb\u{202e}".to_owned(),
+        });
+        assert_eq!(shown.file, "a\\u{1b}[2J");
+        assert_eq!(shown.text, "\\u{1b}xüb\\u{202e}");
+        assert_eq!(&shown.text[shown.start..shown.end], "üb");
+    }
+}
