@@ -167,9 +167,8 @@ impl Source {
         for gpu in &entry.gpus {
             self.refused(gpu, check_gpu(&gpu.value))?;
         }
-        match &entry.driver {
-            Some(driver) => self.refused(driver, check_driver(&driver.value))?,
-            None => {}
+        if let Some(driver) = &entry.driver {
+            self.refused(driver, check_driver(&driver.value))?;
         }
         Ok(target)
     }
