@@ -29,7 +29,7 @@ use program::{imgcheck, repository};
 
 const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
 const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
-const FORMATS: [&str; 8] = [
+const FORMATS: [&str; 9] = [
     "text",
     "json",
     "sarif",
@@ -38,6 +38,7 @@ const FORMATS: [&str; 8] = [
     "gitlab",
     "markdown",
     "cyclonedx",
+    "html",
 ];
 
 fn schema(name: &str) -> Value {
@@ -160,6 +161,10 @@ fn a_healthy_image_has_no_error_and_no_warning_in_any_format() {
             }
             "json" => text.matches("\"severity\": \"error\"").count(),
             "github" => text.matches("::error").count() + text.matches("::warning").count(),
+            "html" => {
+                let finding = |severity| format!("class=\"finding {severity}\"");
+                text.matches(&finding("error")).count() + text.matches(&finding("warning")).count()
+            }
             _ => text.matches('❌').count() + text.matches("error").count(),
         };
         assert_eq!(faults, 0, "{format}\n{text}");
@@ -333,7 +338,7 @@ fn several_formats_are_written_in_one_run() {
         let text = fs::read_to_string(file(format)).unwrap();
         assert!(!text.contains('\u{1b}'), "{format}");
         // The wall time differs from run to run.
-        if !matches!(format, "text" | "json" | "junit") {
+        if !matches!(format, "text" | "json" | "junit" | "html") {
             assert_eq!(text, run(&[MISLABELLED], format).1, "{format}");
         }
     }
@@ -439,7 +444,7 @@ fn what_people_read_of_the_sample() {
 }
 
 /// Names that want to be more than a name.
-const HOSTILE: [&str; 14] = [
+const HOSTILE: [&str; 15] = [
     "\u{1b}[2J\u{1b}]0;x\u{7}",
     "\u{202e}gpj.exe\u{2066}\u{200b}\u{9b}2J",
     "</script><script>alert(1)</script>",
@@ -454,6 +459,7 @@ const HOSTILE: [&str; 14] = [
     "\n\n# heading\n\n- list\n\n```\nfence",
     "a\\`<b>`\\|{0}](1)",
     "&lt;b&gt;&#64;team",
+    "../../../../etc/passwd",
 ];
 
 fn evidence(text: &str) -> Evidence {
@@ -527,6 +533,7 @@ fn image(text: &str) -> ImageReport {
             files: 1,
         },
         tree: Tree::default(),
+        targets: Vec::new(),
         verdict: Verdict::Fail,
         // The second has no path, and the same fingerprint as if it were another image's.
         findings: vec![
@@ -668,6 +675,9 @@ fn sarif_holds(text: &str) {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~/%".contains(c);
         assert!(!uri.is_empty() && uri.chars().all(allowed), "{uri}");
     }
+    for uri in values(&Value::from(&results[..3]), "uri") {
+        assert!(!uri.split('/').any(|part| part == ".."), "{uri}");
+    }
     let region = &results[3]["locations"][0]["physicalLocation"]["region"];
     assert_eq!(
         (&region["startLine"], &region["endColumn"]),
@@ -696,6 +706,7 @@ fn github_holds(text: &str) {
                 "{command}"
             );
             assert!(!value.contains(':'), "{command}");
+            assert!(name != "file" || !value.starts_with("./"), "{command}");
         }
     }
 }

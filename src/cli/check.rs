@@ -9,6 +9,7 @@ use super::formats::{self, CheckFormat};
 use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, OutputArguments};
 use super::policy::{Asked, ExpectArguments, PolicyArguments, today};
+use super::targets::TargetArguments;
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::{Finding, Severity};
@@ -27,6 +28,8 @@ pub struct CheckArguments {
     expect: ExpectArguments,
     #[command(flatten)]
     policy: PolicyArguments,
+    #[command(flatten)]
+    targets: TargetArguments,
     #[command(flatten)]
     output: OutputArguments<CheckFormat>,
 }
@@ -69,6 +72,7 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
     let mut asked = arguments.policy.read()?;
     arguments.expect.add_to(&mut asked.policy)?;
+    arguments.targets.replace(&mut asked.policy.targets)?;
     let (scans, unreadable, rules) = scan(arguments, &asked)?;
     let judgement = pipeline::judge(scans, &rules, &asked.policy, today())?;
     let configuration = match unreadable.as_slice() {
@@ -99,14 +103,15 @@ fn scan(
     asked: &Asked,
 ) -> Result<(Vec<Scan>, Vec<Unreadable>, RuleSet)> {
     let load = || arguments.policy.load_rules(asked);
+    let draws = arguments.output.asks_for(CheckFormat::Html);
     if asked.needs_rules() {
         let rules = load()?;
-        let (scans, unreadable) = arguments.image.scan_all()?;
+        let (scans, unreadable) = arguments.image.scan_all(draws)?;
         return Ok((scans, unreadable, rules));
     }
     std::thread::scope(|scope| {
         let rules = scope.spawn(load);
-        let (scans, unreadable) = arguments.image.scan_all()?;
+        let (scans, unreadable) = arguments.image.scan_all(draws)?;
         let rules = rules
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

@@ -62,6 +62,7 @@ Examples:
   imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
   docker save pytorch-cuda:v2.9 | imgcheck -
   imgcheck --expect 'torch==2.8.*' --expect 'cudnn>=9.7' --fail-on warning image.tar
+  imgcheck --gpu h100,rtx4090 --driver 535.183.06 pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
   imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
   imgcheck claims pytorch/pytorch:2.8.0-cuda11.8
   imgcheck tree image.tar libcudnn

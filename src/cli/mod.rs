@@ -16,6 +16,7 @@ mod policy;
 mod progress;
 mod registry;
 mod rules;
+mod targets;
 mod tree;
 
 use std::ffi::OsStr;

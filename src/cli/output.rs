@@ -112,6 +112,16 @@ impl<F: ReportFormat> OutputArguments<F> {
         Ok(())
     }
 
+    /// Whether something is written in this format.
+    pub fn asks_for(&self, format: F) -> bool
+    where
+        F: PartialEq,
+    {
+        let mut files = self.output.iter();
+        let to_file = files.any(|it| it.format.unwrap_or(self.format) == format);
+        to_file || self.printed() == Some(format)
+    }
+
     /// The format of the standard output; `None` where nothing is written there.
     pub fn printed(&self) -> Option<F> {
         self.to_standard_output().then_some(self.format)

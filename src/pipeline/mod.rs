@@ -27,6 +27,7 @@ use crate::report::{FileReport, ImageFacts, ImageReport, Layer, ReferenceReport,
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
+use crate::targets;
 use layers::{How, LayersRead, ReadLayer};
 
 /// What the user chose for reading images.
@@ -277,7 +278,7 @@ fn report_layers(blobs: &[LayerBlob], read: &[ReadLayer], steps: &[String]) -> V
 /// Judges the images of one call by the rules and by what the team asked for. `today` decides which ignores still hold.
 ///
 /// # Errors
-/// A rule cannot be evaluated.
+/// A rule cannot be evaluated, or a target names a GPU or driver that is none.
 pub fn judge(
     scans: Vec<Scan>,
     rules: &RuleSet,
@@ -288,7 +289,10 @@ pub fn judge(
     let mut judgement = Judgement::default();
     for scan in scans {
         let begun = Instant::now();
+        let targets = targets::judge(&policy.targets, &evidence(&scan.facts))
+            .map_err(targets::Misread::usage)?;
         let facts = Facts {
+            targets: targets.clone(),
             policy: asked.clone(),
             ..scan.rule_facts
         };
@@ -302,6 +306,7 @@ pub fn judge(
             facts: scan.facts,
             tree: scan.tree,
             verdict: Verdict::of(&judged.findings, policy.fail_on),
+            targets,
             findings: judged.findings,
             ignored: judged.ignored,
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
@@ -373,6 +378,17 @@ fn fleet(scans: &[Scan], policy: &Policy) -> Vec<Member> {
         }
     };
     scans.iter().map(member).collect()
+}
+
+/// What decides whether an image runs on a target.
+fn evidence(facts: &ImageFacts) -> targets::Evidence<'_> {
+    targets::Evidence {
+        depth: facts.depth,
+        gpu: &facts.gpu,
+        loader: facts.loader.as_ref(),
+        stack: &facts.stack,
+        driver: facts.driver.as_ref(),
+    }
 }
 
 /// What a reference promises, and what the rules say of the promises alone. No image is read, and a text that is no

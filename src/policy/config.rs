@@ -12,7 +12,7 @@ use super::{AllowedStack, Expectation, Ignore, Policy, Requirement, SeverityChan
 use crate::error::{Error, Result};
 use crate::finding::{Location, Severity};
 use crate::json_schema;
-use crate::targets::Target;
+use crate::targets::{DriverVersion, Gpu, Misread, Target};
 use crate::yaml::{self, Spanned, nearest};
 
 /// The largest configuration file, in bytes.
@@ -165,10 +165,10 @@ impl Source {
             return Err(self.fault(yaml::span(&entry.name), &problem, help));
         }
         for gpu in &entry.gpus {
-            self.refused(gpu, check_gpu(&gpu.value))?;
+            self.refused(gpu, Gpu::parse(&gpu.value).map_err(misread))?;
         }
         if let Some(driver) = &entry.driver {
-            self.refused(driver, check_driver(&driver.value))?;
+            self.refused(driver, DriverVersion::parse(&driver.value).map_err(misread))?;
         }
         Ok(target)
     }
@@ -302,25 +302,10 @@ pub fn schema() -> Schema {
     json_schema::of_input::<File>("config.json")
 }
 
-/// Refuses a GPU that is not known.
-fn check_gpu(name: &str) -> Result<(), Mistake> {
-    match name.trim() {
-        "" => Err(Mistake {
-            problem: "a GPU without a name".to_owned(),
-            help: "write a name or an architecture, as in a100 or sm_90".to_owned(),
-        }),
-        _ => Ok(()),
+/// A text that names no GPU or driver.
+fn misread(misread: Misread) -> Mistake {
+    Mistake {
+        problem: misread.problem,
+        help: misread.help,
     }
-}
-
-/// Refuses what is no version of a driver.
-fn check_driver(version: &str) -> Result<(), Mistake> {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if version.split('.').all(is_number) {
-        return Ok(());
-    }
-    Err(Mistake {
-        problem: format!("`{version}` is no version of a driver"),
-        help: "write it as nvidia-smi shows it, as in 535.183.06".to_owned(),
-    })
 }

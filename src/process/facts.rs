@@ -221,8 +221,33 @@ pub struct ProcessFacts {
     pub imports: Vec<Import>,
     /// What it maps, in order; what is only loaded at first use comes last.
     pub objects: Vec<ObjectFacts>,
+    /// The libraries of the host's driver that it uses, in order.
+    pub driver_libraries: Vec<DriverLibrary>,
     /// Where LD_LIBRARY_PATH was read: `image` or, less certain, the path of the entrypoint script; empty if it is not set.
     pub library_path_from: String,
+}
+
+/// A library of the host's driver that a process uses, whether or not the image has a file of that name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DriverLibrary {
+    /// The name that is asked for: `libnvcuvid.so.1`.
+    pub library: String,
+    /// The file that needs it or opens it.
+    pub needed_by: String,
+    /// The layer of `needed_by`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
+    /// The package whose import or first use leads there; empty where a program starts.
+    pub package: String,
+    /// `start`, `import` or first `use`.
+    pub when: String,
+    /// Opened at run time (dlopen), not listed as DT_NEEDED.
+    pub opened: bool,
+    /// The program goes on where it is not there.
+    pub optional: bool,
+    /// As [`Place::without`].
+    pub without: String,
 }
 
 /// The import of one package.
@@ -287,4 +312,6 @@ pub struct CacheFacts {
     pub unlisted: Vec<String>,
     /// Entries that lead to no file.
     pub dangling: Vec<String>,
+    /// Entries that running `ldconfig` would drop, for their directory is not configured: somebody ran `ldconfig DIRECTORY`.
+    pub dropped: Vec<String>,
 }

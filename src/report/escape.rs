@@ -84,6 +84,21 @@ pub(super) fn percent(text: &str, keep: &str) -> String {
     encoded
 }
 
+/// A path of an image, relative to its root and without `.` and `..`: whoever resolves it never leaves that root.
+pub(super) fn inside(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
 /// The beginning of a text that is longer than a reader needs.
 pub(super) fn shortened(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
@@ -134,6 +149,8 @@ mod tests {
             percent("usr/lib/a b:%\u{e9}<", "/"),
             "usr/lib/a%20b%3A%25%C3%A9%3C"
         );
+        assert_eq!(inside("/usr/lib/torch/../libs//./x"), "usr/lib/libs/x");
+        assert_eq!(inside("/../../etc/passwd"), "etc/passwd");
         assert_eq!(shortened("äöü", 2), "äö…");
         assert_eq!(shortened("äö", 2), "äö");
     }

@@ -39,7 +39,8 @@ fn annotation(out: &mut String, subject: Subject, finding: &Finding) {
     // A path of an image is none of the repository: GitHub would link to a file that is not there.
     let mut properties = match &finding.location {
         Some(at) => vec![
-            ("file", at.file.clone()),
+            // GitHub knows the files of the repository without it.
+            ("file", at.file.trim_start_matches("./").to_owned()),
             ("line", at.line.to_string()),
             ("col", at.column.to_string()),
             ("endColumn", at.end_column.to_string()),

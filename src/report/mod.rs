@@ -6,11 +6,13 @@ pub mod difference;
 mod escape;
 pub mod github;
 pub mod gitlab;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod sarif;
 mod summary;
+mod targets;
 pub mod text;
 pub mod tree;
 
@@ -27,6 +29,7 @@ use crate::process::tree::Tree;
 use crate::rules::RuleSet;
 use crate::source::{SourceKind, Way};
 use crate::stack::Component;
+use crate::targets::TargetFacts;
 
 pub(crate) use escape::printable;
 
@@ -105,6 +108,9 @@ pub struct ImageReport {
     pub tree: Tree,
     /// Whether a finding reaches the severity that fails.
     pub verdict: Verdict,
+    /// The machines that the image must run on, judged; only written if some were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetFacts>,
     /// What the rules found, worst first.
     pub findings: Vec<Finding>,
     /// Findings that do not count: the configuration ignores them, or the baseline knows them.

@@ -6,7 +6,7 @@ use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
 use super::details::{EVIDENCE_SHOWN, count, evidence_text, layer_text, tally};
 use super::summary::{Agreement, Row, rows};
-use super::{ImageFacts, ImageReport, ReferenceReport, Report, Verdict, printable};
+use super::{ImageFacts, ImageReport, ReferenceReport, Report, Verdict, printable, targets};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::stack::Component;
@@ -26,6 +26,7 @@ pub fn report(report: &Report, width: Option<u16>) -> String {
             Some(image.elapsed_ms),
         );
         summary(&mut out, &image.facts, &image.findings, width);
+        out.push_str(&targets::lines(&image.targets));
         for finding in &image.findings {
             write_finding(&mut out, finding, &image.facts);
         }
@@ -164,7 +165,7 @@ pub(super) fn coloured(verdict: Verdict) -> String {
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
-fn source_name(facts: &ImageFacts) -> String {
+pub(super) fn source_name(facts: &ImageFacts) -> String {
     let word = |value: serde_json::Result<serde_json::Value>| {
         let value = value.ok()?;
         value.as_str().map(str::to_owned)

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{loader, schema};
+use super::{loader, sample, schema};
 use crate::claims::Claim;
 use crate::policy::{
     ExpectationFacts, IgnoreFacts, Member, PolicyFacts, RequirementFacts, StackFacts,
 };
 use crate::process::LoaderFacts;
-use crate::stack::{Component, Evidence, EvidenceKind, Stack};
+use crate::stack::{Component, ContainerToolkit, Evidence, EvidenceKind, Stack, UnmetRequirement};
+use crate::targets::{self, TargetFacts};
 use crate::version;
 
 /// The facts of one image, or of a reference alone.
@@ -43,12 +44,36 @@ pub struct Facts {
         serialize_with = "loader::serialize"
     )]
     pub loader: Option<LoaderFacts>,
+    /// What the image asks of NVIDIA's container toolkit. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container_toolkit: Option<ContainerToolkit>,
+    /// What is installed in the Python environments. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub python: Option<PythonFacts>,
     /// The image itself.
     pub image: ImageFacts,
-    /// GPUs and drivers the image must run on.
-    pub targets: Vec<serde_json::Value>,
+    /// The machines that the image must run on, judged. Empty if none are given, and if no image was read.
+    pub targets: Vec<TargetFacts>,
     /// What the team asked for.
     pub policy: PolicyFacts,
+}
+
+/// What is installed in the Python environments.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PythonFacts {
+    /// Requirements on distributions of the GPU stack that what is installed does not meet.
+    pub unmet_requirements: Vec<UnmetRequirement>,
+}
+
+impl PythonFacts {
+    /// The layer of a metadata file that is named.
+    fn layer_of(&self, path: &str) -> Option<usize> {
+        self.unmet_requirements.iter().find_map(|it| {
+            let own = (it.path == path).then_some(it.layer).flatten();
+            own.or_else(|| (it.found_path == path).then_some(it.found_layer)?)
+        })
+    }
 }
 
 /// One copy of one part of the stack.
@@ -151,6 +176,10 @@ impl Facts {
             versions: Some(versions(&loaded)),
             stack: Some(loaded),
             copies: Some(stack.components.iter().map(Part::from).collect()),
+            container_toolkit: Some(stack.container_toolkit.clone()),
+            python: Some(PythonFacts {
+                unmet_requirements: stack.unmet_requirements.clone(),
+            }),
             image: ImageFacts {
                 env: Some(image.env.unwrap_or_default()),
                 labels: Some(image.labels.unwrap_or_default()),
@@ -198,6 +227,9 @@ impl Facts {
             stack: Some(stack),
             copies: Some(parts),
             loader: Some(loader::sample::sample()),
+            container_toolkit: Some(sample::container_toolkit()),
+            python: Some(sample::python()),
+            targets: vec![target()],
             image: ImageFacts {
                 reference: "registry.example/team/image:1.2.3".to_owned(),
                 registry: "registry.example".to_owned(),
@@ -228,6 +260,50 @@ impl Facts {
     pub fn layer_of(&self, path: &str) -> Option<usize> {
         let part = self.part_at(path).and_then(|part| part.layer);
         part.or_else(|| self.loader.as_ref()?.layer_of(path))
+            .or_else(|| self.container_toolkit.as_ref()?.layer_of(path))
+            .or_else(|| self.python.as_ref()?.layer_of(path))
+    }
+}
+
+/// A target for trying expressions.
+fn target() -> TargetFacts {
+    let text = || Some("1.2".to_owned());
+    let support = targets::Support {
+        by: "sm_90".to_owned(),
+        isa: text(),
+        needs_cuda: text(),
+        compiles: Some(false),
+        ..targets::Support::default()
+    };
+    TargetFacts {
+        name: "pool".to_owned(),
+        gpus: vec![targets::GpuFacts {
+            name: "H100".to_owned(),
+            sm: "sm_90".to_owned(),
+            capability: "9.0".to_owned(),
+            torch: Some(support.clone()),
+            packages: vec![targets::PackageCode {
+                name: "flash_attn".to_owned(),
+                support: support.clone(),
+                ..targets::PackageCode::default()
+            }],
+            libraries: vec![targets::LibraryCode {
+                path: "/opt/libx.so".to_owned(),
+                support,
+                ..targets::LibraryCode::default()
+            }],
+            ..targets::GpuFacts::default()
+        }],
+        driver: Some(targets::DriverFacts {
+            version: "535.183.06".to_owned(),
+            cuda: text(),
+            needs_cuda: text(),
+            native: text(),
+            compatible: text(),
+            compiles_ptx: Some(false),
+            compat: text(),
+            ..targets::DriverFacts::default()
+        }),
     }
 }
 

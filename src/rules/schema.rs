@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::loader;
+use super::{loader, shapes};
 pub use crate::stack::NAMES as PARTS;
 
 /// What is known of a value before there is one.
@@ -40,6 +40,8 @@ pub const DETAILS: &[&str] = &[
     "arch-list",
     "build",
     "built-with-cuda",
+    "compat-cuda",
+    "compat-drivers",
     "compiled-cuda",
     "compiled-cudnn",
     "compiled-nccl",
@@ -104,9 +106,11 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
             "driver",
             Shape::record(&["cuda", "native", "compatible"], Shape::Text),
         ),
+        ("container_toolkit", shapes::container_toolkit()),
+        ("python", shapes::python()),
         ("loader", loader::shape::of_expressions()),
         ("image", image()),
-        ("targets", Shape::list(Shape::Any)),
+        ("targets", targets()),
         ("policy", policy()),
         ("versions", Shape::Keys(versions(), Box::new(Shape::Text))),
     ])
@@ -170,6 +174,48 @@ fn gpu() -> Shape {
         )
         .with("torch", coverage)
         .with("sampled", Shape::Bool)
+}
+
+/// The judged targets: [`crate::targets::TargetFacts`].
+pub(super) fn targets() -> Shape {
+    let support = || {
+        Shape::record(&["how", "by", "isa", "needs_cuda"], Shape::Text)
+            .with("whole", Shape::Bool)
+            .with("compiles", Shape::Bool)
+    };
+    let with_texts = |names: &[&str]| {
+        let add = |shape: Shape, name: &&str| shape.with(name, Shape::Text);
+        names.iter().fold(support(), add)
+    };
+    let package = with_texts(&["name", "path", "from"]).with("specific", Shape::Bool);
+    let library = with_texts(&["path", "library", "package"]);
+    let gpu = ["target", "name", "sm", "capability", "segment"];
+    let driver = [
+        "target",
+        "version",
+        "cuda",
+        "how",
+        "reason",
+        "needs_cuda",
+        "native",
+        "compatible",
+        "compat",
+    ];
+    let target = Shape::record(&["name"], Shape::Text)
+        .with(
+            "gpus",
+            Shape::list(
+                Shape::record(&gpu, Shape::Text)
+                    .with("torch", support())
+                    .with("packages", Shape::list(package))
+                    .with("libraries", Shape::list(library)),
+            ),
+        )
+        .with(
+            "driver",
+            Shape::record(&driver, Shape::Text).with("compiles_ptx", Shape::Bool),
+        );
+    Shape::list(target)
 }
 
 fn image() -> Shape {

@@ -33,6 +33,9 @@ pub struct LibraryCoverage {
     /// The architectures.
     #[serde(flatten)]
     pub coverage: Coverage,
+    /// In how many of its containers each architecture is; not in the report.
+    #[serde(skip)]
+    pub code: GpuCode,
 }
 
 /// The coverage of all files with GPU code, in the order of their paths.
@@ -49,6 +52,7 @@ pub(super) fn libraries(inventory: &Inventory) -> Vec<LibraryCoverage> {
             (coverage != Coverage::default()).then(|| LibraryCoverage {
                 path: file.path.clone(),
                 coverage,
+                code: gpu.clone(),
             })
         })
         .collect()

@@ -1,6 +1,7 @@
 //! Which PyTorch, CUDA, cuDNN, Python … an image holds, each version with all the evidence for it.
 
 mod catalogue;
+pub mod container_toolkit;
 mod driver;
 mod evidence;
 mod gpu;
@@ -10,6 +11,7 @@ mod names;
 mod packages;
 mod process;
 mod python;
+pub mod requirements;
 mod selection;
 mod system;
 mod toolkit;
@@ -21,13 +23,15 @@ use oci_spec::image::ImageConfiguration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::image::RootFilesystem;
+use crate::image::{RootFilesystem, configuration};
 
 pub use catalogue::Catalogue;
+pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use names::NAMES;
 pub use python::Environment;
+pub use requirements::UnmetRequirement;
 
 use inventory::Inventory;
 use process::Process;
@@ -46,6 +50,12 @@ pub struct Stack {
     /// The Python environments, the one of the image's process first.
     #[serde(skip)]
     pub environments: Vec<Environment>,
+    /// Requirements between installed distributions of the GPU stack that are not met.
+    #[serde(skip)]
+    pub unmet_requirements: Vec<UnmetRequirement>,
+    /// What the image asks of NVIDIA's container toolkit, and what it has of the driver itself.
+    #[serde(skip)]
+    pub container_toolkit: ContainerToolkit,
 }
 
 /// An installed Python distribution.
@@ -146,7 +156,7 @@ pub enum EvidenceKind {
 /// Files that cannot be understood are no evidence; nothing here fails. Components are ordered by name, the copy that the
 /// process gets first.
 pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Catalogue) -> Stack {
-    let inventory = Inventory::take(root);
+    let inventory = Inventory::take(root, &catalogue.toolkit);
     let distributions = packages::python::distributions(&inventory);
     let packages = packages::read(&inventory, &distributions, catalogue);
     let environments = python::environments(&inventory);
@@ -193,12 +203,27 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
     let machines = inventory.machines();
     let mut environments = environments;
     environments.sort_by_key(|environment| Some(&environment.prefix) != selected.as_ref());
+    let installed = requirements::Installed {
+        distributions: &distributions,
+        environments: &environments,
+        components: &components,
+        machine: requirements::machine(config.architecture()),
+    };
+    let unmet_requirements = requirements::unmet(&installed, &catalogue.requirements);
+    let container_toolkit = ContainerToolkit::of_image(
+        &inventory,
+        &environments,
+        &configuration::environment(config),
+        &catalogue.toolkit,
+    );
     Stack {
         components,
         machines,
         gpu,
         distributions,
         environments,
+        unmet_requirements,
+        container_toolkit,
     }
 }
 

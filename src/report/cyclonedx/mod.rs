@@ -195,8 +195,10 @@ fn stack_of(image: &ImageFacts, references: &mut References) -> Vec<Component> {
             ];
             if let Some(layer) = part.layer {
                 properties.push(property("layer", &layer.to_string()));
-                if let Some(layer) = image.layers.get(layer) {
-                    properties.push(property("layer:diff-id", &layer.diff_id));
+                let layer = image.layers.get(layer).map(|layer| &layer.diff_id);
+                // A root directory is one layer without a digest.
+                if let Some(diff_id) = layer.filter(|it| !it.is_empty()) {
+                    properties.push(property("layer:diff-id", diff_id));
                 }
             }
             let details = part.details.iter();
