@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use imgcheck::rules::RuleSet;
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -69,14 +70,23 @@ fn rows() -> Vec<Row<'static>> {
 /// Exit code and report of an image; `cache` keeps what several of them share.
 fn report(image: &Path, row: &Row, cache: &Path) -> (i32, Value) {
     let output = imgcheck()
-        .args(["check", &format!("oci:{}", image.display()), "--format", "json"])
+        .args([
+            "check",
+            &format!("oci:{}", image.display()),
+            "--format",
+            "json",
+        ])
         .args(&row.arguments)
         .env_remove("IMGCHECK_NO_CACHE")
         .env("IMGCHECK_CACHE_DIR", cache)
         .output()
         .unwrap();
-    let report = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{row:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!(
+            "{row:?}: {error}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )
+    });
     (output.status.code().unwrap(), report)
 }
 
@@ -86,7 +96,10 @@ fn check(row: &Row, directory: &Path, cache: &Path) -> Result<(), String> {
     if let Ok(printed) = printed
         && !printed.contains(row.printed)
     {
-        return Err(format!("the program does not print {:?} but {printed}", row.printed));
+        return Err(format!(
+            "the program does not print {:?} but {printed}",
+            row.printed
+        ));
     }
     let (code, report) = report(&directory.join(row.image), row, cache);
     let findings = only_image(&report)["findings"].as_array().unwrap();
@@ -99,15 +112,31 @@ fn check(row: &Row, directory: &Path, cache: &Path) -> Result<(), String> {
     if said != row.findings {
         let messages: Vec<String> = findings
             .iter()
-            .map(|it| format!("    {} {}: {}", text(it, "severity"), text(it, "rule"), text(it, "message")))
+            .map(|it| {
+                format!(
+                    "    {} {}: {}",
+                    text(it, "severity"),
+                    text(it, "rule"),
+                    text(it, "message")
+                )
+            })
             .collect();
-        return Err(format!("not {:?} but\n{}", row.findings, messages.join("\n")));
+        return Err(format!(
+            "not {:?} but\n{}",
+            row.findings,
+            messages.join("\n")
+        ));
     }
-    let failing = row.findings.iter().any(|finding| finding.starts_with("error"));
+    let failing = row
+        .findings
+        .iter()
+        .any(|finding| finding.starts_with("error"));
     if code != i32::from(failing) {
         return Err(format!("exit code {code}"));
     }
-    let first = findings.iter().filter(|finding| finding["rule"] == row.first);
+    let first = findings
+        .iter()
+        .filter(|finding| finding["rule"] == row.first);
     let messages: Vec<String> = first.map(|finding| text(finding, "message")).collect();
     match messages.iter().any(|message| message.contains(row.words)) {
         true => Ok(()),
@@ -134,19 +163,34 @@ fn what_people_asked_is_answered() {
     }
     if !absent.is_empty() {
         let message = format!("{absent:?} are not in {}", directory.display());
-        assert!(!required, "{message}; make them with testdata/recipes/threads.py");
+        assert!(
+            !required,
+            "{message}; make them with testdata/recipes/threads.py"
+        );
         say::line(format_args!("skipped: {message}"));
     }
-    assert!(wrong.is_empty(), "{} of {answered} wrong\n{}", wrong.len(), wrong.join("\n"));
-    say::line(format_args!("{answered} images are diagnosed as they should be"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {answered} wrong\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    say::line(format_args!(
+        "{answered} images are diagnosed as they should be"
+    ));
 }
 
 #[test]
 fn every_image_of_the_tables_is_made_by_the_recipe() {
-    let recipe = fs::read_to_string(program::repository("testdata/recipes/thread_list.py")).unwrap();
+    let recipe =
+        fs::read_to_string(program::repository("testdata/recipes/thread_list.py")).unwrap();
     for row in rows() {
         let entry = format!("\n    \"{}\": ", row.image);
-        assert!(recipe.contains(&entry), "{} is not in thread_list.py", row.image);
+        assert!(
+            recipe.contains(&entry),
+            "{} is not in thread_list.py",
+            row.image
+        );
     }
 }
 
@@ -156,7 +200,23 @@ fn every_thread_is_in_the_documentation_with_the_words_that_answer_it() {
     let page = fs::read_to_string(program::repository("docs/src/threads.md")).unwrap();
     for row in rows().iter().filter(|row| !row.thread.is_empty()) {
         for piece in [row.thread, row.words] {
-            assert!(page.contains(piece), "docs/src/threads.md does not have {piece:?}");
+            assert!(
+                page.contains(piece),
+                "docs/src/threads.md does not have {piece:?}"
+            );
         }
     }
+}
+
+/// The table of the cases names every rule.
+#[test]
+fn every_rule_has_a_row_in_the_table_of_cases() {
+    let page = fs::read_to_string(program::repository("docs/src/proof.md")).unwrap();
+    let rules = RuleSet::builtin().unwrap();
+    let absent: Vec<&str> = rules
+        .rules()
+        .map(|rule| rule.id.as_str())
+        .filter(|id| !page.contains(&format!("\n| [{id}](rules/{id}.md) | ")))
+        .collect();
+    assert!(absent.is_empty(), "no row in docs/src/proof.md: {absent:?}");
 }

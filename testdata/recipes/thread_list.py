@@ -23,17 +23,15 @@ class Case:
     base: str = TORCH
     step: str = ""  # the line of the Dockerfile
     apply: Callable | None = None
-    environment: dict = dataclasses.field(default_factory=dict)
+    environment: dict = dataclasses.field(default_factory=dict)  # beside PATH and NVIDIA's two; None takes one of these away
     program: str | None = None  # Python source that shows the fault, where it can be shown without a GPU
-    command: tuple | None = None
     architecture: str = "amd64"
 
 
 # Bases that no image of loader_images.py is. A base that is a function makes its root by itself.
 BASES = {
     "debian": Image(program=NOTHING),
-    "debian-bullseye": Image(program=NOTHING, suite="bullseye"),
-    "torch-1.10.0": Image(("torch==1.10.0", "numpy==1.26.4"), "import torch; print(torch.__version__)", suite="bullseye"),
+    "torch-1.10.0": Image(("torch==1.10.0", "numpy==1.26.4"), "import importlib.metadata as m; print(m.version('torch'))", suite="bullseye"),
     "ctranslate2-4.5.0": Image(("ctranslate2==4.5.0", "numpy==1.26.4"), "import ctranslate2; print(ctranslate2.__version__)"),
     "onnxruntime-1.17.1": Image(("onnxruntime-gpu==1.17.1", "numpy==1.26.4"), ONNX),
     "trixie": Image(program=NOTHING, suite="trixie"),
@@ -54,18 +52,16 @@ def system_cudnn(root, parts):
     """Of the system's cuDNN only what the other one lacks; the rest is not looked for there."""
     reinstall(root, "nvidia-cudnn-cu12==9.20.0.48")
     for part in ("engines_tensor_ir", "ext"):
-        put_all(root, LIBRARIES, parts.wheel("nvidia-cudnn-cu12==9.23.0.39", f"nvidia/cudnn/lib/libcudnn_{part}.so.9"))
+        put_all(root, LIBRARIES, parts.wheel("nvidia-cudnn-cu12==9.23.0.39", f"nvidia/cudnn/lib/libcudnn_{part}.so.9", "manylinux_2_27_x86_64"))
     ldconfig(root)
-
-
-def older_library(requirement, pattern, directory):
-    return lambda root, parts: put_all(root, directory, parts.wheel(requirement, pattern))
 
 
 def python_of_bookworm(root, parts):
     """Debian 12's Python 3.11 and the packages of an image built on it, on Debian 13, whose glibc is 2.41."""
     source = os.path.join(os.path.dirname(parts.directory), "ctranslate2-4.5.0", "root")
-    for path in ("usr/bin/python3.11", "usr/lib/python3.11", "usr/local/lib/python3.11"):
+    for path in ("usr/bin/python3", "usr/bin/python3.13", "usr/lib/python3.13"):
+        rootfs.run("rm", "-r", os.path.join(root, path))
+    for path in ("usr/bin/python3", "usr/bin/python3.11", "usr/lib/python3.11", "usr/local/lib/python3.11"):
         rootfs.run("cp", "-a", os.path.join(source, path), os.path.join(root, path))
 
 
@@ -114,12 +110,6 @@ THREADS = {
         step="RUN pip install --no-deps nvidia-nvjitlink-cu12==12.1.105",
         apply=lambda root, _: reinstall(root, "nvidia-nvjitlink-cu12==12.1.105"), program="import torch",
     ),
-    "cublaslt-library-path": Case(
-        "registry.example/keras:1.0", "cuBLASLt of CUDA 12.1 in a directory on LD_LIBRARY_PATH",
-        step="RUN apt-get install -y libcublas-12-1",
-        apply=older_library("nvidia-cublas-cu12==12.1.3.1", "nvidia/cublas/lib/libcublasLt.so.12", "usr/local/cuda-12.1/lib64"),
-        environment={"LD_LIBRARY_PATH": "/usr/local/cuda-12.1/lib64"}, program="import torch",
-    ),
     "env-stale": Case(
         "registry.example/pytorch-nightly:20240302", "ENV PYTORCH_VERSION names a release that is not the installed one",
         environment={"PYTORCH_VERSION": "2.9.0"}, program="import os, torch; print(os.environ['PYTORCH_VERSION'], torch.__version__)",
@@ -136,7 +126,7 @@ THREADS = {
     "torchvision-other": fault("torchvision-0.20.1", "registry.example/detector:1.0", "RUN pip install --no-deps torchvision==0.20.1"),
     "vllm-other": Case(
         "registry.example/serving:1.0", "vLLM of torch 2.5 beside torch 2.8.0",
-        step="RUN pip install --no-deps vllm==0.7.3", apply=lambda root, _: reinstall(root, "vllm==0.7.3"), program="import torch, vllm._C",
+        step="RUN pip install --no-deps vllm==0.7.3", apply=lambda root, _: reinstall(root, "vllm==0.7.3"),
     ),
     "xformers-other": fault("xformers-0.0.29", "registry.example/diffusion:1.0", "RUN pip install --no-deps xformers==0.0.29.post3"),
     "nvrtc-builtins": fault("nvrtc-builtins-missing", "registry.example/compiler:1.0", "RUN rm /usr/local/lib/python3.11/dist-packages/nvidia/cuda_nvrtc/lib/libnvrtc-builtins.so.12.8"),
@@ -144,8 +134,7 @@ THREADS = {
     "cupti-missing": fault("cupti-missing", "registry.example/slim:1.0", "RUN rm -r /usr/local/lib/python3.11/dist-packages/nvidia/cuda_cupti/lib/libcupti.so.12"),
     "executable-stack": Case(
         "registry.example/whisper:1.0", "ctranslate2 4.5.0 on Debian 13", base="trixie", apply=python_of_bookworm,
-        step="COPY --from=build /usr/local/lib/python3.11 /usr/local/lib/python3.11", program="import ctranslate2",
-        command=("python3.11", "-c", "import ctranslate2"),
+        step="COPY --from=build /usr/bin/python3.11 /usr/lib/python3.11 /usr/local/lib/python3.11 /", program="import ctranslate2",
     ),
     "whisper-cudnn": Case("registry.example/faster-whisper:1.0", "ctranslate2 4.5.0 without cuBLAS and cuDNN", base="ctranslate2-4.5.0"),
     "onnxruntime-cpu": Case("registry.example/onnx:1.17", "onnxruntime-gpu 1.17.1 without CUDA 11", base="onnxruntime-1.17.1"),
@@ -164,7 +153,7 @@ THREADS = {
         "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime", "the arm64 wheel of PyTorch, which is built for the CPU", base="debian-arm64",
         step="RUN pip install torch==2.8.0", apply=cpu_wheel, architecture="arm64",
     ),
-    "l4t-glibc": Case("registry.example/l4t-base:r35.4.1", "an image for Jetson with glibc 2.31", base="debian-bullseye"),
+    "l4t-glibc": Case("registry.example/l4t-pytorch:r35.4.1", "an image called one for Jetson, with glibc 2.31", base="torch-1.10.0"),
 }
 
 # Rules that no thread and no fault shows.
@@ -178,6 +167,14 @@ CATALOGUE = {
         "registry.example/profiler:1.0", "CUPTI of CUDA 12.1 in place of the one of 12.8",
         step="RUN pip install --no-deps nvidia-cuda-cupti-cu12==12.1.105",
         apply=lambda root, _: reinstall(root, "nvidia-cuda-cupti-cu12==12.1.105"), program="import torch",
+    ),
+    "capability-typo": Case(
+        "registry.example/trainer:1.1", "a word in NVIDIA_DRIVER_CAPABILITIES that means nothing",
+        environment={"NVIDIA_DRIVER_CAPABILITIES": "compute,utilty"},
+    ),
+    "devices-unset": Case(
+        "registry.example/trainer:1.2", "PyTorch without the variables that ask for a GPU",
+        environment={"NVIDIA_VISIBLE_DEVICES": None, "NVIDIA_DRIVER_CAPABILITIES": None},
     ),
     "onnxruntime": Case("registry.example/onnxruntime:1.23.2", "onnxruntime-gpu 1.17.1", base="onnxruntime-1.17.1"),
 }

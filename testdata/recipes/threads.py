@@ -23,7 +23,7 @@ import time
 
 import loader_images
 import rootfs
-from loader_images import IMAGES, TORCH_ALL
+from loader_images import IMAGES
 from observe import PATH, run_plainly
 from oci_layout import Store, add_changes
 from parts import Parts
@@ -77,14 +77,14 @@ def make(name, store, parts, options):
     else:
         show(case, name, root, environment, options)
     steps += [f"ENV {variable}={value}" for variable, value in environment.items()]
-    command = list(case.command or ["python3", "app.py"])
-    config = {"Env": [f"{variable}={value}" for variable, value in environment.items()], "Cmd": command}
-    store.image(os.path.join(options.out, name), case.reference, [*steps, f"CMD {command}"], config, case.architecture)
+    config = {"Env": [f"{variable}={value}" for variable, value in environment.items()], "Cmd": ["python3", "app.py"]}
+    steps.append('CMD ["python3" "app.py"]')
+    store.image(os.path.join(options.out, name), case.reference, steps, config, case.architecture)
 
 
 def environment_of(case):
     own = {"PATH": PATH, "NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
-    return {**own, **case.environment}
+    return {variable: value for variable, value in {**own, **case.environment}.items() if value is not None}
 
 
 def shell(step):
@@ -121,11 +121,10 @@ def base_steps(base, store, roots):
 
 def show(case, name, root, environment, options):
     """Writes down what the program prints."""
-    program = case.program or (IMAGES[case.base].program if case.base in IMAGES and case.base != "debian" else None)
-    if program is None or program == TORCH_ALL and not case.apply:
+    program = case.program or (IMAGES[case.base].program if case.base in BASES and case.base in IMAGES else None)
+    if program is None:
         return
-    python = case.command[0] if case.command else "python3"
-    printed = run_plainly(root, [python, "-c", program], environment)
+    printed = run_plainly(root, ["python3", "-c", program], environment)
     with open(os.path.join(options.out, name + ".txt"), "w", encoding="utf-8") as file:
         file.write(f"{printed['stdout']}{printed['stderr']}exit {printed['exit']}\n")
     print(f"{name}: exit {printed['exit']}: {printed['error'] or printed['stdout'].strip()[-200:]}", flush=True)

@@ -42,12 +42,17 @@ pub fn alarms(format: &str, report: &str) -> Vec<String> {
             assert!(!report["components"].as_array().unwrap().is_empty());
             vulnerabilities(&report)
         }
-        // Both show what a person reads; the words are those of the terminal.
+        // Both show a person what the terminal says.
         "markdown" | "html" => {
-            assert!(report.to_lowercase().contains("pass"), "no verdict in: {report}");
+            assert!(
+                report.to_lowercase().contains("pass"),
+                "no verdict in: {report}"
+            );
             counted(report)
         }
-        other => panic!("how does the format {other} tell errors and warnings? Say it in tests/support/formats.rs"),
+        other => panic!(
+            "how does the format {other} tell errors and warnings? Say it in tests/support/formats.rs"
+        ),
     }
 }
 
