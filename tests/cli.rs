@@ -310,3 +310,57 @@ fn a_report_never_overwrites_the_image() {
         assert_eq!(fs::read(&image).unwrap(), before);
     }
 }
+
+#[test]
+fn shells_and_manuals_know_every_command() {
+    let script = imgcheck().args(["completions", "bash"]).output().unwrap();
+    let script = String::from_utf8(script.stdout).unwrap();
+    let syntax = std::process::Command::new("bash")
+        .args(["-n", "-c", &script])
+        .output()
+        .unwrap();
+    assert!(syntax.status.success(), "{syntax:?}");
+
+    let directory = tempdir().unwrap();
+    let man = imgcheck().arg("man").arg(directory.path()).output();
+    assert_eq!(man.unwrap().status.code(), Some(0));
+    let help = imgcheck().arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let commands = help.split("Commands:").nth(1).unwrap();
+    let commands = commands.split("\n\n").next().unwrap();
+    let names: Vec<&str> = commands
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(
+        names.contains(&"check") && names.contains(&"diff"),
+        "{help}"
+    );
+    for name in names {
+        assert!(
+            script.contains(&format!("imgcheck__subcmd__{name}")),
+            "no completion of {name}"
+        );
+        let page = directory.path().join(format!("imgcheck-{name}.1"));
+        let page = fs::read_to_string(page).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+    }
+
+    let missing = directory.path().join("none");
+    failure(3, &["man", missing.to_str().unwrap()]);
+}
+
+#[test]
+fn an_empty_variable_is_none() {
+    let output = imgcheck()
+        .args(["check", HONEST])
+        .env("IMGCHECK_FORMAT", "")
+        .env("IMGCHECK_FAIL_ON", "")
+        .env("IMGCHECK_DEEP", "")
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{error}");
+}

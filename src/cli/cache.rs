@@ -21,6 +21,7 @@ const SCHEMA: &str = "imgcheck/cache/v1";
 
 /// Where the facts of layers are kept, if they are.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Cache of layer facts")]
 pub struct CacheArguments {
     /// Keep nothing and use nothing of earlier runs
     #[arg(long, env = "IMGCHECK_NO_CACHE", value_parser = BoolishValueParser::new())]

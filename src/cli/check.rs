@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::fail_on::FailOnArgument;
+use super::formats::{self, CheckFormat};
 use super::images::{ImageArguments, Unreadable, finish};
-use super::output::{self, Format, OutputArguments};
+use super::output::{self, OutputArguments};
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::Severity;
@@ -25,13 +26,14 @@ pub struct CheckArguments {
     #[command(flatten)]
     rules: RuleArguments,
     #[command(flatten)]
-    output: OutputArguments,
-    #[command(flatten)]
     fail_on: FailOnArgument,
+    #[command(flatten)]
+    output: OutputArguments<CheckFormat>,
 }
 
 /// Where rules come from besides the built-in ones.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
 pub struct RuleArguments {
     /// Add a rule file, or every rule file of a directory
     #[arg(
@@ -82,10 +84,7 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
         errors: &errors,
         rules: &rules,
     };
-    output::write(&arguments.output, |format| match format {
-        Format::Text => Ok(report::text::report(&reports, arguments.output.width())),
-        Format::Json => report::json::report(&report),
-    })?;
+    formats::write(&arguments.output, &report, policy.fail_on)?;
     advise(&unreadable, &rules)?;
     let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);
     Ok(finish(&unreadable, ExitCode::from(u8::from(failed))))

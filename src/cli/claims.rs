@@ -21,9 +21,9 @@ pub struct ClaimsArguments {
     #[command(flatten)]
     rules: RuleArguments,
     #[command(flatten)]
-    output: OutputArguments,
-    #[command(flatten)]
     fail_on: FailOnArgument,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// Reads every reference. The exit code is 1 when a finding fails one, and 2 when one is no

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::formats::FactsFormat;
 use super::images::{ImageArguments, Unreadable, finish};
-use super::output::{self, Format, OutputArguments};
+use super::output::{self, OutputArguments};
 use crate::error::Result;
-use crate::report::{self, ImageFacts};
+use crate::report::ImageFacts;
 
 /// Arguments of `imgcheck facts`.
 #[derive(Debug, Args)]
@@ -15,7 +16,7 @@ pub struct FactsArguments {
     #[command(flatten)]
     image: ImageArguments,
     #[command(flatten)]
-    output: OutputArguments,
+    output: OutputArguments<FactsFormat>,
 }
 
 /// Shows the stack of every image.
@@ -24,9 +25,8 @@ pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
     let (scans, unreadable) = arguments.image.scan_all()?;
     let images: Vec<ImageFacts> = scans.into_iter().map(|scan| scan.facts).collect();
     let errors = Unreadable::report(&unreadable);
-    output::write(&arguments.output, |format| match format {
-        Format::Text => Ok(report::text::facts(&images, arguments.output.width())),
-        Format::Json => report::json::facts(&images, &errors),
+    output::write(&arguments.output, |format: FactsFormat| {
+        format.render(&images, &errors, arguments.output.width())
     })?;
     Ok(finish(&unreadable, ExitCode::SUCCESS))
 }

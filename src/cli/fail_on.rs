@@ -6,6 +6,7 @@ use crate::finding::Severity;
 
 /// The least severity that fails.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
 pub struct FailOnArgument {
     /// The least severity that makes the exit code 1
     #[arg(

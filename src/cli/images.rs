@@ -29,6 +29,7 @@ pub(super) struct ImageArguments {
 
 /// How images are read.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
 pub(super) struct ReadingArguments {
     /// Compare with this reference in place of the one that the image records
     #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS")]

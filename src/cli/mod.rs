@@ -3,8 +3,12 @@
 mod cache;
 mod check;
 mod claims;
+mod completions;
+mod diff;
+mod examples;
 mod facts;
 mod fail_on;
+mod formats;
 mod images;
 mod interrupt;
 mod output;
@@ -13,25 +17,10 @@ mod registry;
 mod rules;
 mod tree;
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  nothing at or above --fail-on
-  1  a finding at or above --fail-on
-  2  the command line or a rule file is wrong
-  3  the image was not found or could not be read whole; a failed scan is never a pass";
-
-const EXAMPLES: &str = "\
-Examples:
-  imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
-  docker save pytorch-cuda:v2.9 | imgcheck -
-  imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
-  imgcheck facts -f json image.tar
-  imgcheck tree image.tar libcudnn
-  imgcheck claims pytorch/pytorch:2.8.0-cuda11.8";
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Proves what a GPU container image really holds, without running it, and compares that with what its labels promise.
 #[derive(Debug, Parser)]
@@ -41,7 +30,7 @@ Examples:
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true
 )]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+#[command(after_help = examples::CHECK, after_long_help = format!("{}\n\n{}", examples::CHECK, examples::EXIT_CODES))]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -52,34 +41,67 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Check images against what their names, labels and environment promise (the default command)
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_help = examples::CHECK, after_long_help = format!("{}\n\n{}", examples::CHECK, examples::EXIT_CODES))]
     Check(check::CheckArguments),
     /// Show what is in an image: every part of the GPU stack, with the evidence for its version
+    #[command(after_help = examples::FACTS)]
     Facts(facts::FactsArguments),
     /// Show what references promise, and whether such an image was ever published; no image is needed
+    #[command(after_help = examples::CLAIMS)]
     Claims(claims::ClaimsArguments),
+    /// Show what changed from one image to another: stack, GPU code, driver floor, loader model, findings
+    #[command(after_help = examples::DIFF)]
+    Diff(diff::DiffArguments),
     /// Show what the image's processes load: who needs it, where it was looked for, what answered and why
+    #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
     /// List, show and test the rules
+    #[command(after_help = examples::RULES)]
     Rules(rules::RulesArguments),
     /// Show and empty the cache of layer facts
+    #[command(after_help = examples::CACHE)]
     Cache(cache::CommandArguments),
+    /// Print the completions of a shell
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(completions::CompletionsArguments),
+    /// Write the manual pages into a directory
+    Man(completions::ManArguments),
 }
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = without_empty_variables(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
         None => check::run(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Facts(arguments)) => facts::run(&arguments),
         Some(Command::Claims(arguments)) => claims::run(&arguments),
+        Some(Command::Diff(arguments)) => diff::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),
+        Some(Command::Completions(arguments)) => completions::completions::<Cli>(&arguments),
+        Some(Command::Man(arguments)) => completions::man::<Cli>(&arguments),
     };
     result.unwrap_or_else(|error| {
         output::error(&error);
         ExitCode::from(error.exit_code())
     })
+}
+
+/// An empty variable counts as one that is not set: CI systems set those of inputs that were left out.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|argument| match is_empty(argument.get_env()) {
+            true => argument.env(None::<&str>),
+            false => argument,
+        })
+        .mut_subcommands(without_empty_variables)
+}
+
+fn is_empty(variable: Option<&OsStr>) -> bool {
+    variable
+        .and_then(std::env::var_os)
+        .is_some_and(|value| value.is_empty())
 }

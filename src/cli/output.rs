@@ -12,6 +12,7 @@ use crate::reference::transport::Target;
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
 pub struct OutputArguments<F: ReportFormat = Format> {
     /// The format of the standard output, or of an -o FILE that names none
     #[arg(
@@ -35,12 +36,12 @@ pub trait ReportFormat: ValueEnum + Copy + Send + Sync + 'static {}
 
 impl<F: ValueEnum + Copy + Send + Sync + 'static> ReportFormat for F {}
 
-/// A format of the report.
+/// The formats of a command whose result is for people and programs only; [`super::formats`] has the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// For people
     Text,
-    /// For programs.
+    /// For programs
     Json,
 }
 
@@ -114,6 +115,11 @@ impl<F: ReportFormat> OutputArguments<F> {
             }
         }
         Ok(())
+    }
+
+    /// The format of the standard output; `None` where nothing is written there.
+    pub fn printed(&self) -> Option<F> {
+        self.to_standard_output().then_some(self.format)
     }
 
     /// Columns of the terminal that the text goes to; `None` where it goes elsewhere, so that nothing is wrapped.

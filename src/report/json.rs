@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{ImageFacts, ReferenceReport, Report, UnreadImage};
+use super::difference::Difference;
+use super::{ImageFacts, ReferenceReport, Report, UnreadImage, escape};
 use crate::process::tree::Tree;
 
 #[derive(Serialize)]
@@ -33,7 +34,7 @@ struct ClaimsDocument<'a> {
 
 /// The report of a check, and which images could not be read.
 pub fn report(report: &Report) -> serde_json::Result<String> {
-    pretty(&Document {
+    escape::json(&Document {
         schema: "imgcheck/report/v1",
         tool: TOOL,
         images: report.images,
@@ -43,7 +44,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
 
 /// What is in the images, without any rule.
 pub fn facts(images: &[ImageFacts], errors: &[UnreadImage]) -> serde_json::Result<String> {
-    pretty(&Document {
+    escape::json(&Document {
         schema: "imgcheck/facts/v1",
         tool: TOOL,
         images,
@@ -65,7 +66,7 @@ pub fn trees<'t>(
     let images: Vec<Named> = trees
         .map(|(reference, tree)| Named { reference, tree })
         .collect();
-    pretty(&Document {
+    escape::json(&Document {
         schema: "imgcheck/tree/v1",
         tool: TOOL,
         images: &images,
@@ -73,16 +74,26 @@ pub fn trees<'t>(
     })
 }
 
-/// What references promise.
-pub fn claims(references: &[ReferenceReport]) -> serde_json::Result<String> {
-    pretty(&ClaimsDocument {
-        schema: "imgcheck/claims/v1",
-        references,
+/// What changed from one image to another.
+pub fn difference(difference: &Difference) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct DifferenceDocument<'d> {
+        schema: &'static str,
+        tool: Tool,
+        #[serde(flatten)]
+        difference: &'d Difference,
+    }
+    escape::json(&DifferenceDocument {
+        schema: "imgcheck/diff/v1",
+        tool: TOOL,
+        difference,
     })
 }
 
-fn pretty<T: Serialize>(document: &T) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(document)?;
-    text.push('\n');
-    Ok(text)
+/// What references promise.
+pub fn claims(references: &[ReferenceReport]) -> serde_json::Result<String> {
+    escape::json(&ClaimsDocument {
+        schema: "imgcheck/claims/v1",
+        references,
+    })
 }

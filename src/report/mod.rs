@@ -1,6 +1,15 @@
 //! What is told of a check: the report, and one file a format.
 
+pub mod cyclonedx;
+mod details;
+pub mod difference;
+mod escape;
+pub mod github;
+pub mod gitlab;
 pub mod json;
+pub mod junit;
+pub mod markdown;
+pub mod sarif;
 mod summary;
 pub mod text;
 pub mod tree;
@@ -17,6 +26,8 @@ use crate::process::tree::Tree;
 use crate::rules::RuleSet;
 use crate::source::{SourceKind, Way};
 use crate::stack::Component;
+
+pub(crate) use escape::printable;
 
 /// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
 #[derive(Debug, Clone, Serialize)]
@@ -166,6 +177,14 @@ impl<'r> Subject<'r> {
             Subject::File(file) => &file.findings,
         }
     }
+
+    /// What the rules found and the team ignores.
+    pub fn ignored(&self) -> &'r [Finding] {
+        match self {
+            Subject::Image(image) => &image.ignored,
+            Subject::File(_) => &[],
+        }
+    }
 }
 
 impl ImageFacts {
@@ -220,39 +239,4 @@ pub struct ReferenceReport {
     /// Why the text is no reference, if it is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-}
-
-/// Control characters of an image's own texts as `\u{…}`, so that nothing an image holds can steer a terminal.
-/// Bidirectional marks are escaped too, since they make a name read as another.
-pub(crate) fn printable(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    if !text.contains(hidden) {
-        return text.to_owned();
-    }
-    text.chars()
-        .map(|c| {
-            if hidden(c) {
-                c.escape_unicode().to_string()
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_and_bidirectional_marks_are_escaped() {
-        assert_eq!(
-            printable("v2.9\u{1b}[2J\u{202e}x"),
-            "v2.9\\u{1b}[2J\\u{202e}x"
-        );
-        assert_eq!(printable("line\nline"), "line\nline");
-    }
 }

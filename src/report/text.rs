@@ -1,21 +1,18 @@
 //! The report for a terminal: a table of what is claimed and found, then each finding with file, layer, build step
 //! and what to do. The text carries ANSI styles; whoever writes it strips them where no terminal is.
 
-use std::fmt::Write;
-
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
+use super::details::{EVIDENCE_SHOWN, count, evidence_text, layer_text, tally};
 use super::summary::{Agreement, Row, rows};
 use super::{ImageFacts, ImageReport, ReferenceReport, Verdict, printable};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
-use crate::stack::{Component, Evidence};
+use crate::stack::Component;
 
-const BOLD: Style = Style::new().bold();
-/// Pieces of evidence that a finding shows, the strongest ones.
-const EVIDENCE_SHOWN: usize = 4;
-const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
 
 /// The report of a check. `width` is the terminal's, in columns; without it nothing is wrapped.
 pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
@@ -106,7 +103,7 @@ fn separate(out: &mut String) {
     }
 }
 
-fn line(out: &mut String, text: &str) {
+pub(super) fn line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
 }
@@ -117,13 +114,7 @@ fn heading(
     verdict: Option<Verdict>,
     elapsed_ms: Option<u64>,
 ) {
-    let verdict = verdict.map_or(String::new(), |verdict| {
-        let style = match verdict {
-            Verdict::Pass => colour(AnsiColor::Green),
-            Verdict::Fail => colour(AnsiColor::Red),
-        };
-        format!("{style}{verdict}{style:#}  ")
-    });
+    let verdict = verdict.map_or(String::new(), |known| format!("{}  ", coloured(known)));
     line(
         out,
         &format!("{verdict}{BOLD}{}{BOLD:#}", printable(facts.name())),
@@ -147,6 +138,15 @@ fn heading(
         about.push(format!("{:.2} s", elapsed as f64 / 1000.0));
     }
     line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
+}
+
+/// The verdict in its colour.
+pub(super) fn coloured(verdict: Verdict) -> String {
+    let style = match verdict {
+        Verdict::Pass => colour(AnsiColor::Green),
+        Verdict::Fail => colour(AnsiColor::Red),
+    };
+    format!("{style}{verdict}{style:#}")
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
@@ -221,7 +221,7 @@ fn summary_cells(row: Row) -> [Cell; 4] {
     ]
 }
 
-fn table(width: Option<u16>, header: &[&str]) -> Table {
+pub(super) fn table(width: Option<u16>, header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).enforce_styling();
     table.style_text_only();
@@ -243,7 +243,7 @@ fn colour(colour: AnsiColor) -> Style {
     colour.on_default().bold()
 }
 
-fn finding_head(out: &mut String, finding: &Finding) {
+pub(super) fn finding_head(out: &mut String, finding: &Finding) {
     let (word, style) = match finding.severity {
         Severity::Error => ("error", colour(AnsiColor::Red)),
         Severity::Warning => ("warning", colour(AnsiColor::Yellow)),
@@ -324,68 +324,9 @@ fn field(out: &mut String, name: &str, text: &str) {
     line(out, &format!("  {DIM}{name:>8}{DIM:#}  {text}"));
 }
 
-fn layer_text(facts: &ImageFacts, layer: usize) -> String {
-    match facts.layers.get(layer) {
-        Some(known) if !known.created_by.is_empty() => {
-            format!("{layer}, from: {}", known.created_by)
-        }
-        _ => layer.to_string(),
-    }
-}
-
-fn evidence_text(evidence: &Evidence, shown: Option<&str>) -> String {
-    let kind = serde_json::to_value(evidence.kind).ok();
-    let kind = kind
-        .as_ref()
-        .and_then(serde_json::Value::as_str)
-        .unwrap_or_default();
-    let mut text = format!("{} by {kind}", evidence.value);
-    if !evidence.detail.is_empty() {
-        let _ = write!(text, ", {}", evidence.detail);
-    }
-    if shown != Some(evidence.path.as_str()) && !evidence.path.is_empty() {
-        let _ = write!(text, ", in {}", evidence.path);
-    }
-    text
-}
-
 fn closing(out: &mut String, image: &ImageReport) {
-    let of = |severity| {
-        image
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == severity)
-            .count()
-    };
-    let tally = [
-        ("error", of(Severity::Error)),
-        ("warning", of(Severity::Warning)),
-        ("note", of(Severity::Note)),
-    ];
-    let words: Vec<String> = tally
-        .iter()
-        .filter(|(_, n)| *n > 0)
-        .map(|(word, n)| count(*n, word))
-        .collect();
-    let words = if words.is_empty() {
-        "no findings".to_owned()
-    } else {
-        words.join(", ")
-    };
+    let words = tally(image.findings.iter());
     line(out, &format!("\n{BOLD}{words}{BOLD:#}"));
-}
-
-/// `1 layer`, `32,800 files`.
-fn count(number: usize, noun: &str) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn stack_table(stack: &[Component], width: Option<u16>) -> String {
@@ -437,12 +378,6 @@ fn write_component(out: &mut String, component: &Component, facts: &ImageFacts) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_grouped_and_pluralised() {
-        assert_eq!(count(1, "layer"), "1 layer");
-        assert_eq!(count(32800, "file"), "32,800 files");
-    }
 
     #[test]
     fn the_caret_stands_under_the_tag_even_if_the_repository_has_the_same_text() {

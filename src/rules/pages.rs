@@ -9,6 +9,7 @@ use super::file::{Level, Named, Rule};
 use super::functions::FUNCTIONS;
 use super::{RuleSet, schema};
 use crate::error::{Error, Result};
+use crate::finding::{Confidence, Severity};
 
 /// The command that writes the pages again.
 pub const COMMAND: &str = "cargo run -- rules docs docs/src/rules";
@@ -153,25 +154,38 @@ pub fn write(set: &RuleSet, directory: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The worst severity that a finding of the rule may have.
+pub fn severity(rule: &Rule) -> Severity {
+    first(&rule.severity).unwrap_or(Severity::Error)
+}
+
+/// The greatest confidence that a finding of the rule may have.
+pub fn confidence(rule: &Rule) -> Confidence {
+    first(&rule.confidence).unwrap_or(Confidence::High)
+}
+
+fn first<T: Named + PartialEq>(level: &Level<T>) -> Option<T> {
+    possible(level).first().map(|(_, level)| *level)
+}
+
 /// The name of a level, or all that an expression may give.
 fn level<T: Named + PartialEq>(level: &Level<T>) -> String {
-    match level {
-        Level::Fixed(fixed) => T::ALL
-            .iter()
-            .find(|(_, known)| known == fixed)
-            .map_or_else(String::new, |(name, _)| (*name).to_owned()),
-        Level::Decided(expression) => {
-            let quoted = |name: &str| expression.text().contains(&format!("\"{name}\""));
-            let names = T::ALL.iter().map(|(name, _)| *name);
-            let given: Vec<&str> = names.filter(|name| quoted(name)).collect();
-            // The function names the severity in the main process.
-            let milder = match expression.text().contains("milder(") {
-                true => ", or milder",
-                false => "",
-            };
-            format!("{}{milder}", given.join(" or "))
-        }
-    }
+    let names: Vec<&str> = possible(level).into_iter().map(|(name, _)| name).collect();
+    // The function names the severity in the main process.
+    let milder = match level {
+        Level::Decided(expression) if expression.text().contains("milder(") => ", or milder",
+        _ => "",
+    };
+    format!("{}{milder}", names.join(" or "))
+}
+
+/// The levels that findings may have, the worst or surest first: of an expression, those that it names.
+fn possible<T: Named + PartialEq>(level: &Level<T>) -> Vec<(&'static str, T)> {
+    let named = |(name, known): &&(&'static str, T)| match level {
+        Level::Fixed(fixed) => known == fixed,
+        Level::Decided(expression) => expression.text().contains(&format!("\"{name}\"")),
+    };
+    T::ALL.iter().filter(named).copied().collect()
 }
 
 fn block(page: &mut String, text: &str) {

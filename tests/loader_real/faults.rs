@@ -4,6 +4,7 @@ use std::path::Path;
 
 use imgcheck::finding::{Finding, Severity};
 use imgcheck::pipeline;
+use imgcheck::policy::Policy;
 use imgcheck::rules::RuleSet;
 
 use crate::observed::{Observed, images, name, observed, scan};
@@ -46,7 +47,7 @@ fn check(image: &Path, rules: &RuleSet) -> Result<(), String> {
             known.then_some(rest)
         })
         .collect();
-    let report = pipeline::judge(scan(image), rules, None).unwrap();
+    let report = pipeline::judge(scan(image), rules, &Policy::default()).unwrap();
     let alarms: Vec<&Finding> = report
         .findings
         .iter()

@@ -9,6 +9,7 @@ use imgcheck::image::RootFilesystem;
 use imgcheck::layer::{self, Wanted};
 use imgcheck::loader::{Mode, Process, System};
 use imgcheck::pipeline;
+use imgcheck::policy::Policy;
 use imgcheck::process::LoaderFacts;
 use imgcheck::process::facts::{ObjectFacts, ProcessFacts};
 use imgcheck::rules::RuleSet;
@@ -211,7 +212,7 @@ fn no_healthy_image_has_an_error_or_a_warning() {
 }
 
 fn alarms_of(image: &Path, rules: &RuleSet) -> Vec<String> {
-    let report = pipeline::judge(scan(image), rules, None).unwrap();
+    let report = pipeline::judge(scan(image), rules, &Policy::default()).unwrap();
     let findings = report
         .findings
         .iter()

@@ -1,0 +1,44 @@
+//! `imgcheck completions` and `imgcheck man`: what shells and manual readers want to know of the command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::output;
+use crate::error::{Error, Result};
+
+/// Arguments of `imgcheck completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Arguments of `imgcheck man`.
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// The directory of the pages, such as /usr/local/share/man/man1; it must be there
+    directory: PathBuf,
+}
+
+/// Prints the completions of a shell.
+pub fn completions<C: CommandFactory>(arguments: &CompletionsArguments) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut C::command(), "imgcheck", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a manual page for imgcheck and one for each of its commands.
+pub fn man<C: CommandFactory>(arguments: &ManArguments) -> Result<ExitCode> {
+    clap_mangen::generate_to(C::command(), &arguments.directory).map_err(|error| {
+        Error::Output {
+            subject: arguments.directory.display().to_string(),
+            problem: error.to_string(),
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

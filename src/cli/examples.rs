@@ -1,0 +1,67 @@
+//! What stands below the options in the help of each command: examples, and what the exit codes mean.
+
+/// What the exit codes mean.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  nothing at or above --fail-on
+  1  a finding at or above --fail-on
+  2  the command line or a rule file is wrong
+  3  the image was not found or could not be read whole; a failed scan is never a pass";
+
+/// Of `imgcheck facts`.
+pub const FACTS: &str = "\
+Examples:
+  imgcheck facts image.tar
+  imgcheck facts -f json pytorch-cuda:v2.9 | jq '.images[].stack[] | {name, version, path}'";
+
+/// Of `imgcheck claims`.
+pub const CLAIMS: &str = "\
+Examples:
+  imgcheck claims pytorch/pytorch:2.8.0-cuda11.8          was it ever published, and what was?
+  imgcheck claims $(grep -ho '^FROM [^ ]*' */Dockerfile | cut -d' ' -f2)";
+
+/// Of `imgcheck diff`.
+pub const DIFF: &str = "\
+Examples:
+  imgcheck diff pytorch-cuda:v2.8 pytorch-cuda:v2.9       what an update brings
+  imgcheck diff registry.example/team/train:prod oci:build/image   what a deployment changes
+  imgcheck diff -f json A.tar B.tar | jq '.findings.new[].rule'
+
+The exit code is 1 when B has a finding at or above --fail-on that A has not.";
+
+/// Of `imgcheck tree`.
+pub const TREE: &str = "\
+Examples:
+  imgcheck tree image.tar                                 all that the image's process loads
+  imgcheck tree image.tar libcudnn                        why this cuDNN, and which others there are
+  imgcheck tree -f dot image.tar | dot -Tsvg > loader.svg";
+
+/// Of `imgcheck rules`.
+pub const RULES: &str = "\
+Examples:
+  imgcheck rules list
+  imgcheck rules show torch-cudnn-runtime
+  imgcheck rules test ci/rules                            the tests that your own rules carry";
+
+/// Of `imgcheck cache`.
+pub const CACHE: &str = "\
+Examples:
+  imgcheck cache info
+  imgcheck cache clean";
+
+/// Of `imgcheck completions`.
+pub const COMPLETIONS: &str = "\
+Examples:
+  imgcheck completions bash > /etc/bash_completion.d/imgcheck
+  imgcheck completions zsh > ~/.zfunc/_imgcheck
+  imgcheck completions fish > ~/.config/fish/completions/imgcheck.fish";
+
+/// Of `imgcheck` and `imgcheck check`.
+pub const CHECK: &str = "\
+Examples:
+  imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
+  docker save pytorch-cuda:v2.9 | imgcheck -
+  imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
+  imgcheck claims pytorch/pytorch:2.8.0-cuda11.8
+  imgcheck tree image.tar libcudnn
+  imgcheck diff pytorch-cuda:v2.8 pytorch-cuda:v2.9";

@@ -1,0 +1,302 @@
+//! CycloneDX 1.6: the GPU stack of images as components, each with the evidence for its version.
+//!
+//! The same images give the same document: there is no time in it, and its serial number comes from their digests. It lists
+//! the stack, not all software of an image, and says so as a composition that is incomplete.
+
+mod model;
+mod purl;
+
+use std::collections::HashSet;
+
+use super::details::evidence_text;
+use super::escape;
+use super::{ImageFacts, UnreadImage};
+use crate::digest;
+use crate::reference::name::Name;
+use crate::stack::{self, EvidenceKind};
+use model::*;
+
+/// A bill of materials. One image is what the document describes; of several, each is a component with its own stack inside.
+/// Images that could not be read are named as properties of the document.
+///
+/// # Errors
+/// None that the data can cause.
+pub fn report<'i>(
+    images: impl Iterator<Item = &'i ImageFacts> + Clone,
+    errors: &[UnreadImage],
+) -> serde_json::Result<String> {
+    let mut references = References::default();
+    let mut described: Vec<(Component, Vec<Component>)> = images
+        .clone()
+        .map(|image| {
+            let container = container(image, &mut references);
+            (container, stack_of(image, &mut references))
+        })
+        .collect();
+    let dependencies = described.iter().flat_map(dependencies).collect();
+    let assemblies = described
+        .iter()
+        .map(|(image, _)| image.reference.clone())
+        .collect();
+    let single = match described.len() {
+        1 => described.pop(),
+        _ => None,
+    };
+    let (component, components) = match single {
+        Some((image, stack)) => (Some(image), stack),
+        None => {
+            let nested = described.into_iter().map(|(image, stack)| Component {
+                components: stack,
+                ..image
+            });
+            (None, nested.collect())
+        }
+    };
+    escape::json(&Bom {
+        schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        bom_format: "CycloneDX",
+        spec_version: "1.6",
+        serial_number: serial_number(images),
+        version: 1,
+        metadata: Metadata {
+            tools: Tools {
+                components: [Tool {
+                    kind: "application",
+                    name: env!("CARGO_PKG_NAME"),
+                    version: env!("CARGO_PKG_VERSION"),
+                }],
+            },
+            component,
+            properties: errors.iter().map(unread).collect(),
+        },
+        components,
+        dependencies,
+        compositions: vec![Composition {
+            aggregate: "incomplete",
+            assemblies,
+        }],
+    })
+}
+
+fn unread(unread: &UnreadImage) -> Property {
+    property("unread", &format!("{}: {}", unread.image, unread.error))
+}
+
+/// Version 8 of RFC 9562, section 5.8: a UUID of one's own making, here of what the images are.
+fn serial_number<'i>(images: impl Iterator<Item = &'i ImageFacts>) -> String {
+    let mut hasher = digest::Hasher::default();
+    for image in images {
+        let layers = image.layers.iter().map(|layer| layer.diff_id.as_str());
+        let identity = image.config_digest.as_deref().into_iter().chain(layers);
+        for text in identity.chain([image.name(), ";"]) {
+            hasher.update(text.as_bytes());
+            hasher.update(b"\n");
+        }
+    }
+    let digest = hasher.finish();
+    let hexadecimal = digest::hexadecimal(&digest).unwrap_or_default();
+    let mut bytes = [0; 16];
+    for (byte, position) in bytes.iter_mut().zip((0..).step_by(2)) {
+        let digits = hexadecimal.get(position..position + 2).unwrap_or("0");
+        *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+    }
+    uuid::Uuid::new_v8(bytes).urn().to_string()
+}
+
+/// The references that are given out; each names one component.
+#[derive(Default)]
+struct References(HashSet<String>);
+
+impl References {
+    fn unique(&mut self, wanted: String) -> String {
+        let mut unique = wanted.clone();
+        let mut number = 1;
+        while !self.0.insert(unique.clone()) {
+            number += 1;
+            unique = format!("{wanted}#{number}");
+        }
+        unique
+    }
+}
+
+fn property(name: &str, value: &str) -> Property {
+    Property {
+        name: format!("imgcheck:{name}"),
+        value: value.to_owned(),
+    }
+}
+
+/// The image itself.
+fn container(image: &ImageFacts, references: &mut References) -> Component {
+    let name = image
+        .reference
+        .as_deref()
+        .and_then(|text| text.parse::<Name>().ok());
+    let digest = image.digest.as_deref();
+    let mut properties: Vec<Property> = [
+        ("platform", Some(image.platform.as_str())),
+        ("config-digest", image.config_digest.as_deref()),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some(property(name, value.filter(|value| !value.is_empty())?)))
+    .collect();
+    if let Some(driver) = &image.driver
+        && let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(driver)
+    {
+        for (name, value) in fields {
+            if let Some(value) = value.as_str() {
+                properties.push(property(&format!("driver:{name}"), value));
+            }
+        }
+    }
+    if let Some(torch) = &image.gpu.torch {
+        properties.push(property("torch:sass", &torch.sass.join(" ")));
+        properties.push(property("torch:ptx", &torch.ptx.join(" ")));
+    }
+    let tag = name.as_ref().and_then(|name| name.tag.clone());
+    Component {
+        kind: "container",
+        reference: references.unique(format!("image:{}", image.name())),
+        name: match &name {
+            Some(name) => Name {
+                tag: None,
+                digest: None,
+                ..name.clone()
+            }
+            .to_string(),
+            None => image.name().to_owned(),
+        },
+        version: tag
+            .or_else(|| digest.map(str::to_owned))
+            .unwrap_or_default(),
+        hashes: digest
+            .and_then(digest::hexadecimal)
+            .map(|hexadecimal| Hash {
+                alg: "SHA-256",
+                content: hexadecimal.to_owned(),
+            })
+            .into_iter()
+            .collect(),
+        purl: name.map(|name| purl::image(&name, digest, &image.platform)),
+        properties,
+        ..Component::default()
+    }
+}
+
+fn stack_of(image: &ImageFacts, references: &mut References) -> Vec<Component> {
+    let system = image.stack.iter().find(|part| part.name == "os");
+    let parts = image.stack.iter();
+    parts
+        .map(|part| {
+            let mut properties = vec![
+                property("loaded", &part.loaded.to_string()),
+                property("path", &part.path),
+            ];
+            if let Some(layer) = part.layer {
+                properties.push(property("layer", &layer.to_string()));
+                if let Some(layer) = image.layers.get(layer) {
+                    properties.push(property("layer:diff-id", &layer.diff_id));
+                }
+            }
+            let details = part.details.iter();
+            properties.extend(details.map(|(name, value)| property(name, value)));
+            let reference = format!(
+                "{}/{}@{}:{}",
+                image.name(),
+                part.name,
+                part.version,
+                part.path
+            );
+            Component {
+                kind: kind(&part.name),
+                reference: references.unique(reference),
+                name: part.name.clone(),
+                version: part.version.clone(),
+                purl: purl::part(part, system, &image.platform),
+                properties,
+                evidence: Some(evidence(part)),
+                ..Component::default()
+            }
+        })
+        .collect()
+}
+
+/// What CycloneDX calls a part of the stack.
+fn kind(name: &str) -> &'static str {
+    match name {
+        "os" => "operating-system",
+        "python" => "platform",
+        "torch" | "tensorflow" | "jax" | "paddle" => "framework",
+        _ => "library",
+    }
+}
+
+fn evidence(part: &stack::Component) -> Evidence {
+    let methods: Vec<Method> = part
+        .evidence
+        .iter()
+        .map(|evidence| {
+            let (technique, confidence) = technique(evidence.kind);
+            Method {
+                technique,
+                confidence,
+                value: evidence_text(evidence, Some("")),
+            }
+        })
+        .collect();
+    let mut paths: Vec<&str> = vec![&part.path];
+    for evidence in &part.evidence {
+        if !paths.contains(&evidence.path.as_str()) {
+            paths.push(&evidence.path);
+        }
+    }
+    let identity = (!methods.is_empty()).then(|| Identity {
+        field: "version",
+        confidence: methods.iter().map(|it| it.confidence).fold(0.0, f32::max),
+        concluded_value: part.version.clone(),
+        methods,
+    });
+    Evidence {
+        identity: identity.into_iter().collect(),
+        occurrences: paths
+            .into_iter()
+            .filter(|path| !path.is_empty())
+            .map(|path| Occurrence {
+                location: path.to_owned(),
+            })
+            .collect(),
+    }
+}
+
+/// How a piece of evidence was read, and how far it can be trusted: in the order in which evidence wins.
+fn technique(kind: EvidenceKind) -> (&'static str, f32) {
+    match kind {
+        EvidenceKind::Code => ("binary-analysis", 1.0),
+        EvidenceKind::String => ("binary-analysis", 0.9),
+        EvidenceKind::BuildId => ("hash-comparison", 0.9),
+        EvidenceKind::PythonMetadata
+        | EvidenceKind::Dpkg
+        | EvidenceKind::Apk
+        | EvidenceKind::Rpm
+        | EvidenceKind::Conda => ("manifest-analysis", 0.8),
+        EvidenceKind::HeaderFile => ("source-code-analysis", 0.7),
+        EvidenceKind::Soname => ("binary-analysis", 0.5),
+        EvidenceKind::FileName => ("filename", 0.4),
+        EvidenceKind::Env | EvidenceKind::Label => ("other", 0.2),
+    }
+}
+
+/// The image depends on the parts that its process gets.
+fn dependencies((image, stack): &(Component, Vec<Component>)) -> Vec<Dependency> {
+    let is_loaded = |part: &&Component| {
+        let properties = part.properties.iter();
+        properties
+            .clone()
+            .any(|it| it.name == "imgcheck:loaded" && it.value == "true")
+    };
+    let loaded = stack.iter().filter(is_loaded);
+    vec![Dependency {
+        reference: image.reference.clone(),
+        depends_on: loaded.map(|part| part.reference.clone()).collect(),
+    }]
+}

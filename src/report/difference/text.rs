@@ -1,0 +1,123 @@
+//! The difference of two images for a terminal.
+
+use std::fmt::Write;
+
+use super::{Change, Difference, Side};
+use crate::finding::Finding;
+use crate::report::details::count;
+use crate::report::printable;
+use crate::report::text::{BOLD, DIM, coloured, finding_head, line, table};
+
+/// So many rows of a table are shown.
+const ROWS_SHOWN: usize = 40;
+
+/// What changed, in tables; `width` is the terminal's, in columns.
+pub fn render(difference: &Difference, width: Option<u16>) -> String {
+    let mut out = String::new();
+    side(&mut out, "A", &difference.from);
+    side(&mut out, "B", &difference.to);
+    if let Some(layers) = difference.layers {
+        let shared = format!(
+            "{} in both, {} only in A, {} only in B",
+            count(layers.same, "layer"),
+            layers.removed,
+            layers.added
+        );
+        line(&mut out, &format!("   {DIM}{shared}{DIM:#}"));
+    }
+    if difference.is_empty() {
+        line(
+            &mut out,
+            "\nNothing that imgcheck looks at has changed: claims, stack, GPU code, driver floor, loader model, findings.",
+        );
+        return out;
+    }
+    for (title, changes) in difference.sections() {
+        section(&mut out, &title.to_uppercase(), changes, width);
+    }
+    gpu(&mut out, difference, width);
+    if !difference.same.is_empty() {
+        let names = difference.same.join(", ");
+        let _ = writeln!(out, "\n{DIM}The same in both: {names}{DIM:#}");
+    }
+    findings(&mut out, "B has", &difference.findings.new);
+    findings(&mut out, "B has no more", &difference.findings.fixed);
+    closing(&mut out, difference);
+    out
+}
+
+fn side(out: &mut String, letter: &str, side: &Side) {
+    let verdict = coloured(side.verdict);
+    let name = printable(side.name());
+    let about = match side.platform.as_str() {
+        "" => String::new(),
+        platform => format!("  {DIM}{}{DIM:#}", printable(platform)),
+    };
+    line(
+        out,
+        &format!("{BOLD}{letter}{BOLD:#}  {verdict}  {BOLD}{name}{BOLD:#}{about}"),
+    );
+}
+
+fn section(out: &mut String, title: &str, changes: &[Change], width: Option<u16>) {
+    if changes.is_empty() {
+        return;
+    }
+    let mut table = table(width, &[title, "A", "B"]);
+    for change in changes.iter().take(ROWS_SHOWN) {
+        table.add_row([
+            printable(&change.name),
+            value(change.from.as_deref()),
+            value(change.to.as_deref()),
+        ]);
+    }
+    let _ = writeln!(out, "\n{}", table.trim_fmt());
+    if changes.len() > ROWS_SHOWN {
+        let more = changes.len() - ROWS_SHOWN;
+        let _ = writeln!(out, "  and {more} more: see -f json");
+    }
+}
+
+fn value(value: Option<&str>) -> String {
+    value.map_or_else(|| "-".to_owned(), printable)
+}
+
+fn gpu(out: &mut String, difference: &Difference, width: Option<u16>) {
+    if difference.gpu.is_empty() {
+        return;
+    }
+    let mut table = table(width, &["GPU CODE", "ONLY IN A", "ONLY IN B"]);
+    let list = |names: &[String]| match names {
+        [] => "-".to_owned(),
+        names => names.join(" "),
+    };
+    for change in &difference.gpu {
+        table.add_row([
+            printable(&change.name),
+            list(&change.lost),
+            list(&change.gained),
+        ]);
+    }
+    let _ = writeln!(out, "\n{}", table.trim_fmt());
+}
+
+fn findings(out: &mut String, title: &str, findings: &[Finding]) {
+    if findings.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{BOLD}{title}:{BOLD:#}");
+    for finding in findings {
+        finding_head(out, finding);
+    }
+}
+
+fn closing(out: &mut String, difference: &Difference) {
+    let findings = &difference.findings;
+    let words = format!(
+        "{}, {} fixed, {} as before",
+        count(findings.new.len(), "new finding"),
+        findings.fixed.len(),
+        findings.same
+    );
+    let _ = writeln!(out, "\n{BOLD}{words}{BOLD:#}");
+}

@@ -1,0 +1,140 @@
+//! How texts of an image are written where a person or a build system reads them: an image is hostile, and its names may
+//! hold anything.
+
+use serde::Serialize;
+
+/// Characters that nobody sees and that change what is seen: control characters, zero-width characters and marks of the
+/// writing direction (Unicode Technical Report 36, "Bidirectional Text Spoofing").
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A text for a terminal or a log: hidden characters are written `\u{…}`, so that nothing an image holds can steer a
+/// terminal or make a name read as another, and what a build system would take for a command is written so that it does
+/// not. Line breaks stay.
+pub(crate) fn printable(text: &str) -> String {
+    let escaped = |c| c != '\n' && is_hidden(c);
+    if !text.contains(escaped) {
+        return without_commands(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match escaped(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    without_commands(&shown)
+}
+
+/// The same on one line.
+pub(super) fn one_line(text: &str) -> String {
+    let shown = printable(text);
+    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
+    lines.join(" ").trim().to_owned()
+}
+
+/// Build systems read the log of a program: GitHub obeys lines that begin with `::` and text behind `##[`, Azure text
+/// behind `##vso[`, TeamCity text behind `##teamcity[`.
+fn without_commands(text: &str) -> String {
+    if !text.contains("::") && !text.contains("##") {
+        return text.to_owned();
+    }
+    let mut shown = text.to_owned();
+    for command in ["##[", "##vso[", "##teamcity["] {
+        shown = shown.replace(command, &format!("\\u{{23}}{}", &command[1..]));
+    }
+    let lines = shown.split_inclusive('\n').map(|line| {
+        let words = line.trim_start();
+        match words.strip_prefix("::") {
+            Some(rest) => format!("{}\\u{{3a}}:{rest}", &line[..line.len() - words.len()]),
+            None => line.to_owned(),
+        }
+    });
+    lines.collect()
+}
+
+/// A JSON document, indented, that ends with a line break. Hidden characters are written `\uXXXX`: who parses it gets
+/// exactly the text of the image, and who prints it is safe.
+pub(super) fn json<T: Serialize>(document: &T) -> serde_json::Result<String> {
+    let text = serde_json::to_string_pretty(document)?;
+    let mut escaped = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        // A line break only stands between values here; within them it is escaped already.
+        match c != '\n' && is_hidden(c) {
+            true => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => escaped.push(c),
+        }
+    }
+    escaped.push('\n');
+    Ok(escaped)
+}
+
+/// Percent-encoding (RFC 3986, section 2.1) of all but unreserved characters and those of `keep`.
+pub(super) fn percent(text: &str, keep: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let c = char::from(byte);
+        match byte.is_ascii_alphanumeric() || "-._~".contains(c) || keep.contains(c) {
+            true => encoded.push(c),
+            false => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+/// The beginning of a text that is longer than a reader needs.
+pub(super) fn shortened(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_and_bidirectional_marks_are_escaped() {
+        assert_eq!(
+            printable("v2.9\u{1b}[2J\u{202e}x"),
+            "v2.9\\u{1b}[2J\\u{202e}x"
+        );
+        assert_eq!(printable("line\nline"), "line\nline");
+        assert_eq!(one_line("line\n  line\n"), "line line");
+    }
+
+    #[test]
+    fn commands_of_build_systems_are_no_commands() {
+        assert_eq!(
+            printable("::error::a\n  ::stop-commands::b"),
+            "\\u{3a}:error::a\n  \\u{3a}:stop-commands::b"
+        );
+        assert_eq!(
+            printable("a ##[error]b ##vso[task.complete]"),
+            "a \\u{23}#[error]b \\u{23}#vso[task.complete]"
+        );
+        assert_eq!(printable("c10::Error ## x"), "c10::Error ## x");
+    }
+
+    #[test]
+    fn json_hides_nothing_and_loses_nothing() {
+        let hostile = "a\u{9b}2J\u{202e}\u{feff}\u{7f}\n\"";
+        let text = json(&[hostile]).unwrap_or_default();
+        assert!(!text.contains(|c| c != '\n' && is_hidden(c)), "{text}");
+        let read: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
+        assert_eq!(read, [hostile]);
+    }
+
+    #[test]
+    fn uris_hold_only_what_a_uri_may() {
+        assert_eq!(
+            percent("usr/lib/a b:%\u{e9}<", "/"),
+            "usr/lib/a%20b%3A%25%C3%A9%3C"
+        );
+        assert_eq!(shortened("äöü", 2), "äö…");
+        assert_eq!(shortened("äö", 2), "äö");
+    }
+}

@@ -1,0 +1,98 @@
+//! GitHub's workflow commands: a line `::error file=…,line=…,title=…::message` becomes an annotation
+//! (<https://docs.github.com/actions/reference/workflow-commands-for-github-actions>).
+
+use super::details::{details, tally};
+use super::escape::{one_line, printable};
+use super::{Report, Subject};
+use crate::finding::{Finding, Severity};
+
+/// An annotation for each image that could not be read and each finding that is not ignored, then a line for each image or
+/// file. GitHub shows the first ten errors, warnings and notices of a step; the others stand in its log.
+pub fn report(report: &Report) -> String {
+    let mut out = String::new();
+    for unread in report.errors {
+        let title = format!("imgcheck: {} could not be read", unread.image);
+        command(&mut out, "error", &[("title", title)], &unread.error);
+    }
+    for subject in report.subjects() {
+        for finding in subject.findings() {
+            annotation(&mut out, subject, finding);
+        }
+    }
+    for subject in report.subjects() {
+        let findings = tally(subject.findings().iter());
+        out.push_str(&format!(
+            "{} {}: {findings}\n",
+            subject.verdict(),
+            one_line(subject.name())
+        ));
+    }
+    out
+}
+
+fn annotation(out: &mut String, subject: Subject, finding: &Finding) {
+    let word = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "notice",
+    };
+    // A path of an image is none of the repository: GitHub would link to a file that is not there.
+    let mut properties = match &finding.location {
+        Some(at) => vec![
+            ("file", at.file.clone()),
+            ("line", at.line.to_string()),
+            ("col", at.column.to_string()),
+            ("endColumn", at.end_column.to_string()),
+        ],
+        None => Vec::new(),
+    };
+    properties.push(("title", format!("imgcheck: {}", finding.rule)));
+    let mut message = format!("{}: {}", subject.name(), finding.message);
+    for (name, detail) in details(subject, finding) {
+        message.push_str(&format!("\n{name}: {detail}"));
+    }
+    message.push_str(&format!("\n{}", finding.docs));
+    command(out, word, &properties, &message);
+}
+
+fn command(out: &mut String, word: &str, properties: &[(&str, String)], message: &str) {
+    let properties: Vec<String> = properties
+        .iter()
+        .map(|(name, value)| format!("{name}={}", property(value)))
+        .collect();
+    out.push_str(&format!(
+        "::{word} {}::{}\n",
+        properties.join(","),
+        data(message)
+    ));
+}
+
+/// The escapes that the runner undoes in a message.
+fn data(text: &str) -> String {
+    printable(text)
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// Those of a property, in which two more characters mean something.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_end_its_property_or_its_line() {
+        let mut out = String::new();
+        let hostile = "a,file=x::b\n::error::c%0A\r".to_owned();
+        command(&mut out, "error", &[("title", hostile.clone())], &hostile);
+        assert_eq!(
+            out,
+            "::error title=a%2Cfile=x%3A%3Ab%0A\\u{3a}%3Aerror%3A%3Ac%250A\\u{d}::\
+             a,file=x::b%0A\\u{3a}:error::c%250A\\u{d}\n"
+        );
+    }
+}

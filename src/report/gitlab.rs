@@ -1,0 +1,101 @@
+//! GitLab's code quality report: an array of Code Climate issues, of which GitLab reads five properties
+//! (<https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>).
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::details::details;
+use super::escape::{self, one_line};
+use super::{Report, Subject, printable};
+use crate::digest;
+use crate::finding::{Finding, Severity};
+
+#[derive(Serialize)]
+struct Issue {
+    description: String,
+    check_name: String,
+    fingerprint: String,
+    severity: &'static str,
+    location: Location,
+}
+
+#[derive(Serialize)]
+struct Location {
+    path: String,
+    lines: Lines,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    begin: usize,
+}
+
+/// The findings that are not ignored. An image that could not be read is an issue of the worst kind.
+///
+/// # Errors
+/// None that the data can cause.
+pub fn report(report: &Report) -> serde_json::Result<String> {
+    let mut issues = Vec::new();
+    let mut seen = HashSet::new();
+    for unread in report.errors {
+        issues.push(Issue {
+            description: printable(&format!(
+                "{} could not be read: {}",
+                unread.image, unread.error
+            )),
+            check_name: "unreadable".to_owned(),
+            fingerprint: digest::sha256(unread.image.as_bytes()),
+            severity: "blocker",
+            location: place(&unread.image, 1),
+        });
+    }
+    for subject in report.subjects() {
+        for finding in subject.findings() {
+            issues.push(Issue {
+                description: description(subject, finding),
+                check_name: finding.rule.clone(),
+                fingerprint: unique(&mut seen, &finding.fingerprint),
+                severity: match finding.severity {
+                    Severity::Error => "critical",
+                    Severity::Warning => "major",
+                    Severity::Note => "info",
+                },
+                location: match (&finding.location, &finding.path) {
+                    (Some(at), _) => place(&at.file, at.line),
+                    (None, Some(path)) => place(path, 1),
+                    (None, None) => place(subject.name(), 1),
+                },
+            });
+        }
+    }
+    escape::json(&issues)
+}
+
+/// GitLab wants a path that is relative.
+fn place(path: &str, line: usize) -> Location {
+    let path = path.trim_start_matches("./").trim_start_matches('/');
+    Location {
+        path: one_line(path),
+        lines: Lines { begin: line.max(1) },
+    }
+}
+
+fn description(subject: Subject, finding: &Finding) -> String {
+    let help = details(subject, finding)
+        .into_iter()
+        .find(|(name, _)| *name == "help");
+    let help = help.map_or_else(String::new, |(_, help)| format!(". Help: {help}"));
+    one_line(&format!("{}: {}{help}", subject.name(), finding.message))
+}
+
+/// Numbers the same fault of several images of one repository: GitLab shows one issue a fingerprint.
+fn unique(seen: &mut HashSet<String>, fingerprint: &str) -> String {
+    let mut unique = fingerprint.to_owned();
+    let mut number = 1;
+    while !seen.insert(unique.clone()) {
+        number += 1;
+        unique = format!("{fingerprint}-{number}");
+    }
+    unique
+}

@@ -1,0 +1,112 @@
+//! JUnit XML: a suite for each image or file, a test for each rule that was asked of it.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
+
+use super::details::{details, severity};
+use super::escape::one_line;
+use super::{Report, Subject, printable};
+use crate::finding::{Finding, Severity};
+use crate::rules::Rule;
+
+/// The group of rules about files that an image is built from; all others are about images.
+const ABOUT_FILES: &str = "lint";
+
+/// The report as JUnit XML. A test fails if its rule found something at or above `fail_on`; what is milder stands in its
+/// output. A rule of which everything is ignored is skipped, and an image that could not be read is an error.
+///
+/// # Errors
+/// None that the data can cause.
+pub fn report(
+    report: &Report,
+    fail_on: Option<Severity>,
+) -> Result<String, quick_junit::SerializeError> {
+    let mut document = Document::new("imgcheck");
+    for unread in report.errors {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status
+            .set_message("the image could not be read")
+            .set_type("unreadable")
+            .set_description(printable(&unread.error));
+        let mut test = TestCase::new("readable", status);
+        test.set_classname("imgcheck");
+        let mut suite = TestSuite::new(one_line(&unread.image));
+        suite.add_test_case(test);
+        document.add_test_suite(suite);
+    }
+    for subject in report.subjects() {
+        let mut suite = TestSuite::new(one_line(subject.name()));
+        if let Subject::Image(image) = subject {
+            suite.set_time(Duration::from_millis(image.elapsed_ms));
+        }
+        let asked = report.rules.rules().filter(|rule| is_asked(rule, subject));
+        suite.add_test_cases(asked.map(|rule| test(rule, subject, fail_on)));
+        document.add_test_suite(suite);
+    }
+    document.to_string()
+}
+
+fn group(rule: &Rule) -> &str {
+    rule.id.split('-').next().unwrap_or_default()
+}
+
+/// Whether a rule can say something of such a subject; one that did say something surely can.
+fn is_asked(rule: &Rule, subject: Subject) -> bool {
+    let about_files = matches!(subject, Subject::File(_));
+    let mut findings = subject.findings().iter().chain(subject.ignored());
+    (group(rule) == ABOUT_FILES) == about_files || findings.any(|finding| finding.rule == rule.id)
+}
+
+fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
+    let found = of_rule(rule, subject.findings());
+    let ignored = of_rule(rule, subject.ignored());
+    let failing = |finding: &Finding| fail_on.is_some_and(|least| finding.severity >= least);
+    let text = printable(&text(subject, &found));
+    // The findings come worst first.
+    let worst = found.iter().find(|finding| failing(finding));
+    let status = match worst {
+        Some(worst) => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status
+                .set_message(one_line(&worst.message))
+                .set_type(severity(worst.severity))
+                .set_description(text.clone());
+            status
+        }
+        None if found.is_empty() && !ignored.is_empty() => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message("ignored by the configuration");
+            status
+        }
+        None => TestCaseStatus::success(),
+    };
+    let mut test = TestCase::new(rule.id.as_str(), status);
+    test.set_classname(format!("imgcheck.{}", group(rule)));
+    if worst.is_none() && !found.is_empty() {
+        test.set_system_out(text);
+    }
+    test
+}
+
+fn of_rule<'f>(rule: &Rule, findings: &'f [Finding]) -> Vec<&'f Finding> {
+    let findings = findings.iter();
+    findings.filter(|finding| finding.rule == rule.id).collect()
+}
+
+/// All findings of one rule, as paragraphs.
+fn text(subject: Subject, findings: &[&Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        text.push_str(&format!(
+            "{}: {}\n",
+            severity(finding.severity),
+            finding.message
+        ));
+        for (name, detail) in details(subject, finding) {
+            text.push_str(&format!("  {name}: {detail}\n"));
+        }
+        text.push_str(&format!("  docs: {}\n\n", finding.docs));
+    }
+    text
+}

@@ -1,0 +1,126 @@
+//! Texts of an image within GitHub Flavored Markdown (<https://github.github.com/gfm/>), where a name could be a table cell,
+//! a tag, a link, a mention of a person or a reference to an issue.
+
+use super::super::escape::{one_line, shortened};
+
+/// Characters of one text; a build step can be a whole script.
+const LONGEST: usize = 600;
+
+/// Prose on one line: what stands between backticks is code, nothing else means anything to Markdown.
+pub(super) fn prose(text: &str) -> String {
+    with_code(text, code_span)
+}
+
+/// The same within HTML, such as a summary, where code spans are not read.
+pub(super) fn html(text: &str) -> String {
+    with_code(text, html_span)
+}
+
+fn with_code(text: &str, span: fn(&str) -> String) -> String {
+    let text = shortened(&one_line(text), LONGEST);
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some((before, code, after)) = next_code(rest) {
+        written.push_str(&plain(before));
+        written.push_str(&span(code));
+        rest = after;
+    }
+    written + &plain(rest)
+}
+
+/// What stands before, between and behind the next two backticks.
+fn next_code(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('`')?;
+    let (code, after) = rest.split_once('`')?;
+    Some((before, code, after))
+}
+
+/// A name, a path, a command: as code, in which neither mentions nor links are made.
+pub(super) fn code(text: &str) -> String {
+    code_span(&shortened(&one_line(text), LONGEST))
+}
+
+/// The same within HTML.
+pub(super) fn html_code(text: &str) -> String {
+    html_span(&shortened(&one_line(text), LONGEST))
+}
+
+fn code_span(text: &str) -> String {
+    // Backslashes mean nothing in a code span; a pipe would end the cell of a table.
+    match text.contains(['`', '|']) || text.trim().is_empty() {
+        true => html_span(text),
+        false => format!("`{text}`"),
+    }
+}
+
+fn html_span(text: &str) -> String {
+    format!("<code>{}</code>", entities(text))
+}
+
+/// Every sign as a character reference, which Markdown takes for a letter (section 6.2).
+fn entities(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_ascii_punctuation() && !",;-/()'+=".contains(c) {
+            true => push_reference(&mut written, c),
+            false => written.push(c),
+        }
+    }
+    written
+}
+
+/// The signs that mean something within a line, as character references. GitHub looks for mentions, issues and emoji in the
+/// text that comes out, and does not find them behind a zero-width space.
+fn plain(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        let before_word = letters.peek().is_some_and(|next| !next.is_whitespace());
+        match c {
+            '&' | '<' | '>' | '*' | '_' | '[' | ']' | '\\' | '|' | '~' | '$' | '`' => {
+                push_reference(&mut written, c);
+            }
+            '@' | '#' | ':' if before_word => {
+                push_reference(&mut written, c);
+                written.push_str("&#8203;");
+            }
+            // `www.` would be a link.
+            '.' if written.ends_with("www") => push_reference(&mut written, c),
+            _ => written.push(c),
+        }
+    }
+    written
+}
+
+fn push_reference(written: &mut String, c: char) {
+    written.push_str(&format!("&#{};", u32::from(c)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_prose_and_code_is_code() {
+        assert_eq!(
+            prose("the tag says PyTorch 2.9 (`v2.9`), see help: a b"),
+            "the tag says PyTorch 2.9 (`v2.9`), see help: a b"
+        );
+        assert_eq!(
+            prose("one ` backtick <b> @team #1 https://x.example"),
+            "one &#96; backtick &#60;b&#62; &#64;&#8203;team &#35;&#8203;1 https&#58;&#8203;//x.example"
+        );
+    }
+
+    #[test]
+    fn code_cannot_be_left() {
+        assert_eq!(code("a@b:c<d>"), "`a@b:c<d>`");
+        assert_eq!(code("a`b|c"), "<code>a&#96;b&#124;c</code>");
+        assert_eq!(code(""), "<code></code>");
+        assert_eq!(
+            html("`</code>`@a"),
+            "<code>&#60;/code&#62;</code>&#64;&#8203;a"
+        );
+        assert_eq!(code(&"x".repeat(1000)).chars().count(), LONGEST + 3);
+    }
+}

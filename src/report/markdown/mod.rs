@@ -1,0 +1,182 @@
+//! Markdown: a comment on a pull request, or the summary of a step.
+
+mod difference;
+mod escape;
+
+use super::details::{count, details, severity, tally};
+use super::summary::{self, Agreement};
+use super::{ImageReport, Report, Subject, UnreadImage, Verdict};
+use crate::finding::{Finding, Severity};
+pub use difference::difference;
+use escape::{code, html, html_code, prose};
+
+/// The longest comment that GitHub takes has 65,536 characters; what is said of the rest needs some too.
+const LONGEST: usize = 65_000;
+
+/// The verdict, what is claimed and found, and the findings to unfold. What would make it longer than a comment may be is
+/// left out, and that is said.
+pub fn report(report: &Report) -> String {
+    let mut page = Page::default();
+    page.add(&headline(report));
+    for unread in report.errors {
+        page.add(&unreadable(unread));
+    }
+    for subject in report.subjects() {
+        page.add(&heading(subject));
+        for finding in subject.findings() {
+            page.add_finding(&folded(subject, finding));
+        }
+        page.add(&ignored(subject.ignored()));
+    }
+    page.finish()
+}
+
+/// A page that only grows as long as it may.
+#[derive(Default)]
+struct Page {
+    text: String,
+    findings_left_out: usize,
+    is_cut: bool,
+}
+
+impl Page {
+    /// Adds a block, if it fits; once something did not, nothing more is added, so that the cut is in one place.
+    fn add(&mut self, block: &str) -> bool {
+        let fits = !self.is_cut && self.text.len() + block.len() <= LONGEST;
+        match fits {
+            true => self.text.push_str(block),
+            false => self.is_cut = true,
+        }
+        fits
+    }
+
+    fn add_finding(&mut self, block: &str) {
+        self.findings_left_out += usize::from(!self.add(block));
+    }
+
+    fn finish(mut self) -> String {
+        if self.is_cut {
+            self.text.push_str(&format!(
+                "\n> **This comment is cut:** {} left out, for GitHub takes no more than 65,536 characters. \
+                 `imgcheck --format text` shows everything.\n",
+                match self.findings_left_out {
+                    1 => "1 finding is".to_owned(),
+                    several => format!("{} are", count(several, "finding")),
+                }
+            ));
+        }
+        self.text
+    }
+}
+
+/// An image that was not read is no pass.
+fn headline(report: &Report) -> String {
+    let failed = report
+        .subjects()
+        .any(|subject| subject.verdict() == Verdict::Fail);
+    let verdict = match (report.errors.is_empty(), failed) {
+        (false, _) => "❌ not everything could be read",
+        (true, true) => "❌ FAIL",
+        (true, false) => "✅ PASS",
+    };
+    let findings = report.subjects().flat_map(|subject| subject.findings());
+    format!("## imgcheck: {verdict} ({})\n", tally(findings))
+}
+
+fn unreadable(unread: &UnreadImage) -> String {
+    format!(
+        "\n### ❌ {}\n\n{}\n",
+        code(&unread.image),
+        prose(&unread.error)
+    )
+}
+
+fn heading(subject: Subject) -> String {
+    let sign = match subject.verdict() {
+        Verdict::Pass => "✅",
+        Verdict::Fail => "❌",
+    };
+    let mut block = format!(
+        "\n### {sign} {}\n\n{}\n",
+        code(subject.name()),
+        tally(subject.findings().iter())
+    );
+    if let Subject::Image(image) = subject {
+        block.push_str(&table(image));
+    }
+    block
+}
+
+/// Claimed against found.
+fn table(image: &ImageReport) -> String {
+    let rows = summary::rows(&image.facts, &image.findings);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = String::from("\n| | claimed | found | |\n|---|---|---|---|\n");
+    for row in rows {
+        let agreement = match row.agreement {
+            Agreement::Unclaimed => "",
+            Agreement::Met => "✅ ok",
+            Agreement::Unchecked => "not checked",
+            Agreement::Broken(Severity::Error) => "❌ wrong",
+            Agreement::Broken(Severity::Warning) => "⚠️ doubtful",
+            Agreement::Broken(Severity::Note) => "ℹ️ see note",
+        };
+        table.push_str(&format!(
+            "| {} | {} | {} | {agreement} |\n",
+            prose(&row.subject),
+            or_dash(&row.claimed),
+            or_dash(&row.found)
+        ));
+    }
+    table
+}
+
+fn or_dash(text: &str) -> String {
+    match text.is_empty() {
+        true => "–".to_owned(),
+        false => prose(text),
+    }
+}
+
+/// A finding; errors are unfolded.
+fn folded(subject: Subject, finding: &Finding) -> String {
+    let (sign, open) = match finding.severity {
+        Severity::Error => ("❌", " open"),
+        Severity::Warning => ("⚠️", ""),
+        Severity::Note => ("ℹ️", ""),
+    };
+    let mut block = format!(
+        "\n<details{open}><summary>{sign} <b>{}</b> {}: {}</summary>\n\n",
+        severity(finding.severity),
+        html_code(&finding.rule),
+        html(&finding.message)
+    );
+    for (name, detail) in details(subject, finding) {
+        // Help is a sentence, in which commands stand between backticks; the others are data.
+        let text = match name {
+            "help" => prose(&detail),
+            _ => code(&detail),
+        };
+        block.push_str(&format!("- {name}: {text}\n"));
+    }
+    block.push_str(&format!(
+        "- [what this means]({})\n\n</details>\n",
+        finding.docs
+    ));
+    block
+}
+
+fn ignored(findings: &[Finding]) -> String {
+    match findings.len() {
+        0 => String::new(),
+        number => format!(
+            "\n{} ignored by the configuration.\n",
+            match number {
+                1 => "1 finding is".to_owned(),
+                several => format!("{} are", count(several, "finding")),
+            }
+        ),
+    }
+}

@@ -1,0 +1,169 @@
+//! SARIF 2.1.0, for GitHub code scanning, editors and viewers.
+//!
+//! A path of an image is relative to a base that stands for the image's root and names no place of this machine; the layer
+//! is a logical location. An image that could not be read makes the invocation unsuccessful, so that its silence is no pass.
+
+mod locations;
+mod model;
+
+use std::collections::BTreeMap;
+
+use super::details::{details, severity};
+use super::escape::{self, printable};
+use super::{Report, Subject};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::rules::{Rule, RuleSet, pages};
+use model::*;
+
+/// Where a finding is said to be ignored; the reason is that of the configuration.
+const IGNORED: &str = "ignored by the configuration of imgcheck";
+
+/// The report as a SARIF log of one run.
+///
+/// # Errors
+/// None that the data can cause.
+pub fn report(report: &Report) -> serde_json::Result<String> {
+    let mut results = Vec::new();
+    let mut seen = locations::Fingerprints::default();
+    let mut bases = BTreeMap::new();
+    for (index, subject) in report.subjects().enumerate() {
+        if let Subject::Image(_) = subject {
+            let text = format!("The root directory of {}", printable(subject.name()));
+            let description = Text { text };
+            bases.insert(locations::base_id(index), BaseId { description });
+        }
+        let active = subject.findings().iter().map(|finding| (finding, false));
+        let ignored = subject.ignored().iter().map(|finding| (finding, true));
+        for (finding, is_ignored) in active.chain(ignored) {
+            results.push(SarifResult {
+                rule_id: finding.rule.clone(),
+                rule_index: index_of(report.rules, &finding.rule),
+                level: severity(finding.severity),
+                message: message(subject, finding),
+                locations: [locations::location(index, subject, finding)],
+                partial_fingerprints: seen.of(subject, finding),
+                suppressions: is_ignored.then(suppression).into_iter().collect(),
+                properties: ResultProperties {
+                    subject: subject.name().to_owned(),
+                    confidence: confidence(finding.confidence),
+                },
+            });
+        }
+    }
+    escape::json(&Log {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        version: "2.1.0",
+        runs: [Run {
+            tool: Tool {
+                driver: driver(report.rules),
+            },
+            invocations: [invocation(report)],
+            original_uri_base_ids: bases,
+            // Columns of findings count characters.
+            column_kind: "unicodeCodePoints",
+            results,
+        }],
+    })
+}
+
+fn index_of(rules: &RuleSet, id: &str) -> Option<usize> {
+    rules.rules().position(|rule| rule.id == id)
+}
+
+fn suppression() -> Suppression {
+    Suppression {
+        kind: "external",
+        justification: IGNORED.to_owned(),
+    }
+}
+
+fn driver(rules: &RuleSet) -> Driver {
+    Driver {
+        name: env!("CARGO_PKG_NAME"),
+        semantic_version: env!("CARGO_PKG_VERSION"),
+        information_uri: "https://github.com/imgcheck/imgcheck",
+        rules: rules.rules().map(descriptor).collect(),
+    }
+}
+
+fn descriptor(rule: &Rule) -> Descriptor {
+    let paragraph = rule.why.split("\n\n").next().unwrap_or_default();
+    let level = pages::severity(rule);
+    let group = rule.id.split('-').next().unwrap_or_default();
+    Descriptor {
+        id: rule.id.clone(),
+        name: rule.id.split('-').map(capitalised).collect(),
+        short_description: Text {
+            text: rule.title.clone(),
+        },
+        full_description: Text {
+            text: escape::shortened(&paragraph.replace('\n', " "), 1000),
+        },
+        help: Help {
+            text: rule.why.trim_end().to_owned(),
+            markdown: pages::render(rule),
+        },
+        help_uri: pages::url(&rule.id),
+        default_configuration: Configuration {
+            level: severity(level),
+        },
+        properties: RuleProperties {
+            precision: confidence(pages::confidence(rule)),
+            problem_severity: match level {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Note => "recommendation",
+            },
+            tags: vec![group.to_owned()],
+        },
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::High => "high",
+        Confidence::Medium => "medium",
+        Confidence::Low => "low",
+    }
+}
+
+fn invocation(report: &Report) -> Invocation {
+    let unread = report.errors.iter().map(|unread| Notification {
+        level: "error",
+        message: plain(&format!(
+            "{} could not be read: {}",
+            unread.image, unread.error
+        )),
+    });
+    Invocation {
+        execution_successful: report.errors.is_empty(),
+        tool_execution_notifications: unread.collect(),
+    }
+}
+
+/// The message first, as lists show only the first sentence, then whose it is and where.
+fn message(subject: Subject, finding: &Finding) -> Text {
+    let mut text = format!("{}\n\nin: {}", finding.message, subject.name());
+    for (name, detail) in details(subject, finding) {
+        text.push_str(&format!("\n{name}: {detail}"));
+    }
+    plain(&text)
+}
+
+/// A text in which nothing is a link or a placeholder (sections 3.11.5 and 3.11.6).
+fn plain(text: &str) -> Text {
+    let mut text = printable(text);
+    if text.contains("](") {
+        text = text
+            .replace('\\', "\\\\")
+            .replace('[', "\\[")
+            .replace(']', "\\]");
+    }
+    Text { text }
+}

@@ -1,0 +1,96 @@
+//! `imgcheck diff` as a user meets it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::Output;
+
+use serde_json::Value;
+
+#[path = "support/program.rs"]
+mod program;
+
+use program::{failure, imgcheck, repository};
+
+const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
+const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
+
+fn diff(from: &str, to: &str, options: &[&str]) -> Output {
+    let mut command = imgcheck();
+    command.arg("diff").args(options);
+    command.arg(repository(from)).arg(repository(to));
+    command.output().unwrap()
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_fault_that_is_mended_is_told_and_passes() {
+    let output = diff(MISLABELLED, HONEST, &["-f", "json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let difference = document(&output);
+    assert_eq!(difference["schema"], "imgcheck/diff/v1");
+    assert_eq!(difference["from"]["verdict"], "fail");
+    assert_eq!(difference["to"]["verdict"], "pass");
+    assert_eq!(
+        difference["findings"]["fixed"][0]["rule"],
+        "claim-torch-version"
+    );
+    assert_eq!(difference["findings"]["new"], serde_json::json!([]));
+    let torch = &difference["claims"][0];
+    assert_eq!(
+        (&torch["name"], &torch["from"], &torch["to"]),
+        (&"torch".into(), &"2.9 (tag)".into(), &"2.8.0 (tag)".into())
+    );
+    // The files are the same, only the label is another.
+    assert_eq!(difference["layers"]["same"], 3);
+    for list in ["stack", "copies", "gpu", "driver", "loader"] {
+        assert_eq!(difference[list], serde_json::json!([]), "{list}");
+    }
+}
+
+#[test]
+fn a_new_fault_fails_unless_nothing_shall() {
+    let output = diff(HONEST, MISLABELLED, &[]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("error[claim-torch-version]"), "{text}");
+    assert!(text.contains("1 new finding, 0 fixed"), "{text}");
+    let output = diff(HONEST, MISLABELLED, &["--fail-on", "never"]);
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn an_image_does_not_differ_from_itself() {
+    let output = diff(MISLABELLED, MISLABELLED, &[]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("Nothing that imgcheck looks at has changed"));
+}
+
+#[test]
+fn what_cannot_be_read_is_never_a_pass() {
+    let honest = repository(HONEST).display().to_string();
+    for images in [
+        [honest.as_str(), "./no-such-image.tar"],
+        ["./no-such-image.tar", &honest],
+    ] {
+        let error = failure(3, &["diff", images[0], images[1]]);
+        assert!(error.contains("no-such-image.tar"), "{error}");
+    }
+}
+
+#[test]
+fn a_comment_tells_what_is_new_and_what_changed() {
+    let output = diff(HONEST, MISLABELLED, &["-f", "markdown"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for line in [
+        "## imgcheck diff: ❌ 1 new finding, 0 fixed, 0 as before",
+        "| B | ❌ `pytorch-cuda:v2.9` | linux/amd64 |",
+        "- ❌ `claim-torch-version`: the tag says PyTorch",
+        "<details><summary>Claims: 4 changes</summary>",
+    ] {
+        assert!(text.contains(line), "no {line:?} in:\n{text}");
+    }
+}
