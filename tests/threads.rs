@@ -20,7 +20,7 @@ mod real;
 #[path = "support/say.rs"]
 mod say;
 
-use program::{imgcheck, only_image};
+use program::imgcheck;
 
 const TABLES: [&str; 2] = [
     include_str!("../testdata/threads/threads.csv"),
@@ -33,6 +33,7 @@ const COLUMNS: &str = "thread;image;arguments;printed;findings;words";
 struct Row<'t> {
     /// Where it was asked; empty in the catalogue.
     thread: &'t str,
+    /// One, or several with `+` that are looked at in one call.
     image: &'t str,
     arguments: Vec<&'t str>,
     /// A piece of what the asker saw, which the real program prints in the image, too; empty where that needs a GPU.
@@ -67,16 +68,22 @@ fn rows() -> Vec<Row<'static>> {
     rows
 }
 
-/// Exit code and report of an image; `cache` keeps what several of them share.
-fn report(image: &Path, row: &Row, cache: &Path) -> (i32, Value) {
+impl<'t> Row<'t> {
+    fn images(&self) -> impl Iterator<Item = &'t str> + use<'t> {
+        self.image.split('+')
+    }
+}
+
+/// Exit code and report of a row's images; `cache` keeps what several of them share.
+fn report(directory: &Path, row: &Row, cache: &Path) -> (i32, Value) {
     let output = imgcheck()
-        .args([
-            "check",
-            &format!("oci:{}", image.display()),
-            "--format",
-            "json",
-        ])
+        .args(["check", "--format", "json"])
+        .args(
+            row.images()
+                .map(|name| format!("oci:{}", directory.join(name).display())),
+        )
         .args(&row.arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env_remove("IMGCHECK_NO_CACHE")
         .env("IMGCHECK_CACHE_DIR", cache)
         .output()
@@ -101,8 +108,13 @@ fn check(row: &Row, directory: &Path, cache: &Path) -> Result<(), String> {
             row.printed
         ));
     }
-    let (code, report) = report(&directory.join(row.image), row, cache);
-    let findings = only_image(&report)["findings"].as_array().unwrap();
+    let (code, report) = report(directory, row, cache);
+    let images = report["images"].as_array().unwrap().iter();
+    // What is said of the whole call stands beside the images.
+    let findings: Vec<&Value> = images
+        .chain([&report])
+        .flat_map(|part| part["findings"].as_array().into_iter().flatten())
+        .collect();
     let text = |finding: &Value, field: &str| finding[field].as_str().unwrap().to_owned();
     let said: BTreeSet<String> = findings
         .iter()
@@ -151,8 +163,9 @@ fn what_people_asked_is_answered() {
     let cache = tempdir().unwrap();
     let (mut answered, mut absent, mut wrong) = (0, BTreeSet::new(), Vec::new());
     for row in rows() {
-        if !directory.join(row.image).join("index.json").exists() {
-            absent.insert(row.image);
+        let missing = |name: &&str| !directory.join(name).join("index.json").exists();
+        if let Some(name) = row.images().find(missing) {
+            absent.insert(name);
             continue;
         }
         answered += 1;
@@ -185,12 +198,10 @@ fn every_image_of_the_tables_is_made_by_the_recipe() {
     let recipe =
         fs::read_to_string(program::repository("testdata/recipes/thread_list.py")).unwrap();
     for row in rows() {
-        let entry = format!("\n    \"{}\": ", row.image);
-        assert!(
-            recipe.contains(&entry),
-            "{} is not in thread_list.py",
-            row.image
-        );
+        for image in row.images() {
+            let entry = format!("\n    \"{image}\": ");
+            assert!(recipe.contains(&entry), "{image} is not in thread_list.py");
+        }
     }
 }
 

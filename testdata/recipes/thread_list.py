@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 import rootfs
-from fault_changes import absent, ldconfig, put, put_all, reinstall
+from fault_changes import ldconfig, put, put_all, reinstall
 from fault_list import FAULTS, LIBRARIES, SITE, TORCH
 from foreign_root import add_wheel, foreign_root
 from loader_images import IMAGES, Image
@@ -30,7 +30,6 @@ class Case:
 
 # Bases that no image of loader_images.py is. A base that is a function makes its root by itself.
 BASES = {
-    "debian": Image(program=NOTHING),
     "torch-1.10.0": Image(("torch==1.10.0", "numpy==1.26.4"), "import importlib.metadata as m; print(m.version('torch'))", suite="bullseye"),
     "ctranslate2-4.5.0": Image(("ctranslate2==4.5.0", "numpy==1.26.4"), "import ctranslate2; print(ctranslate2.__version__)"),
     "onnxruntime-1.17.1": Image(("onnxruntime-gpu==1.17.1", "numpy==1.26.4"), ONNX),
@@ -75,14 +74,12 @@ def toolkit_beside_wheels(root, parts):
 
 
 def driver_libraries(root, parts):
-    """Driver libraries of Debian's packages, as `apt-get install nvidia-smi` brings them."""
+    """Driver libraries of Debian's packages where the loader looks, with the links that ldconfig makes."""
     for package, pattern in (("libcuda1", "*/libcuda.so.*"), ("libnvidia-ml1", "*/libnvidia-ml.so.*")):
-        for path in sorted(parts.debian(package, "bookworm", "non-free", pattern).values()):
-            name = os.path.basename(path)
-            if os.path.islink(path):
-                os.symlink(os.path.basename(os.readlink(path)), absent(root, f"{LIBRARIES}/{name}"))
-            else:
-                put(root, f"{LIBRARIES}/{name}", path)
+        for path in parts.debian(package, "bookworm", "non-free", pattern).values():
+            if not os.path.islink(path):
+                put(root, f"{LIBRARIES}/{os.path.basename(path)}", path)
+    ldconfig(root)
 
 
 def cpu_wheel(root, parts):
@@ -146,7 +143,7 @@ THREADS = {
         "stub-driver-on-path", "registry.example/miner:1.0", "RUN ln -s libcuda.so /usr/local/cuda/lib64/stubs/libcuda.so.1",
     ),
     "driver-in-image": Case(
-        "registry.example/opencl:1.0", "driver libraries installed into the image", base="debian",
+        "registry.example/opencl:1.0", "driver libraries installed into the image",
         step="RUN apt-get install -y libcuda1 libnvidia-ml1", apply=driver_libraries,
     ),
     "cpu-build": Case(
@@ -171,6 +168,15 @@ CATALOGUE = {
     "capability-typo": Case(
         "registry.example/trainer:1.1", "a word in NVIDIA_DRIVER_CAPABILITIES that means nothing",
         environment={"NVIDIA_DRIVER_CAPABILITIES": "compute,utilty"},
+    ),
+    "extensions": Case(
+        "registry.example/quantized:1.0", "extensions that are built for PyTorch 2.8 and for fewer GPUs than it",
+        step="RUN pip install xformers==0.0.32.post2 bitsandbytes==0.45.0",
+        apply=lambda root, _: reinstall(root, "xformers==0.0.32.post2", "bitsandbytes==0.45.0"),
+    ),
+    "require-too-little": Case(
+        "registry.example/trainer:1.3", "NVIDIA_REQUIRE_CUDA lets it start where its CUDA 12.8 cannot run",
+        environment={"NVIDIA_REQUIRE_CUDA": "cuda>=11.0"},
     ),
     "devices-unset": Case(
         "registry.example/trainer:1.2", "PyTorch without the variables that ask for a GPU",
