@@ -1,12 +1,15 @@
 //! What a rule found.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::Claim;
 use crate::stack::Evidence;
 
 /// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Good to know.
@@ -18,7 +21,9 @@ pub enum Severity {
 }
 
 /// How sure a rule is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
     /// A hint.
@@ -30,7 +35,7 @@ pub enum Confidence {
 }
 
 /// A place in a text file of the user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
     /// The file as the user named it.
     pub file: String,
@@ -45,7 +50,7 @@ pub struct Location {
 }
 
 /// One fault of one image. The keys are those of the JSON report.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Id of the rule.
     pub rule: String,
@@ -73,4 +78,24 @@ pub struct Finding {
     pub fingerprint: String,
     /// The rule's page.
     pub docs: String,
+}
+
+/// A finding that does not count, and why. The keys are those of the JSON report.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct IgnoredFinding {
+    /// What was found.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// Why it does not count.
+    pub ignore: IgnoreReason,
+}
+
+/// Why a finding does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct IgnoreReason {
+    /// What the team wrote down, or `in the baseline`.
+    pub reason: String,
+    /// The last day that it holds, as `2027-03-01`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
 }

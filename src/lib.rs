@@ -7,6 +7,8 @@
 pub mod digest;
 pub mod embedded;
 pub mod error;
+pub mod glob;
+pub mod json_schema;
 pub mod parallel;
 pub mod tls;
 pub mod yaml;

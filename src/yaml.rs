@@ -46,8 +46,10 @@ pub fn fault(
     problem: &str,
     help: Option<&str>,
 ) -> Error {
-    let end = place.end.min(text.len());
-    let place = place.start.min(end)..end;
+    // A place that cuts a character would be shown wrongly, or not at all.
+    let boundary = |at: usize| (at..text.len()).find(|at| text.is_char_boundary(*at));
+    let end = boundary(place.end).unwrap_or(text.len());
+    let place = boundary(place.start).unwrap_or(end).min(end)..end;
     let snippet = Snippet::source(text)
         .path(name)
         .annotation(AnnotationKind::Primary.span(place));

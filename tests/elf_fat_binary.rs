@@ -91,6 +91,8 @@ fn suffixes_and_compression_modes_are_read() {
         .unwrap();
         assert_eq!(names(&found.sass), [format!("sm_{name}")]);
         assert_eq!(names(&found.ptx), [format!("compute_{name}")]);
+        let isa = (format!("compute_{name}"), "9.0".to_owned());
+        assert_eq!(found.ptx_isa, [isa]);
         assert_eq!(
             (found.containers, found.entries, found.damaged),
             (1, 2, false)

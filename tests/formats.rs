@@ -5,10 +5,11 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use imgcheck::claims::Claim;
 use imgcheck::elf::Depth;
-use imgcheck::finding::{Confidence, Finding, Location, Severity};
+use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity};
 use imgcheck::process::tree::Tree;
 use imgcheck::report::{
     self, FileReport, ImageFacts, ImageReport, Layer, Report, UnreadImage, Verdict,
@@ -28,7 +29,7 @@ use program::{imgcheck, repository};
 
 const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
 const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
-const FORMATS: [&str; 8] = [
+const FORMATS: [&str; 9] = [
     "text",
     "json",
     "sarif",
@@ -37,6 +38,7 @@ const FORMATS: [&str; 8] = [
     "gitlab",
     "markdown",
     "cyclonedx",
+    "html",
 ];
 
 fn schema(name: &str) -> Value {
@@ -52,19 +54,18 @@ fn assert_valid(validator: &Validator, document: &Value) {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// Parses a SARIF log, which must be one.
-fn sarif(text: &str) -> Value {
-    let validator = jsonschema::options()
-        .should_validate_formats(true)
-        .build(&schema("sarif-2.1.0.schema.json"))
-        .unwrap();
-    let log = serde_json::from_str(text).unwrap();
-    assert_valid(&validator, &log);
-    log
-}
+static SARIF: LazyLock<Validator> = LazyLock::new(|| {
+    let mut schema = schema("sarif-2.1.0.schema.json");
+    // As published they are no regular expressions of JSON Schema: a bracket is closed that was never opened.
+    for object in ["run", "toolComponent"] {
+        let language = &mut schema["definitions"][object]["properties"]["language"];
+        language.as_object_mut().unwrap().remove("pattern").unwrap();
+    }
+    let options = jsonschema::options().should_validate_formats(true);
+    options.build(&schema).unwrap()
+});
 
-/// Parses a CycloneDX document, which must be one and must not name a part twice.
-fn cyclonedx(text: &str) -> Value {
+static CYCLONEDX: LazyLock<Validator> = LazyLock::new(|| {
     let (spdx, jsf) = (schema("spdx.schema.json"), schema("jsf-0.82.schema.json"));
     let registry = Registry::new()
         .add("http://cyclonedx.org/schema/spdx.schema.json", &spdx)
@@ -73,13 +74,22 @@ fn cyclonedx(text: &str) -> Value {
         .unwrap()
         .prepare()
         .unwrap();
-    let validator = jsonschema::options()
-        .should_validate_formats(true)
-        .with_registry(&registry)
-        .build(&schema("bom-1.6.schema.json"))
-        .unwrap();
+    let options = jsonschema::options().should_validate_formats(true);
+    let options = options.with_registry(&registry);
+    options.build(&schema("bom-1.6.schema.json")).unwrap()
+});
+
+/// Parses a SARIF log, which must be one.
+fn sarif(text: &str) -> Value {
+    let log = serde_json::from_str(text).unwrap();
+    assert_valid(&SARIF, &log);
+    log
+}
+
+/// Parses a CycloneDX document, which must be one and must not name a part twice.
+fn cyclonedx(text: &str) -> Value {
     let bom = serde_json::from_str(text).unwrap();
-    assert_valid(&validator, &bom);
+    assert_valid(&CYCLONEDX, &bom);
     let mut references = HashSet::new();
     for reference in values(&bom, "bom-ref") {
         assert!(references.insert(reference.clone()), "{reference} twice");
@@ -151,6 +161,10 @@ fn a_healthy_image_has_no_error_and_no_warning_in_any_format() {
             }
             "json" => text.matches("\"severity\": \"error\"").count(),
             "github" => text.matches("::error").count() + text.matches("::warning").count(),
+            "html" => {
+                let finding = |severity| format!("class=\"finding {severity}\"");
+                text.matches(&finding("error")).count() + text.matches(&finding("warning")).count()
+            }
             _ => text.matches('❌').count() + text.matches("error").count(),
         };
         assert_eq!(faults, 0, "{format}\n{text}");
@@ -324,7 +338,7 @@ fn several_formats_are_written_in_one_run() {
         let text = fs::read_to_string(file(format)).unwrap();
         assert!(!text.contains('\u{1b}'), "{format}");
         // The wall time differs from run to run.
-        if !matches!(format, "text" | "json" | "junit") {
+        if !matches!(format, "text" | "json" | "junit" | "html") {
             assert_eq!(text, run(&[MISLABELLED], format).1, "{format}");
         }
     }
@@ -355,6 +369,73 @@ fn github_gets_a_summary_of_the_step() {
     assert!(told.contains("/no/such/directory/summary"), "{told}");
 }
 
+/// Standard output of a check of the mislabelled sample with a configuration.
+fn with_configuration(ignore: &str, format: &str) -> String {
+    let directory = tempdir().unwrap();
+    let file = directory.path().join("imgcheck.yaml");
+    fs::write(&file, format!("ignore:\n{ignore}")).unwrap();
+    let output = imgcheck()
+        .current_dir(directory.path())
+        .env_remove("IMGCHECK_NO_CONFIG")
+        .arg(repository(MISLABELLED))
+        .args(["--config", "imgcheck.yaml", "-f", format])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_ne!(output.status.code(), Some(2), "{told}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn what_is_ignored_is_no_fault_and_its_reason_is_told() {
+    let ignore = "  - {rule: claim-torch-version, reason: the tag is replaced in March, expires: 2999-12-31}\n";
+    let of = |format: &str| with_configuration(ignore, format);
+
+    let log = sarif(&of("sarif"));
+    let result = &log["runs"][0]["results"][0];
+    let reason = "the tag is replaced in March (until 2999-12-31)";
+    assert_eq!(result["suppressions"][0]["justification"], reason);
+
+    let document = quick_junit::Report::deserialize_from_str(&of("junit")).unwrap();
+    assert_eq!((document.failures, document.skipped), (0, 1));
+
+    assert_eq!(of("gitlab"), "[]\n");
+    assert_eq!(of("github"), "PASS pytorch-cuda:v2.9: no findings\n");
+    let markdown = of("markdown");
+    assert!(markdown.contains("<summary>1 finding ignored</summary>"));
+    assert!(markdown.contains("the tag is replaced in March, until 2999-12-31"));
+}
+
+#[test]
+fn a_fault_of_the_configuration_stands_at_its_line() {
+    let ignore = "  - {rule: claim-torch-version, reason: replaced in March}\n  - {rule: cuda-duplicate, reason: none there}\n";
+    let of = |format: &str| with_configuration(ignore, format);
+
+    let github = of("github");
+    assert!(
+        github.starts_with("::warning file=imgcheck.yaml,line=3,col="),
+        "{github}"
+    );
+    let issues: Vec<Value> = serde_json::from_str(&of("gitlab")).unwrap();
+    assert_eq!(issues[0]["location"]["path"], "imgcheck.yaml");
+    assert_eq!(issues[0]["location"]["lines"]["begin"], 3);
+
+    let log = sarif(&of("sarif"));
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let result = results
+        .iter()
+        .find(|it| it["ruleId"] == "policy-ignore-unused");
+    let place = &result.unwrap()["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "imgcheck.yaml");
+    assert_eq!(place["region"]["startLine"], 3);
+    let line = place["region"]["snippet"]["text"].as_str().unwrap();
+    assert!(line.contains("cuda-duplicate"), "{line}");
+
+    let document = quick_junit::Report::deserialize_from_str(&of("junit")).unwrap();
+    let suite = &document.test_suites[1];
+    assert_eq!((suite.name.as_str(), suite.tests), ("imgcheck.yaml", 1));
+}
+
 #[test]
 fn what_people_read_of_the_sample() {
     for format in ["github", "markdown"] {
@@ -363,7 +444,7 @@ fn what_people_read_of_the_sample() {
 }
 
 /// Names that want to be more than a name.
-const HOSTILE: [&str; 14] = [
+const HOSTILE: [&str; 15] = [
     "\u{1b}[2J\u{1b}]0;x\u{7}",
     "\u{202e}gpj.exe\u{2066}\u{200b}\u{9b}2J",
     "</script><script>alert(1)</script>",
@@ -378,6 +459,7 @@ const HOSTILE: [&str; 14] = [
     "\n\n# heading\n\n- list\n\n```\nfence",
     "a\\`<b>`\\|{0}](1)",
     "&lt;b&gt;&#64;team",
+    "../../../../etc/passwd",
 ];
 
 fn evidence(text: &str) -> Evidence {
@@ -451,6 +533,7 @@ fn image(text: &str) -> ImageReport {
             files: 1,
         },
         tree: Tree::default(),
+        targets: Vec::new(),
         verdict: Verdict::Fail,
         // The second has no path, and the same fingerprint as if it were another image's.
         findings: vec![
@@ -461,7 +544,13 @@ fn image(text: &str) -> ImageReport {
                 ..finding(text, None)
             },
         ],
-        ignored: vec![finding(text, None)],
+        ignored: vec![IgnoredFinding {
+            finding: finding(text, None),
+            ignore: IgnoreReason {
+                reason: text.to_owned(),
+                expires: Some("2027-03-01".to_owned()),
+            },
+        }],
         elapsed_ms: 1,
     }
 }
@@ -487,7 +576,7 @@ type Case = (&'static str, fn(&Report) -> String, fn(&str));
 const CASES: [Case; 8] = [
     (
         "text",
-        |it| plain(&report::text::report(it.images, None)),
+        |it| plain(&report::text::report(it, None)),
         no_commands,
     ),
     (
@@ -586,6 +675,9 @@ fn sarif_holds(text: &str) {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~/%".contains(c);
         assert!(!uri.is_empty() && uri.chars().all(allowed), "{uri}");
     }
+    for uri in values(&Value::from(&results[..3]), "uri") {
+        assert!(!uri.split('/').any(|part| part == ".."), "{uri}");
+    }
     let region = &results[3]["locations"][0]["physicalLocation"]["region"];
     assert_eq!(
         (&region["startLine"], &region["endColumn"]),
@@ -614,6 +706,7 @@ fn github_holds(text: &str) {
                 "{command}"
             );
             assert!(!value.contains(':'), "{command}");
+            assert!(name != "file" || !value.starts_with("./"), "{command}");
         }
     }
 }

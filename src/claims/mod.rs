@@ -11,6 +11,7 @@ mod scan;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::embedded;
@@ -53,7 +54,7 @@ pub const SUBJECTS: &[&str] = &[
 const DIRECTORY: &str = "knowledge/tags";
 
 /// One promise, with the text it was read from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// What it is about: `torch`, `cuda`, `cudnn`, `python`, `os`, `flavour`, `device` …
     pub subject: String,

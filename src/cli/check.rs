@@ -5,15 +5,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::fail_on::FailOnArgument;
 use super::formats::{self, CheckFormat};
 use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, OutputArguments};
+use super::policy::{Asked, ExpectArguments, PolicyArguments, today};
+use super::targets::TargetArguments;
 use crate::claims::Grammar;
 use crate::error::Result;
-use crate::finding::Severity;
-use crate::pipeline;
-use crate::policy::Policy;
+use crate::finding::{Finding, Severity};
+use crate::pipeline::{self, Scan};
+use crate::policy::Config;
 use crate::reference::transport::Target;
 use crate::report::{self, ImageReport, Report, Verdict};
 use crate::rules::RuleSet;
@@ -24,9 +25,11 @@ pub struct CheckArguments {
     #[command(flatten)]
     image: ImageArguments,
     #[command(flatten)]
-    rules: RuleArguments,
+    expect: ExpectArguments,
     #[command(flatten)]
-    fail_on: FailOnArgument,
+    policy: PolicyArguments,
+    #[command(flatten)]
+    targets: TargetArguments,
     #[command(flatten)]
     output: OutputArguments<CheckFormat>,
 }
@@ -48,10 +51,17 @@ pub struct RuleArguments {
 impl RuleArguments {
     /// The built-in rules and the added ones.
     pub fn load(&self) -> Result<RuleSet> {
+        self.load_with(&Config::default())
+    }
+
+    /// The same with the rules of a configuration, which may name no rule that is not there.
+    pub fn load_with(&self, config: &Config) -> Result<RuleSet> {
         let mut rules = RuleSet::builtin()?;
-        for path in &self.rules {
+        for path in config.rules.iter().chain(&self.rules) {
             rules.add_path(path)?;
         }
+        let ids: Vec<&str> = rules.rules().map(|rule| rule.id.as_str()).collect();
+        config.check_rules(&ids)?;
         Ok(rules)
     }
 }
@@ -60,34 +70,61 @@ impl RuleArguments {
 /// the same.
 pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
-    let policy = Policy {
-        fail_on: arguments.fail_on.threshold(),
-        ..Policy::default()
+    let mut asked = arguments.policy.read()?;
+    arguments.expect.add_to(&mut asked.policy)?;
+    arguments.targets.replace(&mut asked.policy.targets)?;
+    let (scans, unreadable, rules) = scan(arguments, &asked)?;
+    let judgement = pipeline::judge(scans, &rules, &asked.policy, today())?;
+    let configuration = match unreadable.as_slice() {
+        [] => judgement.configuration(&rules, &asked.policy, today())?,
+        // Whether an ignore is of use cannot be said where an image is missing.
+        _ => None,
     };
-    // The rules are loaded while the layers are read.
-    let (scans, unreadable, rules) = std::thread::scope(|scope| -> Result<_> {
-        let rules = scope.spawn(|| arguments.rules.load());
-        let (scans, unreadable) = arguments.image.scan_all()?;
+    let errors = Unreadable::report(&unreadable);
+    let report = Report {
+        images: &judgement.images,
+        files: configuration.as_slice(),
+        errors: &errors,
+        rules: &rules,
+    };
+    formats::write(&arguments.output, &report, asked.policy.fail_on)?;
+    advise(&unreadable, &rules)?;
+    let failed = report
+        .subjects()
+        .any(|subject| subject.verdict() == Verdict::Fail);
+    let known = asked.write_baseline(findings(&judgement.images), unreadable.is_empty())?;
+    let code = ExitCode::from(u8::from(failed && !known));
+    Ok(finish(&unreadable, code))
+}
+
+/// Reads the images; meanwhile the rules are loaded, or before, if the configuration can be at odds with them.
+fn scan(
+    arguments: &CheckArguments,
+    asked: &Asked,
+) -> Result<(Vec<Scan>, Vec<Unreadable>, RuleSet)> {
+    let load = || arguments.policy.load_rules(asked);
+    let draws = arguments.output.asks_for(CheckFormat::Html);
+    if asked.needs_rules() {
+        let rules = load()?;
+        let (scans, unreadable) = arguments.image.scan_all(draws)?;
+        return Ok((scans, unreadable, rules));
+    }
+    std::thread::scope(|scope| {
+        let rules = scope.spawn(load);
+        let (scans, unreadable) = arguments.image.scan_all(draws)?;
         let rules = rules
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok((scans, unreadable, rules))
-    })?;
-    let reports = scans
-        .into_iter()
-        .map(|scan| pipeline::judge(scan, &rules, &policy))
-        .collect::<Result<Vec<ImageReport>>>()?;
-    let errors = Unreadable::report(&unreadable);
-    let report = Report {
-        images: &reports,
-        files: &[],
-        errors: &errors,
-        rules: &rules,
-    };
-    formats::write(&arguments.output, &report, policy.fail_on)?;
-    advise(&unreadable, &rules)?;
-    let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);
-    Ok(finish(&unreadable, ExitCode::from(u8::from(failed))))
+    })
+}
+
+/// All findings that count, each with the name of its image.
+fn findings(images: &[ImageReport]) -> impl Iterator<Item = (&str, &Finding)> {
+    images.iter().flat_map(|image| {
+        let findings = image.findings.iter();
+        findings.map(|finding| (image.facts.name(), finding))
+    })
 }
 
 /// Where an image was named that could not be had: says so if none of that name was ever published, and which were.

@@ -7,6 +7,7 @@ use clap::Args;
 use super::check::RuleArguments;
 use super::fail_on::FailOnArgument;
 use super::output::{self, Format, OutputArguments};
+use super::policy::{ConfigArguments, today};
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::pipeline;
@@ -18,6 +19,8 @@ pub struct ClaimsArguments {
     /// Image references, as in pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
     #[arg(value_name = "REFERENCE", required = true)]
     references: Vec<String>,
+    #[command(flatten)]
+    config: ConfigArguments,
     #[command(flatten)]
     rules: RuleArguments,
     #[command(flatten)]
@@ -31,14 +34,18 @@ pub struct ClaimsArguments {
 pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
     arguments.output.validate(&[])?;
     let grammar = Grammar::builtin()?;
-    let rules = arguments.rules.load()?;
+    let config = arguments.config.load()?;
+    let rules = arguments.rules.load_with(&config)?;
     let reports = arguments
         .references
         .iter()
         .map(|written| {
             let report = pipeline::claims(without_transport(written), &grammar, &rules)?;
+            let judged = config.policy.apply(report.findings, written, today());
             Ok(ReferenceReport {
                 reference: written.clone(),
+                findings: judged.findings,
+                ignored: judged.ignored,
                 ..report
             })
         })
@@ -48,7 +55,7 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
         Format::Json => report::json::claims(&reports),
     })?;
     let unreadable = reports.iter().any(|report| report.error.is_some());
-    let threshold = arguments.fail_on.threshold();
+    let threshold = arguments.fail_on.threshold(config.policy.fail_on);
     let failed = reports
         .iter()
         .any(|report| Verdict::of(&report.findings, threshold) == Verdict::Fail);

@@ -8,6 +8,7 @@ use super::check::RuleArguments;
 use super::fail_on::FailOnArgument;
 use super::images::{ReadingArguments, finish, targets};
 use super::output::{self, OutputArguments};
+use super::policy::{ConfigArguments, today};
 use crate::error::{Error, Result};
 use crate::pipeline::{self, Scan};
 use crate::policy::Policy;
@@ -25,6 +26,8 @@ pub struct DiffArguments {
     to: String,
     #[command(flatten)]
     reading: ReadingArguments,
+    #[command(flatten)]
+    config: ConfigArguments,
     #[command(flatten)]
     rules: RuleArguments,
     #[command(flatten)]
@@ -48,10 +51,11 @@ pub enum DiffFormat {
 pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
     let images = [arguments.from.clone(), arguments.to.clone()];
     arguments.output.validate(&targets(&images))?;
-    let rules = arguments.rules.load()?;
+    let config = arguments.config.load()?;
+    let rules = arguments.rules.load_with(&config)?;
     let policy = Policy {
-        fail_on: arguments.fail_on.threshold(),
-        ..Policy::default()
+        fail_on: arguments.fail_on.threshold(config.policy.fail_on),
+        ..config.policy
     };
     let mut reports = Vec::new();
     for image in &images {
@@ -61,7 +65,9 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
         if !unreadable.is_empty() {
             return Ok(finish(&unreadable, ExitCode::SUCCESS));
         }
-        reports.push(pipeline::judge(only(image, scans)?, &rules, &policy)?);
+        // One by one, for they need not agree with each other.
+        let scan = vec![only(image, scans)?];
+        reports.extend(pipeline::judge(scan, &rules, &policy, today())?.images);
     }
     let [from, to] = reports.as_slice() else {
         return Ok(ExitCode::SUCCESS);

@@ -5,7 +5,7 @@ pub const EXIT_CODES: &str = "\
 Exit codes:
   0  nothing at or above --fail-on
   1  a finding at or above --fail-on
-  2  the command line or a rule file is wrong
+  2  the command line, the configuration or a rule file is wrong
   3  the image was not found or could not be read whole; a failed scan is never a pass";
 
 /// Of `imgcheck facts`.
@@ -61,6 +61,8 @@ pub const CHECK: &str = "\
 Examples:
   imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
   docker save pytorch-cuda:v2.9 | imgcheck -
+  imgcheck --expect 'torch==2.8.*' --expect 'cudnn>=9.7' --fail-on warning image.tar
+  imgcheck --gpu h100,rtx4090 --driver 535.183.06 pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
   imgcheck --as registry.example/pytorch-cuda:v2.9 oci:build/image
   imgcheck claims pytorch/pytorch:2.8.0-cuda11.8
   imgcheck tree image.tar libcudnn

@@ -22,7 +22,7 @@ pub struct FactsArguments {
 /// Shows the stack of every image.
 pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
-    let (scans, unreadable) = arguments.image.scan_all()?;
+    let (scans, unreadable) = arguments.image.scan_all(false)?;
     let images: Vec<ImageFacts> = scans.into_iter().map(|scan| scan.facts).collect();
     let errors = Unreadable::report(&unreadable);
     output::write(&arguments.output, |format: FactsFormat| {

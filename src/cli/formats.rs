@@ -32,6 +32,8 @@ pub enum CheckFormat {
     Markdown,
     /// CycloneDX 1.6: the GPU stack as a bill of materials
     Cyclonedx,
+    /// A page for people, with the loader's graph as a picture
+    Html,
 }
 
 impl CheckFormat {
@@ -46,7 +48,7 @@ impl CheckFormat {
         fail_on: Option<Severity>,
     ) -> serde_json::Result<String> {
         match self {
-            CheckFormat::Text => Ok(report::text::report(report.images, width)),
+            CheckFormat::Text => Ok(report::text::report(report, width)),
             CheckFormat::Json => report::json::report(report),
             CheckFormat::Sarif => report::sarif::report(report),
             CheckFormat::Junit => {
@@ -59,6 +61,7 @@ impl CheckFormat {
                 let facts = report.images.iter().map(|image| &image.facts);
                 report::cyclonedx::report(facts, report.errors)
             }
+            CheckFormat::Html => report::html::page(report).map_err(serde_json::Error::custom),
         }
     }
 }
@@ -77,6 +80,7 @@ impl ValueEnum for LintFormat {
             LintFormat(CheckFormat::Github),
             LintFormat(CheckFormat::Gitlab),
             LintFormat(CheckFormat::Markdown),
+            LintFormat(CheckFormat::Html),
         ]
     }
 

@@ -63,8 +63,9 @@ impl ImageArguments {
         targets(&self.images)
     }
 
-    pub fn scan_all(&self) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
-        self.reading.scan_all(&self.images, false)
+    /// Reads all images, with the loader model as a `tree` if that is asked for.
+    pub fn scan_all(&self, tree: bool) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+        self.reading.scan_all(&self.images, tree)
     }
 }
 

@@ -12,9 +12,11 @@ mod formats;
 mod images;
 mod interrupt;
 mod output;
+mod policy;
 mod progress;
 mod registry;
 mod rules;
+mod targets;
 mod tree;
 
 use std::ffi::OsStr;

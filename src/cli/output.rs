@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
@@ -100,12 +100,7 @@ impl<F: ReportFormat> OutputArguments<F> {
                     help: Some("-o names the file that the report is written to".to_owned()),
                 })
             };
-            let parent = path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty());
-            if parent.is_some_and(|parent| !parent.is_dir()) {
-                return usage(format!("-o {}: there is no such directory", path.display()));
-            }
+            check_directory("-o", path)?;
             let same = |input: &Target| {
                 let input = input.path().and_then(|path| fs::canonicalize(path).ok());
                 input.is_some() && input == fs::canonicalize(path).ok()
@@ -115,6 +110,16 @@ impl<F: ReportFormat> OutputArguments<F> {
             }
         }
         Ok(())
+    }
+
+    /// Whether something is written in this format.
+    pub fn asks_for(&self, format: F) -> bool
+    where
+        F: PartialEq,
+    {
+        let mut files = self.output.iter();
+        let to_file = files.any(|it| it.format.unwrap_or(self.format) == format);
+        to_file || self.printed() == Some(format)
     }
 
     /// The format of the standard output; `None` where nothing is written there.
@@ -132,6 +137,23 @@ impl<F: ReportFormat> OutputArguments<F> {
             .iter()
             .all(|destination| destination.format.is_some())
     }
+}
+
+/// Refuses a file whose directory is not there; `option` names it.
+///
+/// # Errors
+/// [`Error::Usage`].
+pub fn check_directory(option: &str, path: &Path) -> Result<()> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if parent.is_some_and(|parent| !parent.is_dir()) {
+        return Err(Error::Usage {
+            problem: format!("{option} {}: there is no such directory", path.display()),
+            help: Some(format!("{option} names the file that is written")),
+        });
+    }
+    Ok(())
 }
 
 /// Columns of the terminal, if the standard output is one.
@@ -219,7 +241,7 @@ pub fn error_about(image: &str, error: &Error) {
     };
     let text = crate::report::printable(&text);
     match error {
-        // A fault of a rule file comes as a diagnostic of its own.
+        // A fault of a rule or configuration file comes as a diagnostic of its own.
         Error::Rule { .. } if text.starts_with("error") => remark(&format!("{text}\n")),
         _ => remark(&format!("{red}error{red:#}: {text}\n")),
     }

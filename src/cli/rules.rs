@@ -8,8 +8,9 @@ use clap::{Args, Subcommand};
 use super::check::RuleArguments;
 use super::output;
 use crate::error::{Error, Result};
+use crate::policy;
 use crate::report;
-use crate::rules::{Rule, RuleSet, pages, testing};
+use crate::rules::{Rule, RuleSet, file, pages, testing};
 
 /// Arguments of `imgcheck rules`.
 #[derive(Debug, Args)]
@@ -34,6 +35,15 @@ enum Command {
         /// Rule files, or directories of them
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
+    },
+    /// Print the JSON Schema of rule files, for editors; or of reports, or of configuration files
+    Schema {
+        /// The schema of what `imgcheck check --format json` prints
+        #[arg(long, conflicts_with = "config")]
+        report: bool,
+        /// The schema of .imgcheck.yaml
+        #[arg(long)]
+        config: bool,
     },
     /// Write the pages of the book
     #[command(hide = true)]
@@ -60,12 +70,27 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode> {
             output::print(&format!("{report}\n"))?;
             return Ok(ExitCode::from(u8::from(report.failures().next().is_some())));
         }
+        Command::Schema { report, config } => schema(*report, *config)?,
         Command::Docs { directory } => {
             return pages::write(&rules, directory).map(|()| ExitCode::SUCCESS);
         }
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The JSON Schema of reports, of configuration files, or of rule files.
+fn schema(of_report: bool, of_config: bool) -> Result<String> {
+    let schema = match (of_report, of_config) {
+        (true, _) => report::json::schema(),
+        (_, true) => policy::config::schema(),
+        _ => file::schema(),
+    };
+    let text = serde_json::to_string_pretty(&schema).map_err(|error| Error::Output {
+        subject: "the schema".to_owned(),
+        problem: error.to_string(),
+    })?;
+    Ok(format!("{text}\n"))
 }
 
 fn unknown<'r>(id: &str, rules: impl Iterator<Item = &'r Rule>) -> Error {

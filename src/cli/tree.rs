@@ -34,6 +34,8 @@ pub enum TreeFormat {
     Json,
     /// A graph for Graphviz.
     Dot,
+    /// A page with the graph as a picture, for a browser.
+    Html,
 }
 
 /// Shows the loader model of every image that the argument names.
@@ -63,6 +65,8 @@ pub fn run(arguments: &TreeArguments) -> Result<ExitCode> {
             .iter()
             .map(|scan| report::tree::dot(question(&arguments.image), &scan.tree))
             .collect()),
+        TreeFormat::Html => report::html::trees(scans.iter().map(|scan| (&scan.facts, &scan.tree)))
+            .map_err(serde::ser::Error::custom),
     })?;
     Ok(finish(&unreadable, ExitCode::SUCCESS))
 }

@@ -147,6 +147,9 @@ pub struct GpuCode {
     pub sass: Vec<(String, u32)>,
     /// For each architecture with PTX, in how many containers: `("compute_90", 1)`.
     pub ptx: Vec<(String, u32)>,
+    /// For each architecture with PTX, the newest version of the PTX instruction set that it is written in: `("compute_90", "8.7")`.
+    /// Which driver can compile it depends on that.
+    pub ptx_isa: Vec<(String, String)>,
     /// For each architecture with LTO-IR, in how many containers.
     pub lto: Vec<(String, u32)>,
     /// A container could not be read to its end.

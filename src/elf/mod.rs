@@ -32,6 +32,7 @@ pub use refusal::{Refusal, refusal};
 pub use retain::Retainer;
 pub use sparse::SparseFile;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use dynamic::Dynamic;
@@ -41,7 +42,7 @@ use symbols::Symbols;
 use versions::Versions;
 
 /// How much of a file is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Depth {
     /// Of the many containers of GPU code in a file, only some are looked at: their headers are spread over all of it.

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use goblin::elf::program_header::{PF_X, PT_GNU_STACK, PT_INTERP, PT_NOTE};
 
+use serde_json::Value;
+
 use super::error::ElfError;
 use super::object::{Object, string_at};
 
@@ -61,6 +63,35 @@ fn find_build_id(notes: &[u8], alignment: usize) -> Option<String> {
     None
 }
 
+/// The descriptor of the first note of a section, if that note is `owner`'s and holds a JSON object.
+///
+/// Writers do not agree on where a descriptor starts that is aligned to 8 bytes (elf(5) counts from the header, `nvidia-ctk` from the
+/// name), so it is where the object is.
+pub(super) fn json(notes: &[u8], owner: &str) -> Option<serde_json::Map<String, Value>> {
+    let (header, body) = notes.split_first_chunk::<12>()?;
+    let word = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let (name, length) = (word(0) as usize, word(4) as usize);
+    if body.len() < name || length > body.len() || string_at(&body[..name], 0) != owner.as_bytes() {
+        return None;
+    }
+    let starts = [
+        name.next_multiple_of(4),
+        (12 + name).next_multiple_of(8) - 12,
+        name.next_multiple_of(8),
+        name,
+    ];
+    starts.into_iter().find_map(|start| {
+        let described = body.get(start..start.checked_add(length)?)?;
+        let is_padding = |byte: &&u8| **byte == 0;
+        let before = described.iter().take_while(is_padding).count();
+        let after = described.iter().rev().take_while(is_padding).count();
+        let described = described.get(before..described.len().checked_sub(after)?)?;
+        serde_json::from_slice(described).ok()
+    })
+}
+
 /// Whether PT_GNU_STACK asks for an executable stack.
 pub(super) fn executable_stack(object: &Object) -> Option<bool> {
     object
@@ -83,6 +114,40 @@ mod tests {
         notes.extend([4, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
         notes.extend(b"GNU\0\xab\x0c\0\0");
         assert_eq!(find_build_id(&notes, 4).unwrap(), "ab0c");
+    }
+
+    /// A note as the forward-compatibility driver of CUDA 13.1 has it, with its descriptor at an alignment.
+    fn compatibility_note(padding: usize) -> Vec<u8> {
+        let text = br#"{"Format": 1, "CUDA Version": "13.1", "Driver": [535, 550]}"#;
+        let owner = b"NVIDIA Corporation\0";
+        let mut note = Vec::new();
+        for word in [owner.len() as u32, text.len() as u32 + 1, 1] {
+            note.extend(word.to_le_bytes());
+        }
+        note.extend(owner);
+        note.resize(note.len() + padding, 0);
+        note.extend(text);
+        note.push(0);
+        note.resize(note.len().next_multiple_of(8), 0);
+        note
+    }
+
+    #[test]
+    fn an_object_is_found_at_every_alignment() {
+        // 12 bytes of header and 19 of the name: 31 without padding, 32 for 4 and 8 bytes, 36 for 8 bytes counted from the name.
+        for padding in [0, 1, 5] {
+            let object = json(&compatibility_note(padding), "NVIDIA Corporation").unwrap();
+            assert_eq!(object["CUDA Version"], "13.1", "{padding}");
+        }
+        assert_eq!(json(&compatibility_note(1), "NVIDIA"), None);
+        let note = compatibility_note(1);
+        for length in 0..note.len() - 8 {
+            assert_eq!(
+                json(&note[..length], "NVIDIA Corporation"),
+                None,
+                "{length}"
+            );
+        }
     }
 
     #[test]

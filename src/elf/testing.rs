@@ -24,6 +24,7 @@ pub(super) struct Sample {
     symbols: Vec<(&'static str, Vec<u8>, bool)>,
     code: Vec<u8>,
     data: Vec<u8>,
+    section: Option<(&'static str, Vec<u8>)>,
 }
 
 impl Sample {
@@ -34,6 +35,7 @@ impl Sample {
             symbols: Vec::new(),
             code: Vec::new(),
             data: Vec::new(),
+            section: None,
         }
     }
 
@@ -63,6 +65,12 @@ impl Sample {
     /// Constants.
     pub fn data(mut self, data: &[u8]) -> Self {
         self.data = data.to_vec();
+        self
+    }
+
+    /// A section by name, behind the segment. Only then are there section headers.
+    pub fn section(mut self, name: &'static str, bytes: &[u8]) -> Self {
+        self.section = Some((name, bytes.to_vec()));
         self
     }
 
@@ -122,6 +130,9 @@ impl Sample {
         body[64..120].copy_from_slice(&segment(1, 7, 0, BASE, size));
         let length = 16 * entries.len() as u64;
         body[120..176].copy_from_slice(&segment(2, 6, dynamic, BASE + dynamic, length));
+        if let Some((name, bytes)) = &self.section {
+            append_section(&mut body, name, bytes);
+        }
         body
     }
 
@@ -146,6 +157,34 @@ impl Sample {
     pub fn values(&self, from: &str, decode: &str, depth: Depth) -> Vec<String> {
         let readings = self.readings(from, decode, depth);
         readings.into_iter().map(|reading| reading.value).collect()
+    }
+}
+
+/// Adds a section of notes, the names of sections, and the headers of both behind the null one.
+fn append_section(body: &mut Vec<u8>, name: &str, bytes: &[u8]) {
+    let names = format!("\0{name}\0.shstrtab\0");
+    let content = body.len() as u64;
+    body.extend(bytes);
+    let table = body.len() as u64;
+    body.extend(names.bytes());
+    body.resize(body.len().next_multiple_of(8), 0);
+    let headers = body.len() as u64;
+    body.extend([0; 64]);
+    let own = [
+        (1, 7, content, bytes.len()),
+        (name.len() as u32 + 2, 3, table, names.len()),
+    ];
+    for (at, kind, offset, size) in own {
+        let mut header = [0; 64];
+        header[..4].copy_from_slice(&at.to_le_bytes());
+        header[4..8].copy_from_slice(&u32::to_le_bytes(kind));
+        header[24..32].copy_from_slice(&offset.to_le_bytes());
+        header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+        body.extend(header);
+    }
+    body[40..48].copy_from_slice(&headers.to_le_bytes());
+    for (at, value) in [(58, 64u16), (60, 3), (62, 2)] {
+        body[at..at + 2].copy_from_slice(&value.to_le_bytes());
     }
 }
 

@@ -131,6 +131,7 @@ mod tests {
                 entries: 2,
                 sass: counts(),
                 ptx: counts(),
+                ptx_isa: vec![("compute_90".to_owned(), "8.7".to_owned())],
                 lto: counts(),
                 damaged: true,
             }),

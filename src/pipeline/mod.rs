@@ -6,7 +6,11 @@ mod held;
 mod layers;
 mod stream;
 
-use std::time::Instant;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use chrono::NaiveDate;
 
 use crate::claims::Grammar;
 use crate::elf::Depth;
@@ -14,15 +18,16 @@ use crate::error::{Error, Result};
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::Wanted;
 use crate::layer::cache::FactsCache;
-use crate::policy::Policy;
+use crate::policy::{Member, Policy};
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
-use crate::report::{ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
+use crate::report::{FileReport, ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
+use crate::targets;
 use layers::{How, LayersRead, ReadLayer};
 
 /// What the user chose for reading images.
@@ -63,8 +68,8 @@ pub struct Scan {
     pub rule_facts: Facts,
     /// The loader model as a tree; empty unless it was asked for.
     pub tree: Tree,
-    /// When the work on it began.
-    pub started: Instant,
+    /// How long that took.
+    pub elapsed: Duration,
 }
 
 /// The knowledge that reading needs, loaded once for all images.
@@ -205,7 +210,7 @@ impl Scanner {
                 loader: Some(loader),
                 files: root.files().count(),
             },
-            started,
+            elapsed: started.elapsed(),
         })
     }
 }
@@ -270,20 +275,120 @@ fn report_layers(blobs: &[LayerBlob], read: &[ReadLayer], steps: &[String]) -> V
         .collect()
 }
 
-/// Judges one image by the rules and by what the team asked for.
+/// Judges the images of one call by the rules and by what the team asked for. `today` decides which ignores still hold.
 ///
 /// # Errors
-/// A rule cannot be evaluated.
-pub fn judge(scan: Scan, rules: &RuleSet, policy: &Policy) -> Result<ImageReport> {
-    let findings = rules.evaluate(&scan.rule_facts)?;
-    Ok(ImageReport {
-        facts: scan.facts,
-        tree: scan.tree,
-        verdict: Verdict::of(&findings, policy.fail_on),
-        findings,
-        ignored: Vec::new(),
-        elapsed_ms: u64::try_from(scan.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-    })
+/// A rule cannot be evaluated, or a target names a GPU or driver that is none.
+pub fn judge(
+    scans: Vec<Scan>,
+    rules: &RuleSet,
+    policy: &Policy,
+    today: NaiveDate,
+) -> Result<Judgement> {
+    let asked = policy.facts(&fleet(&scans, policy));
+    let mut judgement = Judgement::default();
+    for scan in scans {
+        let begun = Instant::now();
+        let targets = targets::judge(&policy.targets, &evidence(&scan.facts))
+            .map_err(targets::Misread::usage)?;
+        let facts = Facts {
+            targets: targets.clone(),
+            policy: asked.clone(),
+            ..scan.rule_facts
+        };
+        let name = scan.facts.reference.clone().unwrap_or_default();
+        let mut judged = policy.apply(rules.evaluate(&facts)?, &name, today);
+        // The policy may have changed the severities.
+        judged.findings.sort_by_key(|it| Reverse(it.severity));
+        judgement.used_ignores.extend(judged.used);
+        let elapsed = scan.elapsed + begun.elapsed();
+        judgement.images.push(ImageReport {
+            facts: scan.facts,
+            tree: scan.tree,
+            verdict: Verdict::of(&judged.findings, policy.fail_on),
+            targets,
+            findings: judged.findings,
+            ignored: judged.ignored,
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+    Ok(judgement)
+}
+
+/// The images of one call, judged.
+#[derive(Debug, Default)]
+pub struct Judgement {
+    /// One report an image.
+    pub images: Vec<ImageReport>,
+    /// Indexes of the policy's ignores that some finding met.
+    pub used_ignores: BTreeSet<usize>,
+}
+
+impl Judgement {
+    /// What the rules say of the configuration itself, now that all images were judged: ignores that are over or that nothing
+    /// meets. `None` if they say nothing.
+    ///
+    /// # Errors
+    /// A rule cannot be evaluated.
+    pub fn configuration(
+        &self,
+        rules: &RuleSet,
+        policy: &Policy,
+        today: NaiveDate,
+    ) -> Result<Option<FileReport>> {
+        let images = self.images.iter();
+        let names: Vec<&str> = images
+            .map(|image| image.facts.reference.as_deref().unwrap_or_default())
+            .collect();
+        let facts = Facts {
+            policy: policy.ignore_facts(&names, &self.used_ignores, today),
+            ..Facts::default()
+        };
+        let found = rules.evaluate(&facts)?;
+        let file = found.iter().find_map(|finding| finding.location.as_ref());
+        let file = file.map(|location| location.file.clone());
+        let findings = policy
+            .apply(found, file.as_deref().unwrap_or_default(), today)
+            .findings;
+        Ok(file
+            .filter(|_| !findings.is_empty())
+            .map(|file| FileReport {
+                file,
+                verdict: Verdict::of(&findings, policy.fail_on),
+                findings,
+            }))
+    }
+}
+
+/// The images of a call with the versions that must agree.
+fn fleet(scans: &[Scan], policy: &Policy) -> Vec<Member> {
+    let member = |scan: &Scan| {
+        let name = scan.facts.name();
+        let twins = scans.iter().filter(|other| other.facts.name() == name);
+        let known = scan.rule_facts.versions.iter().flatten();
+        let wanted = known.filter(|(name, _)| policy.consistent.contains(name));
+        Member {
+            image: match twins.count() {
+                1 => name.to_owned(),
+                _ => format!("{name} ({})", scan.facts.platform),
+            },
+            versions: wanted
+                .map(|(name, version)| (name.clone(), version.clone()))
+                .collect(),
+        }
+    };
+    scans.iter().map(member).collect()
+}
+
+/// What decides whether an image runs on a target.
+fn evidence(facts: &ImageFacts) -> targets::Evidence<'_> {
+    targets::Evidence {
+        depth: facts.depth,
+        gpu: &facts.gpu,
+        loader: facts.loader.as_ref(),
+        stack: &facts.stack,
+        driver: facts.driver.as_ref(),
+    }
 }
 
 /// What a reference promises, and what the rules say of the promises alone. No image is read, and a text that is no
@@ -304,6 +409,7 @@ pub fn claims(reference: &str, grammar: &Grammar, rules: &RuleSet) -> Result<Ref
         reference: reference.to_owned(),
         claims,
         findings,
+        ignored: Vec::new(),
         error,
     })
 }

@@ -23,11 +23,13 @@ pub(super) fn read<'s>(model: &Model<'s>) -> (Option<CacheFacts>, Option<Rebuilt
     };
     let unlisted = staleness.missing.iter().map(|it| it.entry.path.clone());
     let dangling = staleness.dangling.iter().map(|it| it.path.clone());
+    let dropped = staleness.dropped.iter().map(|it| it.path.clone());
     let facts = CacheFacts {
         state: state.to_owned(),
         layer: staleness.layer,
         unlisted: unlisted.collect(),
         dangling: dangling.collect(),
+        dropped: dropped.collect(),
     };
     (Some(facts), Some(rebuilt))
 }

@@ -1,10 +1,10 @@
 //! A model as facts: what each process maps.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::cache;
-use super::facts::{LoaderFacts, ObjectFacts, ProcessFacts};
+use super::facts::{DriverLibrary, LoaderFacts, ObjectFacts, ProcessFacts};
 use super::faults;
 use super::knowledge::Knowledge;
 use super::model::{Model, ModelledProcess};
@@ -68,6 +68,7 @@ impl<'k, 'r> Describer<'k, 'r> {
             glibc: glibc.map_or_else(String::new, |release| release.to_string()),
             imports: process.imports.clone(),
             objects: objects.map(|object| self.loaded(process, object)).collect(),
+            driver_libraries: driver_libraries(self.knowledge, process),
             library_path_from: process.library_path_from.clone(),
         }
     }
@@ -78,7 +79,7 @@ impl<'k, 'r> Describer<'k, 'r> {
         let loaded = process.run.process.as_ref();
         let id = loaded.and_then(|loaded| loaded.id_of(object));
         let cause = id.and_then(|id| process.run.causes.get(id));
-        let Cause { package, when } = cause.cloned().unwrap_or_default();
+        let Cause { package, when, .. } = cause.cloned().unwrap_or_default();
         let requester = object.requester.and_then(|id| objects.get(id));
         let requester = requester.filter(|it| when == "start" || !is_python(it));
         ObjectFacts {
@@ -157,6 +158,38 @@ impl<'k, 'r> Describer<'k, 'r> {
         });
         by_name.get(name).map_or(&[], Vec::as_slice)
     }
+}
+
+/// The libraries of the driver that the objects of a process need or open, each once for each object.
+fn driver_libraries(knowledge: &Knowledge, process: &ModelledProcess) -> Vec<DriverLibrary> {
+    let run = &process.run;
+    let needed = run.objects().iter().zip(&run.causes).flat_map(|it| {
+        let (object, cause) = it;
+        let of_driver = object.elf.needed.iter();
+        let of_driver = of_driver.filter(|name| knowledge.is_host_provided(name));
+        of_driver.map(move |name| (object, cause, name, false))
+    });
+    let opened = run.driver.iter().filter_map(|asked| {
+        let object = run.objects().get(asked.opener)?;
+        Some((object, &asked.cause, &asked.library, true))
+    });
+    let libraries = needed.chain(opened).map(|it| {
+        let (object, cause, library, opened) = it;
+        DriverLibrary {
+            library: library.clone(),
+            needed_by: object.node.path(),
+            layer: object.node.layer(),
+            package: cause.package.clone(),
+            when: cause.when.to_owned(),
+            opened,
+            optional: cause.optional,
+            without: cause.without.clone(),
+        }
+    });
+    let mut seen = HashSet::new();
+    libraries
+        .filter(|it| seen.insert((it.library.clone(), it.needed_by.clone())))
+        .collect()
 }
 
 /// Whether an object opens on behalf of Python code: the program, or the module behind ctypes.

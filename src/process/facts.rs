@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The loader model of one image. All paths are paths of the image, links followed except in their last component.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoaderFacts {
     /// Number of files that the process of the image maps (the first of `processes`).
@@ -64,7 +65,7 @@ impl LoaderFacts {
 }
 
 /// Where in which process something goes wrong; the beginning of every fault.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Place {
     /// Name of the process: as [`ProcessFacts::name`].
@@ -89,7 +90,7 @@ pub struct Place {
 }
 
 /// A library that nothing answers for, or only a file that cannot be used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Missing {
     /// Where in which process.
@@ -121,7 +122,7 @@ pub struct Missing {
 }
 
 /// A version that is needed and that the file which answers does not define.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UnmetVersion {
     /// Where in which process.
@@ -138,7 +139,7 @@ pub struct UnmetVersion {
 }
 
 /// The symbols of one object that nothing in scope defines.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UndefinedSymbols {
     /// Where in which process; `when` is `use` for functions that are only looked up when they are called.
@@ -158,7 +159,7 @@ pub struct UndefinedSymbols {
 }
 
 /// A symbol that nothing defines.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Symbol {
     /// As it is in the file.
@@ -170,7 +171,7 @@ pub struct Symbol {
 }
 
 /// A library of which another copy is loaded than the one that lies where its user's package expects it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Shadowed {
     /// As in [`Place`].
@@ -190,7 +191,7 @@ pub struct Shadowed {
 }
 
 /// An object that asks for an executable stack.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExecutableStack {
     /// Where in which process.
@@ -203,7 +204,7 @@ pub struct ExecutableStack {
 }
 
 /// One process of the image.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessFacts {
     /// `python` of the image or of an environment (`python (/opt/venv)`), or the path of a program.
@@ -220,12 +221,37 @@ pub struct ProcessFacts {
     pub imports: Vec<Import>,
     /// What it maps, in order; what is only loaded at first use comes last.
     pub objects: Vec<ObjectFacts>,
+    /// The libraries of the host's driver that it uses, in order.
+    pub driver_libraries: Vec<DriverLibrary>,
     /// Where LD_LIBRARY_PATH was read: `image` or, less certain, the path of the entrypoint script; empty if it is not set.
     pub library_path_from: String,
 }
 
+/// A library of the host's driver that a process uses, whether or not the image has a file of that name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DriverLibrary {
+    /// The name that is asked for: `libnvcuvid.so.1`.
+    pub library: String,
+    /// The file that needs it or opens it.
+    pub needed_by: String,
+    /// The layer of `needed_by`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
+    /// The package whose import or first use leads there; empty where a program starts.
+    pub package: String,
+    /// `start`, `import` or first `use`.
+    pub when: String,
+    /// Opened at run time (dlopen), not listed as DT_NEEDED.
+    pub opened: bool,
+    /// The program goes on where it is not there.
+    pub optional: bool,
+    /// As [`Place::without`].
+    pub without: String,
+}
+
 /// The import of one package.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Import {
     /// Name of the distribution.
@@ -237,7 +263,7 @@ pub struct Import {
 }
 
 /// One mapped file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ObjectFacts {
     /// The file.
@@ -274,7 +300,7 @@ pub struct ObjectFacts {
 }
 
 /// `/etc/ld.so.cache`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CacheFacts {
     /// `current`, `stale`, `missing` or `corrupt`.
@@ -286,4 +312,6 @@ pub struct CacheFacts {
     pub unlisted: Vec<String>,
     /// Entries that lead to no file.
     pub dangling: Vec<String>,
+    /// Entries that running `ldconfig` would drop, for their directory is not configured: somebody ran `ldconfig DIRECTORY`.
+    pub dropped: Vec<String>,
 }

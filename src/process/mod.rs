@@ -23,4 +23,4 @@ pub mod tree;
 pub use facts::LoaderFacts;
 pub use knowledge::Knowledge;
 pub use model::{Model, ModelledProcess, Programs};
-pub use run::{Cause, Fall, Run};
+pub use run::{Asked, Cause, Fall, Run};

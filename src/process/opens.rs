@@ -3,7 +3,7 @@
 use super::knowledge::{Knowledge, fits};
 use super::plan::{Plan, Use};
 use super::python::{Installed, Setting, fill};
-use super::run::{Cause, Fall, Request, Run, is_not_found};
+use super::run::{Asked, Cause, Fall, Request, Run, is_not_found};
 use crate::image::Node;
 use crate::loader::{Fault, Mode, Object, ObjectId};
 
@@ -128,7 +128,15 @@ fn open_first(run: &mut Run, knowledge: &Knowledge, opener: &Opener, row: &Use, 
     let cause = Cause {
         package: opener.package.clone(),
         when: "use",
+        optional: row.optional || row.plugin,
+        without: row.without.clone(),
     };
+    let of_driver = names.iter().find(|name| knowledge.is_host_provided(name));
+    run.driver.extend(of_driver.map(|name| Asked {
+        cause: cause.clone(),
+        opener: opener.id,
+        library: name.clone(),
+    }));
     let mode = Mode {
         global: row.global,
         lazy: row.lazy,

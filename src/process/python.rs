@@ -70,6 +70,8 @@ pub(super) struct Interpreter<'s, 'k> {
     late: Vec<(&'k Plan, &'k Step)>,
     /// `import`, and then `use`.
     phase: &'static str,
+    /// Whether the import goes on without what the step under way opens, and what it goes on without.
+    dispensable: (bool, String),
 }
 
 impl<'s, 'k> Interpreter<'s, 'k> {
@@ -91,6 +93,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             unknown: BTreeSet::new(),
             late: Vec::new(),
             phase: "import",
+            dispensable: Default::default(),
         }
     }
 
@@ -145,6 +148,8 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         Cause {
             package: plan.package.clone(),
             when: self.phase,
+            optional: self.dispensable.0,
+            without: self.dispensable.1.clone(),
         }
     }
 
@@ -152,6 +157,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         if !self.applies(step) {
             return Ok(());
         }
+        self.dispensable = (step.optional, step.without.clone());
         match &step.action {
             Action::Import(package) => self.import_other(plan, package, step.optional),
             Action::Standard(names) => {

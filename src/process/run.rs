@@ -9,6 +9,21 @@ pub struct Cause {
     pub package: String,
     /// `start`, `import` or `use`.
     pub when: &'static str,
+    /// The program goes on if it fails.
+    pub optional: bool,
+    /// As [`super::facts::Place::without`].
+    pub without: String,
+}
+
+/// A library of the host's driver that an object opens at run time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// For which package, and when.
+    pub cause: Cause,
+    /// The object that opens.
+    pub opener: ObjectId,
+    /// The name that is asked for.
+    pub library: String,
 }
 
 /// One failure.
@@ -40,6 +55,8 @@ pub struct Run<'s> {
     pub causes: Vec<Cause>,
     /// What failed, in order.
     pub falls: Vec<Fall<'s>>,
+    /// The libraries of the driver that are opened at run time.
+    pub driver: Vec<Asked>,
 }
 
 /// What a program asks of dlopen.
@@ -62,6 +79,7 @@ impl<'s> Run<'s> {
             process: None,
             causes: Vec::new(),
             falls: Vec::new(),
+            driver: Vec::new(),
         };
         match program {
             Ok(process) => {

@@ -31,8 +31,8 @@ pub(crate) fn printable(text: &str) -> String {
 /// The same on one line.
 pub(super) fn one_line(text: &str) -> String {
     let shown = printable(text);
-    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
-    lines.join(" ").trim().to_owned()
+    let lines = shown.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
 }
 
 /// Build systems read the log of a program: GitHub obeys lines that begin with `::` and text behind `##[`, Azure text
@@ -84,6 +84,21 @@ pub(super) fn percent(text: &str, keep: &str) -> String {
     encoded
 }
 
+/// A path of an image, relative to its root and without `.` and `..`: whoever resolves it never leaves that root.
+pub(super) fn inside(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
 /// The beginning of a text that is longer than a reader needs.
 pub(super) fn shortened(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
@@ -103,7 +118,7 @@ mod tests {
             "v2.9\\u{1b}[2J\\u{202e}x"
         );
         assert_eq!(printable("line\nline"), "line\nline");
-        assert_eq!(one_line("line\n  line\n"), "line line");
+        assert_eq!(one_line("\nline\n\n  line\n"), "line line");
     }
 
     #[test]
@@ -134,6 +149,8 @@ mod tests {
             percent("usr/lib/a b:%\u{e9}<", "/"),
             "usr/lib/a%20b%3A%25%C3%A9%3C"
         );
+        assert_eq!(inside("/usr/lib/torch/../libs//./x"), "usr/lib/libs/x");
+        assert_eq!(inside("/../../etc/passwd"), "etc/passwd");
         assert_eq!(shortened("äöü", 2), "äö…");
         assert_eq!(shortened("äö", 2), "äö");
     }

@@ -1,5 +1,5 @@
 //! GitHub's workflow commands: a line `::error file=…,line=…,title=…::message` becomes an annotation
-//! (<https://docs.github.com/actions/reference/workflow-commands-for-github-actions>).
+//! (<https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>).
 
 use super::details::{details, tally};
 use super::escape::{one_line, printable};
@@ -39,7 +39,8 @@ fn annotation(out: &mut String, subject: Subject, finding: &Finding) {
     // A path of an image is none of the repository: GitHub would link to a file that is not there.
     let mut properties = match &finding.location {
         Some(at) => vec![
-            ("file", at.file.clone()),
+            // GitHub knows the files of the repository without it.
+            ("file", at.file.trim_start_matches("./").to_owned()),
             ("line", at.line.to_string()),
             ("col", at.column.to_string()),
             ("endColumn", at.end_column.to_string()),

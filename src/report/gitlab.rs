@@ -63,8 +63,8 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
                 },
                 location: match (&finding.location, &finding.path) {
                     (Some(at), _) => place(&at.file, at.line),
-                    (None, Some(path)) => place(path, 1),
-                    (None, None) => place(subject.name(), 1),
+                    (None, Some(path)) => place(&escape::inside(path), 1),
+                    (None, None) => place(&escape::inside(subject.name()), 1),
                 },
             });
         }

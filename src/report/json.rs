@@ -1,14 +1,22 @@
 //! The JSON formats: `imgcheck/report/v1`, `imgcheck/facts/v1`, `imgcheck/tree/v1` and `imgcheck/claims/v1`.
 
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::difference::Difference;
-use super::{ImageFacts, ReferenceReport, Report, UnreadImage, escape};
+use super::{ImageFacts, ImageReport, ReferenceReport, Report, UnreadImage, escape};
+use crate::finding::Finding;
+use crate::json_schema;
 use crate::process::tree::Tree;
 
-#[derive(Serialize)]
+const REPORT: &str = "imgcheck/report/v1";
+
+/// A program and its version.
+#[derive(Serialize, JsonSchema)]
 struct Tool {
+    /// Its name.
     name: &'static str,
+    /// Its version.
     version: &'static str,
 }
 
@@ -26,6 +34,25 @@ struct Document<'a, T> {
     errors: &'a [UnreadImage],
 }
 
+/// The report of `imgcheck check --format json`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "imgcheck report")]
+struct ReportDocument<'a> {
+    /// The version of this format; within it keys are added, never renamed or removed.
+    #[schemars(extend("const" = REPORT))]
+    schema: &'static str,
+    /// The program that wrote it.
+    tool: Tool,
+    /// The images that could be read.
+    images: &'a [ImageReport],
+    /// What the rules say of the configuration: ignores that are over, or that nothing meets. Only written if they say something.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<&'a Finding>,
+    /// The images that could not be read. Only written if there are some.
+    #[serde(skip_serializing_if = "<[UnreadImage]>::is_empty")]
+    errors: &'a [UnreadImage],
+}
+
 #[derive(Serialize)]
 struct ClaimsDocument<'a> {
     schema: &'static str,
@@ -34,12 +61,19 @@ struct ClaimsDocument<'a> {
 
 /// The report of a check, and which images could not be read.
 pub fn report(report: &Report) -> serde_json::Result<String> {
-    escape::json(&Document {
-        schema: "imgcheck/report/v1",
+    let files = report.files.iter();
+    escape::json(&ReportDocument {
+        schema: REPORT,
         tool: TOOL,
         images: report.images,
+        findings: files.flat_map(|file| &file.findings).collect(),
         errors: report.errors,
     })
+}
+
+/// The JSON Schema of a report.
+pub fn schema() -> Schema {
+    json_schema::of_output::<ReportDocument>("report.json")
 }
 
 /// What is in the images, without any rule.

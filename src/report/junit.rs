@@ -40,7 +40,8 @@ pub fn report(
         if let Subject::Image(image) = subject {
             suite.set_time(Duration::from_millis(image.elapsed_ms));
         }
-        let asked = report.rules.rules().filter(|rule| is_asked(rule, subject));
+        let asked = report.rules.rules();
+        let asked = asked.filter(|rule| is_asked(rule, subject, report.images.is_empty()));
         suite.add_test_cases(asked.map(|rule| test(rule, subject, fail_on)));
         document.add_test_suite(suite);
     }
@@ -51,22 +52,32 @@ fn group(rule: &Rule) -> &str {
     rule.id.split('-').next().unwrap_or_default()
 }
 
-/// Whether a rule can say something of such a subject; one that did say something surely can.
-fn is_asked(rule: &Rule, subject: Subject) -> bool {
-    let about_files = matches!(subject, Subject::File(_));
-    let mut findings = subject.findings().iter().chain(subject.ignored());
-    (group(rule) == ABOUT_FILES) == about_files || findings.any(|finding| finding.rule == rule.id)
+/// Whether a rule can say something of such a subject; one that did say something surely can. A file beside images is the
+/// configuration, of which only that is told.
+fn is_asked(rule: &Rule, subject: Subject, is_lint: bool) -> bool {
+    let ignored = subject.ignored().iter().map(|ignored| &ignored.finding);
+    let mut found = subject.findings().iter().chain(ignored);
+    let concerned = match subject {
+        Subject::Image(_) => group(rule) != ABOUT_FILES,
+        Subject::File(_) => group(rule) == ABOUT_FILES && is_lint,
+    };
+    concerned || found.any(|finding| finding.rule == rule.id)
 }
 
 fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
-    let found = of_rule(rule, subject.findings());
-    let ignored = of_rule(rule, subject.ignored());
+    let found: Vec<&Finding> = subject
+        .findings()
+        .iter()
+        .filter(|finding| finding.rule == rule.id)
+        .collect();
+    let mut ignored = subject.ignored().iter();
+    let ignored = ignored.find(|ignored| ignored.finding.rule == rule.id);
     let failing = |finding: &Finding| fail_on.is_some_and(|least| finding.severity >= least);
     let text = printable(&text(subject, &found));
     // The findings come worst first.
     let worst = found.iter().find(|finding| failing(finding));
-    let status = match worst {
-        Some(worst) => {
+    let status = match (worst, ignored) {
+        (Some(worst), _) => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             status
                 .set_message(one_line(&worst.message))
@@ -74,12 +85,12 @@ fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
                 .set_description(text.clone());
             status
         }
-        None if found.is_empty() && !ignored.is_empty() => {
+        (None, Some(ignored)) if found.is_empty() => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message("ignored by the configuration");
+            status.set_message(one_line(&format!("ignored: {}", ignored.ignore.reason)));
             status
         }
-        None => TestCaseStatus::success(),
+        (None, _) => TestCaseStatus::success(),
     };
     let mut test = TestCase::new(rule.id.as_str(), status);
     test.set_classname(format!("imgcheck.{}", group(rule)));
@@ -87,11 +98,6 @@ fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
         test.set_system_out(text);
     }
     test
-}
-
-fn of_rule<'f>(rule: &Rule, findings: &'f [Finding]) -> Vec<&'f Finding> {
-    let findings = findings.iter();
-    findings.filter(|finding| finding.rule == rule.id).collect()
 }
 
 /// All findings of one rule, as paragraphs.

@@ -6,31 +6,35 @@ pub mod difference;
 mod escape;
 pub mod github;
 pub mod gitlab;
+pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod sarif;
 mod summary;
+mod targets;
 pub mod text;
 pub mod tree;
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::claims::Claim;
 use crate::elf::Depth;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, IgnoredFinding, Severity};
 use crate::process::LoaderFacts;
 use crate::process::tree::Tree;
 use crate::rules::RuleSet;
 use crate::source::{SourceKind, Way};
 use crate::stack::Component;
+use crate::targets::TargetFacts;
 
 pub(crate) use escape::printable;
 
 /// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ImageFacts {
     /// The reference that the image is compared with; `None` for an image without a name.
     pub reference: Option<String>,
@@ -65,7 +69,7 @@ pub struct ImageFacts {
 }
 
 /// An image that could not be read whole.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UnreadImage {
     /// The image as it was named.
     pub image: String,
@@ -74,7 +78,7 @@ pub struct UnreadImage {
 }
 
 /// One layer in the report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Layer {
     /// Position, lowest 0.
     pub index: usize,
@@ -94,7 +98,7 @@ pub struct Layer {
 }
 
 /// The report of one image.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ImageReport {
     /// What was learnt.
     #[serde(flatten)]
@@ -104,15 +108,18 @@ pub struct ImageReport {
     pub tree: Tree,
     /// Whether a finding reaches the severity that fails.
     pub verdict: Verdict,
+    /// The machines that the image must run on, judged; only written if some were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetFacts>,
     /// What the rules found, worst first.
     pub findings: Vec<Finding>,
-    /// Findings that the configuration ignores.
-    pub ignored: Vec<Finding>,
+    /// Findings that do not count: the configuration ignores them, or the baseline knows them.
+    pub ignored: Vec<IgnoredFinding>,
     /// Wall time of this image in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// The report of one file that an image is built from.
+/// The report of one file of the user: one that an image is built from, or the configuration.
 #[derive(Debug, Clone, Serialize)]
 pub struct FileReport {
     /// The file as the user named it.
@@ -128,7 +135,7 @@ pub struct FileReport {
 pub struct Report<'r> {
     /// The images of a check.
     pub images: &'r [ImageReport],
-    /// The files of a lint.
+    /// The files of a lint; in a check the configuration, if the rules say something of it.
     pub files: &'r [FileReport],
     /// What could not be read.
     pub errors: &'r [UnreadImage],
@@ -178,8 +185,8 @@ impl<'r> Subject<'r> {
         }
     }
 
-    /// What the rules found and the team ignores.
-    pub fn ignored(&self) -> &'r [Finding] {
+    /// What the rules found and what does not count.
+    pub fn ignored(&self) -> &'r [IgnoredFinding] {
         match self {
             Subject::Image(image) => &image.ignored,
             Subject::File(_) => &[],
@@ -197,7 +204,7 @@ impl ImageFacts {
 }
 
 /// Pass or fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// No finding reaches the severity that fails.
@@ -236,6 +243,9 @@ pub struct ReferenceReport {
     pub claims: Vec<Claim>,
     /// What the rules say of the promises alone.
     pub findings: Vec<Finding>,
+    /// Findings that the configuration ignores. Only written if there are some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<IgnoredFinding>,
     /// Why the text is no reference, if it is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -3,6 +3,7 @@
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::stack::Component;
+use crate::version;
 
 use super::ImageFacts;
 
@@ -26,7 +27,7 @@ pub enum Agreement {
     Unclaimed,
     /// No rule objects.
     Met,
-    /// A claim that no rule can compare with anything in the image.
+    /// A claim that no rule compares with what is in the image, or one that is not met and whose finding does not count.
     Unchecked,
     /// A rule objects, with this severity.
     Broken(Severity),
@@ -56,7 +57,8 @@ fn row(subject: &str, facts: &ImageFacts, findings: &[Finding]) -> Row {
         .iter()
         .filter(|claim| claim.subject == subject)
         .collect();
-    let found = found(subject, &facts.stack);
+    let versions = found(subject, &facts.stack);
+    let found = versions.join(", also ");
     let objection = findings
         .iter()
         .filter(|finding| {
@@ -70,7 +72,7 @@ fn row(subject: &str, facts: &ImageFacts, findings: &[Finding]) -> Row {
     let agreement = match objection {
         Some(severity) => Agreement::Broken(severity),
         None if claims.is_empty() => Agreement::Unclaimed,
-        None if found.is_empty() => Agreement::Unchecked,
+        None if found.is_empty() || !met(&claims, &versions) => Agreement::Unchecked,
         None => Agreement::Met,
     };
     Row {
@@ -79,6 +81,15 @@ fn row(subject: &str, facts: &ImageFacts, findings: &[Finding]) -> Row {
         found,
         agreement,
     }
+}
+
+/// Whether each claim is met by some version, as far as both can be read.
+fn met(claims: &[&Claim], versions: &[String]) -> bool {
+    let mut claims = claims.iter();
+    claims.all(|claim| {
+        let mut found = versions.iter();
+        found.any(|found| version::meets(found, &claim.version) != Some(false))
+    })
 }
 
 /// `2.9 (tag), 2.8.0 (env)`, each pair once.
@@ -95,7 +106,7 @@ fn claimed(claims: &[&Claim]) -> String {
 
 /// What the image holds of a subject: the copy that the process gets, then the others. Claims and components share their
 /// names but for the CUDA runtime, whose release PyTorch and the toolkit tell too.
-fn found(subject: &str, stack: &[Component]) -> String {
+fn found(subject: &str, stack: &[Component]) -> Vec<String> {
     match subject {
         "cuda" => {
             let mut versions = versions_of(stack, "cuda-runtime");
@@ -120,7 +131,6 @@ fn found(subject: &str, stack: &[Component]) -> String {
         }
         distinct
     })
-    .join(", also ")
 }
 
 /// The versions of all copies, that of the copy which the process gets first.

@@ -6,7 +6,7 @@ use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
 use super::details::{EVIDENCE_SHOWN, count, evidence_text, layer_text, tally};
 use super::summary::{Agreement, Row, rows};
-use super::{ImageFacts, ImageReport, ReferenceReport, Verdict, printable};
+use super::{ImageFacts, ImageReport, ReferenceReport, Report, Verdict, printable, targets};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::stack::Component;
@@ -15,9 +15,9 @@ pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 
 /// The report of a check. `width` is the terminal's, in columns; without it nothing is wrapped.
-pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
+pub fn report(report: &Report, width: Option<u16>) -> String {
     let mut out = String::new();
-    for image in images {
+    for image in report.images {
         separate(&mut out);
         heading(
             &mut out,
@@ -26,10 +26,21 @@ pub fn report(images: &[ImageReport], width: Option<u16>) -> String {
             Some(image.elapsed_ms),
         );
         summary(&mut out, &image.facts, &image.findings, width);
+        out.push_str(&targets::lines(&image.targets));
         for finding in &image.findings {
             write_finding(&mut out, finding, &image.facts);
         }
         closing(&mut out, image);
+    }
+    for file in report.files {
+        separate(&mut out);
+        line(
+            &mut out,
+            &format!("{BOLD}{}{BOLD:#}", printable(&file.file)),
+        );
+        for finding in &file.findings {
+            write_located(&mut out, finding);
+        }
     }
     out
 }
@@ -84,6 +95,10 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
             finding_head(&mut out, finding);
             caret(&mut out, Some(&report.reference), finding.claim.as_ref());
             advice(&mut out, finding);
+        }
+        if !report.ignored.is_empty() {
+            let ignored = count(report.ignored.len(), "finding");
+            line(&mut out, &format!("\n{ignored} ignored"));
         }
     }
     out
@@ -150,7 +165,7 @@ pub(super) fn coloured(verdict: Verdict) -> String {
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
-fn source_name(facts: &ImageFacts) -> String {
+pub(super) fn source_name(facts: &ImageFacts) -> String {
     let word = |value: serde_json::Result<serde_json::Value>| {
         let value = value.ok()?;
         value.as_str().map(str::to_owned)
@@ -284,6 +299,35 @@ fn write_finding(out: &mut String, finding: &Finding, facts: &ImageFacts) {
     advice(out, finding);
 }
 
+/// A finding about a line of a file.
+fn write_located(out: &mut String, finding: &Finding) {
+    out.push('\n');
+    finding_head(out, finding);
+    if let Some(place) = &finding.location {
+        let at = format!("{}:{}:{}", place.file, place.line, place.column);
+        line(out, &format!("  {DIM}-->{DIM:#} {}", printable(&at)));
+        let start = place.column.saturating_sub(1);
+        let before: String = place.text.chars().take(start).collect();
+        let written = place.text.chars().skip(start);
+        let written: String = written
+            .take(place.end_column - place.column.min(place.end_column))
+            .collect();
+        let columns = |text: &str| printable(text).chars().count();
+        let style = colour(AnsiColor::Red);
+        line(out, &format!("  {}", printable(&place.text)));
+        line(
+            out,
+            &format!(
+                "  {:indent$}{style}{}{style:#}",
+                "",
+                "^".repeat(columns(&written).max(1)),
+                indent = columns(&before)
+            ),
+        );
+    }
+    advice(out, finding);
+}
+
 /// Puts a caret under the piece of the reference that makes the claim.
 fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Claim>) {
     let (Some(reference), Some(claim)) = (reference, claim) else {
@@ -326,7 +370,11 @@ fn field(out: &mut String, name: &str, text: &str) {
 
 fn closing(out: &mut String, image: &ImageReport) {
     let words = tally(image.findings.iter());
-    line(out, &format!("\n{BOLD}{words}{BOLD:#}"));
+    let ignored = match image.ignored.len() {
+        0 => String::new(),
+        number => format!(" · {} ignored", count(number, "finding")),
+    };
+    line(out, &format!("\n{BOLD}{words}{BOLD:#}{ignored}"));
 }
 
 fn stack_table(stack: &[Component], width: Option<u16>) -> String {

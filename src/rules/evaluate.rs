@@ -16,7 +16,7 @@ use super::precedence::{self, Explained};
 use super::{functions, knowledge, loader, pages};
 use crate::claims::Claim;
 use crate::error::{Error, Result};
-use crate::finding::Finding;
+use crate::finding::{Finding, Location};
 
 /// The longest list a rule is evaluated for.
 const MAX_EACH: usize = 10_000;
@@ -233,7 +233,7 @@ impl<'a> Evaluation<'a> {
                 .map(|help| help.render(context))
                 .transpose()?,
             layer: path.as_deref().and_then(|path| self.facts.layer_of(path)),
-            location: None,
+            location: item.and_then(location),
             evidence: part.map(|part| part.evidence.clone()).unwrap_or_default(),
             fingerprint: self.fingerprint(path.as_deref(), item, key),
             path,
@@ -296,6 +296,29 @@ fn claim(item: &Value) -> Option<Claim> {
         subject: text("subject")?,
         version: text("version")?,
         origin: text("origin")?,
+        text: text("text")?,
+    })
+}
+
+/// The place that an element of `each` gives, if it stands in a file: `file`, `line`, `column`, `end_column`, `text`.
+fn location(item: &Value) -> Option<Location> {
+    let Value::Map(fields) = item else {
+        return None;
+    };
+    let text = |name: &str| match fields.map.get(&Key::from(name))? {
+        Value::String(text) => Some(text.to_string()),
+        _ => None,
+    };
+    let number = |name: &str| match fields.map.get(&Key::from(name))? {
+        Value::Int(number) => usize::try_from(*number).ok(),
+        Value::UInt(number) => usize::try_from(*number).ok(),
+        _ => None,
+    };
+    Some(Location {
+        file: text("file")?,
+        line: number("line")?,
+        column: number("column")?,
+        end_column: number("end_column")?,
         text: text("text")?,
     })
 }

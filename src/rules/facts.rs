@@ -5,12 +5,18 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{loader, schema};
+use super::{loader, sample, schema};
 use crate::claims::Claim;
+use crate::policy::{
+    ExpectationFacts, IgnoreFacts, Member, PolicyFacts, RequirementFacts, StackFacts,
+};
 use crate::process::LoaderFacts;
-use crate::stack::{Component, Evidence, EvidenceKind, Stack};
+use crate::stack::{Component, ContainerToolkit, Evidence, EvidenceKind, Stack, UnmetRequirement};
+use crate::targets::{self, TargetFacts};
+use crate::version;
 
 /// The facts of one image, or of a reference alone.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -23,6 +29,9 @@ pub struct Facts {
     /// All copies. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies: Option<Vec<Part>>,
+    /// Versions of the parts of `stack` that are known, and of `cuda`: see [`versions`]. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub versions: Option<BTreeMap<String, String>>,
     /// GPU code, as in the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<serde_json::Value>,
@@ -35,16 +44,40 @@ pub struct Facts {
         serialize_with = "loader::serialize"
     )]
     pub loader: Option<LoaderFacts>,
+    /// What the image asks of NVIDIA's container toolkit. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container_toolkit: Option<ContainerToolkit>,
+    /// What is installed in the Python environments. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub python: Option<PythonFacts>,
     /// The image itself.
     pub image: ImageFacts,
-    /// GPUs and drivers the image must run on.
-    pub targets: Vec<serde_json::Value>,
+    /// The machines that the image must run on, judged. Empty if none are given, and if no image was read.
+    pub targets: Vec<TargetFacts>,
     /// What the team asked for.
-    pub policy: serde_json::Map<String, serde_json::Value>,
+    pub policy: PolicyFacts,
+}
+
+/// What is installed in the Python environments.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PythonFacts {
+    /// Requirements on distributions of the GPU stack that what is installed does not meet.
+    pub unmet_requirements: Vec<UnmetRequirement>,
+}
+
+impl PythonFacts {
+    /// The layer of a metadata file that is named.
+    fn layer_of(&self, path: &str) -> Option<usize> {
+        self.unmet_requirements.iter().find_map(|it| {
+            let own = (it.path == path).then_some(it.layer).flatten();
+            own.or_else(|| (it.found_path == path).then_some(it.found_layer)?)
+        })
+    }
 }
 
 /// One copy of one part of the stack.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// A name of the fixed list: `torch`, `cuda-runtime`, `os` …
@@ -80,7 +113,7 @@ impl From<&Component> for Part {
 }
 
 /// The image itself: its name and its configuration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ImageFacts {
     /// The reference as the user wrote it.
@@ -140,8 +173,13 @@ impl Facts {
         }
         Facts {
             claims,
+            versions: Some(versions(&loaded)),
             stack: Some(loaded),
             copies: Some(stack.components.iter().map(Part::from).collect()),
+            container_toolkit: Some(stack.container_toolkit.clone()),
+            python: Some(PythonFacts {
+                unmet_requirements: stack.unmet_requirements.clone(),
+            }),
             image: ImageFacts {
                 env: Some(image.env.unwrap_or_default()),
                 labels: Some(image.labels.unwrap_or_default()),
@@ -179,16 +217,19 @@ impl Facts {
         };
         let parts: Vec<Part> = schema::PARTS.iter().map(part).collect();
         let pairs = || BTreeMap::from([("NAME".to_owned(), "value".to_owned())]);
+        let stack: BTreeMap<String, Part> = parts
+            .iter()
+            .map(|part| (part.name.clone(), part.clone()))
+            .collect();
         Facts {
             claims: crate::claims::SUBJECTS.iter().map(claim).collect(),
-            stack: Some(
-                parts
-                    .iter()
-                    .map(|part| (part.name.clone(), part.clone()))
-                    .collect(),
-            ),
+            versions: Some(versions(&stack)),
+            stack: Some(stack),
             copies: Some(parts),
             loader: Some(loader::sample::sample()),
+            container_toolkit: Some(sample::container_toolkit()),
+            python: Some(sample::python()),
+            targets: vec![target()],
             image: ImageFacts {
                 reference: "registry.example/team/image:1.2.3".to_owned(),
                 registry: "registry.example".to_owned(),
@@ -203,6 +244,7 @@ impl Facts {
                 machines: Some(BTreeMap::from([("x86_64".to_owned(), 1)])),
                 scanned: true,
             },
+            policy: sample_policy(),
             ..Facts::default()
         }
     }
@@ -218,6 +260,101 @@ impl Facts {
     pub fn layer_of(&self, path: &str) -> Option<usize> {
         let part = self.part_at(path).and_then(|part| part.layer);
         part.or_else(|| self.loader.as_ref()?.layer_of(path))
+            .or_else(|| self.container_toolkit.as_ref()?.layer_of(path))
+            .or_else(|| self.python.as_ref()?.layer_of(path))
+    }
+}
+
+/// A target for trying expressions.
+fn target() -> TargetFacts {
+    let text = || Some("1.2".to_owned());
+    let support = targets::Support {
+        by: "sm_90".to_owned(),
+        isa: text(),
+        needs_cuda: text(),
+        compiles: Some(false),
+        ..targets::Support::default()
+    };
+    TargetFacts {
+        name: "pool".to_owned(),
+        gpus: vec![targets::GpuFacts {
+            name: "H100".to_owned(),
+            sm: "sm_90".to_owned(),
+            capability: "9.0".to_owned(),
+            torch: Some(support.clone()),
+            packages: vec![targets::PackageCode {
+                name: "flash_attn".to_owned(),
+                support: support.clone(),
+                ..targets::PackageCode::default()
+            }],
+            libraries: vec![targets::LibraryCode {
+                path: "/opt/libx.so".to_owned(),
+                support,
+                ..targets::LibraryCode::default()
+            }],
+            ..targets::GpuFacts::default()
+        }],
+        driver: Some(targets::DriverFacts {
+            version: "535.183.06".to_owned(),
+            cuda: text(),
+            needs_cuda: text(),
+            native: text(),
+            compatible: text(),
+            compiles_ptx: Some(false),
+            compat: text(),
+            ..targets::DriverFacts::default()
+        }),
+    }
+}
+
+/// The versions of a stack by name, where they can be read. `cuda` is the release of the CUDA runtime that the process gets, major and
+/// minor; without one, of the CUDA that its PyTorch was built with.
+pub fn versions(stack: &BTreeMap<String, Part>) -> BTreeMap<String, String> {
+    let readable = stack
+        .values()
+        .filter(|part| version::release(&part.version).is_some());
+    let mut versions: BTreeMap<String, String> = readable
+        .map(|part| (part.name.clone(), part.version.clone()))
+        .collect();
+    let runtime = versions.get("cuda-runtime");
+    let cuda = runtime
+        .filter(|version| version.contains('.'))
+        .or_else(|| stack.get("torch")?.details.get("cuda"))
+        .and_then(|version| version::release(version));
+    if let Some(numbers) = cuda {
+        let numbers: Vec<String> = numbers.iter().take(2).map(u64::to_string).collect();
+        versions.insert("cuda".to_owned(), numbers.join("."));
+    }
+    versions
+}
+
+fn sample_policy() -> PolicyFacts {
+    let text = |text: &str| text.to_owned();
+    let versions = BTreeMap::from([(text("cudnn"), text("1.2.3"))]);
+    PolicyFacts {
+        expect: Some(vec![ExpectationFacts {
+            text: text("torch==2.8.*"),
+            name: text("torch"),
+            specifier: text("==2.8.*"),
+            origin: text("--expect"),
+        }]),
+        stacks: Some(vec![StackFacts {
+            name: text("current"),
+            parts: vec![RequirementFacts {
+                name: text("torch"),
+                specifier: text("==2.8.*"),
+            }],
+        }]),
+        consistent: Some(vec![text("cudnn")]),
+        fleet: Some(vec![Member {
+            image: text("registry.example/team/image:1.2.3"),
+            versions,
+        }]),
+        ignores: Some(vec![IgnoreFacts {
+            rule: text("load-*"),
+            file: text(".imgcheck.yaml"),
+            ..IgnoreFacts::default()
+        }]),
     }
 }
 

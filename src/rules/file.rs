@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
 use super::check::{self, Scope};
@@ -11,39 +12,74 @@ use super::schema::{self, Shape};
 use super::testing::RuleTest;
 use crate::error::Result;
 use crate::finding::{Confidence, Severity};
+use crate::json_schema;
 use crate::yaml::{self, Spanned};
 
-/// The keys of a rule file.
-#[derive(Debug, Deserialize)]
+/// A rule of imgcheck: what is wrong with an image, and what to do.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "imgcheck rule")]
 struct File {
+    /// Its name: lower-case words with dashes.
+    #[schemars(with = "String", regex(pattern = "^[a-z0-9-]+$"))]
     id: Spanned<String>,
+    /// What it says, in one line.
     title: String,
+    /// `error`, `warning`, `note`, or an expression that gives one of them.
+    #[schemars(with = "String")]
     severity: Spanned<String>,
+    /// `high`, `medium`, `low`, or an expression that gives one of them; `high` if absent.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     confidence: Option<Spanned<String>>,
+    /// The version that had it first.
     since: String,
+    /// Expression: a list; the rule is evaluated for each element, which is `it`.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     each: Option<Spanned<String>>,
+    /// Expression: whether the rule applies.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     when: Option<Spanned<String>>,
+    /// Expression: whether something is wrong.
+    #[schemars(with = "String")]
     fail: Spanned<String>,
+    /// Expression: a text; of the elements with the same text only the first gives a finding.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     once: Option<Spanned<String>>,
+    /// Expression: a list of the facts that a finding accounts for, beside `it`.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     explains: Option<Spanned<String>>,
+    /// Ids or patterns of the rules that speak in place of this one.
     #[serde(default)]
     yields: Vec<String>,
+    /// Expression: the path of the file that it is about.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     at: Option<Spanned<String>>,
+    /// What is wrong, in one sentence; braces hold expressions.
+    #[schemars(with = "String")]
     message: Spanned<String>,
+    /// What to do; braces hold expressions.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     help: Option<Spanned<String>>,
+    /// Markdown: what goes wrong at run time, how it looks, how to confirm it.
     why: String,
+    /// Public threads where people met it.
     #[serde(default)]
     references: Vec<String>,
+    /// Its tests; a rule without any does not pass `imgcheck rules test`.
     #[serde(default)]
     tests: Vec<RuleTest>,
+}
+
+/// The JSON Schema of a rule file.
+pub fn schema() -> Schema {
+    json_schema::of_input::<File>("rule.json")
 }
 
 /// One rule.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use cel::{Context, Env, ExecutionError, Value, extensions};
 
+pub use crate::glob::glob;
 use crate::version;
 
 /// A function for expressions: its name, what it takes and gives, and what it means.
@@ -44,6 +45,12 @@ pub const FUNCTIONS: &[Function] = &[
         arguments: 2,
         gives: Gives::Bool,
         meaning: "`satisfies(version, specifiers)`: PEP 440 specifiers: `satisfies(v, \">=2.8,<3\")`",
+    },
+    Function {
+        name: "fits",
+        arguments: 2,
+        gives: Gives::Bool,
+        meaning: "`fits(version, specifiers)`: as `satisfies`, but `==` and `!=` compare only as far as both are written: `fits(\"12.8.90\", \"==12.8\")`",
     },
     Function {
         name: "newer",
@@ -162,6 +169,13 @@ pub fn context<'v>() -> Context<'static, 'v> {
                 Err(problem) => Err(ExecutionError::function_error("satisfies", problem)),
             },
         ),
+        context.add_function(
+            "fits",
+            |version: Text, specifiers: Text| match version::fits(&version, &specifiers) {
+                Ok(answer) => known(answer),
+                Err(problem) => Err(ExecutionError::function_error("fits", problem)),
+            },
+        ),
         context.add_function("newer", |a: Text, b: Text| known(version::newer(&a, &b))),
         context.add_function("major", |version: Text| number(&version, 0)),
         context.add_function("minor", |version: Text| number(&version, 1)),
@@ -212,36 +226,6 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Whether a text matches a pattern in which `*` stands for any characters and `?` for one.
-pub fn glob(text: &str, pattern: &str) -> bool {
-    let (text, pattern): (Vec<char>, Vec<char>) =
-        (text.chars().collect(), pattern.chars().collect());
-    let (mut at, mut next) = (0, 0);
-    // Where the last `*` was, and how far it reaches: widened by one at each mismatch.
-    let mut star: Option<(usize, usize)> = None;
-    while at < text.len() {
-        match pattern.get(next) {
-            Some('*') => {
-                star = Some((next, at));
-                next += 1;
-            }
-            Some(&c) if c == '?' || c == text[at] => {
-                at += 1;
-                next += 1;
-            }
-            _ => match star {
-                Some((star_next, reach)) => {
-                    star = Some((star_next, reach + 1));
-                    next = star_next + 1;
-                    at = reach + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[next..].iter().all(|c| *c == '*')
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -259,6 +243,7 @@ mod tests {
         for (expression, expected) in [
             ("meets('2.9.1+cu128', '2.9')", Value::from(true)),
             ("satisfies('2.8.0+cu128', '==2.8.*')", Value::from(true)),
+            ("fits('12.8.90', '==12.8')", Value::from(true)),
             ("newer('2.10', '2.9')", Value::from(true)),
             ("major('12.8.1')", Value::from(12)),
             ("minor('12.8.1')", Value::from(8)),
@@ -314,15 +299,5 @@ mod tests {
                     .starts_with(&format!("`{}(", function.name))
             );
         }
-    }
-
-    #[test]
-    fn globs_match() {
-        assert!(glob("abc", "a*c"));
-        assert!(glob("abc", "*"));
-        assert!(glob("", "*"));
-        assert!(glob("aXbXc", "*X?"));
-        assert!(!glob("abc", "a*d"));
-        assert!(!glob("abc", "ab"));
     }
 }

@@ -13,7 +13,9 @@ pub mod knowledge;
 pub mod loader;
 pub mod pages;
 pub mod precedence;
+mod sample;
 pub mod schema;
+pub mod shapes;
 pub mod testing;
 
 use std::path::{Path, PathBuf};

@@ -2,10 +2,12 @@
 //! have is an error when a rule is loaded, so that a typing mistake never silences a rule.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::loader;
+use super::{loader, shapes};
+pub use crate::stack::NAMES as PARTS;
 
 /// What is known of a value before there is one.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,60 +34,14 @@ pub enum Shape {
     Record(BTreeMap<String, Shape>),
 }
 
-/// Names that `stack` may have: the parts of the report, and the frameworks that a claim may name.
-pub const PARTS: &[&str] = &[
-    "bitsandbytes",
-    "cublas",
-    "cublaslt",
-    "cuda-compat",
-    "cuda-runtime",
-    "cuda-toolkit",
-    "cudnn",
-    "cufft",
-    "cufile",
-    "cupti",
-    "cupy",
-    "curand",
-    "cusolver",
-    "cusparse",
-    "cusparselt",
-    "deepspeed",
-    "driver",
-    "flash-attn",
-    "glibc",
-    "jax",
-    "jaxlib",
-    "libstdc++",
-    "llamacpp",
-    "nccl",
-    "nvjitlink",
-    "nvrtc",
-    "nvtx",
-    "onnxruntime",
-    "os",
-    "paddle",
-    "python",
-    "ray",
-    "rocm",
-    "sglang",
-    "tensorflow",
-    "tensorrt",
-    "tgi",
-    "torch",
-    "torchaudio",
-    "torchvision",
-    "triton",
-    "triton-server",
-    "vllm",
-    "xformers",
-];
-
 /// Names that `details` of a part may have.
 pub const DETAILS: &[&str] = &[
     "api",
     "arch-list",
     "build",
     "built-with-cuda",
+    "compat-cuda",
+    "compat-drivers",
     "compiled-cuda",
     "compiled-cudnn",
     "compiled-nccl",
@@ -150,11 +106,46 @@ pub fn roots() -> BTreeMap<&'static str, Shape> {
             "driver",
             Shape::record(&["cuda", "native", "compatible"], Shape::Text),
         ),
+        ("container_toolkit", shapes::container_toolkit()),
+        ("python", shapes::python()),
         ("loader", loader::shape::of_expressions()),
         ("image", image()),
-        ("targets", Shape::list(Shape::Any)),
-        ("policy", Shape::Any),
+        ("targets", targets()),
+        ("policy", policy()),
+        ("versions", Shape::Keys(versions(), Box::new(Shape::Text))),
     ])
+}
+
+/// Names that `versions` may have.
+fn versions() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| crate::policy::subjects().collect());
+    &NAMES
+}
+
+/// What the team asked for: [`crate::policy::PolicyFacts`].
+pub fn policy() -> Shape {
+    let requirement = || Shape::record(&["name", "specifier"], Shape::Text);
+    let expectation = requirement()
+        .with("text", Shape::Text)
+        .with("origin", Shape::Text);
+    let versions = Shape::Keys(versions(), Box::new(Shape::Text));
+    let mut ignore = Shape::record(
+        &["rule", "image", "path", "reason", "expires", "file", "text"],
+        Shape::Text,
+    );
+    for flag in ["expired", "concerned", "used"] {
+        ignore = ignore.with(flag, Shape::Bool);
+    }
+    for number in ["line", "column", "end_column"] {
+        ignore = ignore.with(number, Shape::Number);
+    }
+    let stack = Shape::record(&["name"], Shape::Text).with("parts", Shape::list(requirement()));
+    let member = Shape::record(&["image"], Shape::Text).with("versions", versions);
+    Shape::record(&["consistent"], Shape::list(Shape::Text))
+        .with("expect", Shape::list(expectation))
+        .with("stacks", Shape::list(stack))
+        .with("fleet", Shape::list(member))
+        .with("ignores", Shape::list(ignore))
 }
 
 fn claim() -> Shape {
@@ -183,6 +174,48 @@ fn gpu() -> Shape {
         )
         .with("torch", coverage)
         .with("sampled", Shape::Bool)
+}
+
+/// The judged targets: [`crate::targets::TargetFacts`].
+pub(super) fn targets() -> Shape {
+    let support = || {
+        Shape::record(&["how", "by", "isa", "needs_cuda"], Shape::Text)
+            .with("whole", Shape::Bool)
+            .with("compiles", Shape::Bool)
+    };
+    let with_texts = |names: &[&str]| {
+        let add = |shape: Shape, name: &&str| shape.with(name, Shape::Text);
+        names.iter().fold(support(), add)
+    };
+    let package = with_texts(&["name", "path", "from"]).with("specific", Shape::Bool);
+    let library = with_texts(&["path", "library", "package"]);
+    let gpu = ["target", "name", "sm", "capability", "segment"];
+    let driver = [
+        "target",
+        "version",
+        "cuda",
+        "how",
+        "reason",
+        "needs_cuda",
+        "native",
+        "compatible",
+        "compat",
+    ];
+    let target = Shape::record(&["name"], Shape::Text)
+        .with(
+            "gpus",
+            Shape::list(
+                Shape::record(&gpu, Shape::Text)
+                    .with("torch", support())
+                    .with("packages", Shape::list(package))
+                    .with("libraries", Shape::list(library)),
+            ),
+        )
+        .with(
+            "driver",
+            Shape::record(&driver, Shape::Text).with("compiles_ptx", Shape::Bool),
+        );
+    Shape::list(target)
 }
 
 fn image() -> Shape {

@@ -2,19 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::facts::{Facts, ImageFacts, Part};
+use super::facts::{Facts, ImageFacts, Part, PythonFacts, versions};
 use super::file::{Named, Rule};
 use super::functions::glob;
 use super::loader::shape;
-use super::{evaluate, schema};
+use super::{evaluate, schema, shapes};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
+use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
+use crate::stack::ContainerToolkit;
+use crate::stack::container_toolkit::ToolkitKnowledge;
+use crate::targets::TargetFacts;
 
 /// One test of a rule.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleTest {
     /// What it shows.
@@ -25,28 +30,45 @@ pub struct RuleTest {
     pub expect: Expect,
 }
 
-/// Facts of a test. With `stack`, `copies` or `loader` an image was read, without them only its reference.
-#[derive(Debug, Clone, Default, Deserialize)]
+/// Facts of a test. With `stack`, `copies`, `loader`, `container_toolkit` or `python` an image was read, without them only its
+/// reference.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Given {
+    /// What tag, repository, labels and environment promise.
     claims: Vec<GivenClaim>,
     /// Copies that the process gets.
     stack: Option<Vec<Part>>,
     /// Copies that it does not get.
     copies: Option<Vec<Part>>,
+    /// The image itself.
     image: ImageFacts,
+    /// GPU code, as in the report.
     gpu: Option<serde_json::Value>,
+    /// The driver floor, as in the report.
     driver: Option<serde_json::Value>,
+    /// The loader model, as in the report.
     loader: Option<serde_json::Value>,
-    targets: Vec<serde_json::Value>,
-    policy: serde_json::Map<String, serde_json::Value>,
+    /// What the environment does not tell: files of the driver, and files that need it. The rest follows from `image.env`.
+    container_toolkit: Option<serde_json::Value>,
+    /// What is installed in the Python environments.
+    python: Option<PythonFacts>,
+    /// The judged targets, as in the report.
+    #[schemars(with = "Option<Vec<TargetFacts>>")]
+    targets: Option<serde_json::Value>,
+    /// What the team asked for.
+    #[schemars(with = "Option<PolicyFacts>")]
+    policy: Option<serde_json::Value>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GivenClaim {
+    /// What it is about.
     subject: String,
+    /// What is promised of it.
     version: String,
+    /// `tag`, `repository`, `label` or `env`.
     #[serde(default = "tag")]
     origin: String,
     /// The version, if it is not given.
@@ -59,7 +81,7 @@ fn tag() -> String {
 }
 
 /// What a test expects.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// How many findings.
@@ -161,7 +183,11 @@ impl RuleTest {
 
 impl Given {
     fn facts(&self) -> Result<Facts, String> {
-        let scanned = self.stack.is_some() || self.copies.is_some() || self.loader.is_some();
+        let scanned = self.stack.is_some()
+            || self.copies.is_some()
+            || self.loader.is_some()
+            || self.container_toolkit.is_some()
+            || self.python.is_some();
         let loaded = self.stack.clone().unwrap_or_default();
         let others = self.copies.clone().unwrap_or_default();
         for part in loaded.iter().chain(&others) {
@@ -180,16 +206,51 @@ impl Given {
             machines: scanned.then(|| self.image.machines.clone().unwrap_or_default()),
             ..self.image.clone()
         };
+        let toolkit = scanned
+            .then(|| self.container_toolkit(&image))
+            .transpose()?;
         Ok(Facts {
             claims: self.claims.iter().map(GivenClaim::claim).collect(),
+            versions: scanned.then(|| versions(&stack)),
             stack: scanned.then_some(stack),
             copies: scanned.then(|| loaded.into_iter().chain(others).collect()),
             image,
             gpu: self.gpu.clone(),
             driver: self.driver.clone(),
             loader: self.loader.as_ref().map(loader).transpose()?,
-            targets: self.targets.clone(),
-            policy: self.policy.clone(),
+            container_toolkit: toolkit,
+            python: scanned.then(|| self.python.clone().unwrap_or_default()),
+            targets: self
+                .targets
+                .as_ref()
+                .map(targets)
+                .transpose()?
+                .unwrap_or_default(),
+            policy: match &self.policy {
+                Some(given) => policy(given)?,
+                None => PolicyFacts::default(),
+            },
+        })
+    }
+}
+
+impl Given {
+    /// What the environment of a test asks of the container toolkit, with the files that the test gives.
+    fn container_toolkit(&self, image: &ImageFacts) -> Result<ContainerToolkit, String> {
+        let given = match &self.container_toolkit {
+            None => ContainerToolkit::default(),
+            Some(given) => {
+                shapes::container_toolkit().check("container_toolkit", given)?;
+                serde_json::from_value(given.clone())
+                    .map_err(|error| format!("container_toolkit: {error}"))?
+            }
+        };
+        let knowledge = ToolkitKnowledge::builtin().map_err(|error| error.to_string())?;
+        let environment = image.env.clone().unwrap_or_default();
+        Ok(ContainerToolkit {
+            driver_files: given.driver_files,
+            needs: given.needs,
+            ..ContainerToolkit::of_environment(&environment, &knowledge)
         })
     }
 }
@@ -198,6 +259,18 @@ impl Given {
 fn loader(given: &serde_json::Value) -> Result<LoaderFacts, String> {
     shape::of_facts().check("loader", given)?;
     serde_json::from_value(given.clone()).map_err(|error| format!("loader: {error}"))
+}
+
+/// The judged targets of a test: what is not given is empty.
+fn targets(given: &serde_json::Value) -> Result<Vec<TargetFacts>, String> {
+    schema::targets().check("targets", given)?;
+    serde_json::from_value(given.clone()).map_err(|error| format!("targets: {error}"))
+}
+
+/// The policy of a test: what is not given is not asked for.
+fn policy(given: &serde_json::Value) -> Result<PolicyFacts, String> {
+    schema::policy().check("policy", given)?;
+    serde_json::from_value(given.clone()).map_err(|error| format!("policy: {error}"))
 }
 
 impl GivenClaim {

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use oci_spec::image::ImageConfiguration;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cache::Cache;
@@ -220,7 +221,7 @@ pub struct Image {
 }
 
 /// How an image is stored; the `source` of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceKind {
     /// A `docker save` tarball.
@@ -240,7 +241,7 @@ pub enum SourceKind {
 }
 
 /// How an image is got at that an engine holds; the `access` of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
     /// Everything was known from an earlier run.

@@ -1,4 +1,5 @@
-//! The table `rules/knowledge/packages.yaml`: which package belongs to which component.
+//! The tables that the stack is read by: `rules/knowledge/packages.yaml`, which package belongs to which component, and those of
+//! the modules that need one.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +9,8 @@ use crate::embedded;
 use crate::error::Result;
 
 use super::EvidenceKind;
+use super::container_toolkit::ToolkitKnowledge;
+use super::requirements::RequirementNames;
 
 /// Which package, of whatever package manager, belongs to which component of the stack.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -19,6 +22,10 @@ pub struct Catalogue {
     apk: Vec<PackageRow>,
     conda: Vec<PackageRow>,
     pub(super) os: BTreeMap<String, OsRow>,
+    #[serde(skip)]
+    pub(super) toolkit: ToolkitKnowledge,
+    #[serde(skip)]
+    pub(super) requirements: RequirementNames,
 }
 
 /// What is particular to a component.
@@ -55,7 +62,12 @@ pub(super) struct OsRow {
 impl Catalogue {
     /// The table that is built into the program.
     pub fn builtin() -> Result<Self> {
-        embedded::knowledge("packages")
+        let packages: Catalogue = embedded::knowledge("packages")?;
+        Ok(Catalogue {
+            toolkit: ToolkitKnowledge::builtin()?,
+            requirements: embedded::knowledge("requirements")?,
+            ..packages
+        })
     }
 
     /// The rows for a package; more than one where it brings several components.

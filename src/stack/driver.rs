@@ -1,5 +1,6 @@
 //! The oldest driver that the image runs with.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Stack;
@@ -32,7 +33,7 @@ pub fn toolkits() -> Result<Vec<ToolkitRow>> {
 }
 
 /// The oldest drivers that run a CUDA version. The keys are those of the JSON report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriverFloor {
     /// The CUDA version, major and minor.
     pub cuda: String,

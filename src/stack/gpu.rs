@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::elf::facts::GpuCode;
@@ -11,7 +12,7 @@ use super::torch::{TorchCopy, is_2_or_later};
 use super::{Component, Coverage};
 
 /// The GPU code of an image. The keys are those of the JSON report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
     /// Every file with GPU code: each architecture that at least one of its containers has.
     pub libraries: Vec<LibraryCoverage>,
@@ -25,13 +26,16 @@ pub struct Gpu {
 }
 
 /// The GPU code of one file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LibraryCoverage {
     /// The file.
     pub path: String,
     /// The architectures.
     #[serde(flatten)]
     pub coverage: Coverage,
+    /// In how many of its containers each architecture is; not in the report.
+    #[serde(skip)]
+    pub code: GpuCode,
 }
 
 /// The coverage of all files with GPU code, in the order of their paths.
@@ -48,6 +52,7 @@ pub(super) fn libraries(inventory: &Inventory) -> Vec<LibraryCoverage> {
             (coverage != Coverage::default()).then(|| LibraryCoverage {
                 path: file.path.clone(),
                 coverage,
+                code: gpu.clone(),
             })
         })
         .collect()

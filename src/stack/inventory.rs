@@ -7,6 +7,7 @@ use crate::elf::facts::{Reading, ReadingKind};
 use crate::image::{Node, RootFilesystem};
 use crate::layer::Content;
 
+use super::container_toolkit::ToolkitKnowledge;
 use super::{Evidence, EvidenceKind};
 
 /// An ELF file.
@@ -60,15 +61,18 @@ pub(super) struct Inventory<'r> {
     pub(super) texts: Vec<TextFile<'r>>,
     /// `python`, `python3`, `python3.11` … in directories named `bin`: files and links.
     pub(super) interpreters: Vec<Node<'r>>,
+    /// Files and links that have the name of one of the driver's.
+    pub(super) driver_names: Vec<Node<'r>>,
 }
 
 impl<'r> Inventory<'r> {
-    pub(super) fn take(root: &'r RootFilesystem<'r>) -> Self {
+    pub(super) fn take(root: &'r RootFilesystem<'r>, toolkit: &ToolkitKnowledge) -> Self {
         let mut inventory = Inventory {
             root,
             elf: Vec::new(),
             texts: Vec::new(),
             interpreters: Vec::new(),
+            driver_names: Vec::new(),
         };
         let mut seen = HashSet::new();
         for node in root.walk_tree() {
@@ -77,6 +81,9 @@ impl<'r> Inventory<'r> {
                 && node.parent().name() == "bin"
             {
                 inventory.interpreters.push(node);
+            }
+            if toolkit.driver_name(node.name()).is_some() && !node.is_directory() {
+                inventory.driver_names.push(node);
             }
             match node.content() {
                 Some(Content::Elf(facts)) if seen.insert(node.identity()) => {

@@ -70,7 +70,7 @@ fn component(
     // The file that tells the version of a set comes first and stands for it, under its plainest name.
     files.sort_by_key(|file| (rank_in_set(file, library, catalogue), file.path.len()));
     let main = files[0];
-    let is_compat = library == "driver" && main.path.contains("/compat/");
+    let is_compat = library == "driver" && main.path.contains("compat/");
     let name = if is_compat { "cuda-compat" } else { library };
     let mut component = Component {
         name: name.to_owned(),

@@ -1,14 +1,17 @@
 //! Which PyTorch, CUDA, cuDNN, Python … an image holds, each version with all the evidence for it.
 
 mod catalogue;
+pub mod container_toolkit;
 mod driver;
 mod evidence;
 mod gpu;
 mod inventory;
 mod libraries;
+mod names;
 mod packages;
 mod process;
 mod python;
+pub mod requirements;
 mod selection;
 mod system;
 mod toolkit;
@@ -17,14 +20,18 @@ mod torch;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use oci_spec::image::ImageConfiguration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::image::RootFilesystem;
+use crate::image::{RootFilesystem, configuration};
 
 pub use catalogue::Catalogue;
+pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
+pub use names::NAMES;
 pub use python::Environment;
+pub use requirements::UnmetRequirement;
 
 use inventory::Inventory;
 use process::Process;
@@ -43,6 +50,12 @@ pub struct Stack {
     /// The Python environments, the one of the image's process first.
     #[serde(skip)]
     pub environments: Vec<Environment>,
+    /// Requirements between installed distributions of the GPU stack that are not met.
+    #[serde(skip)]
+    pub unmet_requirements: Vec<UnmetRequirement>,
+    /// What the image asks of NVIDIA's container toolkit, and what it has of the driver itself.
+    #[serde(skip)]
+    pub container_toolkit: ContainerToolkit,
 }
 
 /// An installed Python distribution.
@@ -63,7 +76,7 @@ pub struct Distribution {
 }
 
 /// Architectures that GPU code is for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// Machine code: `sm_90a`.
     pub sass: Vec<String>,
@@ -72,7 +85,7 @@ pub struct Coverage {
 }
 
 /// One copy of one part of the stack. The keys are those of the JSON report.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Component {
     /// A name of the fixed list: `torch`, `cuda-runtime`, `cudnn`, `python`, `os` …
     pub name: String,
@@ -92,7 +105,7 @@ pub struct Component {
 }
 
 /// One piece of evidence for a version.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// How it was read.
     pub kind: EvidenceKind,
@@ -105,7 +118,9 @@ pub struct Evidence {
 }
 
 /// How evidence was read, strongest first: where evidence disagrees, the smaller one wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
     /// A constant in machine code or data.
@@ -141,7 +156,7 @@ pub enum EvidenceKind {
 /// Files that cannot be understood are no evidence; nothing here fails. Components are ordered by name, the copy that the
 /// process gets first.
 pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Catalogue) -> Stack {
-    let inventory = Inventory::take(root);
+    let inventory = Inventory::take(root, &catalogue.toolkit);
     let distributions = packages::python::distributions(&inventory);
     let packages = packages::read(&inventory, &distributions, catalogue);
     let environments = python::environments(&inventory);
@@ -188,12 +203,27 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
     let machines = inventory.machines();
     let mut environments = environments;
     environments.sort_by_key(|environment| Some(&environment.prefix) != selected.as_ref());
+    let installed = requirements::Installed {
+        distributions: &distributions,
+        environments: &environments,
+        components: &components,
+        machine: requirements::machine(config.architecture()),
+    };
+    let unmet_requirements = requirements::unmet(&installed, &catalogue.requirements);
+    let container_toolkit = ContainerToolkit::of_image(
+        &inventory,
+        &environments,
+        &configuration::environment(config),
+        &catalogue.toolkit,
+    );
     Stack {
         components,
         machines,
         gpu,
         distributions,
         environments,
+        unmet_requirements,
+        container_toolkit,
     }
 }
 

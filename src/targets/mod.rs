@@ -1,6 +1,24 @@
-//! The machines that an image must run on: their GPUs and drivers.
+//! The machines that an image must run on: their GPUs and drivers, and what each means for an image.
+
+mod code;
+mod driver;
+mod facts;
+mod gpu;
+mod judge;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+pub use code::support_of;
+pub use driver::DriverVersion;
+pub use facts::{DriverFacts, GpuFacts, How, LibraryCode, PackageCode, Support, TargetFacts};
+pub use gpu::{Capability, Gpu, Segment};
+pub use judge::{Evidence, judge};
 
 /// A machine, or a group of equal ones, as the user names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,4 +29,43 @@ pub struct Target {
     pub gpus: Vec<String>,
     /// The driver's version as written: `535.183.06`.
     pub driver: Option<String>,
+}
+
+impl Target {
+    /// Whether every GPU is known and the driver's version is one.
+    ///
+    /// # Errors
+    /// The first text that is not; with what was probably meant.
+    pub fn check(&self) -> Result<(), Misread> {
+        self.gpus
+            .iter()
+            .try_for_each(|gpu| Gpu::parse(gpu).map(drop))?;
+        let driver = self.driver.as_deref().map(DriverVersion::parse);
+        driver.transpose().map(drop)
+    }
+}
+
+/// A text that names no GPU, or no driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misread {
+    /// What is wrong.
+    pub problem: String,
+    /// What to write in its place.
+    pub help: String,
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.problem, self.help)
+    }
+}
+
+impl Misread {
+    /// As an error of the command line.
+    pub fn usage(self) -> Error {
+        Error::Usage {
+            problem: self.problem,
+            help: Some(self.help),
+        }
+    }
 }

@@ -6,11 +6,14 @@
 //! `unknown`: the caller stays silent, it does not guess.
 
 pub mod debian;
+pub mod fits;
 
 use std::cmp::Ordering;
 use std::str::FromStr;
 
 use pep440_rs::{Version, VersionSpecifiers};
+
+pub use fits::fits;
 
 /// A version taken apart: an optional name, numbers, and what follows them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,6 @@
 use std::path::Path;
 
 use imgcheck::finding::{Finding, Severity};
-use imgcheck::pipeline;
-use imgcheck::policy::Policy;
 use imgcheck::rules::RuleSet;
 
 use crate::observed::{Observed, images, name, observed, scan};
@@ -47,9 +45,8 @@ fn check(image: &Path, rules: &RuleSet) -> Result<(), String> {
             known.then_some(rest)
         })
         .collect();
-    let report = pipeline::judge(scan(image), rules, &Policy::default()).unwrap();
-    let alarms: Vec<&Finding> = report
-        .findings
+    let findings = rules.evaluate(&scan(image).rule_facts).unwrap();
+    let alarms: Vec<&Finding> = findings
         .iter()
         .filter(|finding| finding.severity > Severity::Note)
         .collect();

@@ -8,8 +8,6 @@ use imgcheck::finding::Severity;
 use imgcheck::image::RootFilesystem;
 use imgcheck::layer::{self, Wanted};
 use imgcheck::loader::{Mode, Process, System};
-use imgcheck::pipeline;
-use imgcheck::policy::Policy;
 use imgcheck::process::LoaderFacts;
 use imgcheck::process::facts::{ObjectFacts, ProcessFacts};
 use imgcheck::rules::RuleSet;
@@ -212,9 +210,8 @@ fn no_healthy_image_has_an_error_or_a_warning() {
 }
 
 fn alarms_of(image: &Path, rules: &RuleSet) -> Vec<String> {
-    let report = pipeline::judge(scan(image), rules, &Policy::default()).unwrap();
-    let findings = report
-        .findings
+    let findings = rules.evaluate(&scan(image).rule_facts).unwrap();
+    let findings = findings
         .iter()
         .filter(|finding| finding.severity > Severity::Note);
     findings

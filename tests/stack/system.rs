@@ -208,5 +208,12 @@ fn the_files_that_are_kept() {
 
 #[test]
 fn an_empty_image() {
-    assert_eq!(Image::new().stack(), Stack::default());
+    let stack = Image::new().stack();
+    let toolkit = stack.container_toolkit.clone();
+    assert_eq!(toolkit.capabilities.enabled, ["utility", "compute"]);
+    let empty = Stack {
+        container_toolkit: toolkit,
+        ..Stack::default()
+    };
+    assert_eq!(stack, empty);
 }

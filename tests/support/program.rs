@@ -15,8 +15,9 @@ pub fn imgcheck() -> Command {
             command.env_remove(name);
         }
     }
-    // The user's own cache must not decide what a test sees.
+    // The user's own cache and configuration must not decide what a test sees.
     command.env("IMGCHECK_NO_CACHE", "true");
+    command.env("IMGCHECK_NO_CONFIG", "true");
     command
 }
 

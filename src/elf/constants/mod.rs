@@ -12,6 +12,7 @@ mod formatted_call;
 mod getter;
 mod guarded_store;
 mod modal;
+mod note;
 mod returned;
 mod stored;
 mod stored_through_argument;
@@ -48,6 +49,7 @@ pub(super) enum Primitive {
     ConstantFunctions(constant_functions::ConstantFunctions),
     Getter(getter::Getter),
     GuardedStore(guarded_store::GuardedStore),
+    NoteField(note::NoteField),
 }
 
 impl Primitive {
@@ -75,7 +77,9 @@ impl Primitive {
     /// Whether it reads code and data, or strings.
     pub fn kind(&self) -> ReadingKind {
         match self {
-            Primitive::String(_) | Primitive::Soname(_) => ReadingKind::String,
+            Primitive::String(_) | Primitive::Soname(_) | Primitive::NoteField(_) => {
+                ReadingKind::String
+            }
             _ => ReadingKind::Code,
         }
     }
@@ -98,6 +102,7 @@ impl Primitive {
             Primitive::ConstantFunctions(it) => it.read(subject, decoder),
             Primitive::Getter(it) => it.read(subject, decoder),
             Primitive::GuardedStore(it) => it.read(subject, decoder),
+            Primitive::NoteField(it) => it.read(subject),
         }
     }
 }

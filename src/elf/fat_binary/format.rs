@@ -4,7 +4,7 @@
 //! ```text
 //! container  +0 u32 BA55ED50  +4 u16 version 1  +6 u16 header size  +8 u64 bytes of entries
 //! entry      +0 u16 kind  +2 u16 version 0x0101  +4 u32 header size  +8 u64 payload size
-//!            +16 u32 compressed size  +20 u32 offset of further header data  +28 u32 SM
+//!            +16 u32 compressed size  +20 u32 offset of further header data  +24 u16 minor  +26 u16 major  +28 u32 SM
 //!            +40 u64 flags  +56 u64 uncompressed size
 //! ```
 
@@ -63,12 +63,36 @@ pub(in crate::elf) struct Architecture {
     suffix: Option<char>,
 }
 
+impl Architecture {
+    /// Reads it out of the header of an entry.
+    fn parse(header: &[u8]) -> Option<Self> {
+        let flags = double(header, 40)?;
+        Some(Architecture {
+            number: word(header, 28)?,
+            suffix: match flags {
+                flags if flags & FLAG_SPECIFIC != 0 => Some('a'),
+                flags if flags & FLAG_FAMILY != 0 => Some('f'),
+                _ => None,
+            },
+        })
+    }
+}
+
 impl fmt::Display for Architecture {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.number)?;
         self.suffix
             .map_or(Ok(()), |suffix| write!(formatter, "{suffix}"))
     }
+}
+
+/// One piece of GPU code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::elf) struct Code {
+    pub kind: Kind,
+    pub architecture: Architecture,
+    /// Of PTX, the version of its instruction set, `(8, 7)`; `None` for all else, and where only a part of the header is there.
+    pub isa: Option<(u16, u16)>,
 }
 
 /// A container header.
@@ -102,8 +126,7 @@ impl Container {
 /// An entry header.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::elf) struct Entry {
-    pub kind: Kind,
-    pub architecture: Architecture,
+    pub code: Code,
     /// Bytes of the header.
     pub header: u64,
     /// Bytes of the payload behind it.
@@ -116,16 +139,13 @@ impl Entry {
     /// Reads the first [`ENTRY_HEADER`] bytes of an entry that has `left` bytes before the end of its container; `None` if
     /// this is none.
     pub fn parse(bytes: &[u8], left: u64) -> Option<Self> {
-        let flags = double(bytes, 40)?;
+        let kind = Kind::new(half(bytes, 0)?);
+        let version = (half(bytes, 26)?, half(bytes, 24)?);
         let entry = Entry {
-            kind: Kind::new(half(bytes, 0)?),
-            architecture: Architecture {
-                number: word(bytes, 28)?,
-                suffix: match flags {
-                    flags if flags & FLAG_SPECIFIC != 0 => Some('a'),
-                    flags if flags & FLAG_FAMILY != 0 => Some('f'),
-                    _ => None,
-                },
+            code: Code {
+                kind,
+                architecture: Architecture::parse(bytes)?,
+                isa: (kind == Kind::Ptx && version.0 > 0).then_some(version),
             },
             header: u64::from(word(bytes, 4)?),
             payload: double(bytes, 8)?,
@@ -138,7 +158,7 @@ impl Entry {
     }
 
     /// The entries within a concatenated one, from its whole header; `None` if they are not as many as it says.
-    pub fn concatenated(&self, header: &[u8]) -> Option<Vec<(Kind, Architecture)>> {
+    pub fn concatenated(&self, header: &[u8]) -> Option<Vec<Code>> {
         let start = (self.further as usize).max(SUB_HEADER);
         let count = word(header, start)? as usize;
         let mut found = Vec::new();
@@ -152,14 +172,11 @@ impl Entry {
             );
             if known && half(sub, 2)? == ENTRY_VERSION {
                 // The size of a sub-header stands for an offset: only kind, architecture and flags are as in an entry.
-                let flags = double(sub, 40)?;
-                let suffix = match flags {
-                    flags if flags & FLAG_SPECIFIC != 0 => Some('a'),
-                    flags if flags & FLAG_FAMILY != 0 => Some('f'),
-                    _ => None,
-                };
-                let number = word(sub, 28)?;
-                found.push((kind, Architecture { number, suffix }));
+                found.push(Code {
+                    kind,
+                    architecture: Architecture::parse(sub)?,
+                    isa: None,
+                });
                 at += SUB_HEADER;
             } else {
                 at += ALIGNMENT as usize;

@@ -15,7 +15,7 @@ use super::error::ElfError;
 use super::facts::GpuCode;
 use super::object::Object;
 
-use format::{Architecture, Kind};
+use format::{Architecture, Code, Kind};
 use walk::Walker;
 
 /// The sections that hold nothing else.
@@ -33,6 +33,8 @@ struct Counts {
     damaged: bool,
     sampled: bool,
     by_kind: BTreeMap<(Kind, Architecture), u32>,
+    /// The newest instruction set of the PTX of each architecture.
+    isa: BTreeMap<Architecture, (u16, u16)>,
 }
 
 /// Reads the containers of a file; `None` if it has none.
@@ -99,9 +101,16 @@ fn elsewhere(object: &Object, depth: Depth) -> Vec<Range<u64>> {
 }
 
 impl Counts {
-    fn container(&mut self, entries: &[(Kind, Architecture)]) {
+    fn container(&mut self, entries: &[Code]) {
         self.containers = self.containers.saturating_add(1);
-        let mut present = entries.to_vec();
+        for code in entries {
+            if let Some(isa) = code.isa {
+                let newest = self.isa.entry(code.architecture).or_insert(isa);
+                *newest = isa.max(*newest);
+            }
+        }
+        let codes = entries.iter();
+        let mut present: Vec<_> = codes.map(|code| (code.kind, code.architecture)).collect();
         present.sort_unstable();
         present.dedup();
         for entry in present {
@@ -120,7 +129,14 @@ impl Counts {
                 .map(|((_, architecture), count)| (format!("{prefix}_{architecture}"), *count))
                 .collect()
         };
+        let isa = self.isa.iter().map(|(architecture, (major, minor))| {
+            (
+                format!("compute_{architecture}"),
+                format!("{major}.{minor}"),
+            )
+        });
         Some(GpuCode {
+            ptx_isa: isa.collect(),
             sampled: self.sampled,
             containers: self.containers,
             entries: self.entries,

@@ -5,7 +5,9 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::Counts;
-use super::format::{ALIGNMENT, CONTAINER_HEADER, Container, ENTRY_HEADER, Entry, Kind, MAGIC};
+use super::format::{
+    ALIGNMENT, CONTAINER_HEADER, Code, Container, ENTRY_HEADER, Entry, Kind, MAGIC,
+};
 use crate::elf::error::ElfError;
 use crate::elf::object::Object;
 
@@ -22,7 +24,7 @@ pub(super) struct Walker<'o> {
     object: &'o Object<'o>,
     window: Vec<u8>,
     start: u64,
-    entries: Vec<(Kind, super::Architecture)>,
+    entries: Vec<Code>,
 }
 
 impl<'o> Walker<'o> {
@@ -97,7 +99,7 @@ impl<'o> Walker<'o> {
                 damaged = true;
                 break;
             };
-            if entry.kind == Kind::Concatenated {
+            if entry.code.kind == Kind::Concatenated {
                 let header = self.get(place, entry.header as usize)?;
                 match header.and_then(|bytes| entry.concatenated(bytes)) {
                     Some(several) => {
@@ -108,7 +110,7 @@ impl<'o> Walker<'o> {
                 }
             } else {
                 number = number.saturating_add(1);
-                self.entries.push((entry.kind, entry.architecture));
+                self.entries.push(entry.code);
             }
             if number >= ENTRY_LIMIT {
                 damaged = true;

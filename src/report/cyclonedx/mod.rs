@@ -150,8 +150,9 @@ fn container(image: &ImageFacts, references: &mut References) -> Component {
         }
     }
     if let Some(torch) = &image.gpu.torch {
-        properties.push(property("torch:sass", &torch.sass.join(" ")));
-        properties.push(property("torch:ptx", &torch.ptx.join(" ")));
+        let covered = [("torch:sass", &torch.sass), ("torch:ptx", &torch.ptx)];
+        let covered = covered.iter().filter(|(_, list)| !list.is_empty());
+        properties.extend(covered.map(|(name, list)| property(name, &list.join(" "))));
     }
     let tag = name.as_ref().and_then(|name| name.tag.clone());
     Component {
@@ -194,8 +195,10 @@ fn stack_of(image: &ImageFacts, references: &mut References) -> Vec<Component> {
             ];
             if let Some(layer) = part.layer {
                 properties.push(property("layer", &layer.to_string()));
-                if let Some(layer) = image.layers.get(layer) {
-                    properties.push(property("layer:diff-id", &layer.diff_id));
+                let layer = image.layers.get(layer).map(|layer| &layer.diff_id);
+                // A root directory is one layer without a digest.
+                if let Some(diff_id) = layer.filter(|it| !it.is_empty()) {
+                    properties.push(property("layer:diff-id", diff_id));
                 }
             }
             let details = part.details.iter();

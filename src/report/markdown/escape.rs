@@ -6,7 +6,7 @@ use super::super::escape::{one_line, shortened};
 /// Characters of one text; a build step can be a whole script.
 const LONGEST: usize = 600;
 
-/// Prose on one line: what stands between backticks is code, nothing else means anything to Markdown.
+/// Prose on one line, behind other text: what stands between backticks is code, nothing else means anything to Markdown.
 pub(super) fn prose(text: &str) -> String {
     with_code(text, code_span)
 }
@@ -61,7 +61,8 @@ fn html_span(text: &str) -> String {
 fn entities(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for c in text.chars() {
-        match c.is_ascii_punctuation() && !",;-/()'+=".contains(c) {
+        let is_link = c == '.' && written.ends_with("www");
+        match is_link || (c.is_ascii_punctuation() && !",;-/()'+=.".contains(c)) {
             true => push_reference(&mut written, c),
             false => written.push(c),
         }

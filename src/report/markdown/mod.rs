@@ -6,7 +6,7 @@ mod escape;
 use super::details::{count, details, severity, tally};
 use super::summary::{self, Agreement};
 use super::{ImageReport, Report, Subject, UnreadImage, Verdict};
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, IgnoredFinding, Severity};
 pub use difference::difference;
 use escape::{code, html, html_code, prose};
 
@@ -85,7 +85,7 @@ fn headline(report: &Report) -> String {
 
 fn unreadable(unread: &UnreadImage) -> String {
     format!(
-        "\n### ❌ {}\n\n{}\n",
+        "\n### ❌ {}\n\nIt could not be read: {}\n",
         code(&unread.image),
         prose(&unread.error)
     )
@@ -168,15 +168,24 @@ fn folded(subject: Subject, finding: &Finding) -> String {
     block
 }
 
-fn ignored(findings: &[Finding]) -> String {
-    match findings.len() {
-        0 => String::new(),
-        number => format!(
-            "\n{} ignored by the configuration.\n",
-            match number {
-                1 => "1 finding is".to_owned(),
-                several => format!("{} are", count(several, "finding")),
-            }
-        ),
+fn ignored(findings: &[IgnoredFinding]) -> String {
+    if findings.is_empty() {
+        return String::new();
     }
+    let mut block = format!(
+        "\n<details><summary>{} ignored</summary>\n\n",
+        count(findings.len(), "finding")
+    );
+    for IgnoredFinding { finding, ignore } in findings {
+        let until = ignore.expires.as_ref();
+        let until = until.map_or_else(String::new, |day| format!(", until {day}"));
+        block.push_str(&format!(
+            "- {}: {} – {}\n",
+            code(&finding.rule),
+            prose(&finding.message),
+            prose(&format!("{}{until}", ignore.reason))
+        ));
+    }
+    block.push_str("\n</details>\n");
+    block
 }

@@ -26,30 +26,34 @@ pub(super) fn location(index: usize, subject: Subject, finding: &Finding) -> Loc
     let inside = finding
         .path
         .as_deref()
-        .map(|path| path.trim_start_matches('/'))
+        .map(escape::inside)
         .filter(|path| !path.is_empty());
-    let physical_location = match (&finding.location, inside) {
-        (Some(at), _) => PhysicalLocation {
-            artifact_location: ArtifactLocation {
-                uri: file_uri(&at.file),
-                uri_base_id: None,
-            },
-            region: region(at),
-        },
-        (None, path) => PhysicalLocation {
-            artifact_location: ArtifactLocation {
-                uri: path.map_or_else(|| image_uri(subject), |path| percent(path, "/")),
-                uri_base_id: path.map(|_| base_id(index)),
-            },
-            region: first_line(),
-        },
+    let uri_base_id = inside.as_ref().map(|_| base_id(index));
+    let (artifact_location, region) = match &finding.location {
+        Some(at) => {
+            let uri = file_uri(&at.file);
+            (
+                ArtifactLocation {
+                    uri,
+                    uri_base_id: None,
+                },
+                region(at),
+            )
+        }
+        None => {
+            let uri = inside.map_or_else(|| image_uri(subject), |path| percent(&path, "/"));
+            (ArtifactLocation { uri, uri_base_id }, first_line())
+        }
     };
     let layer = match subject {
         Subject::Image(image) => finding.layer.map(|layer| layer_location(image, layer)),
         Subject::File(_) => None,
     };
     Location {
-        physical_location,
+        physical_location: PhysicalLocation {
+            artifact_location,
+            region,
+        },
         logical_locations: layer.into_iter().collect(),
     }
 }
@@ -93,7 +97,8 @@ fn image_uri(subject: Subject) -> String {
         Some(registry) => format!("{registry}/{}", name.repository),
         None => name.repository,
     });
-    percent(repository.as_deref().unwrap_or(reference), "/")
+    let repository = escape::inside(repository.as_deref().unwrap_or(reference));
+    percent(&repository, "/")
 }
 
 /// The layer as `image@digest/layer/2`, with its build step.

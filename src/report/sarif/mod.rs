@@ -11,12 +11,9 @@ use std::collections::BTreeMap;
 use super::details::{details, severity};
 use super::escape::{self, printable};
 use super::{Report, Subject};
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
 use crate::rules::{Rule, RuleSet, pages};
 use model::*;
-
-/// Where a finding is said to be ignored; the reason is that of the configuration.
-const IGNORED: &str = "ignored by the configuration of imgcheck";
 
 /// The report as a SARIF log of one run.
 ///
@@ -32,9 +29,10 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
             let description = Text { text };
             bases.insert(locations::base_id(index), BaseId { description });
         }
-        let active = subject.findings().iter().map(|finding| (finding, false));
-        let ignored = subject.ignored().iter().map(|finding| (finding, true));
-        for (finding, is_ignored) in active.chain(ignored) {
+        let active = subject.findings().iter().map(|finding| (finding, None));
+        let ignored = subject.ignored().iter();
+        let ignored = ignored.map(|ignored| (&ignored.finding, Some(&ignored.ignore)));
+        for (finding, ignore) in active.chain(ignored) {
             results.push(SarifResult {
                 rule_id: finding.rule.clone(),
                 rule_index: index_of(report.rules, &finding.rule),
@@ -42,7 +40,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
                 message: message(subject, finding),
                 locations: [locations::location(index, subject, finding)],
                 partial_fingerprints: seen.of(subject, finding),
-                suppressions: is_ignored.then(suppression).into_iter().collect(),
+                suppressions: ignore.map(suppression).into_iter().collect(),
                 properties: ResultProperties {
                     subject: subject.name().to_owned(),
                     confidence: confidence(finding.confidence),
@@ -70,10 +68,12 @@ fn index_of(rules: &RuleSet, id: &str) -> Option<usize> {
     rules.rules().position(|rule| rule.id == id)
 }
 
-fn suppression() -> Suppression {
+fn suppression(ignore: &IgnoreReason) -> Suppression {
+    let until = ignore.expires.as_ref();
+    let until = until.map_or_else(String::new, |day| format!(" (until {day})"));
     Suppression {
         kind: "external",
-        justification: IGNORED.to_owned(),
+        justification: printable(&format!("{}{until}", ignore.reason)),
     }
 }
 

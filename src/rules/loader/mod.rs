@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Serialize, Serializer};
 
 use crate::process::facts::{
-    CacheFacts, ExecutableStack, Import, LoaderFacts, Missing, ObjectFacts, Place, ProcessFacts,
-    Shadowed, UndefinedSymbols, UnmetVersion,
+    CacheFacts, DriverLibrary, ExecutableStack, Import, LoaderFacts, Missing, ObjectFacts, Place,
+    ProcessFacts, Shadowed, UndefinedSymbols, UnmetVersion,
 };
 
 /// Writes the loader model as expressions see it.
@@ -73,6 +73,7 @@ struct Process<'f> {
     glibc: &'f str,
     library_path_from: &'f str,
     imports: &'f [Import],
+    driver_libraries: &'f [DriverLibrary],
     libraries: BTreeMap<&'f str, Vec<&'f ObjectFacts>>,
 }
 
@@ -154,6 +155,7 @@ impl<'f> Process<'f> {
             glibc: &facts.glibc,
             library_path_from: &facts.library_path_from,
             imports: &facts.imports,
+            driver_libraries: &facts.driver_libraries,
             libraries,
         }
     }

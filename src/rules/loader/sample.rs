@@ -2,8 +2,8 @@
 
 use super::super::schema;
 use crate::process::facts::{
-    CacheFacts, ExecutableStack, Import, LoaderFacts, Missing, ObjectFacts, Place, ProcessFacts,
-    Shadowed, Symbol, UndefinedSymbols, UnmetVersion,
+    CacheFacts, DriverLibrary, ExecutableStack, Import, LoaderFacts, Missing, ObjectFacts, Place,
+    ProcessFacts, Shadowed, Symbol, UndefinedSymbols, UnmetVersion,
 };
 
 /// One of everything.
@@ -71,6 +71,10 @@ pub fn sample() -> LoaderFacts {
             name: "python".to_owned(),
             main: true,
             imports: vec![Import::default()],
+            driver_libraries: vec![DriverLibrary {
+                layer: Some(0),
+                ..DriverLibrary::default()
+            }],
             objects: schema::LIBRARIES
                 .iter()
                 .map(|library| object(library))
@@ -81,6 +85,7 @@ pub fn sample() -> LoaderFacts {
             layer: Some(0),
             unlisted: vec![text()],
             dangling: vec![text()],
+            dropped: vec![text()],
             ..CacheFacts::default()
         }),
     }

@@ -109,9 +109,15 @@ fn process() -> Shape {
         "library_path_from",
     ];
     let import = Shape::record(&["package", "version"], Shape::Text).with("succeeds", Shape::Bool);
+    let driver = ["library", "needed_by", "package", "when", "without"];
+    let driver = Shape::record(&driver, Shape::Text)
+        .with("layer", Shape::Number)
+        .with("opened", Shape::Bool)
+        .with("optional", Shape::Bool);
     Shape::record(&texts, Shape::Text)
         .with("main", Shape::Bool)
         .with("imports", Shape::list(import))
+        .with("driver_libraries", Shape::list(driver))
 }
 
 fn object() -> Shape {
@@ -140,4 +146,5 @@ fn cache() -> Shape {
         .with("layer", Shape::Number)
         .with("unlisted", Shape::list(Shape::Text))
         .with("dangling", Shape::list(Shape::Text))
+        .with("dropped", Shape::list(Shape::Text))
 }

@@ -46,7 +46,7 @@ fn distribution(file: &TextFile, site: &str) -> Option<Distribution> {
 }
 
 /// The name as PEP 503 normalises it: lower case, with runs of `-`, `_` and `.` as one `-`.
-fn normalise(name: &str) -> String {
+pub(in crate::stack) fn normalise(name: &str) -> String {
     let mut normal = String::with_capacity(name.len());
     for character in name.chars() {
         match character {

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The check of the GitHub action. All it is told comes as environment variables, so that no text of a workflow is ever part of a script.
+set -euo pipefail
+
+arguments=()
+[[ -z $FAIL_ON ]] || arguments+=(--fail-on "$FAIL_ON")
+[[ -z $SARIF_FILE ]] || arguments+=(-o "sarif=$SARIF_FILE")
+# Words of `args`: parted at blanks and line ends, nothing expanded.
+while read -r -a words; do
+  arguments+=("${words[@]}")
+done <<<"$ARGS"
+
+checked=()
+while read -r line; do
+  [[ -z $line ]] || checked+=("$line")
+done <<<"$IMAGES"
+
+report=$(mktemp -d "$RUNNER_TEMP/imgcheck.XXXXXX")/report.json
+status=0
+imgcheck check --format "$FORMAT" -o "json=$report" "${arguments[@]}" -- "${checked[@]}" || status=$?
+
+# Without a report nothing was checked, whatever the exit code: `--help` among the arguments.
+if [[ ! -e $report && $status -lt 2 ]]; then
+  echo 'error: imgcheck checked nothing' >&2
+  status=2
+fi
+case $status in
+  0) verdict=pass ;;
+  1) verdict=fail ;;
+  *) verdict=error ;; # an image that cannot be read, or a setting that is wrong: never a pass
+esac
+echo "verdict=$verdict" >>"$GITHUB_OUTPUT"
+[[ ! -e $report ]] || echo "report=$report" >>"$GITHUB_OUTPUT"
+exit "$status"

@@ -1,0 +1,83 @@
+#!/bin/sh
+# Installs imgcheck for a CI job: the released binary, verified by its checksum, or a build by cargo where none was released.
+#
+#     ci/install.sh VERSION DIRECTORY [SOURCE]
+#
+# VERSION    as in 0.1.0, or `source` to build in any case
+# DIRECTORY  where the binary goes
+# SOURCE     the source tree to build; without it, the repository at the tag of the version
+#
+# IMGCHECK_RELEASES is another place that holds the releases, such as a mirror: below it lies v0.1.0/SHA256SUMS.
+set -eu
+
+repository=https://github.com/imgcheck/imgcheck
+releases=${IMGCHECK_RELEASES:-$repository/releases/download}
+version=${1:?usage: ci/install.sh VERSION DIRECTORY [SOURCE]}
+directory=${2:?usage: ci/install.sh VERSION DIRECTORY [SOURCE]}
+source=${3:-}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$directory"
+
+fail() {
+  echo "error: $1" >&2
+  exit 1
+}
+
+fetch() { # URL FILE
+  curl --fail --silent --show-error --location --proto '=https,file' --retry 3 --output "$2" "$1"
+}
+
+target() {
+  case "$(uname -s) $(uname -m)" in
+    'Linux x86_64') echo x86_64-unknown-linux-musl ;;
+    'Linux aarch64') echo aarch64-unknown-linux-musl ;;
+    *) echo none ;;
+  esac
+}
+
+# The binary of a release. Returns 1 where there is none; a wrong checksum ends the script.
+released() {
+  command -v curl >/dev/null || return 1
+  status=0
+  fetch "$releases/v$version/SHA256SUMS" "$work/SHA256SUMS" || status=$?
+  case $status in
+    0) ;;
+    22 | 37) return 1 ;; # no such release: refused by the server, or no such file
+    *) fail "$releases cannot be reached (curl exit code $status)" ;;
+  esac
+  name=imgcheck-$version-$(target)
+  awk -v name="$name.tar.gz" '$2 == name' "$work/SHA256SUMS" >"$work/wanted"
+  test -s "$work/wanted" || return 1
+  fetch "$releases/v$version/$name.tar.gz" "$work/$name.tar.gz" || fail "$name.tar.gz cannot be fetched"
+  (cd "$work" && sha256sum -c wanted >&2) || fail "$name.tar.gz does not have the checksum that SHA256SUMS names"
+  tar -xzf "$work/$name.tar.gz" -C "$work"
+  cp "$work/$name/imgcheck" "$directory/imgcheck"
+}
+
+built() {
+  command -v cargo >/dev/null \
+    || fail "imgcheck $version has no released binary for this machine, and there is no cargo to build it (https://rustup.rs)"
+  if test -n "$source"; then
+    set -- --path "$source"
+  elif test "$version" = source; then
+    set -- --git "$repository" imgcheck
+  else
+    set -- --git "$repository" --tag "v$version" imgcheck
+  fi
+  cargo install --locked --root "$work/built" "$@"
+  cp "$work/built/bin/imgcheck" "$directory/imgcheck"
+}
+
+case $version in
+  source) built ;;
+  *[!0-9A-Za-z.-]* | .* | -*) fail "\`$version\` is no version: write it as in 0.1.0, or \`source\`" ;;
+  *)
+    released || {
+      echo "imgcheck $version: no released binary for this machine; it is built, which takes some minutes" >&2
+      built
+    }
+    ;;
+esac
+"$directory/imgcheck" --version

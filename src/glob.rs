@@ -1,0 +1,46 @@
+//! Patterns as people write them for names and paths.
+
+/// Whether a text matches a pattern in which `*` stands for any characters and `?` for one.
+pub fn glob(text: &str, pattern: &str) -> bool {
+    let (text, pattern): (Vec<char>, Vec<char>) =
+        (text.chars().collect(), pattern.chars().collect());
+    let (mut at, mut next) = (0, 0);
+    // Where the last `*` was, and how far it reaches: widened by one at each mismatch.
+    let mut star: Option<(usize, usize)> = None;
+    while at < text.len() {
+        match pattern.get(next) {
+            Some('*') => {
+                star = Some((next, at));
+                next += 1;
+            }
+            Some(&c) if c == '?' || c == text[at] => {
+                at += 1;
+                next += 1;
+            }
+            _ => match star {
+                Some((star_next, reach)) => {
+                    star = Some((star_next, reach + 1));
+                    next = star_next + 1;
+                    at = reach + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[next..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match() {
+        assert!(glob("abc", "a*c"));
+        assert!(glob("abc", "*"));
+        assert!(glob("", "*"));
+        assert!(glob("aXbXc", "*X?"));
+        assert!(!glob("abc", "a*d"));
+        assert!(!glob("abc", "ab"));
+    }
+}

@@ -1,0 +1,311 @@
+//! A configuration file: read, and every value checked where it stands.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDate;
+use schemars::Schema;
+
+use super::expectation::{self, Mistake};
+use super::file::{File, IgnoreEntry, Pairs, TargetEntry};
+use super::{AllowedStack, Expectation, Ignore, Policy, Requirement, SeverityChange};
+use crate::error::{Error, Result};
+use crate::finding::{Location, Severity};
+use crate::json_schema;
+use crate::targets::{DriverVersion, Gpu, Misread, Target};
+use crate::yaml::{self, Spanned, nearest};
+
+/// The largest configuration file, in bytes.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// The severities by their names in the file.
+const SEVERITIES: [(&str, Option<Severity>); 4] = [
+    ("error", Some(Severity::Error)),
+    ("warning", Some(Severity::Warning)),
+    ("note", Some(Severity::Note)),
+    ("off", None),
+];
+
+/// What may fail, by the names in the file.
+const FAIL_ON: [(&str, Option<Severity>); 4] = [
+    ("error", Some(Severity::Error)),
+    ("warning", Some(Severity::Warning)),
+    ("note", Some(Severity::Note)),
+    ("never", None),
+];
+
+/// A configuration file that was read, or none.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// What it asks for; of the baseline only the file is known.
+    pub policy: Policy,
+    /// Its rule files and directories.
+    pub rules: Vec<PathBuf>,
+    /// Its baseline.
+    pub baseline: Option<PathBuf>,
+    source: Source,
+    /// Each id or pattern of rules, and where it is written.
+    named_rules: Vec<(String, Range<usize>)>,
+}
+
+/// The file as it was read.
+#[derive(Debug, Clone, Default)]
+struct Source {
+    /// The file as the user knows it.
+    name: String,
+    text: String,
+}
+
+impl Config {
+    /// Reads a file; paths in it are relative to its directory.
+    ///
+    /// # Errors
+    /// The file cannot be read ([`Error::Usage`]), or a key or value of it is wrong ([`Error::Rule`], which shows the place).
+    pub fn load(path: &Path) -> Result<Self> {
+        let text = super::read_text(path, MAX_FILE)?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        Config::read(&path.display().to_string(), &text, directory)
+    }
+
+    /// Reads the text of a file. `name` is the file as the user knows it.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn read(name: &str, text: &str, directory: &Path) -> Result<Self> {
+        let file: Option<File> = yaml::parse(name, text)?;
+        let file = file.unwrap_or_default();
+        let source = Source {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        };
+        let resolved = |path: &Spanned<String>| directory.join(&path.value);
+        Ok(Config {
+            policy: source.policy(&file)?,
+            rules: file.rules.iter().map(resolved).collect(),
+            baseline: file.baseline.as_ref().map(resolved),
+            named_rules: named_rules(&file),
+            source,
+        })
+    }
+
+    /// Whether the file names rules, so that [`Config::check_rules`] has something to say.
+    pub fn names_rules(&self) -> bool {
+        !self.named_rules.is_empty()
+    }
+
+    /// Refuses an id that no rule has, and a pattern that no id matches.
+    ///
+    /// # Errors
+    /// [`Error::Rule`] that shows the place.
+    pub fn check_rules(&self, ids: &[&str]) -> Result<()> {
+        for (named, place) in &self.named_rules {
+            if ids.iter().any(|id| crate::glob::glob(id, named)) {
+                continue;
+            }
+            let help = match nearest(named, ids.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "imgcheck rules list names all of them".to_owned(),
+            };
+            let problem = format!("there is no rule `{named}`");
+            return Err(self.source.fault(place.clone(), &problem, &help));
+        }
+        Ok(())
+    }
+}
+
+fn named_rules(file: &File) -> Vec<(String, Range<usize>)> {
+    let severities = file.severities.0.iter().map(|(rule, _)| rule);
+    let ignores = file.ignore.iter().map(|ignore| &ignore.rule);
+    severities
+        .chain(ignores)
+        .map(|rule| (rule.value.clone(), yaml::span(rule)))
+        .collect()
+}
+
+impl Source {
+    fn policy(&self, file: &File) -> Result<Policy> {
+        let defaults = Policy::default();
+        Ok(Policy {
+            fail_on: match &file.fail_on {
+                Some(word) => self.one_of(word, "severity that can fail", &FAIL_ON)?,
+                None => defaults.fail_on,
+            },
+            severities: self.severities(&file.severities)?,
+            targets: self.each(&file.targets, Source::target)?,
+            expectations: self.each(&file.expect, Source::expectation)?,
+            stacks: self.each(&file.stacks, Source::stack)?,
+            consistent: self.each(&file.consistent, Source::subject)?,
+            ignores: self.each(&file.ignore, Source::ignore)?,
+            ..defaults
+        })
+    }
+
+    fn each<T, U>(&self, values: &[T], read: impl Fn(&Self, &T) -> Result<U>) -> Result<Vec<U>> {
+        values.iter().map(|value| read(self, value)).collect()
+    }
+
+    fn severities(&self, pairs: &Pairs<Spanned<String>>) -> Result<Vec<SeverityChange>> {
+        self.each(&pairs.0, |source, (rule, severity)| {
+            Ok(SeverityChange {
+                rule: rule.value.clone(),
+                severity: source.one_of(severity, "severity", &SEVERITIES)?,
+            })
+        })
+    }
+
+    fn target(&self, entry: &TargetEntry) -> Result<Target> {
+        let target = Target {
+            name: entry.name.value.clone(),
+            gpus: entry.gpus.iter().map(|gpu| gpu.value.clone()).collect(),
+            driver: entry.driver.as_ref().map(|driver| driver.value.clone()),
+        };
+        if target.gpus.is_empty() && target.driver.is_none() {
+            let problem = format!("the target `{}` has neither GPUs nor a driver", target.name);
+            let help = "add `gpus: [a100]`, `driver: \"535.183.06\"`, or both";
+            return Err(self.fault(yaml::span(&entry.name), &problem, help));
+        }
+        for gpu in &entry.gpus {
+            self.refused(gpu, Gpu::parse(&gpu.value).map_err(misread))?;
+        }
+        if let Some(driver) = &entry.driver {
+            self.refused(driver, DriverVersion::parse(&driver.value).map_err(misread))?;
+        }
+        Ok(target)
+    }
+
+    fn expectation(&self, text: &Spanned<String>) -> Result<Expectation> {
+        let origin = format!("{}:{}", self.name, self.location(&yaml::span(text)).line);
+        self.refused(text, Expectation::parse(&text.value, &origin))
+    }
+
+    fn stack(&self, row: &Pairs<Spanned<String>>) -> Result<AllowedStack> {
+        let mut name = None;
+        let mut requirements = Vec::new();
+        for (key, value) in &row.0 {
+            if key.value == "name" {
+                name = Some(value.value.clone());
+                continue;
+            }
+            self.refused(key, expectation::check_subject(&key.value))?;
+            let requirement = Requirement::of_stack(&key.value, &value.value);
+            requirements.push(self.refused(value, requirement)?);
+        }
+        // An empty row has no place of its own.
+        let place = row.0.first().map_or(0..1, |(key, _)| yaml::span(key));
+        if requirements.is_empty() {
+            let help = "name some of its parts, as in {torch: \"2.8.*\", cuda: \"12.8\"}";
+            return Err(self.fault(
+                place,
+                "an allowed stack without any part allows every image",
+                help,
+            ));
+        }
+        let written: Vec<String> = row
+            .0
+            .iter()
+            .map(|(key, value)| format!("{} {}", key.value, value.value))
+            .collect();
+        Ok(AllowedStack {
+            name: name.unwrap_or_else(|| written.join(", ")),
+            requirements,
+        })
+    }
+
+    fn subject(&self, name: &Spanned<String>) -> Result<String> {
+        self.refused(name, expectation::check_subject(&name.value))?;
+        Ok(name.value.clone())
+    }
+
+    fn ignore(&self, entry: &IgnoreEntry) -> Result<Ignore> {
+        let place = yaml::span(&entry.rule);
+        let given = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.value.clone());
+        let reason = given(&entry.reason).filter(|reason| !reason.trim().is_empty());
+        let Some(reason) = reason else {
+            let problem = format!("the ignore of `{}` has no reason", entry.rule.value);
+            let help = "add `reason:` and say why, for those who read it later";
+            return Err(self.fault(place, &problem, help));
+        };
+        Ok(Ignore {
+            rule: entry.rule.value.clone(),
+            image: given(&entry.image),
+            path: given(&entry.path),
+            reason,
+            expires: entry
+                .expires
+                .as_ref()
+                .map(|day| self.day(day))
+                .transpose()?,
+            location: self.location(&place),
+        })
+    }
+
+    fn day(&self, text: &Spanned<String>) -> Result<NaiveDate> {
+        let written = text.value.trim();
+        let day = NaiveDate::parse_from_str(written, "%Y-%m-%d").ok();
+        // The pattern alone would take `27-3-1`.
+        day.filter(|_| written.len() == "2027-03-01".len()).ok_or_else(|| {
+            let problem = format!("`{written}` is no date");
+            let help = "write year, month and day, as in 2027-03-01: the last day that the ignore holds";
+            self.fault(yaml::span(text), &problem, help)
+        })
+    }
+
+    fn one_of<T: Copy>(
+        &self,
+        word: &Spanned<String>,
+        what: &str,
+        known: &[(&str, T)],
+    ) -> Result<T> {
+        let found = known.iter().find(|(name, _)| *name == word.value);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            let help = match nearest(&word.value, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`? Allowed are {}", names.join(", ")),
+                None => format!("allowed are {}", names.join(", ")),
+            };
+            self.fault(
+                yaml::span(word),
+                &format!("`{}` is no {what}", word.value),
+                &help,
+            )
+        })
+    }
+
+    /// What was read from a value, or what is wrong with it at its place.
+    fn refused<T>(&self, value: &Spanned<String>, read: Result<T, Mistake>) -> Result<T> {
+        read.map_err(|mistake| self.fault(yaml::span(value), &mistake.problem, &mistake.help))
+    }
+
+    fn fault(&self, place: Range<usize>, problem: &str, help: &str) -> Error {
+        yaml::fault(&self.name, &self.text, place, problem, Some(help))
+    }
+
+    /// Line and columns of a place.
+    fn location(&self, place: &Range<usize>) -> Location {
+        let before = self.text.get(..place.start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = self.text[line_start..].lines().next().unwrap_or_default();
+        let column = before[line_start..].chars().count() + 1;
+        let written = self.text.get(place.clone()).unwrap_or_default();
+        Location {
+            file: self.name.clone(),
+            line: before.matches('\n').count() + 1,
+            column,
+            end_column: column + written.lines().next().unwrap_or_default().chars().count(),
+            text: line.to_owned(),
+        }
+    }
+}
+
+/// The JSON Schema of a configuration file.
+pub fn schema() -> Schema {
+    json_schema::of_input::<File>("config.json")
+}
+
+/// A text that names no GPU or driver.
+fn misread(misread: Misread) -> Mistake {
+    Mistake {
+        problem: misread.problem,
+        help: misread.help,
+    }
+}

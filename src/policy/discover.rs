@@ -1,0 +1,63 @@
+//! Where the configuration file is, if nobody names it.
+
+use std::path::{Path, PathBuf};
+
+use etcetera::{BaseStrategy, choose_base_strategy};
+
+/// What the file may be called in a repository.
+pub const NAMES: [&str; 2] = [".imgcheck.yaml", ".imgcheck.yml"];
+
+/// The file of the working directory, else of the nearest directory above it up to the root of the repository, else the user's
+/// own: `imgcheck/config.yaml` in `$XDG_CONFIG_HOME` or `~/.config`.
+pub fn find(working_directory: &Path) -> Option<PathBuf> {
+    in_repository(working_directory).or_else(|| {
+        let user = choose_base_strategy().ok()?.config_dir();
+        Some(user.join("imgcheck/config.yaml")).filter(|file| file.is_file())
+    })
+}
+
+/// The nearest file from a directory upwards. A directory that holds `.git` is the last one that is searched. The path is
+/// relative to the directory: `../.imgcheck.yaml`.
+pub fn in_repository(directory: &Path) -> Option<PathBuf> {
+    let mut shown = PathBuf::new();
+    for place in directory.ancestors() {
+        let found = NAMES.iter().find(|name| place.join(name).is_file());
+        if let Some(name) = found {
+            return Some(shown.join(name));
+        }
+        if place.join(".git").exists() {
+            return None;
+        }
+        shown.push("..");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
+        let outside = tempfile::tempdir().unwrap();
+        let repository = outside.path().join("repository");
+        let inner = repository.join("images/train");
+        fs::create_dir_all(&inner).unwrap();
+        fs::create_dir(repository.join(".git")).unwrap();
+        fs::write(outside.path().join(".imgcheck.yaml"), "").unwrap();
+        assert_eq!(in_repository(&inner), None);
+        fs::write(repository.join(".imgcheck.yml"), "").unwrap();
+        assert_eq!(in_repository(&inner), Some("../../.imgcheck.yml".into()));
+        fs::write(inner.join(".imgcheck.yaml"), "").unwrap();
+        assert_eq!(in_repository(&inner), Some(".imgcheck.yaml".into()));
+        fs::remove_dir(repository.join(".git")).unwrap();
+        fs::remove_file(inner.join(".imgcheck.yaml")).unwrap();
+        fs::remove_file(repository.join(".imgcheck.yml")).unwrap();
+        assert_eq!(
+            in_repository(&inner),
+            Some("../../../.imgcheck.yaml".into())
+        );
+    }
+}

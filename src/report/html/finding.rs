@@ -1,0 +1,154 @@
+//! Findings as the page shows them.
+
+use super::markup::{Html, markdown, rich};
+use crate::finding::{Confidence, Finding, IgnoredFinding};
+use crate::report::{ImageFacts, details};
+use crate::rules::RuleSet;
+
+/// Pieces of evidence that are shown at once.
+const EVIDENCE: usize = 6;
+
+/// One finding.
+pub(super) struct FindingView {
+    pub id: String,
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    pub confidence: &'static str,
+    pub rule: String,
+    pub message: Html,
+    /// The text at fault, with what is marked in it: a reference, or a line of a file.
+    pub marked: Option<Marked>,
+    /// Where a claim was read that is not in the reference, and its text.
+    pub claim: Option<(String, String)>,
+    pub path: Option<String>,
+    pub layer: Option<String>,
+    pub evidence: Vec<String>,
+    pub more_evidence: Vec<String>,
+    pub help: Option<Html>,
+    pub why: Option<Html>,
+    pub docs: String,
+    /// Why it does not count; `None` if it does.
+    pub ignored: Option<String>,
+}
+
+/// A line with the piece of it that is at fault.
+pub(super) struct Marked {
+    /// Where the line stands; empty for a reference.
+    pub place: String,
+    pub before: String,
+    pub piece: String,
+    pub after: String,
+}
+
+impl FindingView {
+    /// Whether there is more to tell than message and help.
+    pub fn has_details(&self) -> bool {
+        self.claim.is_some()
+            || self.path.is_some()
+            || self.layer.is_some()
+            || !self.evidence.is_empty()
+    }
+}
+
+/// The findings of one image or file; `prefix` begins their ids.
+pub(super) fn views<'f>(
+    findings: impl Iterator<Item = &'f Finding>,
+    prefix: &str,
+    facts: Option<&ImageFacts>,
+    rules: &RuleSet,
+) -> Vec<FindingView> {
+    findings
+        .enumerate()
+        .map(|(place, finding)| view(finding, format!("{prefix}{place}"), facts, rules))
+        .collect()
+}
+
+/// The same of findings that do not count.
+pub(super) fn ignored_views(
+    findings: &[IgnoredFinding],
+    prefix: &str,
+    facts: &ImageFacts,
+    rules: &RuleSet,
+) -> Vec<FindingView> {
+    let plain = findings.iter().map(|ignored| &ignored.finding);
+    let views = views(plain, prefix, Some(facts), rules).into_iter();
+    let reasons = findings.iter().map(|ignored| {
+        let until = ignored.ignore.expires.as_ref();
+        let until = until.map_or_else(String::new, |day| format!(", until {day}"));
+        format!("{}{until}", ignored.ignore.reason)
+    });
+    let both = views.zip(reasons).map(|(view, reason)| FindingView {
+        ignored: Some(reason),
+        ..view
+    });
+    both.collect()
+}
+
+fn view(finding: &Finding, id: String, facts: Option<&ImageFacts>, rules: &RuleSet) -> FindingView {
+    let shown = finding.path.as_deref();
+    let evidence: Vec<String> = finding
+        .evidence
+        .iter()
+        .map(|evidence| details::evidence_text(evidence, shown))
+        .collect();
+    let (evidence, more) = evidence.split_at(evidence.len().min(EVIDENCE));
+    let marked = in_line(finding).or_else(|| in_reference(finding, facts?));
+    let claim = finding.claim.as_ref().filter(|_| marked.is_none());
+    FindingView {
+        severity: details::severity(finding.severity),
+        confidence: match finding.confidence {
+            Confidence::High => "proven",
+            Confidence::Medium => "probable",
+            Confidence::Low => "a hint",
+        },
+        rule: finding.rule.clone(),
+        message: rich(&finding.message),
+        claim: claim.map(|claim| (claim.origin.clone(), claim.text.clone())),
+        marked,
+        path: finding.path.clone(),
+        layer: facts.and_then(|facts| Some(details::layer_text(facts, finding.layer?))),
+        evidence: evidence.to_vec(),
+        more_evidence: more.to_vec(),
+        help: finding.help.as_deref().map(rich),
+        why: rules.get(&finding.rule).map(|rule| markdown(&rule.why)),
+        docs: finding.docs.clone(),
+        ignored: None,
+        id,
+    }
+}
+
+/// The line of a file, tabs as spaces.
+fn in_line(finding: &Finding) -> Option<Marked> {
+    let location = finding.location.as_ref()?;
+    let characters: Vec<char> = location.text.chars().collect();
+    let start = location.column.saturating_sub(1).min(characters.len());
+    let end = location
+        .end_column
+        .saturating_sub(1)
+        .clamp(start, characters.len());
+    let piece = |range: &[char]| range.iter().collect::<String>().replace('\t', "    ");
+    Some(Marked {
+        place: format!("{}:{}:{}", location.file, location.line, location.column),
+        before: piece(&characters[..start]),
+        piece: piece(&characters[start..end]),
+        after: piece(&characters[end..]),
+    })
+}
+
+/// The reference, with the piece of it that makes the claim.
+fn in_reference(finding: &Finding, facts: &ImageFacts) -> Option<Marked> {
+    let (claim, reference) = (finding.claim.as_ref()?, facts.reference.as_deref()?);
+    // The tag stands last, so a text that also occurs in the repository is the later one.
+    let start = match claim.origin.as_str() {
+        "tag" => reference.rfind(&claim.text)?,
+        "repository" => reference.find(&claim.text)?,
+        _ => return None,
+    };
+    let end = start + claim.text.len();
+    Some(Marked {
+        place: String::new(),
+        before: reference[..start].to_owned(),
+        piece: claim.text.clone(),
+        after: reference[end..].to_owned(),
+    })
+}

@@ -1,0 +1,224 @@
+//! The arrows of the picture.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::model::{Builder, End, Link, Mark, Meaning};
+use super::place::{Kind, directory_of, normal_path};
+
+/// So many arrows between single files are drawn.
+const FILES: usize = 1500;
+
+/// Adds all of them.
+pub(super) fn add(builder: &mut Builder) {
+    let mut links: BTreeSet<(Meaning, End, End)> = BTreeSet::new();
+    let finder = Finder::of(builder);
+    finder.imports(&mut links);
+    finder.loads(&mut links);
+    finder.needs(&mut links);
+    finder.missing(&mut links);
+    finder.shadowed(&mut links);
+    finder.conflicts(&mut links);
+    let links = links.into_iter().filter(|(_, from, to)| from != to);
+    builder.graph.links = links
+        .map(|(meaning, from, to)| Link { from, to, meaning })
+        .collect();
+}
+
+type Links = BTreeSet<(Meaning, End, End)>;
+
+struct Finder<'b, 'a> {
+    builder: &'b Builder<'a>,
+    /// By path, the rows of what could not be loaded.
+    unloaded: HashMap<String, End>,
+}
+
+impl<'b, 'a> Finder<'b, 'a> {
+    fn of(builder: &'b Builder<'a>) -> Self {
+        let mut unloaded = HashMap::new();
+        for (card, it) in builder.graph.cards.iter().enumerate() {
+            for (row, shown) in it.rows.iter().enumerate() {
+                if !shown.unloaded.is_empty() {
+                    let end = End {
+                        card,
+                        row: Some(row),
+                    };
+                    unloaded.insert(normal_path(&shown.unloaded), end);
+                }
+            }
+        }
+        Finder { builder, unloaded }
+    }
+
+    fn kind(&self, end: End) -> &Kind {
+        &self.builder.graph.cards[end.card].place.kind
+    }
+
+    fn heading(&self, kind: &Kind) -> Option<End> {
+        let card = *self.builder.by_kind.get(kind)?;
+        Some(End { card, row: None })
+    }
+
+    fn row(&self, path: &str) -> Option<End> {
+        let object = self.builder.object(path);
+        let row = object.and_then(|object| self.builder.row_of.get(&object));
+        row.or_else(|| self.unloaded.get(&normal_path(path)))
+            .copied()
+    }
+
+    /// Who stands for an import, or for the start of the program.
+    fn opener(&self, package: &str) -> Option<End> {
+        self.heading(&Kind::Import(package.to_owned()))
+            .or_else(|| self.heading(&Kind::Program))
+    }
+
+    /// The program imports packages.
+    fn imports(&self, links: &mut Links) {
+        let Some(program) = self.heading(&Kind::Program) else {
+            return;
+        };
+        for import in &self.builder.process.imports {
+            if let Some(card) = self.heading(&Kind::Import(import.package.clone())) {
+                links.insert((Meaning::Loads, program, card));
+            }
+        }
+    }
+
+    /// Who asked first, card by card. What the system brings is left out: everything needs it.
+    fn loads(&self, links: &mut Links) {
+        for (id, object) in self.builder.process.objects.iter().enumerate() {
+            let Some(&to) = self.builder.row_of.get(&id) else {
+                continue;
+            };
+            if matches!(self.kind(to), Kind::Program | Kind::System) {
+                continue;
+            }
+            let parent = object.parent.and_then(|it| self.builder.row_of.get(&it));
+            let from = parent.filter(|it| !matches!(self.kind(**it), Kind::Program));
+            let from = from.copied().or_else(|| self.opener(&object.facts.package));
+            if let Some(from) = from.filter(|from| from.card != to.card) {
+                links.insert((Meaning::Loads, heading(from), heading(to)));
+            }
+        }
+    }
+
+    /// Who needs whom: card by card, and file by file.
+    fn needs(&self, links: &mut Links) {
+        let mut files = 0;
+        for (id, object) in self.builder.process.objects.iter().enumerate() {
+            let Some(&from) = self.builder.row_of.get(&id) else {
+                continue;
+            };
+            for &need in object.needs.iter().chain(&object.parent) {
+                let Some(&to) = self.builder.row_of.get(&need) else {
+                    continue;
+                };
+                let (from, to) = match need == object.parent.unwrap_or(usize::MAX) {
+                    true if !object.needs.contains(&need) => (to, from),
+                    _ => (from, to),
+                };
+                if from.card == to.card || self.is_quiet(to) {
+                    continue;
+                }
+                let cards = (heading(from), heading(to));
+                if !links.contains(&(Meaning::Loads, cards.0, cards.1)) {
+                    links.insert((Meaning::Needs, cards.0, cards.1));
+                }
+                if files < FILES && self.is_one_file(from) && self.is_one_file(to) {
+                    files += usize::from(links.insert((Meaning::File, from, to)));
+                }
+            }
+        }
+    }
+
+    /// Whether arrows to it say nothing: what everything needs, unless something is wrong with it.
+    fn is_quiet(&self, end: End) -> bool {
+        matches!(self.kind(end), Kind::System | Kind::Program)
+            && self.mark(end) < Some(Mark::Warning)
+    }
+
+    fn mark(&self, end: End) -> Option<Mark> {
+        let rows = &self.builder.graph.cards[end.card].rows;
+        rows.get(end.row?).map(|row| row.mark)
+    }
+
+    fn is_one_file(&self, end: End) -> bool {
+        let rows = &self.builder.graph.cards[end.card].rows;
+        end.row
+            .and_then(|row| rows.get(row))
+            .is_some_and(|row| row.objects.len() == 1)
+    }
+
+    fn missing(&self, links: &mut Links) {
+        for (card, it) in self.builder.graph.cards.iter().enumerate() {
+            for (place, row) in it.rows.iter().enumerate() {
+                let meaning = match row.mark {
+                    Mark::Ghost => Meaning::Optional,
+                    _ => Meaning::Missing,
+                };
+                let to = End {
+                    card,
+                    row: Some(place),
+                };
+                for asker in &row.askers {
+                    let from = self.row(&asker.path);
+                    let from = from.or_else(|| self.opener(&asker.package));
+                    if let Some(from) = from.filter(|from| from.card != card) {
+                        links.insert((meaning, from, to));
+                    }
+                }
+            }
+        }
+    }
+
+    fn shadowed(&self, links: &mut Links) {
+        let loader = self.builder.about.loader;
+        let all = loader.map(|loader| &loader.shadowed).into_iter().flatten();
+        for shadow in all.filter(|it| it.process == self.builder.process.name) {
+            let Some(asker) = self.row(&shadow.needed_by) else {
+                continue;
+            };
+            if let Some(winner) = self.row(&shadow.loaded.path)
+                && winner.card != asker.card
+            {
+                links.insert((Meaning::Instead, asker, winner));
+            }
+            let directory = directory_of(&shadow.shadowed.path).to_owned();
+            if let Some(ghost) = self.heading(&Kind::Shadowed(directory))
+                && ghost.card != asker.card
+            {
+                links.insert((Meaning::Expected, asker, ghost));
+            }
+        }
+    }
+
+    fn conflicts(&self, links: &mut Links) {
+        let Some(loader) = self.builder.about.loader else {
+            return;
+        };
+        let is_here = |process: &str| process == self.builder.process.name;
+        let versions = loader
+            .unmet_versions
+            .iter()
+            .filter(|it| is_here(&it.place.process))
+            .map(|it| (&it.object, &it.provider));
+        let symbols = loader
+            .undefined_symbols
+            .iter()
+            .filter(|it| is_here(&it.place.process))
+            .filter_map(|it| Some((&it.object, it.provider.as_ref()?)));
+        for (object, provider) in versions.chain(symbols) {
+            if let (Some(from), Some(to)) = (self.row(&object.path), self.row(&provider.path))
+                && from.card != to.card
+            {
+                links.insert((Meaning::Conflict, from, to));
+            }
+        }
+    }
+}
+
+fn heading(end: End) -> End {
+    End {
+        card: end.card,
+        row: None,
+    }
+}

@@ -1,0 +1,301 @@
+//! One image as the page shows it.
+
+use super::coverage::{Matrix, matrix};
+use super::finding::{self, FindingView};
+use super::graph::{self, Fault, Picture};
+use super::markup::{Html, bytes};
+use crate::finding::{Finding, Severity};
+use crate::process::tree::{ProcessTree, Tree};
+use crate::report::summary::{Agreement, Row, rows};
+use crate::report::{ImageFacts, ImageReport, details, text};
+use crate::rules::RuleSet;
+use crate::stack::{Component, DriverFloor};
+
+/// So many processes are drawn.
+const PICTURES: usize = 8;
+/// So many files of a process are listed.
+const FILES: usize = 800;
+
+/// One image.
+pub(super) struct ImageView {
+    pub id: String,
+    pub name: String,
+    pub verdict: String,
+    /// How many findings there are of each severity that occurs.
+    pub tally: Vec<(&'static str, String)>,
+    pub about: Vec<String>,
+    pub digests: Vec<(&'static str, String)>,
+    pub rows: Vec<RowView>,
+    pub remarks: Vec<&'static str>,
+    pub driver: Option<DriverFloor>,
+    pub torch: Vec<String>,
+    pub findings: Vec<FindingView>,
+    pub ignored: Vec<FindingView>,
+    pub pictures: Vec<PictureView>,
+    /// Processes that are not drawn.
+    pub other_processes: Vec<String>,
+    pub coverage: Option<Matrix>,
+    pub is_deep: bool,
+    pub sampled: bool,
+    pub layers: Vec<LayerView>,
+    /// Bytes of all layers; `None` where nothing is stored as a blob.
+    pub layers_size: Option<String>,
+    pub stack: Vec<ComponentView>,
+}
+
+/// One subject of the table of claims.
+pub(super) struct RowView {
+    pub row: Row,
+    pub class: &'static str,
+    pub word: &'static str,
+}
+
+/// One process.
+pub(super) struct PictureView {
+    pub id: String,
+    pub name: String,
+    pub is_main: bool,
+    pub library_path: String,
+    pub library_path_from: String,
+    pub svg: Html,
+    pub faults: Vec<Fault>,
+    pub left_out: usize,
+    pub files: Vec<FileView>,
+    pub failures: Vec<(String, String)>,
+    pub total: usize,
+}
+
+/// One file of a process.
+pub(super) struct FileView {
+    pub name: String,
+    pub directory: String,
+    pub version: String,
+    pub reason: String,
+    pub step: String,
+}
+
+/// One layer.
+pub(super) struct LayerView {
+    pub index: usize,
+    pub size: String,
+    /// Width of its bar, of 100.
+    pub width: u64,
+    pub step: String,
+    pub digest: String,
+    pub how: &'static str,
+    /// Findings about files of it: severity, id on the page, rule.
+    pub findings: Vec<(&'static str, String, String)>,
+}
+
+/// One copy of a part of the stack.
+pub(super) struct ComponentView {
+    pub component: Component,
+    pub layer: String,
+    pub evidence: Vec<String>,
+}
+
+impl ImageView {
+    /// The view of an image; `place` makes its ids.
+    pub fn of(image: &ImageReport, place: usize, rules: &RuleSet) -> Self {
+        let (facts, id) = (&image.facts, format!("i{place}"));
+        let prefix = format!("{id}-f");
+        let findings = finding::views(image.findings.iter(), &prefix, Some(facts), rules);
+        let (pictures, other_processes) = self::pictures(facts, &image.tree, &image.findings, &id);
+        ImageView {
+            name: facts.name().to_owned(),
+            verdict: image.verdict.to_string(),
+            tally: tally(&image.findings),
+            about: about(image),
+            digests: digests(facts),
+            rows: rows(facts, &image.findings).into_iter().map(row).collect(),
+            remarks: remarks(facts),
+            driver: facts.driver.clone(),
+            torch: facts
+                .gpu
+                .torch
+                .iter()
+                .flat_map(|it| [&it.sass[..], &it.ptx[..]].concat())
+                .collect(),
+            ignored: finding::ignored_views(&image.ignored, &format!("{id}-g"), facts, rules),
+            pictures,
+            other_processes,
+            coverage: matrix(facts),
+            is_deep: facts.depth == crate::elf::Depth::Deep,
+            sampled: facts.gpu.sampled,
+            layers: layers(facts, &findings, &image.findings),
+            layers_size: Some(facts.layers.iter().map(|layer| layer.size).sum())
+                .filter(|size| *size > 0)
+                .map(bytes),
+            stack: facts.stack.iter().map(|it| component(it, facts)).collect(),
+            findings,
+            id,
+        }
+    }
+}
+
+fn tally(findings: &[Finding]) -> Vec<(&'static str, String)> {
+    let all = [Severity::Error, Severity::Warning, Severity::Note];
+    let counted = all.map(|severity| {
+        let count = findings.iter().filter(|it| it.severity == severity).count();
+        (details::severity(severity), count)
+    });
+    let present = counted.into_iter().filter(|(_, count)| *count > 0);
+    present
+        .map(|(word, count)| (word, details::count(count, word)))
+        .collect()
+}
+
+fn about(image: &ImageReport) -> Vec<String> {
+    let facts = &image.facts;
+    let mut about = vec![text::source_name(facts)];
+    about.extend(Some(facts.platform.clone()).filter(|platform| !platform.is_empty()));
+    about.push(details::count(facts.layers.len(), "layer"));
+    about.push(details::count(facts.files, "file"));
+    about.push(format!("read in {:.2} s", image.elapsed_ms as f64 / 1000.0));
+    about
+}
+
+fn digests(facts: &ImageFacts) -> Vec<(&'static str, String)> {
+    let both = [
+        ("manifest", &facts.digest),
+        ("configuration", &facts.config_digest),
+    ];
+    let known = both
+        .into_iter()
+        .filter_map(|(name, digest)| Some((name, digest.clone()?)));
+    known.collect()
+}
+
+fn row(row: Row) -> RowView {
+    let (class, word) = match row.agreement {
+        Agreement::Unclaimed => ("unclaimed", ""),
+        Agreement::Met => ("met", "ok"),
+        Agreement::Unchecked => ("unclaimed", "not checked"),
+        Agreement::Broken(Severity::Error) => ("error", "wrong"),
+        Agreement::Broken(Severity::Warning) => ("warning", "doubtful"),
+        Agreement::Broken(Severity::Note) => ("note", "see note"),
+    };
+    RowView { row, class, word }
+}
+
+fn remarks(facts: &ImageFacts) -> Vec<&'static str> {
+    let mut remarks = Vec::new();
+    if facts.reference.is_none() {
+        remarks.push("The image has no name to compare with: --as REFERENCE gives it one.");
+    }
+    if facts.config_digest.is_none() {
+        remarks.push("There is no image configuration: what ENV (LD_LIBRARY_PATH) and the command would change is not known.");
+    }
+    if facts.layers.iter().any(|layer| layer.in_parts) {
+        remarks.push("Some layers were read in parts: only the files that matter were fetched.");
+    }
+    remarks
+}
+
+/// The processes of an image as pictures, and the names of those that are not drawn; `id` begins all ids.
+pub(super) fn pictures(
+    facts: &ImageFacts,
+    tree: &Tree,
+    findings: &[Finding],
+    id: &str,
+) -> (Vec<PictureView>, Vec<String>) {
+    let finding = format!("{id}-f");
+    let drawn = tree.processes.iter().take(PICTURES).enumerate();
+    let drawn = drawn.map(|(number, process)| {
+        let id = format!("{id}-p{number}");
+        let loader = facts.loader.as_ref();
+        let picture = graph::picture(process, loader, findings, &id, &finding);
+        picture_view(process, picture, id)
+    });
+    let others = tree.processes.iter().skip(PICTURES);
+    (drawn.collect(), others.map(|it| it.name.clone()).collect())
+}
+
+fn picture_view(process: &ProcessTree, drawn: Picture, id: String) -> PictureView {
+    let files = process.objects.iter().take(FILES).map(|object| {
+        let facts = &object.facts;
+        let (directory, name) = facts.path.rsplit_once('/').unwrap_or(("", &facts.path));
+        FileView {
+            name: name.to_owned(),
+            directory: directory.to_owned(),
+            version: facts.readings.get("version").cloned().unwrap_or_default(),
+            reason: facts.reason.clone(),
+            step: match facts.when.as_str() {
+                "start" => "start".to_owned(),
+                "import" => format!("import {}", facts.package),
+                _ => format!("first use of {}", facts.package),
+            },
+        }
+    });
+    let failures = process.failures.iter().map(|failure| {
+        let kind = if failure.optional {
+            "goes on without"
+        } else {
+            "fails"
+        };
+        (kind.to_owned(), failure.message.clone())
+    });
+    PictureView {
+        id,
+        name: process.name.clone(),
+        is_main: process.main,
+        library_path: process.library_path.clone(),
+        library_path_from: process.library_path_from.clone(),
+        svg: Html::of_picture(drawn.svg),
+        faults: drawn.faults,
+        left_out: drawn.left_out,
+        files: files.collect(),
+        failures: failures.collect(),
+        total: process.objects.len(),
+    }
+}
+
+fn layers(facts: &ImageFacts, views: &[FindingView], findings: &[Finding]) -> Vec<LayerView> {
+    let largest = facts
+        .layers
+        .iter()
+        .map(|layer| layer.size)
+        .max()
+        .unwrap_or(0);
+    let about = |index: usize| {
+        let both = views.iter().zip(findings);
+        let own = both.filter(|(_, finding)| finding.layer == Some(index));
+        own.map(|(view, _)| (view.severity, view.id.clone(), view.rule.clone()))
+            .collect()
+    };
+    let layers = facts.layers.iter().map(|layer| LayerView {
+        index: layer.index,
+        size: bytes(layer.size),
+        width: match largest {
+            0 => 0,
+            largest => (u128::from(layer.size) * 100 / u128::from(largest)) as u64,
+        },
+        step: layer.created_by.clone(),
+        digest: layer
+            .digest
+            .clone()
+            .unwrap_or_else(|| layer.diff_id.clone()),
+        how: match (layer.cached, layer.in_parts) {
+            (true, _) => "cached",
+            (_, true) => "in parts",
+            _ => "",
+        },
+        findings: about(layer.index),
+    });
+    layers.collect()
+}
+
+fn component(component: &Component, facts: &ImageFacts) -> ComponentView {
+    let path = component.path.as_str();
+    ComponentView {
+        layer: component
+            .layer
+            .map_or_else(String::new, |layer| details::layer_text(facts, layer)),
+        evidence: component
+            .evidence
+            .iter()
+            .map(|evidence| details::evidence_text(evidence, Some(path)))
+            .collect(),
+        component: component.clone(),
+    }
+}

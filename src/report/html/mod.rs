@@ -1,0 +1,155 @@
+//! One page for people: everything about every image, with the loader's graph as a picture.
+//!
+//! The page is one file without any script; nothing in it loads anything, and its policy (Content-Security-Policy) forbids it.
+//! Light and dark are the reader's choice, colours are never the only sign, and it can be printed.
+
+mod coverage;
+mod finding;
+mod graph;
+mod image;
+mod markup;
+
+use askama::Template;
+
+use super::{ImageFacts, Report, printable};
+use crate::process::tree::Tree;
+use finding::FindingView;
+use image::{ImageView, PictureView};
+
+const STYLE: &str = include_str!("style.css");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The page.
+#[derive(Template)]
+#[template(path = "html/page.html")]
+struct Page {
+    version: &'static str,
+    title: String,
+    style: &'static str,
+    images: Vec<ImageView>,
+    files: Vec<FileView>,
+    errors: Vec<ErrorView>,
+}
+
+/// A file of the user: one that an image is built from, or the configuration.
+struct FileView {
+    id: String,
+    name: String,
+    verdict: String,
+    findings: Vec<FindingView>,
+}
+
+/// What could not be read.
+struct ErrorView {
+    image: String,
+    error: String,
+}
+
+impl Page {
+    /// Whether there is more than one thing to choose from.
+    fn has_contents(&self) -> bool {
+        self.images.len() + self.files.len() > 1
+    }
+}
+
+/// The report as one HTML page.
+///
+/// Control characters and marks that change the direction of text are written as `\u{…}`, wherever they come from.
+///
+/// # Errors
+/// A template cannot be filled, which writing to a text never causes.
+pub fn page(report: &Report) -> askama::Result<String> {
+    let page = Page {
+        version: VERSION,
+        title: title(report),
+        style: STYLE,
+        images: report
+            .images
+            .iter()
+            .enumerate()
+            .map(|(place, image)| ImageView::of(image, place, report.rules))
+            .collect(),
+        files: report
+            .files
+            .iter()
+            .enumerate()
+            .map(|(place, file)| FileView {
+                id: format!("f{place}"),
+                name: file.file.clone(),
+                verdict: file.verdict.to_string(),
+                findings: finding::views(
+                    file.findings.iter(),
+                    &format!("f{place}-"),
+                    None,
+                    report.rules,
+                ),
+            })
+            .collect(),
+        errors: report
+            .errors
+            .iter()
+            .map(|unread| ErrorView {
+                image: unread.image.clone(),
+                error: unread.error.clone(),
+            })
+            .collect(),
+    };
+    Ok(printable(&page.render()?))
+}
+
+/// The pictures of `imgcheck tree`.
+#[derive(Template)]
+#[template(path = "html/trees.html")]
+struct Trees {
+    version: &'static str,
+    title: String,
+    style: &'static str,
+    images: Vec<TreeView>,
+}
+
+/// The processes of one image.
+struct TreeView {
+    id: String,
+    name: String,
+    pictures: Vec<PictureView>,
+    other_processes: Vec<String>,
+}
+
+/// The loader models of images as one HTML page, as [`page`] draws them; nothing is judged.
+///
+/// # Errors
+/// As [`page`].
+pub fn trees<'t>(
+    images: impl Iterator<Item = (&'t ImageFacts, &'t Tree)>,
+) -> askama::Result<String> {
+    let views = images.enumerate().map(|(place, (facts, tree))| {
+        let id = format!("i{place}");
+        let (pictures, other_processes) = image::pictures(facts, tree, &[], &id);
+        TreeView {
+            id,
+            name: facts.name().to_owned(),
+            pictures,
+            other_processes,
+        }
+    });
+    let images: Vec<TreeView> = views.collect();
+    let first = images.first().map_or("", |image| image.name.as_str());
+    let page = Trees {
+        version: VERSION,
+        title: format!("{first} · imgcheck tree"),
+        style: STYLE,
+        images,
+    };
+    Ok(printable(&page.render()?))
+}
+
+fn title(report: &Report) -> String {
+    let mut names = report
+        .subjects()
+        .map(|subject| (subject.verdict(), subject.name()));
+    match (names.next(), names.count()) {
+        (None, _) => "imgcheck".to_owned(),
+        (Some((verdict, name)), 0) => format!("{verdict} {name} · imgcheck"),
+        (Some((_, name)), more) => format!("{name} and {more} more · imgcheck"),
+    }
+}

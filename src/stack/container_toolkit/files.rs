@@ -1,0 +1,231 @@
+//! Files of the driver in the image, and files that need the driver.
+//!
+//! The driver belongs to the host: the toolkit mounts its files when a container starts. What the image has of it was installed with
+//! a package, or is what a mount left behind: an image that is built or committed in a container with GPUs keeps the files that the
+//! toolkit made to mount upon, empty.
+
+use serde::{Deserialize, Serialize};
+
+use crate::elf::ElfFacts;
+use crate::image::Node;
+use crate::layer::Content;
+use crate::stack::inventory::{Inventory, directory_of, name_of};
+use crate::stack::python::Environment;
+
+use super::knowledge::ToolkitKnowledge;
+
+/// A file of the image that has the name of one of the driver's, outside of the directories of stubs and of the
+/// forward-compatibility package.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DriverFile {
+    /// The file.
+    pub path: String,
+    /// The layer that brought it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
+    /// Its name without a version: `libcuda.so`, `nvidia-smi`.
+    pub name: String,
+    /// The capability that mounts the host's: `compute`.
+    pub capability: String,
+    /// What it is.
+    pub state: FileState,
+    /// The driver's version as the name of the file has it: `535.261.03`; empty if it has none.
+    pub version: String,
+}
+
+/// What a file with a name of the driver's is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileState {
+    /// A file of a driver.
+    #[default]
+    Real,
+    /// A file without a byte.
+    Empty,
+    /// A symbolic link that leads nowhere.
+    Dangling,
+    /// A library of the toolkit for linking, whose functions do nothing.
+    Stub,
+    /// No ELF file: a script.
+    Other,
+}
+
+/// A file that needs a library of the driver (DT_NEEDED).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DriverNeed {
+    /// The library: `libnvcuvid.so.1`.
+    pub library: String,
+    /// The capability that mounts it: `video`.
+    pub capability: String,
+    /// The file that needs it.
+    pub path: String,
+    /// The layer that brought the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
+    /// Prefix of the Python environment that imports from where it lies; empty if none does.
+    pub environment: String,
+    /// Whether that is the environment of the image's process.
+    pub main: bool,
+    /// The package directory that it lies in: `cv2`; empty outside of an environment.
+    pub directory: String,
+}
+
+impl ToolkitKnowledge {
+    /// The name without its version, and the capability that brings it, of a file that has the name of one of the driver's.
+    pub(in crate::stack) fn driver_name<'n>(&self, name: &'n str) -> Option<(&'n str, &str)> {
+        if name.starts_with("nv") {
+            return self.of_program(name).map(|capability| (name, capability));
+        }
+        let end = name.starts_with("lib").then(|| name.find(".so"))?? + ".so".len();
+        let (stem, version) = name.split_at(end);
+        let is_version = version.is_empty()
+            || version.starts_with('.')
+                && version
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let capability = self.of_library(stem).filter(|_| is_version)?;
+        Some((stem, capability))
+    }
+}
+
+/// The files of the image that have names of the driver's.
+pub(super) fn of_driver(inventory: &Inventory, knowledge: &ToolkitKnowledge) -> Vec<DriverFile> {
+    let nodes = inventory.driver_names.iter();
+    let nodes = nodes.filter(|node| !is_set_apart(&node.path()));
+    nodes
+        .filter_map(|node| driver_file(inventory, *node, knowledge))
+        .collect()
+}
+
+fn driver_file(
+    inventory: &Inventory,
+    node: Node,
+    knowledge: &ToolkitKnowledge,
+) -> Option<DriverFile> {
+    let path = node.path();
+    let (name, capability) = knowledge.driver_name(node.name())?;
+    let state = match node.content() {
+        _ if node.symlink_target().is_some() => {
+            // Where a link leads to a file, that file is looked at under its own name.
+            let dangles = inventory.root.resolve(&path).is_err();
+            dangles.then_some(FileState::Dangling)?
+        }
+        None => return None,
+        Some(_) if node.size() == 0 => FileState::Empty,
+        Some(Content::Elf(elf)) if is_stub(elf) => FileState::Stub,
+        Some(Content::Elf(_) | Content::BrokenElf { .. }) => FileState::Real,
+        Some(_) => FileState::Other,
+    };
+    // Releases of the driver begin with three digits; 1 and 1.1 are numbers of the interface.
+    let number = node.name().strip_prefix(name).unwrap_or_default();
+    let number = number.trim_start_matches('.');
+    let is_release = number.split('.').next().is_some_and(|it| it.len() == 3);
+    Some(DriverFile {
+        layer: node.layer(),
+        name: name.to_owned(),
+        capability: capability.to_owned(),
+        state,
+        version: if is_release { number } else { "" }.to_owned(),
+        path,
+    })
+}
+
+fn is_stub(elf: &ElfFacts) -> bool {
+    let identity = elf.identity.as_ref();
+    identity.is_some_and(|identity| identity.part.as_deref() == Some("stub"))
+}
+
+/// Whether a path lies in a directory of stubs or of the forward-compatibility package, where the loader does not look unless it is
+/// told to.
+fn is_set_apart(path: &str) -> bool {
+    let mut directories = directory_of(path).split('/');
+    directories.any(|directory| directory.starts_with("stub") || directory.contains("compat"))
+}
+
+/// The files that need a library of the driver, those of the driver itself left out.
+pub(super) fn needs(
+    inventory: &Inventory,
+    environments: &[Environment],
+    knowledge: &ToolkitKnowledge,
+) -> Vec<DriverNeed> {
+    let mut needs = Vec::new();
+    for file in &inventory.elf {
+        for library in &file.facts.needed {
+            let Some((_, capability)) = knowledge.driver_name(library) else {
+                continue;
+            };
+            if knowledge.driver_name(name_of(&file.path)).is_some() || is_set_apart(&file.path) {
+                continue;
+            }
+            let place = place(environments, &file.path);
+            let (environment, main, directory) = place.unwrap_or_default();
+            needs.push(DriverNeed {
+                library: library.clone(),
+                capability: capability.to_owned(),
+                path: file.path.clone(),
+                layer: file.node.layer(),
+                environment,
+                main,
+                directory,
+            });
+        }
+    }
+    needs
+}
+
+/// The environment that imports from where a file lies, whether it is the first one, and the package directory.
+fn place(environments: &[Environment], path: &str) -> Option<(String, bool, String)> {
+    environments
+        .iter()
+        .enumerate()
+        .find_map(|(index, environment)| {
+            let mut sites = environment.sites.iter();
+            let inside =
+                sites.find_map(|site| path.strip_prefix(site.as_str())?.strip_prefix('/'))?;
+            let directory = inside
+                .split_once('/')
+                .map_or("", |(directory, _)| directory);
+            let directory = directory.strip_suffix(".libs").unwrap_or(directory);
+            Some((environment.prefix.clone(), index == 0, directory.to_owned()))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn names_of_the_driver() {
+        let knowledge = ToolkitKnowledge::builtin().unwrap();
+        for (name, expected) in [
+            ("libcuda.so", Some(("libcuda.so", "compute"))),
+            ("libcuda.so.535.261.03", Some(("libcuda.so", "compute"))),
+            ("libnvidia-ml.so.1", Some(("libnvidia-ml.so", "utility"))),
+            ("nvidia-smi", Some(("nvidia-smi", "utility"))),
+            ("libcudart.so.12", None),
+            ("libcuda.so.1.py", None),
+            ("libcuda.so-old", None),
+            ("libGL.so.1", None),
+            ("nvidia-ctk", None),
+            ("libnvidia-container.so.1", None),
+            ("libs", None),
+        ] {
+            assert_eq!(knowledge.driver_name(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn directories_that_the_loader_leaves_alone() {
+        assert!(is_set_apart(
+            "/usr/local/cuda-12.8/compat/libcuda.so.570.26"
+        ));
+        assert!(is_set_apart("/usr/local/cuda/compat/lib.real/libcuda.so.1"));
+        assert!(is_set_apart("/opt/conda/cuda-compat/libcuda.so.550.54.15"));
+        assert!(is_set_apart("/usr/local/cuda/lib64/stubs/libcuda.so"));
+        assert!(!is_set_apart("/usr/lib/x86_64-linux-gnu/libcuda.so.1"));
+    }
+}

@@ -1,0 +1,398 @@
+//! Requirements of installed Python distributions on those of the GPU stack: who pins another release of what than is installed.
+//!
+//! The comparison is that of `pip check`: requirements of extras do not count, pre-releases may satisfy, and a local label counts
+//! only where the requirement has one (PEP 440): `torch==2.8.0` is met by 2.8.0+cu128. One thing is judged more mildly: a build of a
+//! development branch, such as NVIDIA's `2.8.0a0+34c6371d24.nv25.8`, also meets what its release would meet, for nobody can say
+//! which of the release's features it has.
+//!
+//! What is not installed at all is not looked at: whether it is missed is what the loader model tells.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use oci_spec::image::Arch;
+use pep440_rs::{Operator, Version, VersionSpecifiers};
+use pep508_rs::{MarkerEnvironment, MarkerEnvironmentBuilder, Requirement, VersionOrUrl};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::catalogue::matches_pattern;
+use super::packages::python::normalise;
+use super::python::Environment;
+use super::{Component, Distribution};
+
+/// Longer requirements are passed over: the longest real one is shorter.
+const LENGTH: usize = 1024;
+/// So are those with more alternatives or parentheses, of which the decision diagram of their markers might grow without bounds.
+const BRANCHES: usize = 16;
+
+/// A requirement that what is installed does not meet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UnmetRequirement {
+    /// The distribution that has the requirement: `torchvision`.
+    pub distribution: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is of the GPU stack itself.
+    pub of_stack: bool,
+    /// The requirement as written: `torch==2.8.0`.
+    pub requirement: String,
+    /// What is required, normalised: `torch`.
+    pub name: String,
+    /// Which versions of it: `==2.8.0`.
+    pub specifiers: String,
+    /// The one version that is required, if it is one: `2.8.0`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pin: String,
+    /// The version that is installed.
+    pub found: String,
+    /// The metadata file that has the requirement.
+    pub path: String,
+    /// The layer that brought it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
+    /// The metadata file of what is installed.
+    pub found_path: String,
+    /// The layer that brought what is installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found_layer: Option<usize>,
+    /// Prefix of the environment.
+    pub environment: String,
+    /// Whether that is the environment of the image's process.
+    pub main: bool,
+}
+
+/// The table `rules/knowledge/requirements.yaml`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RequirementNames {
+    names: Vec<String>,
+}
+
+/// What is installed, and where.
+pub(super) struct Installed<'i> {
+    pub distributions: &'i [Distribution],
+    /// The one of the image's process first.
+    pub environments: &'i [Environment],
+    /// For the releases of the interpreters.
+    pub components: &'i [Component],
+    /// As `platform.machine()` gives it.
+    pub machine: &'static str,
+}
+
+/// `platform.machine()` of an image for an architecture (names of Go's GOARCH); empty for one that no wheel of the stack is for.
+pub(super) fn machine(architecture: &Arch) -> &'static str {
+    match architecture {
+        Arch::Amd64 => "x86_64",
+        Arch::ARM64 => "aarch64",
+        Arch::PowerPC64le => "ppc64le",
+        _ => "",
+    }
+}
+
+/// The requirements that are not met, environment by environment, each once.
+pub(super) fn unmet(installed: &Installed, names: &RequirementNames) -> Vec<UnmetRequirement> {
+    let mut unmet: Vec<UnmetRequirement> = Vec::new();
+    for (index, environment) in installed.environments.iter().enumerate() {
+        let visible = visible(installed.distributions, environment);
+        let stack: HashMap<&str, &Vec<&Distribution>> = visible
+            .iter()
+            .filter(|(name, _)| names.names.iter().any(|it| matches_pattern(it, name)))
+            .map(|(name, copies)| (*name, copies))
+            .collect();
+        let Some(markers) = markers(installed, environment).filter(|_| !stack.is_empty()) else {
+            continue;
+        };
+        for distribution in visible.values().flatten() {
+            for text in &distribution.requires {
+                let wrong = requirement(text, &stack, &markers);
+                let Some((requirement, found)) = wrong else {
+                    continue;
+                };
+                let known =
+                    |it: &UnmetRequirement| it.path == distribution.path && it.requirement == *text;
+                if unmet.iter().any(known) {
+                    continue;
+                }
+                unmet.push(UnmetRequirement {
+                    distribution: distribution.name.clone(),
+                    version: distribution.version.clone(),
+                    of_stack: stack.contains_key(distribution.name.as_str()),
+                    requirement: text.clone(),
+                    name: found.name.clone(),
+                    pin: pin(&requirement).unwrap_or_default(),
+                    specifiers: requirement.to_string(),
+                    found: found.version.clone(),
+                    path: distribution.path.clone(),
+                    layer: distribution.layer,
+                    found_path: found.path.clone(),
+                    found_layer: found.layer,
+                    environment: environment.prefix.clone(),
+                    main: index == 0,
+                });
+            }
+        }
+    }
+    unmet.sort_by(|a, b| {
+        let key = |it: &UnmetRequirement| (!it.main, it.path.clone(), it.requirement.clone());
+        key(a).cmp(&key(b))
+    });
+    unmet
+}
+
+/// What an environment imports, by name: of a distribution in several of its directories that of the first, and there all copies, for
+/// a directory may hold the metadata of two releases.
+fn visible<'i>(
+    distributions: &'i [Distribution],
+    environment: &Environment,
+) -> HashMap<&'i str, Vec<&'i Distribution>> {
+    let mut visible: HashMap<&str, Vec<&Distribution>> = HashMap::new();
+    for site in &environment.sites {
+        for distribution in distributions.iter().filter(|it| it.site == *site) {
+            let copies = visible.entry(&distribution.name).or_default();
+            if copies.first().is_none_or(|first| first.site == *site) {
+                copies.push(distribution);
+            }
+        }
+    }
+    visible
+}
+
+/// What the markers of requirements are evaluated with: CPython on Linux.
+fn markers(installed: &Installed, environment: &Environment) -> Option<MarkerEnvironment> {
+    let interpreter = installed
+        .components
+        .iter()
+        .find(|it| it.name == "python" && it.path == environment.interpreter);
+    let full = interpreter.map_or(environment.release.as_str(), |it| it.version.as_str());
+    MarkerEnvironment::try_from(MarkerEnvironmentBuilder {
+        implementation_name: "cpython",
+        implementation_version: full,
+        os_name: "posix",
+        platform_machine: installed.machine,
+        platform_python_implementation: "CPython",
+        platform_release: "",
+        platform_system: "Linux",
+        platform_version: "",
+        python_full_version: full,
+        python_version: &environment.release,
+        sys_platform: "linux",
+    })
+    .ok()
+}
+
+/// The versions that a requirement asks for, and what is installed in their place; `None` if it is met, does not apply, or speaks of
+/// something that is not installed.
+fn requirement<'i>(
+    text: &str,
+    stack: &HashMap<&str, &Vec<&'i Distribution>>,
+    markers: &MarkerEnvironment,
+) -> Option<(VersionSpecifiers, &'i Distribution)> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name = &text[..text.find(|c| !is_of_name(c)).unwrap_or(text.len())];
+    let copies = stack.get(normalise(name).as_str())?;
+    if !is_plain(text) {
+        return None;
+    }
+    let requirement: Requirement = Requirement::from_str(text).ok()?;
+    let Some(VersionOrUrl::VersionSpecifier(specifiers)) = &requirement.version_or_url else {
+        return None;
+    };
+    if !requirement.evaluate_markers(markers, &[]) {
+        return None;
+    }
+    // A version that cannot be read is not compared.
+    let met = |copy: &&Distribution| meets(&copy.version, specifiers).unwrap_or(true);
+    match copies.iter().any(met) {
+        true => None,
+        false => Some((specifiers.clone(), copies.first()?)),
+    }
+}
+
+/// Whether a requirement is of a kind that is evaluated: no address, no extra, nothing that only the host knows, and of a size that
+/// real ones have.
+fn is_plain(text: &str) -> bool {
+    let (requirement, marker) = text.split_once(';').unwrap_or((text, ""));
+    let branches = marker.matches(" or ").count() + marker.matches(" and ").count();
+    text.len() <= LENGTH
+        && !requirement.contains('@')
+        && !["extra", "platform_release", "platform_version"]
+            .iter()
+            .any(|word| marker.contains(word))
+        && branches <= BRANCHES
+        && text.matches('(').count() <= BRANCHES
+}
+
+fn meets(version: &str, specifiers: &VersionSpecifiers) -> Option<bool> {
+    let version = Version::from_str(version).ok()?;
+    let release = || Version::new(version.release().iter().copied());
+    let is_met = specifiers.contains(&version)
+        || version.any_prerelease() && specifiers.contains(&release());
+    Some(is_met)
+}
+
+/// The version that specifiers ask for, if it is a single one.
+fn pin(specifiers: &VersionSpecifiers) -> Option<String> {
+    match &**specifiers {
+        [one] if matches!(one.operator(), Operator::Equal | Operator::ExactEqual) => {
+            Some(one.version().to_string())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const SITE: &str = "/usr/lib/python3/dist-packages";
+
+    fn distribution(name: &str, version: &str, requires: &[&str]) -> Distribution {
+        Distribution {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            requires: requires.iter().map(|it| (*it).to_owned()).collect(),
+            site: SITE.to_owned(),
+            path: format!("{SITE}/{name}-{version}.dist-info/METADATA"),
+            layer: Some(1),
+        }
+    }
+
+    fn environment(sites: &[&str]) -> Environment {
+        Environment {
+            prefix: "/usr".to_owned(),
+            interpreter: "/usr/bin/python3.11".to_owned(),
+            release: "3.11".to_owned(),
+            sites: sites.iter().map(|it| (*it).to_owned()).collect(),
+            is_virtual: false,
+        }
+    }
+
+    fn unmet_of(distributions: &[Distribution], sites: &[&str]) -> Vec<UnmetRequirement> {
+        let installed = Installed {
+            distributions,
+            environments: &[environment(sites)],
+            components: &[],
+            machine: "x86_64",
+        };
+        let names = crate::embedded::knowledge("requirements").unwrap();
+        unmet(&installed, &names)
+    }
+
+    /// The requirement of a package `torchvision` on what is installed.
+    fn is_met(requirement: &str, name: &str, version: &str) -> bool {
+        let distributions = [
+            distribution("torchvision", "0.23.0", &[requirement]),
+            distribution(name, version, &[]),
+        ];
+        unmet_of(&distributions, &[SITE]).is_empty()
+    }
+
+    #[test]
+    fn versions_are_compared_as_pip_does() {
+        for (requirement, version, met) in [
+            ("torch==2.8.0", "2.8.0", true),
+            ("torch==2.8.0", "2.8.0+cu128", true),
+            ("torch==2.8.0+cu128", "2.8.0+cu126", false),
+            ("torch==2.8.0", "2.9.1", false),
+            ("torch (>=1.10,<2)", "2.8.0", false),
+            ("Torch>=2.8", "2.8.0a0+34c6371d24.nv25.8", true),
+            ("torch>=2.9", "2.8.0a0+34c6371d24.nv25.8", false),
+            ("torch<2.8", "2.8.0a0+34c6371d24.nv25.8", false),
+            ("torch", "1.0", true),
+            ("torch==2.9.*", "2.9.1", true),
+            ("torch===2.9.0", "2.9.0+cu128", false),
+            ("torch>=2", "not a version", true),
+        ] {
+            assert_eq!(
+                is_met(requirement, "torch", version),
+                met,
+                "{requirement} {version}"
+            );
+        }
+    }
+
+    #[test]
+    fn requirements_that_do_not_apply() {
+        for requirement in [
+            "torch==1; sys_platform == 'win32'",
+            "torch==1; platform_machine == 'aarch64'",
+            "torch==1; python_version < '3.9'",
+            "torch==1; extra == 'test'",
+            "torch @ https://example.org/torch.whl",
+            "numpy<1",
+            "torch==",
+            "",
+        ] {
+            assert!(is_met(requirement, "torch", "2.8.0"), "{requirement}");
+        }
+        let linux = r#"torch==1; platform_system == "Linux" and platform_machine == "x86_64""#;
+        assert!(!is_met(linux, "torch", "2.8.0"));
+    }
+
+    /// One of two metadata directories in one place is a leftover, and the first place on the path wins over the next.
+    #[test]
+    fn the_copy_that_is_imported_counts() {
+        let vision = distribution("torchvision", "0.23.0", &["torch==2.8.0"]);
+        let other = Distribution {
+            site: "/opt/site".to_owned(),
+            ..distribution("torch", "2.9.0", &[])
+        };
+        let right = distribution("torch", "2.8.0", &[]);
+        let leftover = distribution("torch", "2.7.0", &[]);
+        let all = [vision, other, right, leftover];
+        assert_eq!(unmet_of(&all, &[SITE, "/opt/site"]), []);
+        let found = unmet_of(&all, &["/opt/site", SITE]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].found, "2.9.0");
+        assert_eq!(found[0].specifiers, "==2.8.0");
+        assert_eq!(found[0].pin, "2.8.0");
+        assert!(found[0].main);
+    }
+
+    /// Markers that would take a reader for ever, and parentheses that would take its stack, are passed over.
+    #[test]
+    fn hostile_requirements_are_passed_over() {
+        let pairs: Vec<String> = (0..60)
+            .map(|n| format!("(os_name=='a{n}' and os_name!='b{n}')"))
+            .collect();
+        let alternatives = format!("torch==1; {}", pairs.join(" or "));
+        let deep = format!(
+            "torch==1; {}os_name=='x'{}",
+            "(".repeat(400),
+            ")".repeat(400)
+        );
+        let long = format!("torch=={}", "1.".repeat(100_000));
+        for requirement in [alternatives, deep, long] {
+            assert!(is_met(&requirement, "torch", "2.8.0"));
+        }
+    }
+
+    #[test]
+    fn a_large_environment_is_quick() {
+        let many = |index: usize| {
+            let requires: Vec<String> = (0..40)
+                .map(|n| format!("package-{n}>=1.0; extra == 'all'"))
+                .collect();
+            let requires: Vec<&str> = requires.iter().map(String::as_str).collect();
+            distribution(&format!("package-{index}"), "1.0", &requires)
+        };
+        let mut all: Vec<Distribution> = (0..500).map(many).collect();
+        all.push(distribution(
+            "torch",
+            "2.8.0",
+            &["nvidia-cudnn-cu12==9.10.2.21"],
+        ));
+        all.push(distribution("nvidia-cudnn-cu12", "9.1.0.70", &[]));
+        let started = std::time::Instant::now();
+        assert_eq!(unmet_of(&all, &[SITE]).len(), 1);
+        assert!(
+            started.elapsed() < std::time::Duration::from_secs(3),
+            "{:?}",
+            started.elapsed()
+        );
+    }
+}

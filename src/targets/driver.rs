@@ -1,0 +1,428 @@
+//! Drivers: the three ways in which one can satisfy an image.
+//!
+//! CUDA Compatibility, "Minor Version Compatibility" and "Forward Compatibility":
+//! - *native*: the driver is at least the one that the CUDA toolkit comes with. Newer ones run every older CUDA.
+//! - *minor version*: it is at least the first of the same major release. Machine code runs; PTX of the newer CUDA does not
+//!   compile, and functions that need the newer driver fail one by one.
+//! - *compat package*: the image has the driver's library of a newer release (cuda-compat), which works above the kernel's driver of
+//!   certain branches, on data-centre GPUs; not on consumer ones (error 804), nor on other branches (error 803). The
+//!   container toolkit from 1.17.5 on finds it in `/usr/local/cuda/compat` alone.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use super::Misread;
+use super::facts::DriverFacts;
+use super::gpu::{Gpu, Segment, is_tegra};
+use crate::embedded;
+use crate::stack::{Component, DriverFloor};
+
+/// Version of a driver: `535.183.06`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DriverVersion {
+    numbers: Vec<u32>,
+    /// As written, for `06` is not `6` to people.
+    text: String,
+}
+
+impl DriverVersion {
+    /// Reads a version as `nvidia-smi` prints it.
+    ///
+    /// # Errors
+    /// It is none, or only a branch, which does not tell enough.
+    pub fn parse(text: &str) -> Result<Self, Misread> {
+        let text = text.trim();
+        let numbers: Option<Vec<u32>> = text
+            .split('.')
+            .map(|part| {
+                part.bytes()
+                    .all(|byte| byte.is_ascii_digit())
+                    .then(|| part.parse().ok())?
+            })
+            .collect();
+        let help = "give the whole version that `nvidia-smi` prints, such as 535.183.06";
+        match numbers {
+            Some(numbers) if (2..=4).contains(&numbers.len()) => Ok(DriverVersion {
+                numbers,
+                text: text.to_owned(),
+            }),
+            Some(_) => Err(Misread {
+                problem: format!("the driver `{text}` is only a branch"),
+                help: help.to_owned(),
+            }),
+            None => Err(Misread {
+                problem: format!("`{text}` is no version of a driver"),
+                help: help.to_owned(),
+            }),
+        }
+    }
+
+    fn at_least(&self, other: &str) -> bool {
+        DriverVersion::parse(other).is_ok_and(|other| *self >= other)
+    }
+
+    fn branch(&self) -> Option<u32> {
+        self.numbers.first().copied()
+    }
+
+    /// The newest CUDA of its branch. `None` where nobody established it.
+    fn cuda(&self) -> Option<&'static str> {
+        let branch = self.branch()?.to_string();
+        let rows = Tables::builtin().branches.iter();
+        rows.into_iter()
+            .find(|row| row.branch == branch)
+            .map(|row| row.max_cuda.as_str())
+    }
+}
+
+impl fmt::Display for DriverVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+/// The CUDA whose driver is the first that compiles PTX of an instruction set.
+pub(super) fn cuda_of_isa(isa: &str) -> Option<&'static str> {
+    let rows = Tables::builtin().ptx_isa.iter();
+    rows.into_iter()
+        .find(|row| row.isa == isa)
+        .map(|row| row.cuda.as_str())
+}
+
+/// Whether a driver of the given CUDA compiles PTX that needs another.
+pub(super) fn compiles(driver: &DriverFacts, needs: &str) -> Option<bool> {
+    let known = |a: &str, b: &str| crate::version::compare(a, b).map(Ordering::is_ge);
+    let by_itself = driver.cuda.as_deref().and_then(|cuda| known(cuda, needs));
+    match (by_itself, driver.how.as_str()) {
+        (Some(true), _) => Some(true),
+        // The compat package may compile it, or not be used.
+        (Some(false), _) if driver.compat.is_none() => Some(false),
+        (_, "compat-package" | "native") if known(driver.needs_cuda.as_deref()?, needs)? => {
+            Some(true)
+        }
+        _ => None,
+    }
+}
+
+/// A cuda-compat package.
+struct Compat<'c> {
+    component: &'c Component,
+    version: DriverVersion,
+}
+
+impl<'c> Compat<'c> {
+    /// The newest one of an image.
+    fn of(stack: &'c [Component]) -> Option<Self> {
+        let packages = stack
+            .iter()
+            .filter(|component| component.name == "cuda-compat");
+        let versions = packages.filter_map(|component| {
+            let digits = component
+                .version
+                .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+                .next()?;
+            Some(Compat {
+                component,
+                version: DriverVersion::parse(digits).ok()?,
+            })
+        });
+        versions.max_by(|a, b| a.version.cmp(&b.version))
+    }
+
+    /// The branches of the kernel's driver that its library names, where that was read.
+    fn branches(&self) -> Option<Vec<u32>> {
+        let list = self.component.details.get("compat-drivers")?;
+        let words = list.split([' ', ',']).filter(|word| !word.is_empty());
+        words.map(|word| word.parse().ok()).collect()
+    }
+
+    /// Whether the container toolkit finds it.
+    fn is_found(&self) -> bool {
+        let path = &self.component.path;
+        path.starts_with("/usr/local/cuda") && path.contains("/compat")
+    }
+}
+
+/// Whether an image runs with a driver.
+pub(super) fn judge(
+    version: &DriverVersion,
+    gpus: &[Gpu],
+    floor: Option<&DriverFloor>,
+    stack: &[Component],
+) -> DriverFacts {
+    let compat = Compat::of(stack);
+    let facts = DriverFacts {
+        version: version.to_string(),
+        cuda: version.cuda().map(str::to_owned),
+        needs_cuda: floor.map(|floor| floor.cuda.clone()),
+        native: floor.and_then(|floor| floor.native.clone()),
+        compatible: floor.and_then(|floor| floor.compatible.clone()),
+        compat: compat.as_ref().map(|compat| compat.version.to_string()),
+        ..DriverFacts::default()
+    };
+    let (how, reason) = way(version, gpus, floor, compat.as_ref());
+    let compiles_ptx = match how {
+        "native" | "compat-package" => Some(true),
+        "minor-version" if compat.is_some() => None,
+        "minor-version" | "none" => Some(false),
+        _ => None,
+    };
+    DriverFacts {
+        how: how.to_owned(),
+        reason,
+        compiles_ptx,
+        ..facts
+    }
+}
+
+/// The way in which the driver satisfies the image, and why.
+fn way(
+    version: &DriverVersion,
+    gpus: &[Gpu],
+    floor: Option<&DriverFloor>,
+    compat: Option<&Compat>,
+) -> (&'static str, String) {
+    let Some(floor) = floor else {
+        return (
+            "unknown",
+            "the image has no CUDA runtime of a known release".to_owned(),
+        );
+    };
+    if gpus.iter().any(|gpu| is_tegra(gpu.capability)) {
+        return (
+            "unknown",
+            "the drivers of Jetson have numbers of their own".to_owned(),
+        );
+    }
+    let reaches = |floor: &Option<String>| floor.as_deref().map(|floor| version.at_least(floor));
+    if reaches(&floor.native) == Some(true) {
+        return ("native", String::new());
+    }
+    if reaches(&floor.compatible) == Some(true) {
+        return ("minor-version", String::new());
+    }
+    if floor.native.is_none() {
+        return (
+            "unknown",
+            format!("the driver of CUDA {} is not known", floor.cuda),
+        );
+    }
+    match compat {
+        None => ("none", String::new()),
+        Some(compat) => with_compat(version, gpus, floor, compat),
+    }
+}
+
+/// The same for a driver that is too old without the image's cuda-compat package.
+fn with_compat(
+    version: &DriverVersion,
+    gpus: &[Gpu],
+    floor: &DriverFloor,
+    compat: &Compat,
+) -> (&'static str, String) {
+    let package = format!("cuda-compat {}", compat.version);
+    let enough = [&floor.native, &floor.compatible].into_iter().flatten();
+    if !enough
+        .into_iter()
+        .any(|floor| compat.version.at_least(floor))
+    {
+        return (
+            "none",
+            format!("{package} of the image is too old for it, too"),
+        );
+    }
+    if !gpus.is_empty() && gpus.iter().all(|gpu| gpu.segment == Segment::Consumer) {
+        return (
+            "none",
+            format!("{package} of the image does not work on consumer GPUs (error 804)"),
+        );
+    }
+    let branches = compat.branches();
+    let named = branches.map(|branches| {
+        version
+            .branch()
+            .is_some_and(|branch| branches.contains(&branch))
+    });
+    let data_center = !gpus.is_empty() && gpus.iter().all(|gpu| gpu.segment == Segment::DataCenter);
+    match named {
+        Some(false) => (
+            "none",
+            format!(
+                "{package} of the image does not work above this branch of drivers (error 803)"
+            ),
+        ),
+        Some(true) if data_center && compat.is_found() => ("compat-package", package),
+        _ => (
+            "unknown",
+            format!(
+                "{package} of the image may take its place; whether it does on these GPUs above this driver was not established"
+            ),
+        ),
+    }
+}
+
+/// What the knowledge tables say of drivers.
+#[derive(Default)]
+struct Tables {
+    branches: Vec<Branch>,
+    ptx_isa: Vec<PtxIsa>,
+}
+
+impl Tables {
+    /// Never empty: the build wrote them itself, and the tests look into them.
+    fn builtin() -> &'static Tables {
+        static TABLES: OnceLock<Tables> = OnceLock::new();
+        TABLES.get_or_init(|| {
+            let drivers = embedded::knowledge::<Drivers>("drivers");
+            let cuda = embedded::knowledge::<Cuda>("cuda");
+            Tables {
+                branches: drivers.map(|table| table.branches).unwrap_or_default(),
+                ptx_isa: cuda.map(|table| table.ptx_isa).unwrap_or_default(),
+            }
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Drivers {
+    branches: Vec<Branch>,
+}
+
+#[derive(Deserialize)]
+struct Branch {
+    branch: String,
+    max_cuda: String,
+}
+
+#[derive(Deserialize)]
+struct Cuda {
+    ptx_isa: Vec<PtxIsa>,
+}
+
+#[derive(Deserialize)]
+struct PtxIsa {
+    isa: String,
+    cuda: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn floor() -> DriverFloor {
+        DriverFloor {
+            cuda: "12.8".to_owned(),
+            native: Some("570.26".to_owned()),
+            compatible: Some("525.60.13".to_owned()),
+        }
+    }
+
+    fn compat(version: &str, path: &str, drivers: Option<&str>) -> Component {
+        let details = drivers.map(|list| ("compat-drivers".to_owned(), list.to_owned()));
+        Component {
+            name: "cuda-compat".to_owned(),
+            version: version.to_owned(),
+            path: path.to_owned(),
+            details: details.into_iter().collect(),
+            ..Component::default()
+        }
+    }
+
+    fn with(driver: &str, gpus: &[&str], stack: &[Component]) -> DriverFacts {
+        let gpus: Vec<Gpu> = gpus.iter().map(|gpu| Gpu::parse(gpu).unwrap()).collect();
+        judge(
+            &DriverVersion::parse(driver).unwrap(),
+            &gpus,
+            Some(&floor()),
+            stack,
+        )
+    }
+
+    #[test]
+    fn a_version_is_read_and_compared_by_its_numbers() {
+        let version = |text: &str| DriverVersion::parse(text).unwrap();
+        assert!(version("570.124.06") > version("570.26"));
+        assert!(version("535.261.03") < version("545.23.06"));
+        assert_eq!(version("535.183.06").cuda(), Some("12.2"));
+        assert_eq!(version("601.10").cuda(), None);
+        for (text, said) in [
+            ("535", "only a branch"),
+            ("latest", "no version"),
+            ("", "no version"),
+            ("535.", "no version"),
+        ] {
+            let error = DriverVersion::parse(text).unwrap_err();
+            assert!(error.problem.contains(said), "{text}: {error}");
+            assert!(error.help.contains("535.183.06"));
+        }
+    }
+
+    #[test]
+    fn native_minor_version_or_too_old() {
+        assert_eq!(with("570.26", &[], &[]).how, "native");
+        assert_eq!(with("580.65.06", &[], &[]).how, "native");
+        let minor = with("535.183.06", &["A100"], &[]);
+        assert_eq!(
+            (minor.how.as_str(), minor.compiles_ptx),
+            ("minor-version", Some(false))
+        );
+        let old = with("470.256.02", &["A100"], &[]);
+        assert_eq!((old.how.as_str(), old.reason.as_str()), ("none", ""));
+        assert_eq!(with("36.4.3", &["orin"], &[]).how, "unknown");
+        let version = DriverVersion::parse("570.26").unwrap();
+        assert_eq!(judge(&version, &[], None, &[]).how, "unknown");
+    }
+
+    #[test]
+    fn a_compat_package_takes_the_place_where_that_is_established() {
+        let path = "/usr/local/cuda-12.8/compat/libcuda.so.570.124.06";
+        let known = [compat("570.124.06", path, Some("470 535 550"))];
+        let unknown = [compat("570.124.06-0ubuntu1", path, None)];
+        let facts = with("470.256.02", &["A100"], &known);
+        assert_eq!(
+            (facts.how.as_str(), facts.compiles_ptx),
+            ("compat-package", Some(true))
+        );
+        assert_eq!(facts.compat.as_deref(), Some("570.124.06"));
+        assert_eq!(with("470.256.02", &["A100"], &unknown).how, "unknown");
+        assert_eq!(with("470.256.02", &[], &known).how, "unknown");
+        assert_eq!(with("470.256.02", &["sm_80"], &known).how, "unknown");
+        let consumer = with("470.256.02", &["RTX 3090"], &known);
+        assert!(
+            consumer.how == "none" && consumer.reason.contains("804"),
+            "{consumer:?}"
+        );
+        let branch = with("460.106.00", &["A100"], &known);
+        assert!(
+            branch.how == "none" && branch.reason.contains("803"),
+            "{branch:?}"
+        );
+        let elsewhere = [compat(
+            "570.124.06",
+            "/opt/conda/cuda-compat/libcuda.so.1",
+            Some("470"),
+        )];
+        assert_eq!(with("470.256.02", &["A100"], &elsewhere).how, "unknown");
+        let old = [compat("495.29.05", path, Some("470"))];
+        assert_eq!(with("470.256.02", &["A100"], &old).how, "none");
+        assert_eq!(with("535.183.06", &["A100"], &known).compiles_ptx, None);
+    }
+
+    #[test]
+    fn ptx_needs_a_driver_of_its_cuda() {
+        assert_eq!(cuda_of_isa("8.7"), Some("12.8"));
+        assert_eq!(cuda_of_isa("99.0"), None);
+        let minor = with("535.183.06", &[], &[]);
+        assert_eq!(compiles(&minor, "12.8"), Some(false));
+        assert_eq!(compiles(&minor, "12.1"), Some(true));
+        assert_eq!(compiles(&with("570.26", &[], &[]), "12.8"), Some(true));
+        // Of a branch that nobody described only the version tells.
+        assert_eq!(compiles(&with("601.10", &[], &[]), "12.8"), Some(true));
+        assert_eq!(compiles(&with("601.10", &[], &[]), "13.4"), None);
+    }
+}

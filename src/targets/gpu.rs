@@ -1,0 +1,440 @@
+//! GPUs by name, and their compute capability: the knowledge table `gpus`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::OnceLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Misread;
+use crate::embedded;
+use crate::yaml::nearest;
+
+/// A compute capability: `9.0`. It is the number of the architecture, too: `sm_90`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Capability {
+    /// The generation of the machine code.
+    pub major: u32,
+    /// The chip within it.
+    pub minor: u32,
+}
+
+impl Capability {
+    /// Reads `9.0`, `90` or `120`; `None` for what is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (major, minor) = match text.split_once('.') {
+            Some(parts) => parts,
+            None if (2..=3).contains(&text.len()) => text.split_at_checked(text.len() - 1)?,
+            None => return None,
+        };
+        let number = |digits: &str| {
+            let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+            (all_digits && digits.len() <= 2).then(|| digits.parse().ok())?
+        };
+        Some(Capability {
+            major: number(major)?,
+            minor: number(minor)?,
+        })
+    }
+
+    /// As nvcc names the architecture: `sm_90`.
+    pub fn sm(self) -> String {
+        format!("sm_{}{}", self.major, self.minor)
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// What a GPU is sold for, which decides the drivers that it may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Segment {
+    /// Servers: the driver of the host may be replaced by a cuda-compat package.
+    DataCenter,
+    /// Workstations; some of them are certified for servers, so that a cuda-compat package may work.
+    Workstation,
+    /// Games.
+    Consumer,
+    /// Jetson.
+    Embedded,
+    /// Not known, as where only the architecture is given.
+    #[default]
+    Unknown,
+}
+
+/// A GPU that an image must run on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpu {
+    /// The model as the table names it, or `sm_90` where only the architecture was given.
+    pub name: String,
+    /// Its compute capability.
+    pub capability: Capability,
+    /// What it is sold for.
+    pub segment: Segment,
+}
+
+impl Gpu {
+    /// Reads a model as people and `nvidia-smi` write it (`a100`, `NVIDIA A100-SXM4-80GB`, `rtx 4090`) or an architecture
+    /// (`sm_90`, `sm90a`, `compute_90`, `9.0`, `90`).
+    ///
+    /// # Errors
+    /// No such GPU is known; with what was probably meant.
+    pub fn parse(text: &str) -> Result<Self, Misread> {
+        let table = Table::builtin();
+        match architecture(text) {
+            Some(capability) => table.of_capability(text, capability),
+            None => table.of_model(text),
+        }
+    }
+}
+
+/// The capabilities whose machine code runs on no other GPU.
+///
+/// CUDA C++ Programming Guide, "Binary Compatibility": it is supported only for the desktop, not for Tegra, and not between
+/// the two.
+pub(super) fn is_tegra(capability: Capability) -> bool {
+    Table::builtin().tegra.contains(&capability)
+}
+
+/// Whether two capabilities are one chip under two names.
+pub(super) fn is_renamed(a: Capability, b: Capability) -> bool {
+    let renamed = &Table::builtin().renamed;
+    renamed.contains(&(a, b)) || renamed.contains(&(b, a))
+}
+
+/// The capability that an architecture's name gives.
+fn architecture(text: &str) -> Option<Capability> {
+    let lower = text.trim().to_ascii_lowercase();
+    let prefixes = ["sm", "compute", "cc"];
+    let number = prefixes
+        .iter()
+        .find_map(|prefix| lower.strip_prefix(prefix));
+    let number = number.unwrap_or(&lower).trim_start_matches(['_', '-', ' ']);
+    Capability::parse(number.strip_suffix(['a', 'f']).unwrap_or(number))
+}
+
+/// Words around a model: who makes it, for what machine, how it is connected.
+const AROUND: [&str; 16] = [
+    "nvidia",
+    "tesla",
+    "geforce",
+    "gpu",
+    "laptop",
+    "mobile",
+    "max",
+    "q",
+    "generation",
+    "edition",
+    "server",
+    "workstation",
+    "super",
+    "pcie",
+    "mig",
+    "ac",
+];
+/// Beginnings of words that tell how a model is connected and which memory it has: `sxm4`, `nvl72`, `hbm3`.
+const CONNECTED: [&str; 3] = ["sxm", "nvl", "hbm"];
+/// Ends of words that tell how much memory it has, or which share of it: `80gb`, `1g`, `24q`.
+const MEMORY: [&str; 4] = ["gb", "g", "q", "c"];
+
+/// A model's name without case, spaces and all that is around it: `rtx4090` of `NVIDIA GeForce RTX 4090 Laptop GPU`.
+fn key(name: &str) -> String {
+    let around = |word: &&str| {
+        let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
+        let connected = CONNECTED
+            .iter()
+            .any(|start| word.starts_with(start) && word.len() <= 5);
+        let memory = MEMORY.iter().filter_map(|end| word.strip_suffix(end));
+        let is_memory = memory
+            .into_iter()
+            .any(|rest| !rest.is_empty() && is_number(rest));
+        !(AROUND.contains(word) || connected || is_memory)
+    };
+    let lower = name.to_ascii_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    let mut key: String = words.filter(around).collect();
+    while let Some(rest) = AROUND[..3].iter().find_map(|word| key.strip_prefix(word)) {
+        key = rest.to_owned();
+    }
+    key
+}
+
+/// The GPUs by their keys.
+#[derive(Debug, Default)]
+struct Table {
+    models: Vec<(String, Gpu)>,
+    capabilities: BTreeSet<Capability>,
+    tegra: Vec<Capability>,
+    renamed: Vec<(Capability, Capability)>,
+}
+
+impl Table {
+    /// Never empty: the build wrote it itself, and the tests look into it.
+    fn builtin() -> &'static Table {
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        TABLE.get_or_init(|| Table::read().unwrap_or_default())
+    }
+
+    fn read() -> Option<Self> {
+        let file: File = embedded::knowledge("gpus").ok()?;
+        let cuda: Cuda = embedded::knowledge("cuda").ok()?;
+        let read = |text: &String| Capability::parse(text);
+        let mut table = Table {
+            tegra: file
+                .tegra
+                .iter()
+                .filter_map(|row| read(&row.compute_capability))
+                .collect(),
+            renamed: file
+                .renamed
+                .iter()
+                .filter_map(|row| Some((read(&row.from)?, read(&row.to)?)))
+                .collect(),
+            // Those of one chip only, `9.0a`, are no capabilities.
+            capabilities: cuda
+                .sm_introduced_removed
+                .iter()
+                .filter_map(|row| read(&row.sm))
+                .collect(),
+            ..Table::default()
+        };
+        for row in file.gpus {
+            let gpu = Gpu {
+                capability: read(&row.compute_capability)?,
+                name: row.gpu,
+                segment: row.segment,
+            };
+            table.capabilities.insert(gpu.capability);
+            for name in row.aliases.iter().chain([&gpu.name]) {
+                table.models.push((key(name), gpu.clone()));
+            }
+        }
+        Some(table)
+    }
+
+    fn of_capability(&self, text: &str, capability: Capability) -> Result<Gpu, Misread> {
+        if self.capabilities.contains(&capability) {
+            return Ok(Gpu {
+                name: capability.sm(),
+                capability,
+                segment: match self.tegra.contains(&capability) {
+                    true => Segment::Embedded,
+                    false => Segment::Unknown,
+                },
+            });
+        }
+        let number = |it: &Capability| it.major * 10 + it.minor;
+        let distance = |it: &&Capability| number(it).abs_diff(number(&capability));
+        let near = self.capabilities.iter().min_by_key(distance);
+        Err(Misread {
+            problem: format!("no GPU has the architecture `{}`", text.trim()),
+            help: near.map_or_else(String::new, |near| format!("did you mean `{}`?", near.sm())),
+        })
+    }
+
+    fn of_model(&self, text: &str) -> Result<Gpu, Misread> {
+        let key = key(text);
+        let with = |prefix: &str| {
+            let name = format!("{prefix}{key}");
+            self.models.iter().find(|(known, _)| *known == name)
+        };
+        if let Some((_, gpu)) = ["", "rtx", "gtx"].into_iter().find_map(with) {
+            return Ok(gpu.clone());
+        }
+        Err(Misread {
+            problem: format!("no GPU is known as `{}`", text.trim()),
+            help: self.meant(&key).map_or_else(
+                || "write it as nvidia-smi does (A100, RTX 4090, Jetson AGX Orin), or its architecture (sm_90, 9.0)".to_owned(),
+                |names| format!("did you mean {names}?"),
+            ),
+        })
+    }
+
+    /// The models that a misspelt one may be: those with it in their names, else the nearest.
+    fn meant(&self, key: &str) -> Option<String> {
+        let mut names: Vec<&str> = Vec::new();
+        for (known, gpu) in &self.models {
+            if key.len() > 2 && known.contains(key) && !names.contains(&gpu.name.as_str()) {
+                names.push(&gpu.name);
+            }
+        }
+        if names.is_empty() {
+            let near = nearest(key, self.models.iter().map(|(known, _)| known.as_str()))?;
+            names.extend(
+                self.models
+                    .iter()
+                    .find(|(known, _)| known == near)
+                    .map(|(_, gpu)| gpu.name.as_str()),
+            );
+        }
+        names.truncate(4);
+        Some(format!("`{}`", names.join("` or `")))
+    }
+}
+
+/// `rules/knowledge/gpus.yaml`.
+#[derive(Deserialize)]
+struct File {
+    gpus: Vec<Row>,
+    tegra: Vec<Tegra>,
+    renamed: Vec<Renamed>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    gpu: String,
+    #[serde(default)]
+    aliases: Vec<String>,
+    compute_capability: String,
+    segment: Segment,
+}
+
+#[derive(Deserialize)]
+struct Tegra {
+    compute_capability: String,
+}
+
+#[derive(Deserialize)]
+struct Renamed {
+    from: String,
+    to: String,
+}
+
+/// The part of `rules/knowledge/cuda.yaml` that lists the architectures of nvcc.
+#[derive(Deserialize)]
+struct Cuda {
+    sm_introduced_removed: Vec<Architecture>,
+}
+
+#[derive(Deserialize)]
+struct Architecture {
+    sm: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn sm(text: &str) -> String {
+        Gpu::parse(text).unwrap().capability.sm()
+    }
+
+    #[test]
+    fn names_as_people_and_programs_write_them() {
+        for (text, expected) in [
+            ("a100", "sm_80"),
+            ("A100-SXM4-80GB", "sm_80"),
+            ("NVIDIA A100-PCIE-40GB", "sm_80"),
+            ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "sm_80"),
+            ("H100", "sm_90"),
+            ("NVIDIA H100 80GB HBM3", "sm_90"),
+            ("NVIDIA H100 NVL", "sm_90"),
+            ("NVIDIA GH200 480GB", "sm_90"),
+            ("GB200 NVL72", "sm_100"),
+            ("NVIDIA B300 SXM6 AC", "sm_103"),
+            ("Tesla V100-SXM2-32GB", "sm_70"),
+            ("teslat4", "sm_75"),
+            ("rtx 4090", "sm_89"),
+            ("RTX4090", "sm_89"),
+            ("4090", "sm_89"),
+            ("geforce rtx 3090", "sm_86"),
+            ("NVIDIA GeForce RTX 3060 Laptop GPU", "sm_86"),
+            ("GeForce RTX 4080 SUPER", "sm_89"),
+            ("1080ti", "sm_61"),
+            ("NVIDIA RTX 6000 Ada Generation", "sm_89"),
+            ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "sm_120"),
+            ("a6000", "sm_86"),
+            ("A10G", "sm_86"),
+            ("A10-24Q", "sm_86"),
+            ("jetson agx orin", "sm_87"),
+            ("orin", "sm_87"),
+            ("DGX Spark", "sm_121"),
+        ] {
+            assert_eq!(
+                Gpu::parse(text).map(|gpu| gpu.capability.sm()),
+                Ok(expected.to_owned()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn architectures_in_every_notation() {
+        for text in [
+            "sm_90",
+            "sm90",
+            "SM90",
+            "9.0",
+            "90",
+            "compute_90",
+            "sm_90a",
+            "cc 9.0",
+            " sm_90 ",
+        ] {
+            assert_eq!(sm(text), "sm_90", "{text}");
+        }
+        assert_eq!(sm("120f"), "sm_120");
+        assert_eq!(Gpu::parse("9.0").unwrap().name, "sm_90");
+        assert_eq!(Gpu::parse("rtx4090").unwrap().name, "GeForce RTX 4090");
+    }
+
+    #[test]
+    fn an_unknown_name_comes_with_the_one_that_was_meant() {
+        let help = |text: &str| Gpu::parse(text).unwrap_err().help;
+        assert_eq!(help("A1000"), "did you mean `A100`?");
+        assert_eq!(
+            help("rtx 6000"),
+            "did you mean `RTX 6000 Ada` or `Quadro RTX 6000`?"
+        );
+        assert_eq!(help("sm_91"), "did you mean `sm_90`?");
+        assert!(help("Radeon").contains("nvidia-smi"));
+        assert!(help("").contains("nvidia-smi"));
+        assert!(Gpu::parse("é").is_err());
+        assert!(Gpu::parse("99.99.99").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,24}") {
+            if let Err(misread) = Gpu::parse(&text) {
+                proptest::prop_assert!(!misread.help.is_empty());
+            }
+        }
+
+        #[test]
+        fn any_digits_are_read_or_refused(text in "(sm|compute|cc)?[_. -]?[0-9.]{0,6}[af]?") {
+            if let Ok(gpu) = Gpu::parse(&text) {
+                let known = &Table::builtin().capabilities;
+                proptest::prop_assert!(known.contains(&gpu.capability));
+            }
+        }
+    }
+
+    /// Two models that read as one name must be one architecture, else a name would depend on the order of the table.
+    #[test]
+    fn no_name_means_two_architectures() {
+        let mut seen = BTreeMap::new();
+        let table = Table::builtin();
+        assert!(table.models.len() > 80);
+        for (key, gpu) in &table.models {
+            assert!(!key.is_empty(), "{}", gpu.name);
+            let first = seen.entry(key).or_insert(gpu.capability);
+            assert_eq!(*first, gpu.capability, "{key}");
+            assert_eq!(
+                Gpu::parse(&gpu.name).unwrap().capability,
+                gpu.capability,
+                "{}",
+                gpu.name
+            );
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What the targets mean for an image: which code each GPU gets, and whether the driver suffices.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::code::{everywhere, is_specific, oldest, support};
+use super::driver::{self, DriverVersion};
+use super::facts::{DriverFacts, GpuFacts, How, LibraryCode, PackageCode, Support, TargetFacts};
+use super::gpu::Gpu;
+use super::{Misread, Target};
+use crate::elf::Depth;
+use crate::elf::facts::GpuCode;
+use crate::process::LoaderFacts;
+use crate::process::facts::{ObjectFacts, ProcessFacts};
+use crate::stack::{self, Component, Coverage, DriverFloor, LibraryCoverage};
+use crate::version::newer;
+
+/// The directory of PyTorch's package.
+const TORCH: &str = "torch";
+
+/// What of an image decides.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'i> {
+    /// How much of each file was read.
+    pub depth: Depth,
+    /// The GPU code of its files.
+    pub gpu: &'i stack::Gpu,
+    /// What its processes load.
+    pub loader: Option<&'i LoaderFacts>,
+    /// Its stack.
+    pub stack: &'i [Component],
+    /// The driver that it needs.
+    pub driver: Option<&'i DriverFloor>,
+}
+
+/// Judges an image by each target.
+///
+/// # Errors
+/// A target names a GPU or a driver that is none.
+pub fn judge(targets: &[Target], image: &Evidence) -> Result<Vec<TargetFacts>, Misread> {
+    if targets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let process = MainProcess::of(image);
+    targets
+        .iter()
+        .map(|target| target.judge(image, &process))
+        .collect()
+}
+
+impl Target {
+    fn judge(&self, image: &Evidence, process: &MainProcess) -> Result<TargetFacts, Misread> {
+        let gpus = self
+            .gpus
+            .iter()
+            .map(|gpu| Gpu::parse(gpu))
+            .collect::<Result<Vec<Gpu>, _>>()?;
+        let driver = self
+            .driver
+            .as_deref()
+            .map(DriverVersion::parse)
+            .transpose()?;
+        let driver = driver.map(|version| DriverFacts {
+            target: self.name.clone(),
+            ..driver::judge(&version, &gpus, image.driver, image.stack)
+        });
+        Ok(TargetFacts {
+            name: self.name.clone(),
+            gpus: gpus
+                .iter()
+                .map(|gpu| GpuFacts {
+                    target: self.name.clone(),
+                    ..process.on(gpu, driver.as_ref())
+                })
+                .collect(),
+            driver,
+        })
+    }
+}
+
+/// The GPU code that the process of the image maps.
+struct MainProcess<'i> {
+    /// Of PyTorch's kernels: what all of them have.
+    torch: Option<Torch>,
+    libraries: Vec<Library<'i>>,
+}
+
+struct Torch {
+    code: GpuCode,
+    /// The architectures that it was built for. Where other libraries are linked into it, of which some containers are for other
+    /// architectures, not all of these are in every container.
+    listed: GpuCode,
+    /// The CUDA that made its PTX, where its instruction set was not read.
+    cuda: Option<String>,
+    /// It may promise more than all kernels keep.
+    sampled: bool,
+}
+
+struct Library<'i> {
+    object: &'i ObjectFacts,
+    code: &'i GpuCode,
+    /// The package, unless it is a library of CUDA itself or of PyTorch.
+    package: Option<String>,
+    /// All of its code was looked at.
+    whole: bool,
+}
+
+impl<'i> MainProcess<'i> {
+    fn of(image: &Evidence<'i>) -> Self {
+        let files = image
+            .gpu
+            .libraries
+            .iter()
+            .map(|file| (file.path.as_str(), file));
+        let files: HashMap<&str, &'i LibraryCoverage> = files.collect();
+        let processes = image
+            .loader
+            .into_iter()
+            .flat_map(|loader| &loader.processes);
+        let mapped = processes
+            .filter(|process| process.main)
+            .flat_map(|process| process.objects.iter().map(move |object| (process, object)));
+        let libraries: Vec<Library> = mapped
+            .filter_map(|(process, object)| {
+                let code = &files.get(object.path.as_str())?.code;
+                let package = package(process, object);
+                // Libraries of CUDA keep code where only the deep reading looks.
+                let searched =
+                    package.is_some() || object.directory == TORCH || image.depth == Depth::Deep;
+                Some(Library {
+                    object,
+                    code,
+                    package,
+                    whole: searched && !code.sampled && !code.damaged,
+                })
+            })
+            .collect();
+        MainProcess {
+            torch: Torch::of(image, &libraries),
+            libraries,
+        }
+    }
+
+    /// What it has for one GPU.
+    fn on(&self, gpu: &Gpu, driver: Option<&DriverFacts>) -> GpuFacts {
+        let on_gpu = |code: &GpuCode, cuda: Option<&str>| {
+            compiled(support(gpu.capability, code), cuda, driver)
+        };
+        let torch = self.torch.as_ref().map(|torch| {
+            let mut support = on_gpu(&torch.code, torch.cuda.as_deref());
+            if support.how == How::None {
+                support = Support {
+                    whole: false,
+                    ..on_gpu(&torch.listed, torch.cuda.as_deref())
+                };
+            }
+            // What is in no container of a sample is in few of all at best.
+            let certain = !torch.sampled || support.how == How::None;
+            if certain { support } else { Support::default() }
+        });
+        let libraries: Vec<LibraryCode> = self
+            .libraries
+            .iter()
+            .map(|library| {
+                let support = on_gpu(library.code, None);
+                let certain = library.whole || support.how == How::Sass;
+                LibraryCode {
+                    path: library.object.path.clone(),
+                    library: library.object.library.clone(),
+                    package: library.package.clone().unwrap_or_default(),
+                    support: if certain { support } else { Support::default() },
+                }
+            })
+            .collect();
+        GpuFacts {
+            target: String::new(),
+            name: gpu.name.clone(),
+            sm: gpu.capability.sm(),
+            capability: gpu.capability.to_string(),
+            segment: gpu.segment,
+            torch,
+            packages: self.packages(&libraries),
+            libraries,
+        }
+    }
+
+    /// The best that the libraries of each package have: a package brings libraries for certain GPUs alone, and picks one
+    /// when it runs.
+    fn packages(&self, libraries: &[LibraryCode]) -> Vec<PackageCode> {
+        let mut packages: BTreeMap<&str, PackageCode> = BTreeMap::new();
+        for (library, code) in self.libraries.iter().zip(libraries) {
+            let Some(name) = library.package.as_deref() else {
+                continue;
+            };
+            let package = packages.entry(name).or_insert_with(|| PackageCode {
+                name: name.to_owned(),
+                path: code.path.clone(),
+                from: String::new(),
+                specific: true,
+                support: Support {
+                    how: How::None,
+                    ..Support::default()
+                },
+            });
+            package.specific &= is_specific(library.code);
+            let oldest = oldest(library.code).map(|oldest| oldest.to_string());
+            if let Some(oldest) = oldest
+                && (package.from.is_empty() || newer(&package.from, &oldest) == Some(true))
+            {
+                package.from = oldest;
+            }
+            if code.support.how > package.support.how {
+                package.support = code.support.clone();
+            }
+        }
+        packages.into_values().collect()
+    }
+}
+
+impl Torch {
+    fn of(image: &Evidence, libraries: &[Library]) -> Option<Self> {
+        let coverage = image.gpu.torch.as_ref()?;
+        let own = libraries
+            .iter()
+            .find(|library| library.object.library == "torch-cuda");
+        let code = |coverage: &Coverage| GpuCode {
+            ptx_isa: own.map(|own| own.code.ptx_isa.clone()).unwrap_or_default(),
+            ..everywhere(coverage)
+        };
+        let mut components = image.stack.iter();
+        let torch = components.find(|it| it.name == "torch" && it.loaded);
+        let listed = torch.and_then(|torch| torch.details.get("arch-list"));
+        let words = |prefix: &str| {
+            let words = listed.map_or("", String::as_str).split([' ', ',', ';']);
+            let words = words.filter(|word| word.starts_with(prefix));
+            words.map(str::to_owned).collect()
+        };
+        Some(Torch {
+            code: code(coverage),
+            listed: code(&Coverage {
+                sass: words("sm_"),
+                ptx: words("compute_"),
+            }),
+            cuda: torch.and_then(|torch| torch.details.get("cuda").cloned()),
+            sampled: own.map_or(image.gpu.sampled, |own| own.code.sampled),
+        })
+    }
+}
+
+/// The package that a file belongs to. `None` for PyTorch's own libraries and for those of CUDA, which auditwheel also copies into
+/// a directory `NAME.libs`: of them only the kernels that are called matter, and they have code for certain GPUs alone on purpose
+/// (cuSPARSELt from 8.0 on, NVSHMEM from 9.0 on).
+fn package(process: &ProcessFacts, object: &ObjectFacts) -> Option<String> {
+    let directory = object.directory.as_str();
+    let is_cuda = !object.library.is_empty()
+        || !object.cuda.is_empty()
+        || directory.starts_with("nvidia/")
+        || directory.starts_with("tensorrt")
+        || object.path.contains(".libs/")
+        || object.path.contains("/usr/local/cuda");
+    if is_cuda || directory == TORCH {
+        return None;
+    }
+    if !directory.is_empty() {
+        return Some(directory.to_owned());
+    }
+    let in_site = ["/site-packages/", "/dist-packages/"]
+        .iter()
+        .any(|site| object.path.contains(site));
+    match in_site && !object.package.is_empty() {
+        true => Some(object.package.clone()),
+        // What lies elsewhere belongs to a program as a whole; of a Python that is anything.
+        false => process
+            .environment
+            .is_empty()
+            .then(|| process.executable.clone()),
+    }
+}
+
+/// Adds to PTX which CUDA compiles it, and whether the driver does.
+fn compiled(support: Support, cuda: Option<&str>, driver: Option<&DriverFacts>) -> Support {
+    if support.how != How::Ptx {
+        return support;
+    }
+    let needs = support
+        .isa
+        .as_deref()
+        .and_then(driver::cuda_of_isa)
+        .or(cuda);
+    Support {
+        needs_cuda: needs.map(str::to_owned),
+        compiles: needs
+            .zip(driver)
+            .and_then(|(needs, driver)| driver::compiles(driver, needs)),
+        ..support
+    }
+}

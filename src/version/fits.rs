@@ -1,0 +1,123 @@
+//! Whether a version is one that a team asked for.
+//!
+//! People write PEP 440 specifiers for things whose versions have more numbers than anybody writes: `python==3.11`,
+//! `cuda==12.8`. So `==` and `!=` compare only as far as both sides are written, as [`meets`] does for a claim; all other
+//! operators are those of PEP 440.
+
+use super::{meets, release, satisfies};
+
+/// Whether a version fits specifiers such as `>=9.7,<10`, `==12.8`, `==2.8.*` or `==ubuntu22.04`. `None` if the version cannot
+/// be read.
+///
+/// # Errors
+///
+/// The specifiers are not valid; the message says why.
+pub fn fits(version: &str, specifiers: &str) -> Result<Option<bool>, String> {
+    let mut known = true;
+    for specifier in specifiers.split(',').map(str::trim) {
+        match fits_one(version, specifier)? {
+            Some(true) => {}
+            Some(false) => return check(specifiers).map(|()| Some(false)),
+            None => known = false,
+        }
+    }
+    Ok(known.then_some(true))
+}
+
+/// Whether specifiers are valid.
+///
+/// # Errors
+///
+/// What is wrong.
+pub fn check(specifiers: &str) -> Result<(), String> {
+    specifiers
+        .split(',')
+        .try_for_each(|specifier| fits_one("0", specifier.trim()).map(drop))
+}
+
+fn fits_one(version: &str, specifier: &str) -> Result<Option<bool>, String> {
+    if specifier.is_empty() {
+        return Err("there is no specifier, such as >=2.8".to_owned());
+    }
+    let Some((wanted, equal)) = exact(specifier) else {
+        return satisfies(version, specifier);
+    };
+    if release(wanted).is_none() {
+        return Err(format!("`{wanted}` is no version"));
+    }
+    Ok(meets(version, wanted).map(|met| met == equal))
+}
+
+/// The version behind `==` or `!=` that has no `.*`, and whether it is wanted.
+fn exact(specifier: &str) -> Option<(&str, bool)> {
+    let (wanted, equal) = match specifier.strip_prefix("==") {
+        Some(wanted) => (wanted, true),
+        None => (specifier.strip_prefix("!=")?, false),
+    };
+    (!wanted.starts_with('=') && !wanted.ends_with('*')).then_some((wanted.trim(), equal))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equality_compares_as_far_as_both_are_written() {
+        for (version, specifiers, expected) in [
+            ("12.8", "==12.8", true),
+            ("12.8.90", "==12.8", true),
+            ("12.8", "==12.8.1", true),
+            ("12.4", "==12.8", false),
+            ("3.11.9", "==3.11", true),
+            ("3.12.1", "==3.11", false),
+            ("3.12.1", "!=3.11", true),
+            ("2.8.0+cu128", "==2.8.0", true),
+            ("2.8.0+cu128", "==2.8.0+cu126", false),
+            ("2.8.0a0+34c6371d24.nv25.8", "==2.8.*", true),
+            ("2.8.1", "== 2.8.*", true),
+            ("2.9.0", "==2.8.*", false),
+            ("9.10.2", ">=9.7,<10", true),
+            ("8.9.7", ">=9.7,<10", false),
+            ("2.35", ">=2.28", true),
+            ("ubuntu22.04", "==ubuntu22.04", true),
+            ("ubuntu24.04", "==ubuntu22.04", false),
+            ("debian12", "!=ubuntu22.04", true),
+        ] {
+            assert_eq!(
+                fits(version, specifiers),
+                Ok(Some(expected)),
+                "{version} {specifiers}"
+            );
+        }
+        assert_eq!(fits("unknown", "==2"), Ok(None));
+        assert_eq!(fits("unknown", ">=2"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_specifier_is_an_error_whatever_the_version() {
+        for specifiers in [
+            "",
+            "2.8",
+            "==",
+            ">=",
+            "=>2.8",
+            "==2.8,",
+            "==9,latest",
+            ">=ubuntu22.04",
+            "==latest",
+        ] {
+            assert!(check(specifiers).is_err(), "{specifiers:?}");
+            assert!(fits("2.8.0", specifiers).is_err(), "{specifiers:?}");
+        }
+        assert_eq!(check(">=9.7, <10, !=9.8.0"), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(version in ".{0,24}", specifiers in ".{0,24}") {
+            let _ = fits(&version, &specifiers);
+        }
+    }
+}
