@@ -566,6 +566,7 @@ fn lint(text: &str) -> FileReport {
     FileReport {
         file: format!("./{text}"),
         verdict: Verdict::Fail,
+        ignored: Vec::new(),
         findings: vec![finding(text, Some(location))],
     }
 }
