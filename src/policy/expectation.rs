@@ -6,6 +6,8 @@ use crate::yaml::nearest;
 
 /// The release of the CUDA runtime that the process gets, major and minor: the one subject that is no part of the stack.
 pub const CUDA: &str = "cuda";
+/// The operating system: its releases have names, and no order.
+const OS: &str = "os";
 /// In an allowed stack: there must be no such part.
 const NONE: &str = "none";
 
@@ -124,6 +126,14 @@ impl Requirement {
             problem: format!("`{specifier}` is no version specifier: {problem}"),
             help: "write them as pip does: ==2.8.*, >=2.8,<3, !=2.7.1".to_owned(),
         })?;
+        if name == OS && !version::fits::are_exact(specifier) {
+            return Err(Mistake {
+                problem: format!(
+                    "`{specifier}`: an operating system is not more or less than another"
+                ),
+                help: "write os==ubuntu22.04 or os!=debian11".to_owned(),
+            });
+        }
         let too_fine = |specifier: &str| {
             let version = specifier.trim_start_matches(|c: char| !c.is_ascii_digit());
             version.trim_end_matches(".*").matches('.').count() > 1

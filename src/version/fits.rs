@@ -6,8 +6,8 @@
 
 use super::{meets, release, satisfies};
 
-/// Whether a version fits specifiers such as `>=9.7,<10`, `==12.8`, `==2.8.*` or `==ubuntu22.04`. `None` if the version cannot
-/// be read.
+/// Whether a version fits specifiers such as `>=9.7,<10`, `==12.8`, `==2.8.*` or `==ubuntu22.04`. A version that has numbers, but
+/// no order of PEP 440, fits none that needs one. `None` if the version cannot be read.
 ///
 /// # Errors
 ///
@@ -40,12 +40,20 @@ fn fits_one(version: &str, specifier: &str) -> Result<Option<bool>, String> {
         return Err("there is no specifier, such as >=2.8".to_owned());
     }
     let Some((wanted, equal)) = exact(specifier) else {
-        return satisfies(version, specifier);
+        let met = satisfies(version, specifier)?;
+        // `debian12` can be read, but is neither more nor less than anything: a bound that nobody can compare is not met.
+        return Ok(met.or_else(|| release(version).map(|_| false)));
     };
     if release(wanted).is_none() {
         return Err(format!("`{wanted}` is no version"));
     }
     Ok(meets(version, wanted).map(|met| met == equal))
+}
+
+/// Whether each of some specifiers asks for one version, or for any but one: all that a thing without an order can be asked.
+pub fn are_exact(specifiers: &str) -> bool {
+    let mut specifiers = specifiers.split(',').map(str::trim);
+    specifiers.all(|specifier| exact(specifier).is_some())
 }
 
 /// The version behind `==` or `!=` that has no `.*`, and whether it is wanted.
@@ -89,6 +97,14 @@ mod tests {
                 fits(version, specifiers),
                 Ok(Some(expected)),
                 "{version} {specifiers}"
+            );
+        }
+        // What has no order of PEP 440 meets no bound.
+        for specifiers in [">=22.04", "<99", "~=12.1", "==12.*", "==debian12,>=1"] {
+            assert_eq!(
+                fits("debian12", specifiers),
+                Ok(Some(false)),
+                "{specifiers}"
             );
         }
         assert_eq!(fits("unknown", "==2"), Ok(None));
