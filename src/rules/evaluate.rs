@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
@@ -20,13 +21,24 @@ use crate::finding::{Finding, Location};
 
 /// The longest list a rule is evaluated for.
 const MAX_EACH: usize = 10_000;
+/// How long one rule may look at one image or file. It is asked for between the elements of a list.
+const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// All findings of some rules, the worst first, then by rule, in the order of the claims.
 ///
 /// # Errors
 ///
-/// An expression does what it cannot do; missing facts are no error.
+/// An expression does what it cannot do, or takes too long; missing facts are no error.
 pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Result<Vec<Finding>> {
+    evaluate_within(MAX_TIME, rules, facts)
+}
+
+/// The same, where each rule has so much time.
+fn evaluate_within<'r>(
+    limit: Duration,
+    rules: impl Iterator<Item = &'r Rule>,
+    facts: &Facts,
+) -> Result<Vec<Finding>> {
     let on_demand = OnDemand::new(facts);
     let mut context = functions::context();
     context.set_variable_resolver(&on_demand);
@@ -34,7 +46,8 @@ pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Res
     let mut findings = Vec::new();
     let mut explained = Explained::default();
     for rule in precedence::order(rules.collect()) {
-        Evaluation { rule, facts }.run(&context, &mut explained, &mut findings)?;
+        let evaluation = Evaluation { rule, facts, limit };
+        evaluation.run(&context, &mut explained, &mut findings)?;
     }
     findings.sort_by(|a: &Finding, b: &Finding| {
         b.severity
@@ -127,6 +140,7 @@ fn bind(context: &mut Context<'_, '_>, facts: &Facts) -> Result<()> {
 struct Evaluation<'a> {
     rule: &'a Rule,
     facts: &'a Facts,
+    limit: Duration,
 }
 
 impl<'a> Evaluation<'a> {
@@ -148,6 +162,7 @@ impl<'a> Evaluation<'a> {
             }
             return Ok(());
         };
+        let begun = Instant::now();
         let Ok(Value::List(items)) = each.evaluate(context)? else {
             return Ok(());
         };
@@ -159,7 +174,10 @@ impl<'a> Evaluation<'a> {
             return Err(each.fault(0..each.text().len(), &problem, None));
         }
         let mut seen = HashSet::new();
-        for item in items.iter() {
+        for (done, item) in items.iter().enumerate() {
+            if begun.elapsed() >= self.limit {
+                return Err(self.too_slow(each, done, items.len()));
+            }
             let mut inner = context.new_inner_scope();
             inner.add_variable_from_value("it", item.clone());
             if !self.fails(&inner)? {
@@ -177,6 +195,15 @@ impl<'a> Evaluation<'a> {
             }
         }
         Ok(())
+    }
+
+    fn too_slow(&self, each: &Expression, done: usize, all: usize) -> Error {
+        let problem = format!(
+            "the rule takes longer than {} seconds: it has looked at {done} of {all} elements",
+            self.limit.as_secs()
+        );
+        let help = "leave out what cannot fail with `filter`, before one element is compared with all others";
+        each.fault(0..each.text().len(), &problem, Some(help))
     }
 
     /// Whether the rule applies and fails.
@@ -365,4 +392,27 @@ fn level<T: Named>(level: &Level<T>, context: &Context<'_, '_>) -> Result<T> {
         let problem = format!("this must give one of {}", names.join(", "));
         expression.fault(0..expression.text().len(), &problem, None)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_rule_that_takes_too_long_is_an_error_that_shows_its_list() {
+        let text = "id: team-slow\ntitle: t\nseverity: note\nsince: \"1\"\neach: '[1, 2, 3]'\nfail: 'true'\nmessage: m\nwhy: w\n";
+        let rule = Rule::read("team/slow.yaml", text).unwrap();
+        let run = |limit| evaluate_within(limit, [&rule].into_iter(), &Facts::default());
+        assert_eq!(run(MAX_TIME).unwrap().len(), 3);
+        let error = run(Duration::ZERO).unwrap_err().to_string();
+        for words in [
+            "team/slow.yaml:5:",
+            "takes longer than",
+            "0 of 3 elements",
+            "help:",
+        ] {
+            assert!(error.contains(words), "no {words:?} in: {error}");
+        }
+    }
 }
