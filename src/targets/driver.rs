@@ -21,12 +21,34 @@ use crate::embedded;
 use crate::stack::{Component, DriverFloor};
 
 /// Version of a driver: `535.183.06`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+///
+/// Compared by its numbers alone: `570.26.0` is `570.26`, and `535.183.6` is `535.183.06`.
+#[derive(Debug, Clone)]
 pub struct DriverVersion {
     numbers: Vec<u32>,
     /// As written, for `06` is not `6` to people.
     text: String,
 }
+
+impl Ord for DriverVersion {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.significant().cmp(other.significant())
+    }
+}
+
+impl PartialOrd for DriverVersion {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for DriverVersion {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for DriverVersion {}
 
 impl DriverVersion {
     /// Reads a version as `nvidia-smi` prints it.
@@ -58,6 +80,12 @@ impl DriverVersion {
                 help: help.to_owned(),
             }),
         }
+    }
+
+    /// The numbers without zeros at the end.
+    fn significant(&self) -> &[u32] {
+        let end = self.numbers.iter().rposition(|number| *number > 0);
+        &self.numbers[..end.map_or(0, |last| last + 1)]
     }
 
     fn at_least(&self, other: &str) -> bool {
@@ -348,6 +376,12 @@ mod tests {
         let version = |text: &str| DriverVersion::parse(text).unwrap();
         assert!(version("570.124.06") > version("570.26"));
         assert!(version("535.261.03") < version("545.23.06"));
+        assert_eq!(version("535.183.6"), version("535.183.06"));
+        assert_eq!(version("570.26"), version("570.26.0"));
+        assert!(
+            version("570.26.0").at_least("570.26.00") && version("570.26").at_least("570.26.0")
+        );
+        assert!(version("570.26.0") < version("570.26.1"));
         assert_eq!(version("535.183.06").cuda(), Some("12.2"));
         assert_eq!(version("601.10").cuda(), None);
         for (text, said) in [
