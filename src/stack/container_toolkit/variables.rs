@@ -76,7 +76,7 @@ fn requirement(variable: &str, text: &str, rule: &str) -> (Requirement, Requirem
 }
 
 /// The first two numbers of a semantic version, zeros for those that are left out: `121.0` of `121`. `None` where the toolkit's
-/// `semver.IsValid` finds none: more than three numbers, or a leading zero.
+/// `semver.IsValid` finds none: more than three numbers, a leading zero, or fewer than three before `-` or `+`.
 fn major_minor(version: &str) -> Option<String> {
     let version = version.strip_prefix('v').unwrap_or(version);
     let end = version.find(['-', '+']).unwrap_or(version.len());
@@ -86,7 +86,9 @@ fn major_minor(version: &str) -> Option<String> {
             && (text.len() == 1 || !text.starts_with('0'))
     };
     let numbers: Vec<&str> = version[..end].split('.').collect();
-    if numbers.len() > 3 || !numbers.iter().all(is_number) {
+    let suffix = version.get(end + 1..);
+    let is_whole = suffix.is_none_or(|suffix| numbers.len() == 3 && !suffix.is_empty());
+    if numbers.len() > 3 || !is_whole || !numbers.iter().all(is_number) {
         return None;
     }
     let minor = numbers.get(1).unwrap_or(&"0");
@@ -227,6 +229,10 @@ mod tests {
             ("121", Some("121.0")),
             ("12.4.1-1", Some("12.4")),
             ("12.8.1.012", None),
+            ("12.8-x", None),
+            ("12+b1", None),
+            ("12.8.1-", None),
+            ("12.8.1+b1", Some("12.8")),
             ("cu128", None),
             ("12.08", None),
             ("", None),
