@@ -37,32 +37,12 @@ pub enum CheckFormat {
 }
 
 impl Renders for CheckFormat {
-    fn render(
-        self,
-        report: &Report,
-        width: Option<u16>,
-        fail_on: Option<Severity>,
-    ) -> serde_json::Result<String> {
-        match self {
-            CheckFormat::Text => Ok(report::text::report(report, width)),
-            CheckFormat::Json => report::json::report(report),
-            CheckFormat::Sarif => report::sarif::report(report),
-            CheckFormat::Junit => {
-                report::junit::report(report, fail_on).map_err(serde_json::Error::custom)
-            }
-            CheckFormat::Github => Ok(report::github::report(report)),
-            CheckFormat::Gitlab => report::gitlab::report(report),
-            CheckFormat::Markdown => Ok(report::markdown::report(report)),
-            CheckFormat::Cyclonedx => {
-                let facts = report.images.iter().map(|image| &image.facts);
-                report::cyclonedx::report(facts, report.errors)
-            }
-            CheckFormat::Html => report::html::page(report).map_err(serde_json::Error::custom),
-        }
+    fn kind(self) -> CheckFormat {
+        self
     }
 
-    fn is_github(self) -> bool {
-        self == CheckFormat::Github
+    fn json(report: &Report) -> serde_json::Result<String> {
+        report::json::report(report)
     }
 }
 
@@ -89,38 +69,50 @@ impl ValueEnum for LintFormat {
     }
 }
 
-/// A format that a whole [`Report`] can be written in.
-pub trait Renders: ReportFormat {
-    /// The report in this format. `width` is the terminal's, in columns; `fail_on` the least severity that fails.
-    ///
-    /// # Errors
-    /// What the format's library says; none that the data can cause.
-    fn render(
-        self,
-        report: &Report,
-        width: Option<u16>,
-        fail_on: Option<Severity>,
-    ) -> serde_json::Result<String>;
-
-    /// Whether it is the one for GitHub, which takes a summary besides.
-    fn is_github(self) -> bool;
-}
-
 impl Renders for LintFormat {
-    fn render(
-        self,
-        report: &Report,
-        width: Option<u16>,
-        fail_on: Option<Severity>,
-    ) -> serde_json::Result<String> {
-        match self.0 {
-            CheckFormat::Json => report::json::lint(report),
-            other => other.render(report, width, fail_on),
-        }
+    fn kind(self) -> CheckFormat {
+        self.0
     }
 
-    fn is_github(self) -> bool {
-        self.0.is_github()
+    fn json(report: &Report) -> serde_json::Result<String> {
+        report::json::lint(report)
+    }
+}
+
+/// A format that a whole [`Report`] can be written in. Those of a lint are those of a check, but for the document in JSON.
+pub trait Renders: ReportFormat {
+    /// Which one it is.
+    fn kind(self) -> CheckFormat;
+
+    /// The report in JSON.
+    ///
+    /// # Errors
+    /// None that the data can cause.
+    fn json(report: &Report) -> serde_json::Result<String>;
+}
+
+/// A report in a format. `width` is the terminal's, in columns; `fail_on` the least severity that fails.
+fn render<F: Renders>(
+    format: F,
+    report: &Report,
+    width: Option<u16>,
+    fail_on: Option<Severity>,
+) -> serde_json::Result<String> {
+    match format.kind() {
+        CheckFormat::Text => Ok(report::text::report(report, width)),
+        CheckFormat::Json => F::json(report),
+        CheckFormat::Sarif => report::sarif::report(report),
+        CheckFormat::Junit => {
+            report::junit::report(report, fail_on).map_err(serde_json::Error::custom)
+        }
+        CheckFormat::Github => Ok(report::github::report(report)),
+        CheckFormat::Gitlab => report::gitlab::report(report),
+        CheckFormat::Markdown => Ok(report::markdown::report(report)),
+        CheckFormat::Cyclonedx => {
+            let facts = report.images.iter().map(|image| &image.facts);
+            report::cyclonedx::report(facts, report.errors)
+        }
+        CheckFormat::Html => report::html::page(report).map_err(serde_json::Error::custom),
     }
 }
 
@@ -165,9 +157,10 @@ pub fn write<F: Renders>(
     fail_on: Option<Severity>,
 ) -> Result<()> {
     output::write(arguments, |format: F| {
-        format.render(report, arguments.width(), fail_on)
+        render(format, report, arguments.width(), fail_on)
     })?;
-    if arguments.printed().is_some_and(Renders::is_github)
+    let printed = arguments.printed().map(Renders::kind);
+    if printed == Some(CheckFormat::Github)
         && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty())
     {
         append_summary(Path::new(&summary), &report::markdown::report(report));
