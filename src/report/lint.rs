@@ -69,24 +69,17 @@ struct Shown {
 
 impl From<&Location> for Shown {
     fn from(place: &Location) -> Self {
-        let columns = |from: usize, to: usize| {
-            let characters = place.text.chars().skip(from).take(to.saturating_sub(from));
-            printable(&characters.collect::<String>())
+        let text = printable(&place.text);
+        // Not printed piece by piece: of two harmless pieces a command of a build system could be made.
+        let shown_before = |column: usize| {
+            let before: String = place.text.chars().take(column.saturating_sub(1)).collect();
+            printable(&before).len().min(text.len())
         };
-        let before = columns(0, place.column.saturating_sub(1));
-        let meant = columns(
-            place.column.saturating_sub(1),
-            place.end_column.saturating_sub(1),
-        );
-        let text = format!(
-            "{before}{meant}{}",
-            columns(place.end_column.saturating_sub(1), usize::MAX)
-        );
         Shown {
             file: printable(&place.file),
             line: place.line,
-            start: before.len(),
-            end: before.len() + meant.len(),
+            start: shown_before(place.column),
+            end: shown_before(place.end_column.max(place.column)),
             text,
         }
     }
@@ -108,5 +101,13 @@ mod tests {
         assert_eq!(shown.file, "a\\u{1b}[2J");
         assert_eq!(shown.text, "\\u{1b}xüb\\u{202e}");
         assert_eq!(&shown.text[shown.start..shown.end], "üb");
+        let command = Shown::from(&Location {
+            column: 2,
+            end_column: 6,
+            text: "##[error]ü".to_owned(),
+            ..Location::default()
+        });
+        assert_eq!(command.text, "\\u{23}#[error]ü");
+        assert!(command.text.get(command.start..command.end).is_some());
     }
 }
