@@ -1,12 +1,12 @@
 //! Findings that were known before: only new ones fail.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::finding::{Finding, IgnoreReason};
+use crate::finding::{Finding, IgnoreReason, Severity};
 
 /// The largest baseline file, in bytes: reports of a thousand images.
 const MAX_FILE: u64 = 512 * 1024 * 1024;
@@ -15,10 +15,10 @@ pub const REASON: &str = "in the baseline";
 /// What a file of ours begins with.
 const SCHEMA: &str = "imgcheck/baseline/v1";
 
-/// Fingerprints of known findings. Rebuilding an image does not change them.
+/// Known findings by fingerprint, each with the worst severity that it had. Rebuilding an image does not change a fingerprint.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Baseline {
-    fingerprints: HashSet<String>,
+    severities: HashMap<String, Severity>,
 }
 
 /// A baseline file, or as much of a report as makes one.
@@ -47,8 +47,15 @@ struct Subject {
 #[derive(Deserialize)]
 struct Known {
     fingerprint: String,
+    /// A file without it makes a finding known whatever its severity.
+    #[serde(default = "worst")]
+    severity: Severity,
     #[serde(default)]
     ignore: Option<Because>,
+}
+
+fn worst() -> Severity {
+    Severity::Error
 }
 
 #[derive(Deserialize)]
@@ -62,6 +69,7 @@ struct Entry<'f> {
     image: &'f str,
     rule: &'f str,
     message: &'f str,
+    severity: Severity,
     fingerprint: &'f str,
 }
 
@@ -76,7 +84,7 @@ impl Baseline {
             problem: format!("the baseline {}: {problem}", path.display()),
             help: Some(help.to_owned()),
         };
-        if !path.is_file() {
+        if !path.exists() {
             return Err(refuse(&"there is no such file"));
         }
         let text = super::read_text(path, MAX_FILE)?;
@@ -92,17 +100,16 @@ impl Baseline {
 
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
-        self.fingerprints.is_empty()
+        self.severities.is_empty()
     }
 
-    /// Why a finding does not count, if it is known.
+    /// Why a finding does not count, if it is known, and was no milder.
     pub fn reason(&self, finding: &Finding) -> Option<IgnoreReason> {
-        self.fingerprints
-            .contains(&finding.fingerprint)
-            .then(|| IgnoreReason {
-                reason: REASON.to_owned(),
-                expires: None,
-            })
+        let known = self.severities.get(&finding.fingerprint)?;
+        (finding.severity <= *known).then(|| IgnoreReason {
+            reason: REASON.to_owned(),
+            expires: None,
+        })
     }
 
     /// The text of a file that makes findings known; each comes with the name of its image.
@@ -122,6 +129,7 @@ impl Baseline {
                 image,
                 rule: &finding.rule,
                 message: &finding.message,
+                severity: finding.severity,
                 fingerprint: &finding.fingerprint,
             })
             .collect();
@@ -146,8 +154,13 @@ impl File {
             subject.findings.into_iter().chain(ignored)
         });
         let all = self.findings.into_iter().chain(reported);
-        Baseline {
-            fingerprints: all.map(|known| known.fingerprint).collect(),
+        let mut severities = HashMap::new();
+        for known in all {
+            let worst = severities
+                .entry(known.fingerprint)
+                .or_insert(known.severity);
+            *worst = known.severity.max(*worst);
         }
+        Baseline { severities }
     }
 }
