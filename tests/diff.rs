@@ -94,3 +94,64 @@ fn a_comment_tells_what_is_new_and_what_changed() {
         assert!(text.contains(line), "no {line:?} in:\n{text}");
     }
 }
+
+#[test]
+fn both_images_are_judged_by_all_that_a_check_is_judged_by() {
+    let new = |options: &[&str]| {
+        let output = diff(HONEST, HONEST, options);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let difference = document(&output);
+        let findings = &difference["findings"];
+        assert_eq!(findings["new"], serde_json::json!([]));
+        (
+            difference["to"]["verdict"].clone(),
+            findings["same"].clone(),
+        )
+    };
+    for options in [
+        ["--gpu", "p100"],
+        ["--driver", "470.256.02"],
+        ["--expect", "torch==2.9.*"],
+    ] {
+        let (verdict, same) = new(&["-f", "json", options[0], options[1]]);
+        assert_eq!(
+            (verdict, same != serde_json::json!([])),
+            ("fail".into(), true),
+            "{options:?}"
+        );
+    }
+    assert_eq!(new(&["-f", "json"]).0, "pass");
+}
+
+#[test]
+fn targets_of_the_environment_count_and_a_baseline_is_read_and_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let known = directory.path().join("known.json");
+    let run = |options: &[&str]| {
+        let mut command = imgcheck();
+        command
+            .env("IMGCHECK_GPU", "p100")
+            .env("IMGCHECK_EXPECT", "os==debian12");
+        command
+            .arg("diff")
+            .args([repository(HONEST), repository(MISLABELLED)]);
+        command.args(["-f", "json"]).args(options);
+        command.output().unwrap()
+    };
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(document(&output)["from"]["verdict"], "fail");
+    let known = known.to_str().unwrap();
+    assert_eq!(run(&["--write-baseline", known]).status.code(), Some(0));
+    let output = run(&["--baseline", known]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(document(&output)["to"]["verdict"], "pass");
+    let text = std::fs::read_to_string(known).unwrap();
+    assert!(
+        text.contains("gpu-not-covered") && text.contains("claim-torch-version"),
+        "{text}"
+    );
+    let output = diff(HONEST, HONEST, &["--gpu", "h1000"]);
+    assert_eq!(output.status.code(), Some(2));
+}

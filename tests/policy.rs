@@ -132,6 +132,7 @@ fn what_is_no_expectation_is_exit_code_2() {
         ("torch", "says no version"),
         ("torch=>2.8", "no version specifier"),
         ("cuda==12.8.1", "major and minor"),
+        ("os>=22.04", "os==ubuntu22.04"),
     ] {
         let said = program::failure(2, &["--expect", text, HONEST]);
         assert!(said.contains(words) && said.contains(text), "{said}");
@@ -281,7 +282,7 @@ fn an_ignore_that_no_image_of_the_call_needs_is_reported_once() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (_, end) = said.split_once("\n.imgcheck.yaml\n").unwrap();
+    let (_, end) = said.split_once("\nPASS  .imgcheck.yaml\n").unwrap();
     insta::assert_snapshot!(end);
     assert_eq!(output.status.code(), Some(0));
     // One that is for other images is not unused, and where an image is missing nobody knows.
@@ -373,6 +374,110 @@ fn a_baseline_that_is_none_is_exit_code_2_and_none_is_written_for_half_a_check()
         3
     );
     assert!(!directory.path().join("new.json").exists());
+}
+
+/// A rule that cannot be evaluated for an Ubuntu.
+const FAILING: &str = "id: team-number\ntitle: t\nseverity: error\nsince: \"1\"\nfail: 'stack.os.version.startsWith(\"ubuntu\") && int(stack.os.version) > 0'\nmessage: m\nwhy: w\n";
+
+#[test]
+fn an_image_that_cannot_be_judged_does_not_take_the_others_with_it() {
+    let directory = configured("rules: [team.yaml]\nignore: [{rule: load-*, reason: vendor}]\n");
+    fs::write(directory.path().join("team.yaml"), FAILING).unwrap();
+    let other = directory.path().join("other");
+    let release: &[u8] = b"ID=ubuntu\nVERSION_ID=\"22.04\"\n";
+    let plain = layout::layer(&[("etc/os-release", release)]);
+    layout::write(
+        &other,
+        "team/other:1",
+        &[(plain.clone(), layout::gzip(&plain))],
+    );
+    let other = other.to_str().unwrap();
+    let (code, report) = check(directory.path(), &[other, MISLABELLED], &[]);
+    assert_eq!(code, 3);
+    let findings = &only_image(&report)["findings"];
+    assert_eq!(rules(findings), ["claim-torch-version"]);
+    assert_eq!(report["errors"][0]["image"], "team/other:1");
+    let error = report["errors"][0]["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("team/other:1: it cannot be judged: "),
+        "{error}"
+    );
+    assert!(error.contains("team.yaml:5:"), "{error}");
+    // As where one cannot be read: whether an ignore is of use is not known.
+    assert_eq!(report.get("findings"), None);
+    let (code, report) = check(directory.path(), &[HONEST], &[]);
+    assert_eq!((code, &report["errors"]), (0, &Value::Null));
+    let diff = inside(directory.path())
+        .arg("diff")
+        .args([repository(HONEST).as_path(), Path::new(other)])
+        .output()
+        .unwrap();
+    assert_eq!(diff.status.code(), Some(3));
+}
+
+#[test]
+fn lint_and_check_each_report_the_ignores_of_their_own_rules() {
+    let directory = configured(
+        "ignore:\n  - {rule: lint-stub-path, reason: a, expires: 1999-12-31}\n  - {rule: lint-pin-conflict, reason: b}\n  \
+         - {rule: lint-unpinned-stack, reason: c}\n  - {rule: lint-*, path: images/*, reason: d}\n  \
+         - {rule: load-*, reason: e}\n  - {rule: claim-os, reason: f, expires: 1999-12-31}\n",
+    );
+    fs::write(
+        directory.path().join("requirements.txt"),
+        "torch\ntorchvision\n",
+    )
+    .unwrap();
+    let told = |report: &Value| -> Vec<String> {
+        let findings = report.as_array().unwrap().iter();
+        let told = findings.map(|it| {
+            format!(
+                "{} {}",
+                it["rule"].as_str().unwrap(),
+                it["location"]["line"]
+            )
+        });
+        told.collect()
+    };
+    let lint = |arguments: &[&str]| {
+        let output = inside(directory.path())
+            .args(["lint", "-f", "json"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), report)
+    };
+    let (code, report) = lint(&["requirements.txt"]);
+    let files = report["files"].as_array().unwrap();
+    assert_eq!(code, Some(0), "{report}");
+    assert_eq!(
+        rules(&files[0]["ignored"])[0],
+        "lint-unpinned-stack",
+        "{report}"
+    );
+    assert_eq!(
+        (files.len(), &files[1]["file"]),
+        (2, &".imgcheck.yaml".into())
+    );
+    assert_eq!(
+        told(&files[1]["findings"]),
+        ["policy-ignore-expired 2", "policy-ignore-unused 3"]
+    );
+    assert_eq!(
+        lint(&["requirements.txt", "--fail-on", "warning"]).0,
+        Some(1)
+    );
+    // Where a file is missing nobody knows.
+    let (code, report) = lint(&["requirements.txt", "absent.txt"]);
+    assert_eq!(
+        (code, report["files"].as_array().unwrap().len()),
+        (Some(2), 1)
+    );
+    let (_, report) = check(directory.path(), &[HONEST], &[]);
+    assert_eq!(
+        told(&report["findings"]),
+        ["policy-ignore-expired 7", "policy-ignore-unused 6"]
+    );
 }
 
 // ---- the file
@@ -556,6 +661,10 @@ fn a_wrong_file_is_shown_with_its_place_and_the_way_out() {
             vec!["`==latest` is no version specifier"],
         ),
         ("stacks: [{name: new}]\n", vec!["allows every image"]),
+        (
+            "stacks: [{name: new, os: \">=22.04\"}]\n",
+            vec![":1:", "is not more or less", "os==ubuntu22.04"],
+        ),
         ("consistent: [cudn]\n", vec!["did you mean `cudnn`?"]),
         (
             "targets: [{name: empty}]\n",

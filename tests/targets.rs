@@ -163,7 +163,7 @@ fn the_environment_names_targets_too_and_an_option_is_above_it() {
 }
 
 #[test]
-fn the_configuration_names_fleets_and_an_option_stands_in_their_place() {
+fn the_configuration_names_fleets_and_options_stand_above_it() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("imgcheck.yaml");
     let fleets = "targets:\n  - name: new pool\n    gpus: [h100, 5090]\n    driver: \"580.65.06\"\n  - name: old pool\n    gpus: [p100]\n    driver: \"470.256.02\"\n";
@@ -183,6 +183,22 @@ fn the_configuration_names_fleets_and_an_option_stands_in_their_place() {
     );
     let (code, report) = sample(&["--config", config, "--gpu", "h100"]);
     assert_eq!((code, torch_on(&report).len()), (0, 1));
+    // A driver alone is that of all fleets, whose GPUs are still judged.
+    let (code, report) = sample(&["--config", config, "--driver", "580.65.06"]);
+    assert_eq!(
+        (code, faults(&report)),
+        (1, vec!["gpu-not-covered".to_owned()])
+    );
+    let fleets_of_report = only_image(&report)["targets"].as_array().unwrap();
+    let drivers: Vec<_> = fleets_of_report
+        .iter()
+        .map(|fleet| (&fleet["name"], &fleet["driver"]["version"]))
+        .collect();
+    let driver = &Value::from("580.65.06");
+    assert_eq!(
+        drivers,
+        [(&"new pool".into(), driver), (&"old pool".into(), driver)]
+    );
 
     std::fs::write(config, fleets.replace("h100", "h1000")).unwrap();
     let image = repository(SAMPLE);

@@ -8,8 +8,7 @@ use clap::Args;
 use super::formats::{self, CheckFormat};
 use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, OutputArguments};
-use super::policy::{Asked, ExpectArguments, PolicyArguments, today};
-use super::targets::TargetArguments;
+use super::policy::{Asked, ImagePolicyArguments, today};
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::{Finding, Severity};
@@ -25,11 +24,7 @@ pub struct CheckArguments {
     #[command(flatten)]
     image: ImageArguments,
     #[command(flatten)]
-    expect: ExpectArguments,
-    #[command(flatten)]
-    policy: PolicyArguments,
-    #[command(flatten)]
-    targets: TargetArguments,
+    policy: ImagePolicyArguments,
     #[command(flatten)]
     output: OutputArguments<CheckFormat>,
 }
@@ -66,15 +61,14 @@ impl RuleArguments {
     }
 }
 
-/// Checks every image. The exit code is 1 when one fails, and 3 when one could not be read: the others are reported all
-/// the same.
+/// Checks every image. The exit code is 1 when one fails, and 3 when one could not be read or judged: the others are reported
+/// all the same.
 pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
-    let mut asked = arguments.policy.read()?;
-    arguments.expect.add_to(&mut asked.policy)?;
-    arguments.targets.replace(&mut asked.policy.targets)?;
-    let (scans, unreadable, rules) = scan(arguments, &asked)?;
-    let judgement = pipeline::judge(scans, &rules, &asked.policy, today())?;
+    let asked = arguments.policy.read()?;
+    let (scans, mut unreadable, rules) = scan(arguments, &asked)?;
+    let mut judgement = pipeline::judge(scans, &rules, &asked.policy, today())?;
+    unreadable.extend(judgement.unjudged.drain(..).map(Unreadable::from));
     let configuration = match unreadable.as_slice() {
         [] => judgement.configuration(&rules, &asked.policy, today())?,
         // Whether an ignore is of use cannot be said where an image is missing.
@@ -120,7 +114,7 @@ fn scan(
 }
 
 /// All findings that count, each with the name of its image.
-fn findings(images: &[ImageReport]) -> impl Iterator<Item = (&str, &Finding)> {
+pub(super) fn findings(images: &[ImageReport]) -> impl Iterator<Item = (&str, &Finding)> {
     images.iter().flat_map(|image| {
         let findings = image.findings.iter();
         findings.map(|finding| (image.facts.name(), finding))
@@ -131,7 +125,8 @@ fn findings(images: &[ImageReport]) -> impl Iterator<Item = (&str, &Finding)> {
 fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
     let grammar = Grammar::builtin()?;
     for image in unreadable {
-        let (Target::Reference(reference) | Target::Remote(_, reference)) = &image.target else {
+        let Some(Target::Reference(reference) | Target::Remote(_, reference)) = &image.target
+        else {
             continue;
         };
         if let Ok(report) = pipeline::claims(reference, &grammar, rules)

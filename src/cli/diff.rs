@@ -4,14 +4,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::check::RuleArguments;
-use super::fail_on::FailOnArgument;
-use super::images::{ReadingArguments, finish, targets};
+use super::check::findings;
+use super::images::{ReadingArguments, Unreadable, finish, targets};
 use super::output::{self, OutputArguments};
-use super::policy::{ConfigArguments, today};
+use super::policy::{ImagePolicyArguments, today};
 use crate::error::{Error, Result};
 use crate::pipeline::{self, Scan};
-use crate::policy::Policy;
 use crate::report::difference::{self, Difference};
 use crate::report::{self, Verdict};
 
@@ -27,11 +25,7 @@ pub struct DiffArguments {
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
-    config: ConfigArguments,
-    #[command(flatten)]
-    rules: RuleArguments,
-    #[command(flatten)]
-    fail_on: FailOnArgument,
+    policy: ImagePolicyArguments,
     #[command(flatten)]
     output: OutputArguments<DiffFormat>,
 }
@@ -51,12 +45,8 @@ pub enum DiffFormat {
 pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
     let images = [arguments.from.clone(), arguments.to.clone()];
     arguments.output.validate(&targets(&images))?;
-    let config = arguments.config.load()?;
-    let rules = arguments.rules.load_with(&config)?;
-    let policy = Policy {
-        fail_on: arguments.fail_on.threshold(config.policy.fail_on),
-        ..config.policy
-    };
+    let asked = arguments.policy.read()?;
+    let rules = arguments.policy.load_rules(&asked)?;
     let mut reports = Vec::new();
     for image in &images {
         let (scans, unreadable) = arguments
@@ -67,7 +57,16 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
         }
         // One by one, for they need not agree with each other.
         let scan = vec![only(image, scans)?];
-        reports.extend(pipeline::judge(scan, &rules, &policy, today())?.images);
+        let judgement = pipeline::judge(scan, &rules, &asked.policy, today())?;
+        reports.extend(judgement.images);
+        let unjudged: Vec<Unreadable> = judgement
+            .unjudged
+            .into_iter()
+            .map(Unreadable::from)
+            .collect();
+        if !unjudged.is_empty() {
+            return Ok(finish(&unjudged, ExitCode::SUCCESS));
+        }
     }
     let [from, to] = reports.as_slice() else {
         return Ok(ExitCode::SUCCESS);
@@ -81,8 +80,9 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
         DiffFormat::Markdown => Ok(report::markdown::difference(&difference)),
         DiffFormat::Json => report::json::difference(&difference),
     })?;
-    let verdict = Verdict::of(&difference.findings.new, policy.fail_on);
-    Ok(ExitCode::from(u8::from(verdict == Verdict::Fail)))
+    let verdict = Verdict::of(&difference.findings.new, asked.policy.fail_on);
+    let known = asked.write_baseline(findings(&reports), true)?;
+    Ok(ExitCode::from(u8::from(verdict == Verdict::Fail && !known)))
 }
 
 /// The only image of a scan: two can be compared, not more.

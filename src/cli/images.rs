@@ -9,7 +9,7 @@ use super::{cache, interrupt, output, progress, registry};
 use crate::cache::Cache;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
-use crate::pipeline::{Progress as _, Reading, Scan, Scanner};
+use crate::pipeline::{Progress as _, Reading, Scan, Scanner, Unjudged};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
 use crate::report::UnreadImage;
@@ -121,7 +121,7 @@ impl ReadingArguments {
                 Ok(read) => scans.extend(read),
                 Err(error) => unreadable.push(Unreadable {
                     image: image.clone(),
-                    target,
+                    target: Some(target),
                     error,
                 }),
             }
@@ -136,8 +136,19 @@ impl ReadingArguments {
 /// What could not be read, and why.
 pub(super) struct Unreadable {
     image: String,
-    pub target: Target,
+    /// Where it was looked for; `None` for one that was found and read, but could not be judged.
+    pub target: Option<Target>,
     error: Error,
+}
+
+impl From<Unjudged> for Unreadable {
+    fn from(unjudged: Unjudged) -> Self {
+        Unreadable {
+            image: unjudged.image,
+            target: None,
+            error: unjudged.error,
+        }
+    }
 }
 
 impl Unreadable {

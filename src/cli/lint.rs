@@ -1,5 +1,6 @@
 //! `imgcheck lint`: judge the files that an image is built from.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ use crate::claims::Grammar;
 use crate::error::{Error, Result};
 use crate::lint::{self, Kind};
 use crate::pipeline;
+use crate::policy::Subjects;
 use crate::reference::transport::Target;
 use crate::report::{FileReport, Report, UnreadImage, Verdict};
 use crate::stack::Catalogue;
@@ -65,6 +67,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
     let catalogue = Catalogue::builtin()?;
     let rules = arguments.policy.load_rules(&asked)?;
     let mut reports: Vec<FileReport> = Vec::new();
+    let mut used_ignores = BTreeSet::new();
     let mut errors = Vec::new();
     let mut code = 0;
     for path in named(&arguments.files)? {
@@ -72,7 +75,10 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
         let sources = read(&path, kind, &catalogue);
         let judge = |sources| pipeline::lint(sources, &grammar, &rules, &asked.policy, today());
         match sources.and_then(judge) {
-            Ok(report) => reports.push(report),
+            Ok(linted) => {
+                reports.push(linted.report);
+                used_ignores.extend(linted.used_ignores);
+            }
             Err(error) => {
                 let name = path.display().to_string();
                 output::error_about(&name, &error);
@@ -85,6 +91,15 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
         }
     }
     pipeline::once(&mut reports, &asked.policy);
+    let linted = reports.len();
+    // Whether an ignore is of use cannot be said where a file is missing.
+    if errors.is_empty() {
+        let names: Vec<&str> = reports.iter().map(|report| report.file.as_str()).collect();
+        let subjects = Subjects::Files(&names);
+        let configuration =
+            pipeline::judge_ignores(subjects, &used_ignores, &rules, &asked.policy, today())?;
+        reports.extend(configuration);
+    }
     let report = Report {
         images: &[],
         files: &reports,
@@ -93,7 +108,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
     };
     formats::write(&arguments.output, &report, asked.policy.fail_on)?;
     let failed = reports.iter().any(|report| report.verdict == Verdict::Fail);
-    let findings = reports.iter().flat_map(|report| {
+    let findings = reports[..linted].iter().flat_map(|report| {
         let findings = report.findings.iter();
         findings.map(|finding| (report.file.as_str(), finding))
     });

@@ -11,6 +11,7 @@ use clap::builder::BoolishValueParser;
 use super::check::RuleArguments;
 use super::fail_on::FailOnArgument;
 use super::output;
+use super::targets::TargetArguments;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::policy::{Baseline, Config, Expectation, Policy, discover};
@@ -81,7 +82,7 @@ pub(super) struct PolicyArguments {
 
 /// What must be in the images.
 #[derive(Debug, Args)]
-pub(super) struct ExpectArguments {
+struct ExpectArguments {
     /// Expect a version of a part of the stack, as in 'torch==2.8.*', 'cudnn>=9.7,<10' or 'cuda==12.8'; may be repeated
     #[arg(
         long = "expect",
@@ -90,6 +91,17 @@ pub(super) struct ExpectArguments {
         value_delimiter = ';'
     )]
     expect: Vec<String>,
+}
+
+/// All that images are judged by: the same for each command that judges some.
+#[derive(Debug, Args)]
+pub(super) struct ImagePolicyArguments {
+    #[command(flatten)]
+    expect: ExpectArguments,
+    #[command(flatten)]
+    policy: PolicyArguments,
+    #[command(flatten)]
+    targets: TargetArguments,
 }
 
 /// A policy whose rules are not yet loaded.
@@ -133,12 +145,30 @@ impl PolicyArguments {
     }
 }
 
+impl ImagePolicyArguments {
+    /// Reads the configuration and all that it names but the rules, and puts the command line above it.
+    ///
+    /// # Errors
+    /// The configuration, an expectation or a target is wrong.
+    pub fn read(&self) -> Result<Asked> {
+        let mut asked = self.policy.read()?;
+        self.expect.add_to(&mut asked.policy)?;
+        self.targets.put_above(&mut asked.policy.targets)?;
+        Ok(asked)
+    }
+
+    /// As [`PolicyArguments::load_rules`].
+    pub fn load_rules(&self, asked: &Asked) -> Result<RuleSet> {
+        self.policy.load_rules(asked)
+    }
+}
+
 impl ExpectArguments {
     /// Adds to what the configuration expects.
     ///
     /// # Errors
     /// One of them is none.
-    pub fn add_to(&self, policy: &mut Policy) -> Result<()> {
+    fn add_to(&self, policy: &mut Policy) -> Result<()> {
         for text in &self.expect {
             let expectation =
                 Expectation::parse(text, "--expect").map_err(|mistake| Error::Usage {

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::error::Result;
 use crate::targets::{Misread, Target};
 
-/// One target, in place of those of the configuration file: all its GPUs have the same driver.
+/// One target, whose GPUs all have the same driver; it stands above those of the configuration file.
 #[derive(Debug, Args)]
 pub struct TargetArguments {
     /// A GPU that the image must run on, as nvidia-smi names it or by its architecture: h100, "rtx 4090", sm_90, 9.0; several
@@ -18,21 +18,28 @@ pub struct TargetArguments {
 }
 
 impl TargetArguments {
-    /// Puts the target that is asked for in place of those of the configuration; if neither GPU nor driver is named, they stay.
+    /// Puts what is asked for above the targets of the configuration: GPUs in place of all of them, and a driver alone in place of
+    /// the driver of each, so that their GPUs are still judged.
     ///
     /// # Errors
     /// A GPU is not known, or the driver is no version; with what was probably meant.
-    pub fn replace(&self, targets: &mut Vec<Target>) -> Result<()> {
+    pub fn put_above(&self, targets: &mut Vec<Target>) -> Result<()> {
         if self.gpu.is_empty() && self.driver.is_none() {
             return Ok(());
         }
-        let target = Target {
+        let asked = Target {
             name: String::new(),
             gpus: self.gpu.clone(),
             driver: self.driver.clone(),
         };
-        target.check().map_err(Misread::usage)?;
-        *targets = vec![target];
+        asked.check().map_err(Misread::usage)?;
+        if self.gpu.is_empty() && !targets.is_empty() {
+            for target in targets {
+                target.driver.clone_from(&self.driver);
+            }
+        } else {
+            *targets = vec![asked];
+        }
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Files that an image is built from: what their base images promise, and what the rules say.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use chrono::NaiveDate;
 
@@ -12,6 +12,15 @@ use crate::policy::{Judged, Policy};
 use crate::report::{FileReport, ReferenceReport, Verdict};
 use crate::rules::{Facts, RuleSet};
 
+/// A file, judged.
+#[derive(Debug)]
+pub struct Linted {
+    /// What is told of it.
+    pub report: FileReport,
+    /// Indexes of the policy's ignores that some finding met.
+    pub used_ignores: BTreeSet<usize>,
+}
+
 /// Judges a file by the rules.
 ///
 /// # Errors
@@ -22,7 +31,7 @@ pub fn lint(
     rules: &RuleSet,
     policy: &Policy,
     today: NaiveDate,
-) -> Result<FileReport> {
+) -> Result<Linted> {
     let mut known: BTreeMap<String, ReferenceReport> = BTreeMap::new();
     for base in sources
         .stages
@@ -49,7 +58,7 @@ pub fn lint(
     let Judged {
         mut findings,
         ignored,
-        ..
+        used,
     } = policy.apply(found, &file, today);
     findings.sort_by_key(|finding| {
         let place = finding.location.as_ref();
@@ -62,11 +71,14 @@ pub fn lint(
             )
         })
     });
-    Ok(FileReport {
-        verdict: Verdict::of(&findings, policy.fail_on),
-        file,
-        findings,
-        ignored,
+    Ok(Linted {
+        report: FileReport {
+            verdict: Verdict::of(&findings, policy.fail_on),
+            file,
+            findings,
+            ignored,
+        },
+        used_ignores: used,
     })
 }
 

@@ -3,6 +3,7 @@
 //! This is the only file that knows all of them, and the only one that times and reports progress.
 
 mod held;
+mod ignores;
 mod layers;
 mod lint;
 mod stream;
@@ -19,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::layer::Wanted;
 use crate::layer::cache::FactsCache;
-use crate::policy::{Member, Policy};
+use crate::policy::{Member, Policy, Subjects};
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
 use crate::reference::name::Name;
@@ -29,7 +30,8 @@ use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
 use crate::targets;
-pub use lint::{lint, once};
+pub use ignores::judge_ignores;
+pub use lint::{Linted, lint, once};
 
 use layers::{How, LayersRead, ReadLayer};
 
@@ -280,8 +282,10 @@ fn report_layers(blobs: &[LayerBlob], read: &[ReadLayer], steps: &[String]) -> V
 
 /// Judges the images of one call by the rules and by what the team asked for. `today` decides which ignores still hold.
 ///
+/// An image for which a rule cannot be evaluated is not judged, and the others are.
+///
 /// # Errors
-/// A rule cannot be evaluated, or a target names a GPU or driver that is none.
+/// A target names a GPU or driver that is none.
 pub fn judge(
     scans: Vec<Scan>,
     rules: &RuleSet,
@@ -299,8 +303,15 @@ pub fn judge(
             policy: asked.clone(),
             ..scan.rule_facts
         };
+        let found = match rules.evaluate(&facts) {
+            Ok(found) => found,
+            Err(error) => {
+                judgement.unjudged.push(Unjudged::of(&scan.facts, &error));
+                continue;
+            }
+        };
         let name = scan.facts.reference.clone().unwrap_or_default();
-        let mut judged = policy.apply(rules.evaluate(&facts)?, &name, today);
+        let mut judged = policy.apply(found, &name, today);
         // The policy may have changed the severities.
         judged.findings.sort_by_key(|it| Reverse(it.severity));
         judgement.used_ignores.extend(judged.used);
@@ -323,13 +334,35 @@ pub fn judge(
 pub struct Judgement {
     /// One report an image.
     pub images: Vec<ImageReport>,
+    /// Images that the rules could not be asked about.
+    pub unjudged: Vec<Unjudged>,
     /// Indexes of the policy's ignores that some finding met.
     pub used_ignores: BTreeSet<usize>,
 }
 
+/// An image that could be read, but not judged.
+#[derive(Debug)]
+pub struct Unjudged {
+    /// Its name.
+    pub image: String,
+    /// Why; the exit code is that of an image that could not be read.
+    pub error: Error,
+}
+
+impl Unjudged {
+    fn of(facts: &ImageFacts, error: &Error) -> Self {
+        // The fault of a rule is a diagnostic that begins with this word.
+        let fault = error.to_string();
+        let fault = fault.strip_prefix("error: ").unwrap_or(&fault);
+        Unjudged {
+            image: facts.name().to_owned(),
+            error: Error::source(facts.name(), format!("it cannot be judged: {fault}")),
+        }
+    }
+}
+
 impl Judgement {
-    /// What the rules say of the configuration itself, now that all images were judged: ignores that are over or that nothing
-    /// meets. `None` if they say nothing.
+    /// What the rules say of the configuration itself, now that all images were judged. `None` if they say nothing.
     ///
     /// # Errors
     /// A rule cannot be evaluated.
@@ -343,22 +376,8 @@ impl Judgement {
         let names: Vec<&str> = images
             .map(|image| image.facts.reference.as_deref().unwrap_or_default())
             .collect();
-        let facts = Facts {
-            policy: policy.ignore_facts(&names, &self.used_ignores, today),
-            ..Facts::default()
-        };
-        let found = rules.evaluate(&facts)?;
-        let file = found.iter().find_map(|finding| finding.location.as_ref());
-        let file = file.map(|location| location.file.clone());
-        let judged = policy.apply(found, file.as_deref().unwrap_or_default(), today);
-        Ok(file
-            .filter(|_| !judged.findings.is_empty())
-            .map(|file| FileReport {
-                file,
-                verdict: Verdict::of(&judged.findings, policy.fail_on),
-                findings: judged.findings,
-                ignored: judged.ignored,
-            }))
+        let subjects = Subjects::Images(&names);
+        judge_ignores(subjects, &self.used_ignores, rules, policy, today)
     }
 }
 

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Policy, Requirement};
+use super::{Ignore, Policy, Requirement};
 
 /// What the team asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,7 +90,7 @@ pub struct IgnoreFacts {
     pub expires: String,
     /// Whether that day is over.
     pub expired: bool,
-    /// Whether an image of the call is one that it speaks of.
+    /// Whether an image or file of the call is one that it speaks of.
     pub concerned: bool,
     /// Whether a finding of the call is one that it speaks of.
     pub used: bool,
@@ -104,6 +104,32 @@ pub struct IgnoreFacts {
     pub end_column: usize,
     /// The whole line.
     pub text: String,
+}
+
+/// What one call judged, by name.
+#[derive(Debug, Clone, Copy)]
+pub enum Subjects<'n> {
+    /// Images.
+    Images(&'n [&'n str]),
+    /// Files that an image is built from.
+    Files(&'n [&'n str]),
+}
+
+impl Subjects<'_> {
+    /// Whether an ignore speaks of one of them. The rules about files are those whose ids begin with `lint-`: they are asked of
+    /// nothing else, and of files nothing else is asked.
+    fn concern(self, ignore: &Ignore) -> bool {
+        let about_files = ignore.rule.starts_with("lint-");
+        match self {
+            Subjects::Images(names) => {
+                !about_files && names.iter().any(|name| ignore.concerns(name))
+            }
+            Subjects::Files(names) => {
+                let meant = |name: &&str| ignore.concerns(name) && ignore.covers(Some(name));
+                about_files && names.iter().any(meant)
+            }
+        }
+    }
 }
 
 impl From<&Requirement> for RequirementFacts {
@@ -145,7 +171,7 @@ impl PolicyFacts {
 
     pub(super) fn of_call(
         policy: &Policy,
-        names: &[&str],
+        subjects: Subjects,
         used: &BTreeSet<usize>,
         today: NaiveDate,
     ) -> Self {
@@ -160,9 +186,7 @@ impl PolicyFacts {
                 .map(|day| day.to_string())
                 .unwrap_or_default(),
             expired: ignore.expired(today),
-            // Rules about files that an image is built from are not asked of images.
-            concerned: !ignore.rule.starts_with("lint-")
-                && names.iter().any(|name| ignore.concerns(name)),
+            concerned: subjects.concern(ignore),
             used: used.contains(&index),
             file: ignore.location.file.clone(),
             line: ignore.location.line,

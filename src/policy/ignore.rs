@@ -43,9 +43,12 @@ impl Ignore {
         let path = finding.path.as_ref().or(located);
         glob(&finding.rule, &self.rule)
             && self.concerns(name)
-            && self
-                .path
-                .as_ref()
-                .is_none_or(|pattern| path.is_some_and(|path| glob(path, pattern)))
+            && self.covers(path.map(String::as_str))
+    }
+
+    /// Whether it speaks of findings about this file; one that names no file speaks of those about none, too.
+    pub fn covers(&self, path: Option<&str>) -> bool {
+        let pattern = self.path.as_ref();
+        pattern.is_none_or(|pattern| path.is_some_and(|path| glob(path, pattern)))
     }
 }

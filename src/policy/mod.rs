@@ -13,6 +13,7 @@ mod ignore;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
 
 use chrono::NaiveDate;
@@ -25,7 +26,9 @@ use crate::targets::Target;
 pub use baseline::Baseline;
 pub use config::Config;
 pub use expectation::{AllowedStack, Expectation, Mistake, Requirement, subjects};
-pub use facts::{ExpectationFacts, IgnoreFacts, Member, PolicyFacts, RequirementFacts, StackFacts};
+pub use facts::{
+    ExpectationFacts, IgnoreFacts, Member, PolicyFacts, RequirementFacts, StackFacts, Subjects,
+};
 pub use ignore::Ignore;
 
 /// All that a check is judged by, beside the rules.
@@ -116,15 +119,12 @@ impl Policy {
     /// The severity of a finding, `None` if its rule is off. A change of the very rule counts before one of a pattern, and of
     /// those the last.
     fn severity(&self, finding: &Finding) -> Option<Severity> {
-        let exact = self.severities.iter().rev();
-        let exact = exact.clone().find(|change| change.rule == finding.rule);
-        let pattern = self.severities.iter().rev();
-        exact
-            .or_else(|| {
-                pattern
-                    .clone()
-                    .find(|change| glob(&finding.rule, &change.rule))
-            })
+        let last = |meant: &dyn Fn(&str) -> bool| {
+            let mut changes = self.severities.iter().rev();
+            changes.find(|change| meant(&change.rule))
+        };
+        last(&|rule| rule == finding.rule)
+            .or_else(|| last(&|pattern| glob(&finding.rule, pattern)))
             .map_or(Some(finding.severity), |change| change.severity)
     }
 
@@ -133,15 +133,15 @@ impl Policy {
         PolicyFacts::of_image(self, fleet)
     }
 
-    /// The ignores as facts of the whole call, after all its images were judged: `names` are those images, `used` what
-    /// [`Policy::apply`] gave for them.
+    /// The ignores as facts of the whole call, after all its images or files were judged: `used` is what [`Policy::apply`] gave
+    /// for them.
     pub fn ignore_facts(
         &self,
-        names: &[&str],
+        subjects: Subjects,
         used: &BTreeSet<usize>,
         today: NaiveDate,
     ) -> PolicyFacts {
-        PolicyFacts::of_call(self, names, used, today)
+        PolicyFacts::of_call(self, subjects, used, today)
     }
 }
 
@@ -154,15 +154,19 @@ fn read_text(path: &Path, limit: u64) -> Result<String> {
         problem: format!("{}: {problem}", path.display()),
         help: None,
     };
-    let size = fs::metadata(path)
-        .map_err(|error| refuse(error.to_string()))?
-        .len();
-    if size > limit {
-        return Err(refuse(format!(
-            "the file has {size} bytes, more than {limit}"
-        )));
+    let read = || -> io::Result<String> {
+        let mut text = String::new();
+        // Not by the length that the file system tells: a pipe has none.
+        fs::File::open(path)?
+            .take(limit + 1)
+            .read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let text = read().map_err(|error| refuse(error.to_string()))?;
+    match text.len() as u64 > limit {
+        true => Err(refuse(format!("the file has more than {limit} bytes"))),
+        false => Ok(text),
     }
-    fs::read_to_string(path).map_err(|error| refuse(error.to_string()))
 }
 
 impl Ignore {

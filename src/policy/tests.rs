@@ -193,7 +193,7 @@ fn ignores_are_reported_as_used_concerned_and_expired() {
         .apply(vec![finding("cuda-duplicate", "/x")], IMAGE, today)
         .used;
     let facts = policy
-        .ignore_facts(&["other:1"], &used, today)
+        .ignore_facts(Subjects::Images(&["other:1"]), &used, today)
         .ignores
         .unwrap();
     let flags: Vec<_> = facts
@@ -201,6 +201,81 @@ fn ignores_are_reported_as_used_concerned_and_expired() {
         .map(|it| (it.expired, it.concerned, it.used))
         .collect();
     assert_eq!(flags, [(true, false, false), (false, true, true)]);
+}
+
+#[test]
+fn ignores_of_rules_about_files_concern_calls_about_files() {
+    let policy = read("ignore:\n  - {rule: lint-*, reason: a}\n  - {rule: lint-stub-path, path: docker/*, reason: b}\n  - {rule: load-*, reason: c}\n").unwrap().policy;
+    let concerned = |subjects: Subjects| {
+        let facts = policy.ignore_facts(subjects, &BTreeSet::new(), day("2028-01-01"));
+        let ignores = facts.ignores.unwrap();
+        ignores.iter().map(|it| it.concerned).collect::<Vec<bool>>()
+    };
+    assert_eq!(concerned(Subjects::Images(&[IMAGE])), [false, false, true]);
+    assert_eq!(
+        concerned(Subjects::Files(&["Dockerfile"])),
+        [true, false, false]
+    );
+    assert_eq!(
+        concerned(Subjects::Files(&["a", "docker/a"])),
+        [true, true, false]
+    );
+}
+
+#[test]
+fn a_finding_that_has_become_worse_is_not_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("known.json");
+    let load = |text: String| {
+        fs::write(&path, text).unwrap();
+        Baseline::load(&path).unwrap()
+    };
+    let with = |severity| Finding {
+        severity,
+        ..finding("x", "/x")
+    };
+    let all = [Severity::Note, Severity::Warning, Severity::Error];
+    let known =
+        |baseline: &Baseline| all.map(|severity| baseline.reason(&with(severity)).is_some());
+    let warning = with(Severity::Warning);
+    let note = with(Severity::Note);
+    let written = Baseline::text([("a", &warning), ("b", &note)].into_iter()).unwrap();
+    assert!(written.contains("\"severity\": \"warning\""), "{written}");
+    assert_eq!(known(&load(written)), [true, true, false]);
+    let report = r#"{"schema": "imgcheck/report/v1", "images": [{"findings": [{"fingerprint": "x/x", "severity": "note"}]}]}"#;
+    assert_eq!(known(&load(report.to_owned())), [true, false, false]);
+    let old = r#"{"schema": "imgcheck/baseline/v1", "findings": [{"fingerprint": "x/x"}]}"#;
+    assert_eq!(known(&load(old.to_owned())), [true; 3]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_baseline_may_come_from_a_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || {
+            fs::write(
+                pipe,
+                r#"{"schema": "imgcheck/baseline/v1", "findings": [{"fingerprint": "x/x"}]}"#,
+            )
+        }
+    });
+    assert!(
+        Baseline::load(&pipe)
+            .unwrap()
+            .reason(&finding("x", "/x"))
+            .is_some()
+    );
+    writer.join().unwrap().unwrap();
+    let error = Baseline::load(directory.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("directory") && !error.contains("no such file"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -270,6 +345,18 @@ fn requirements_are_checked_when_they_are_read() {
     assert_eq!(wrong("torch").problem, "`torch` says no version");
     assert!(wrong("torch=>2.8").problem.contains("no version specifier"));
     assert!(wrong("cuda>=12.8.1").problem.contains("major and minor"));
+    for text in ["os>=22.04", "os~=22.04", "os==22.*", "os==ubuntu22.04,<24"] {
+        let wrong = wrong(text);
+        assert!(
+            wrong.problem.contains("is not more or less"),
+            "{text}: {wrong:?}"
+        );
+        assert!(wrong.help.contains("os==ubuntu22.04"));
+    }
+    assert!(Requirement::of_stack("os", ">=22.04").is_err());
+    assert!(
+        Requirement::parse("os==ubuntu22.04").is_ok() && Requirement::parse("os!=debian11").is_ok()
+    );
     let python = Requirement::parse("python == 3.11").unwrap();
     assert_eq!(
         (python.name.as_str(), python.specifier.as_str()),
