@@ -270,16 +270,18 @@ fn the_style_of_the_page_stays_as_it_is() {
 /// The same words as in the report for a terminal.
 #[test]
 fn machines_that_the_image_must_run_on_are_told() {
-    let target = targets::Target {
-        name: "pool".to_owned(),
-        gpus: ["h100", "rtx4090", "p100", "orin"]
-            .map(str::to_owned)
-            .to_vec(),
+    let target = |name: &str, gpus: &[&str]| targets::Target {
+        name: name.to_owned(),
+        gpus: gpus.iter().map(|&gpu| gpu.to_owned()).collect(),
         driver: Some("535.183.06".to_owned()),
     };
+    let targets = vec![
+        target("pool", &["h100", "rtx4090", "p100"]),
+        target("robots", &["orin"]),
+    ];
     let path = program::repository(HEALTHY);
     let scan = scanner().scan(&Target::Path(path), &Silent).unwrap();
-    let image = judge_on(scan.into_iter().next().unwrap(), vec![target]);
+    let image = judge_on(scan.into_iter().next().unwrap(), targets);
     let page = page(&[image], &[], &[]);
     let text = text(&page);
     for words in [
@@ -287,10 +289,13 @@ fn machines_that_the_image_must_run_on_are_told() {
         "GeForce RTX 4090 (sm_89) PyTorch covered by sm_86",
         "P100 (sm_60) PyTorch not covered",
         "driver 535.183.06 minor-version compatibility CUDA 12.8 is native from 570.26 on; machine code runs",
+        "robots Jetson AGX Orin (sm_87) PyTorch not covered driver 535.183.06 not known the drivers of Jetson",
     ] {
         assert!(text.contains(words), "no {words:?} in: {text}");
     }
     assert!(page.contains(r##"<a href="#i0-targets">Runs on</a>"##));
+    // The table of GPU code has a column for each of them.
+    assert!(text.contains("Library 6.0 7.0 7.5 8.0 8.6 8.7 8.9 9.0"), "{text}");
     let healthy = self::page(&[judged(HEALTHY)], &[], &[]);
     assert!(!healthy.contains("Runs on"));
 }

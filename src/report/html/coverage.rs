@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::embedded;
 use crate::report::ImageFacts;
 use crate::stack::Coverage;
-use crate::targets::{Capability, How, support_of};
+use crate::targets::{Capability, How, TargetFacts, support_of};
 
 /// So many libraries are shown.
 const LIBRARIES: usize = 80;
@@ -61,11 +61,12 @@ pub(super) struct Cell {
     pub tooltip: String,
 }
 
-/// Builds the table of an image; `None` without any GPU code.
-pub(super) fn matrix(facts: &ImageFacts) -> Option<Matrix> {
+/// Builds the table of an image, with a column for each architecture that it has code for and each GPU of the targets; `None`
+/// without any GPU code.
+pub(super) fn matrix(facts: &ImageFacts, targets: &[TargetFacts]) -> Option<Matrix> {
     let gpu = &facts.gpu;
     let all = gpu.libraries.iter().map(|library| &library.coverage);
-    let capabilities: BTreeSet<Capability> = all
+    let mut capabilities: BTreeSet<Capability> = all
         .chain(&gpu.torch)
         .flat_map(|coverage| coverage.sass.iter().chain(&coverage.ptx))
         .filter_map(|name| parts(name).map(|(capability, _)| capability))
@@ -73,6 +74,8 @@ pub(super) fn matrix(facts: &ImageFacts) -> Option<Matrix> {
     if capabilities.is_empty() {
         return None;
     }
+    let gpus = targets.iter().flat_map(|target| &target.gpus);
+    capabilities.extend(gpus.filter_map(|gpu| Capability::parse(&gpu.capability)));
     let capabilities: Vec<Capability> = capabilities.into_iter().collect();
     let known = known();
     let mapped: BTreeSet<&str> = mapped(facts);

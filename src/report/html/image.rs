@@ -139,7 +139,7 @@ impl ImageView {
             ignored: finding::ignored_views(&image.ignored, &format!("{id}-g"), Some(facts), rules),
             pictures,
             other_processes,
-            coverage: matrix(facts),
+            coverage: matrix(facts, &image.targets),
             is_deep: facts.depth == crate::elf::Depth::Deep,
             sampled: facts.gpu.sampled,
             layers: layers(facts, &findings, &image.findings),
