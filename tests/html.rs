@@ -295,7 +295,10 @@ fn machines_that_the_image_must_run_on_are_told() {
     }
     assert!(page.contains(r##"<a href="#i0-targets">Runs on</a>"##));
     // The table of GPU code has a column for each of them.
-    assert!(text.contains("Library 6.0 7.0 7.5 8.0 8.6 8.7 8.9 9.0"), "{text}");
+    assert!(
+        text.contains("Library 6.0 7.0 7.5 8.0 8.6 8.7 8.9 9.0"),
+        "{text}"
+    );
     let healthy = self::page(&[judged(HEALTHY)], &[], &[]);
     assert!(!healthy.contains("Runs on"));
 }
