@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chrono::NaiveDate;
-use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity};
+use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
 use imgcheck::pipeline::{self, Progress, Reading, Scan, Scanner};
 use imgcheck::policy::Policy;
 use imgcheck::reference::transport::Target;
