@@ -53,7 +53,7 @@ pub struct UnmetRequirement {
     /// The layer that brought what is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found_layer: Option<usize>,
-    /// Prefix of the environment.
+    /// The environment, by its prefix: `/opt/venv`, or `/usr with Python 3.13` beside another Python.
     pub environment: String,
     /// Whether that is the environment of the image's process.
     pub main: bool,
@@ -125,7 +125,7 @@ pub(super) fn unmet(installed: &Installed, names: &RequirementNames) -> Vec<Unme
                     layer: distribution.layer,
                     found_path: found.path.clone(),
                     found_layer: found.layer,
-                    environment: environment.prefix.clone(),
+                    environment: environment.label(installed.environments),
                     main: index == 0,
                 });
             }
