@@ -1,7 +1,7 @@
 //! Environment markers of PEP 508, judged for CPython on Linux.
 //!
-//! Comparisons are those of `packaging.markers`: of versions where both sides are versions, else of texts. A condition on what is
-//! not known, such as an extra or the release of the kernel, has no answer, and makes none where the rest decides.
+//! Comparisons are those of `packaging.markers`: of versions for releases of Python, else of texts. A condition on what is not known,
+//! such as an extra or the release of the kernel, has no answer, which does not matter where the rest decides.
 
 /// The longest marker that is judged, in bytes, and how deep its parentheses may be.
 const MAX_MARKER: usize = 1024;
