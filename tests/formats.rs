@@ -566,6 +566,7 @@ fn lint(text: &str) -> FileReport {
     FileReport {
         file: format!("./{text}"),
         verdict: Verdict::Fail,
+        ignored: Vec::new(),
         findings: vec![finding(text, Some(location))],
     }
 }
@@ -637,12 +638,14 @@ fn no_name_breaks_out_of_any_format() {
         };
         for (name, render, check) in CASES {
             let rendered = render(&report);
-            println!("{name} of {text:?}:\n{rendered}");
             let hidden = |c: char| {
                 (c.is_control() && c != '\n')
                     || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
             };
-            assert!(!rendered.contains(hidden), "{name} of {text:?}");
+            assert!(
+                !rendered.contains(hidden),
+                "{name} of {text:?}:\n{rendered}"
+            );
             check(&rendered);
         }
     }

@@ -205,6 +205,7 @@ fn hostile() -> (ImageReport, FileReport, UnreadImage) {
         file: evil.to_owned(),
         verdict: Verdict::Fail,
         findings: vec![finding],
+        ignored: Vec::new(),
     };
     let error = UnreadImage {
         image: evil.to_owned(),

@@ -1,23 +1,32 @@
 //! The report on files that an image is built from: each finding with its line and a caret, and as JSON.
 
-use super::details::tally;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use super::details::{count, tally};
 use super::text::{BOLD, coloured};
 use super::{FileReport, printable};
 use crate::finding::{Finding, Location, Severity};
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 /// The report for a terminal. It carries ANSI styles; whoever writes it strips them where no terminal is.
 pub fn text(files: &[FileReport]) -> String {
-    let mut out = String::new();
-    for file in files {
-        let (verdict, name) = (coloured(file.verdict), printable(&file.file));
-        out.push_str(&format!("{verdict}  {BOLD}{name}{BOLD:#}\n"));
-        for finding in &file.findings {
-            out.push_str(&format!("\n{}\n", diagnostic(finding)));
-        }
-        if !file.findings.is_empty() {
-            out.push_str(&format!("\n{}\n\n", tally(file.findings.iter())));
-        }
+    let blocks: Vec<String> = files.iter().map(block).collect();
+    blocks.join("\n")
+}
+
+/// One file: a line, or more of them where something is found.
+fn block(file: &FileReport) -> String {
+    let (verdict, name) = (coloured(file.verdict), printable(&file.file));
+    let mut out = format!("{verdict}  {BOLD}{name}{BOLD:#}\n");
+    for finding in &file.findings {
+        out.push_str(&format!("\n{}\n", diagnostic(finding)));
+    }
+    let ignored = match file.ignored.len() {
+        0 => String::new(),
+        number => format!(" · {} ignored", count(number, "finding")),
+    };
+    if !file.findings.is_empty() || !ignored.is_empty() {
+        let words = tally(file.findings.iter());
+        out.push_str(&format!("\n{words}{ignored}\n"));
     }
     out
 }

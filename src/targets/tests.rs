@@ -13,14 +13,17 @@ fn counted(names: &[&str]) -> Vec<(String, u32)> {
     names.iter().map(|name| ((*name).to_owned(), 2)).collect()
 }
 
-/// An image whose process maps files: path, package directory, identity, SASS, PTX.
+/// A file: path, package directory, identity, SASS, PTX.
+type File<'f> = (&'f str, &'f str, &'f str, &'f [&'f str], &'f [&'f str]);
+
+/// An image whose process maps files.
 struct Image {
     gpu: stack::Gpu,
     loader: LoaderFacts,
 }
 
 impl Image {
-    fn new(files: &[(&str, &str, &str, &[&str], &[&str])]) -> Self {
+    fn new(files: &[File]) -> Self {
         let mut gpu = stack::Gpu::default();
         let mut objects = Vec::new();
         for (path, directory, library, sass, ptx) in files {
@@ -181,7 +184,7 @@ fn pytorch_with_other_libraries_in_it_is_judged_by_what_it_was_built_for_too() {
 
 #[test]
 fn pytorch_is_judged_by_what_all_its_kernels_have() {
-    let files: &[(&str, &str, &str, &[&str], &[&str])] = &[(
+    let files: &[File] = &[(
         "/t/libtorch_cuda.so",
         "torch",
         "torch-cuda",

@@ -74,8 +74,7 @@ fn check(image: &Path, rules: &RuleSet) -> Result<(), String> {
         if *rule == "-" {
             continue;
         }
-        let Some(finding) = report
-            .findings
+        let Some(finding) = findings
             .iter()
             .find(|it| it.rule == *rule && word(it.severity) == *severity)
         else {

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use super::layout::{Layout, Rectangle, layout};
 use super::model::{About, CARDS, Graph, Mark, Meaning, OBJECTS, build};
 use super::place::{Kind, normal_path, short_directory};
