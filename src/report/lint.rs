@@ -54,7 +54,9 @@ fn diagnostic(finding: &Finding) -> String {
     if let Some(help) = &finding.help {
         group = group.element(Level::HELP.message(printable(help.trim_end())));
     }
-    group = group.element(Level::NOTE.message(format!("see {}", finding.docs)));
+    if !finding.docs.is_empty() {
+        group = group.element(Level::NOTE.message(format!("see {}", finding.docs)));
+    }
     Renderer::styled().render(&[group]).to_string()
 }
 

@@ -191,6 +191,7 @@ fn row(row: Row) -> RowView {
         Agreement::Unclaimed => ("unclaimed", ""),
         Agreement::Met => ("met", "ok"),
         Agreement::Unchecked => ("unclaimed", "not checked"),
+        Agreement::Differs => ("unclaimed", "differs, not counted"),
         Agreement::Broken(Severity::Error) => ("error", "wrong"),
         Agreement::Broken(Severity::Warning) => ("warning", "doubtful"),
         Agreement::Broken(Severity::Note) => ("note", "see note"),

@@ -124,6 +124,7 @@ fn table(image: &ImageReport) -> String {
             Agreement::Unclaimed => "",
             Agreement::Met => "✅ ok",
             Agreement::Unchecked => "not checked",
+            Agreement::Differs => "differs, not counted",
             Agreement::Broken(Severity::Error) => "❌ wrong",
             Agreement::Broken(Severity::Warning) => "⚠️ doubtful",
             Agreement::Broken(Severity::Note) => "ℹ️ see note",
@@ -208,11 +209,18 @@ fn folded(subject: Subject, finding: &Finding) -> String {
         };
         block.push_str(&format!("- {name}: {text}\n"));
     }
-    block.push_str(&format!(
-        "- [what this means]({})\n\n</details>\n",
-        finding.docs
-    ));
-    block
+    if !finding.docs.is_empty() {
+        block.push_str(&format!("- {}\n", explained(finding)));
+    }
+    block + "\n</details>\n"
+}
+
+/// A link to where more is said of the rule; of a rule of the user only a web address is one.
+fn explained(finding: &Finding) -> String {
+    match finding.docs.starts_with("https://") {
+        true => format!("[what this means]({})", finding.docs),
+        false => code(&finding.docs),
+    }
 }
 
 fn ignored(findings: &[IgnoredFinding]) -> String {

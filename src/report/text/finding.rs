@@ -84,7 +84,9 @@ pub(super) fn advice(out: &mut String, finding: &Finding) {
     if let Some(help) = &finding.help {
         field(out, "help", help.trim_end());
     }
-    field(out, "docs", &finding.docs);
+    if !finding.docs.is_empty() {
+        field(out, "docs", &finding.docs);
+    }
 }
 
 #[cfg(test)]

@@ -48,6 +48,7 @@ fn cells(row: Row) -> [Cell; 4] {
         Agreement::Unclaimed => Cell::new(""),
         Agreement::Met => Cell::new("ok").fg(Color::Green),
         Agreement::Unchecked => Cell::new("not checked"),
+        Agreement::Differs => Cell::new("differs, not counted"),
         Agreement::Broken(Severity::Error) => Cell::new("WRONG").fg(Color::Red),
         Agreement::Broken(Severity::Warning) => Cell::new("doubtful").fg(Color::Yellow),
         Agreement::Broken(Severity::Note) => Cell::new("see note").fg(Color::Cyan),
