@@ -12,6 +12,7 @@ use super::policy::{Asked, ImagePolicyArguments, today};
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::{Finding, Severity};
+use crate::lint::Kind;
 use crate::pipeline::{self, Scan};
 use crate::policy::Config;
 use crate::reference::transport::Target;
@@ -27,6 +28,13 @@ pub struct CheckArguments {
     policy: ImagePolicyArguments,
     #[command(flatten)]
     output: OutputArguments<CheckFormat>,
+}
+
+impl CheckArguments {
+    /// The images as they were named.
+    pub fn images(&self) -> &[String] {
+        self.image.images()
+    }
 }
 
 /// Where rules come from besides the built-in ones.
@@ -125,8 +133,18 @@ pub(super) fn findings(images: &[ImageReport]) -> impl Iterator<Item = (&str, &F
 fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
     let grammar = Grammar::builtin()?;
     for image in unreadable {
-        let Some(Target::Reference(reference) | Target::Remote(_, reference)) = &image.target
-        else {
+        let Some(target) = &image.target else {
+            continue;
+        };
+        if let Target::Path(path) = target
+            && Kind::of_name(&path.display().to_string()).is_some()
+        {
+            let path = report::printable(&path.display().to_string());
+            output::remark(&format!(
+                "an image is built from it; this checks the file itself: imgcheck lint {path}\n"
+            ));
+        }
+        let (Target::Reference(reference) | Target::Remote(_, reference)) = target else {
             continue;
         };
         if let Ok(report) = pipeline::claims(reference, &grammar, rules)

@@ -54,7 +54,9 @@ fn diagnostic(finding: &Finding) -> String {
     if let Some(help) = &finding.help {
         group = group.element(Level::HELP.message(printable(help.trim_end())));
     }
-    group = group.element(Level::NOTE.message(format!("see {}", finding.docs)));
+    if !finding.docs.is_empty() {
+        group = group.element(Level::NOTE.message(format!("see {}", finding.docs)));
+    }
     Renderer::styled().render(&[group]).to_string()
 }
 
@@ -69,18 +71,29 @@ struct Shown {
 
 impl From<&Location> for Shown {
     fn from(place: &Location) -> Self {
-        let text = printable(&place.text);
-        // Not printed piece by piece: of two harmless pieces a command of a build system could be made.
-        let shown_before = |column: usize| {
-            let before: String = place.text.chars().take(column.saturating_sub(1)).collect();
-            printable(&before).len().min(text.len())
+        let columns = |from: usize, to: usize| {
+            let characters = place.text.chars().skip(from).take(to.saturating_sub(from));
+            printable(&characters.collect::<String>())
+        };
+        let before = columns(0, place.column.saturating_sub(1));
+        let meant = columns(
+            place.column.saturating_sub(1),
+            place.end_column.saturating_sub(1),
+        );
+        let after = columns(place.end_column.saturating_sub(1), usize::MAX);
+        let parts = format!("{before}{meant}{after}");
+        let text = printable(&parts);
+        // Of a command to a build system that begins before what is meant and ends in it, the whole line is shown as meant.
+        let (start, end) = match text == parts {
+            true => (before.len(), before.len() + meant.len()),
+            false => (0, text.len()),
         };
         Shown {
             file: printable(&place.file),
             line: place.line,
-            start: shown_before(place.column),
-            end: shown_before(place.end_column.max(place.column)),
             text,
+            start,
+            end,
         }
     }
 }
@@ -88,6 +101,19 @@ impl From<&Location> for Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_to_a_build_system_is_none_where_a_finding_means_a_part_of_it() {
+        let shown = Shown::from(&Location {
+            file: "Dockerfile".to_owned(),
+            line: 1,
+            column: 2,
+            end_column: 5,
+            text: "##[error]x".to_owned(),
+        });
+        assert_eq!(shown.text, "\\u{23}#[error]x");
+        assert_eq!((shown.start, shown.end), (0, shown.text.len()));
+    }
 
     #[test]
     fn what_a_line_holds_cannot_steer_a_terminal() {
@@ -101,13 +127,5 @@ mod tests {
         assert_eq!(shown.file, "a\\u{1b}[2J");
         assert_eq!(shown.text, "\\u{1b}xüb\\u{202e}");
         assert_eq!(&shown.text[shown.start..shown.end], "üb");
-        let command = Shown::from(&Location {
-            column: 2,
-            end_column: 6,
-            text: "##[error]ü".to_owned(),
-            ..Location::default()
-        });
-        assert_eq!(command.text, "\\u{23}#[error]ü");
-        assert!(command.text.get(command.start..command.end).is_some());
     }
 }
