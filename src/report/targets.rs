@@ -101,6 +101,10 @@ fn with_driver(driver: &DriverFacts) -> String {
     let native = driver.native.as_deref().unwrap_or_default();
     match driver.how.as_str() {
         "native" => format!("{}: has CUDA {cuda} itself", green("native")),
+        "minor-version" if native.is_empty() => format!(
+            "{}: machine code of CUDA {cuda} runs; from which driver on it is native is not known",
+            green("minor-version compatibility")
+        ),
         "minor-version" => format!(
             "{}: CUDA {cuda} is native from {native} on; machine code runs, {}",
             green("minor-version compatibility"),
@@ -194,6 +198,24 @@ mod tests {
              driver 535.183.06          minor-version compatibility: CUDA 12.8 is native from 570.26 on; machine code runs, PTX of CUDA 12.8 does not compile\n"
         );
         assert_eq!(plain(&[]), "");
+    }
+
+    #[test]
+    fn a_cuda_whose_driver_nobody_knows() {
+        let target = TargetFacts {
+            driver: Some(DriverFacts {
+                version: "580.65.06".to_owned(),
+                how: "minor-version".to_owned(),
+                needs_cuda: Some("13.99".to_owned()),
+                ..DriverFacts::default()
+            }),
+            ..TargetFacts::default()
+        };
+        assert_eq!(
+            plain(&[target]),
+            "\n RUNS ON\n driver 580.65.06  minor-version compatibility: machine code of CUDA 13.99 runs; \
+             from which driver on it is native is not known\n"
+        );
     }
 
     #[test]

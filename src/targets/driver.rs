@@ -35,16 +35,8 @@ impl DriverVersion {
     /// It is none, or only a branch, which does not tell enough.
     pub fn parse(text: &str) -> Result<Self, Misread> {
         let text = text.trim();
-        let numbers: Option<Vec<u32>> = text
-            .split('.')
-            .map(|part| {
-                part.bytes()
-                    .all(|byte| byte.is_ascii_digit())
-                    .then(|| part.parse().ok())?
-            })
-            .collect();
         let help = "give the whole version that `nvidia-smi` prints, such as 535.183.06";
-        match numbers {
+        match numbers(text) {
             Some(numbers) if (2..=4).contains(&numbers.len()) => Ok(DriverVersion {
                 numbers,
                 text: text.to_owned(),
@@ -60,8 +52,9 @@ impl DriverVersion {
         }
     }
 
+    /// Whether it is a version of a table or a later one. A table may name a branch alone: `580` stands for its first driver.
     fn at_least(&self, other: &str) -> bool {
-        DriverVersion::parse(other).is_ok_and(|other| *self >= other)
+        numbers(other).is_some_and(|other| self.numbers >= other)
     }
 
     fn branch(&self) -> Option<u32> {
@@ -76,6 +69,15 @@ impl DriverVersion {
             .find(|row| row.branch == branch)
             .map(|row| row.max_cuda.as_str())
     }
+}
+
+/// The numbers of `535.183.06`.
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    let number = |part: &str| {
+        let all_digits = part.bytes().all(|byte| byte.is_ascii_digit());
+        all_digits.then(|| part.parse().ok())?
+    };
+    text.split('.').map(number).collect()
 }
 
 impl fmt::Display for DriverVersion {
@@ -166,6 +168,8 @@ pub(super) fn judge(
     let (how, reason) = way(version, gpus, floor, compat.as_ref());
     let compiles_ptx = match how {
         "native" | "compat-package" => Some(true),
+        // Nobody knows from which driver on that CUDA is native, so this one may be.
+        "minor-version" if floor.is_none_or(|floor| floor.native.is_none()) => None,
         "minor-version" if compat.is_some() => None,
         "minor-version" | "none" => Some(false),
         _ => None,
@@ -203,12 +207,6 @@ fn way(
     }
     if reaches(&floor.compatible) == Some(true) {
         return ("minor-version", String::new());
-    }
-    if floor.native.is_none() {
-        return (
-            "unknown",
-            format!("the driver of CUDA {} is not known", floor.cuda),
-        );
     }
     match compat {
         None => ("none", String::new()),
@@ -376,6 +374,36 @@ mod tests {
         assert_eq!(with("36.4.3", &["orin"], &[]).how, "unknown");
         let version = DriverVersion::parse("570.26").unwrap();
         assert_eq!(judge(&version, &[], None, &[]).how, "unknown");
+    }
+
+    /// A release that the table of toolkits lacks has the floor of its major.
+    #[test]
+    fn a_cuda_without_a_native_driver_is_judged_by_its_major() {
+        let floor = DriverFloor {
+            cuda: "13.99".to_owned(),
+            native: None,
+            compatible: Some("580.65.06".to_owned()),
+        };
+        let with = |driver: &str| {
+            let version = DriverVersion::parse(driver).unwrap();
+            judge(&version, &[], Some(&floor), &[])
+        };
+        assert_eq!(with("470.256.02").how, "none");
+        assert_eq!(with("470.256.02").compiles_ptx, Some(false));
+        let newer = with("999.1.1");
+        assert_eq!(
+            (newer.how.as_str(), newer.compiles_ptx),
+            ("minor-version", None)
+        );
+    }
+
+    #[test]
+    fn a_floor_may_be_a_branch() {
+        let version = |text: &str| DriverVersion::parse(text).unwrap();
+        assert!(version("580.65.06").at_least("580"));
+        assert!(version("580.65.06").at_least("580.65.06"));
+        assert!(!version("575.57.08").at_least("580"));
+        assert!(!version("580.65.06").at_least("unknown"));
     }
 
     #[test]
