@@ -77,7 +77,7 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Stays the same when the image is rebuilt and the fault remains.
     pub fingerprint: String,
-    /// The rule's page.
+    /// The rule's page; for a rule of the user its first reference, empty if it has none.
     pub docs: String,
 }
 

@@ -105,8 +105,27 @@ fn describe(error: &serde_saphyr::Error) -> (String, Option<String>) {
         other => {
             let text = other.render();
             let text = text.split(" at line ").next().unwrap_or(&text);
-            (text.to_owned(), None)
+            in_plain_words(text)
         }
+    }
+}
+
+/// What the library says in words of its own.
+fn in_plain_words(text: &str) -> (String, Option<String>) {
+    let plain = |problem: &str, help: &str| (problem.to_owned(), Some(help.to_owned()));
+    match text {
+        _ if text.contains("expected sequence start") => plain(
+            "this must be a list",
+            "write `[one, another]`, or one in a line, each behind `- `",
+        ),
+        _ if text.contains("expected mapping start") => plain(
+            "this must be keys with values",
+            "write `key: value` lines, or `{key: value}`",
+        ),
+        _ if text.contains("DuplicateKeyPolicy") => {
+            plain("this key is here a second time", "keep one of them")
+        }
+        _ => (text.to_owned(), None),
     }
 }
 

@@ -364,3 +364,28 @@ fn an_empty_variable_is_none() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{error}");
 }
+
+#[test]
+fn what_is_likely_a_slip_is_told() {
+    for (arguments, words) in [
+        (
+            &["--fail-on", "warning", "lint", "Dockerfile"][..],
+            "imgcheck lint",
+        ),
+        (&["chekc", HONEST], "did you mean `check`?"),
+        (&[HONEST, "-o", "sarif"], "-o sarif=FILE"),
+        (&[HONEST, "-o", "report.html"], "-o html=report.html"),
+    ] {
+        let error = failure(2, arguments);
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_file_that_an_image_is_built_from_is_for_lint() {
+    let directory = tempdir().unwrap();
+    let file = directory.path().join("Dockerfile");
+    fs::write(&file, "FROM python:3.12\n").unwrap();
+    let error = failure(3, &[file.to_str().unwrap()]);
+    assert!(error.contains("imgcheck lint"), "{error}");
+}

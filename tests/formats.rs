@@ -17,6 +17,7 @@ use imgcheck::report::{
 use imgcheck::rules::RuleSet;
 use imgcheck::source::SourceKind;
 use imgcheck::stack::{Component, Evidence, EvidenceKind, Gpu};
+use imgcheck::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
 use jsonschema::{Registry, Validator};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::Value;
@@ -497,6 +498,27 @@ fn claim(text: &str) -> Claim {
     }
 }
 
+fn target(text: &str) -> TargetFacts {
+    TargetFacts {
+        name: text.to_owned(),
+        gpus: vec![GpuFacts {
+            name: text.to_owned(),
+            sm: "sm_90".to_owned(),
+            packages: vec![PackageCode {
+                name: text.to_owned(),
+                ..PackageCode::default()
+            }],
+            ..GpuFacts::default()
+        }],
+        driver: Some(DriverFacts {
+            version: text.to_owned(),
+            how: "unknown".to_owned(),
+            reason: text.to_owned(),
+            ..DriverFacts::default()
+        }),
+    }
+}
+
 fn image(text: &str) -> ImageReport {
     let part = |name: &str| Component {
         name: name.to_owned(),
@@ -510,6 +532,7 @@ fn image(text: &str) -> ImageReport {
     ImageReport {
         facts: ImageFacts {
             reference: Some(text.to_owned()),
+            named: text.to_owned(),
             source: SourceKind::DockerArchive,
             access: None,
             platform: "linux/amd64".to_owned(),
@@ -533,7 +556,7 @@ fn image(text: &str) -> ImageReport {
             files: 1,
         },
         tree: Tree::default(),
-        targets: Vec::new(),
+        targets: vec![target(text)],
         verdict: Verdict::Fail,
         // The second has no path, and the same fingerprint as if it were another image's.
         findings: vec![
@@ -760,8 +783,9 @@ fn markdown_holds(text: &str) {
             _ => {}
         }
     }
-    // The title, the unread image, the image, the file; a table of a head and the subjects torch and os.
-    assert_eq!((headings, cells), (4, 12), "{text}");
+    // The title, the unread image, the image, the file; a table of a head and the subjects torch and os, and one of a head, a
+    // GPU and a driver.
+    assert_eq!((headings, cells), (4, 12 + 6), "{text}");
 }
 
 fn assert_own_tags(html: &str) {

@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chrono::NaiveDate;
-use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity};
+use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
 use imgcheck::pipeline::{self, Progress, Reading, Scan, Scanner};
 use imgcheck::policy::Policy;
 use imgcheck::reference::transport::Target;
 use imgcheck::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
 use imgcheck::rules::RuleSet;
 use imgcheck::source::{self, Access, Selection};
+use imgcheck::targets::{self, DriverFacts, TargetFacts};
 use serde_json::{Value, json};
 
 const HEALTHY: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
@@ -50,8 +51,12 @@ fn judged(image: &str) -> ImageReport {
 }
 
 fn judge(scan: Scan) -> ImageReport {
+    judge_on(scan, Vec::new())
+}
+
+fn judge_on(scan: Scan, targets: Vec<targets::Target>) -> ImageReport {
     let policy = Policy {
-        fail_on: Some(Severity::Error),
+        targets,
         ..Policy::default()
     };
     let rules = RuleSet::builtin().unwrap();
@@ -187,6 +192,15 @@ fn hostile() -> (ImageReport, FileReport, UnreadImage) {
             object.facts.reason = evil.to_owned();
         }
     }
+    image.targets = vec![TargetFacts {
+        name: evil.to_owned(),
+        gpus: Vec::new(),
+        driver: Some(DriverFacts {
+            version: evil.to_owned(),
+            reason: evil.to_owned(),
+            ..DriverFacts::default()
+        }),
+    }];
     for library in &mut image.facts.gpu.libraries {
         library.path = evil.to_owned();
     }
@@ -204,8 +218,14 @@ fn hostile() -> (ImageReport, FileReport, UnreadImage) {
     let file = FileReport {
         file: evil.to_owned(),
         verdict: Verdict::Fail,
-        findings: vec![finding],
-        ignored: Vec::new(),
+        findings: vec![finding.clone()],
+        ignored: vec![IgnoredFinding {
+            finding,
+            ignore: IgnoreReason {
+                reason: evil.to_owned(),
+                expires: None,
+            },
+        }],
     };
     let error = UnreadImage {
         image: evil.to_owned(),
@@ -230,6 +250,67 @@ fn nothing_from_an_image_becomes_html() {
     }
     assert!(page.contains("&#60;script&#62;") || page.contains("&lt;script&gt;"));
     assert!(page.contains("\\u{202e}"));
+}
+
+/// What is escaped for build systems is what an image or file holds, not the page.
+#[test]
+fn the_style_of_the_page_stays_as_it_is() {
+    let mut image = judged(FAULTY);
+    image.findings[0].message = "x\n::error::y ##[error]z".to_owned();
+    let page = page(&[image], &[], &[]);
+    let (before, rest) = page.split_once("<style>\n").unwrap();
+    let (style, body) = rest.split_once("\n</style>").unwrap();
+    assert_eq!(style, include_str!("../src/report/html/style.css"));
+    assert!(
+        body.contains("\\u{3a}:error::y \\u{23}#[error]z"),
+        "{before}"
+    );
+}
+
+/// The same words as in the report for a terminal.
+#[test]
+fn machines_that_the_image_must_run_on_are_told() {
+    let target = |name: &str, gpus: &[&str]| targets::Target {
+        name: name.to_owned(),
+        gpus: gpus.iter().map(|&gpu| gpu.to_owned()).collect(),
+        driver: Some("535.183.06".to_owned()),
+    };
+    let targets = vec![
+        target("pool", &["h100", "rtx4090", "p100"]),
+        target("robots", &["orin"]),
+    ];
+    let path = program::repository(HEALTHY);
+    let scan = scanner().scan(&Target::Path(path), &Silent).unwrap();
+    let image = judge_on(scan.into_iter().next().unwrap(), targets);
+    let page = page(&[image], &[], &[]);
+    let text = text(&page);
+    for words in [
+        "What the image has for it pool H100 (sm_90) PyTorch covered by sm_90",
+        "GeForce RTX 4090 (sm_89) PyTorch covered by sm_86",
+        "P100 (sm_60) PyTorch not covered",
+        "driver 535.183.06 minor-version compatibility CUDA 12.8 is native from 570.26 on; machine code runs",
+        "robots Jetson AGX Orin (sm_87) PyTorch not covered driver 535.183.06 not known the drivers of Jetson",
+    ] {
+        assert!(text.contains(words), "no {words:?} in: {text}");
+    }
+    assert!(page.contains(r##"<a href="#i0-targets">Runs on</a>"##));
+    // The table of GPU code has a column for each of them.
+    assert!(
+        text.contains("Library 6.0 7.0 7.5 8.0 8.6 8.7 8.9 9.0"),
+        "{text}"
+    );
+    let healthy = self::page(&[judged(HEALTHY)], &[], &[]);
+    assert!(!healthy.contains("Runs on"));
+}
+
+#[test]
+fn an_image_without_a_reference_is_called_as_it_was_named() {
+    let root = tempfile::tempdir().unwrap();
+    let target = Target::Dir(root.path().to_owned());
+    let scan = scanner().scan(&target, &Silent).unwrap().remove(0);
+    let text = text(&page(&[judge(scan)], &[], &[]));
+    let heading = format!("PASS dir:{}", root.path().display());
+    assert!(text.contains(&heading), "no {heading} in: {text}");
 }
 
 #[test]
@@ -477,14 +558,18 @@ fn real_images() -> Vec<(String, ImageReport)> {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let mut image = opened(path);
         image.reference = Some(format!("example/{name}:latest"));
-        (name, judge(scanner.scan_one(image, &Silent).unwrap()))
+        let scan = scanner.scan_one(image, &root(path), &Silent);
+        (name, judge(scan.unwrap()))
     });
     reports.collect()
 }
 
+fn root(image: &Path) -> Target {
+    Target::Dir(image.join("root"))
+}
+
 fn opened(image: &Path) -> source::Image {
-    let target = Target::parse(&format!("dir:{}", image.join("root").display()));
-    let mut opened = source::open(&target, &Selection::default(), &Access::default())
+    let mut opened = source::open(&root(image), &Selection::default(), &Access::default())
         .unwrap()
         .remove(0);
     let text = fs::read_to_string(image.join("image.json")).unwrap();

@@ -13,6 +13,7 @@ use super::targets::TargetArguments;
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::{Finding, Severity};
+use crate::lint::Kind;
 use crate::pipeline::{self, Scan};
 use crate::policy::Config;
 use crate::reference::transport::Target;
@@ -32,6 +33,13 @@ pub struct CheckArguments {
     targets: TargetArguments,
     #[command(flatten)]
     output: OutputArguments<CheckFormat>,
+}
+
+impl CheckArguments {
+    /// The images as they were named.
+    pub fn images(&self) -> &[String] {
+        self.image.images()
+    }
 }
 
 /// Where rules come from besides the built-in ones.
@@ -131,6 +139,14 @@ fn findings(images: &[ImageReport]) -> impl Iterator<Item = (&str, &Finding)> {
 fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
     let grammar = Grammar::builtin()?;
     for image in unreadable {
+        if let Target::Path(path) = &image.target
+            && Kind::of_name(&path.display().to_string()).is_some()
+        {
+            let path = report::printable(&path.display().to_string());
+            output::remark(&format!(
+                "an image is built from it; this checks the file itself: imgcheck lint {path}\n"
+            ));
+        }
         let (Target::Reference(reference) | Target::Remote(_, reference)) = &image.target else {
             continue;
         };

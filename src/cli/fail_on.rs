@@ -31,5 +31,6 @@ enum FailOn {
     Error,
     Warning,
     Note,
+    #[value(alias = "none")]
     Never,
 }

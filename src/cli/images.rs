@@ -59,6 +59,11 @@ pub(super) struct ReadingArguments {
 }
 
 impl ImageArguments {
+    /// As they were named.
+    pub fn images(&self) -> &[String] {
+        &self.images
+    }
+
     pub fn targets(&self) -> Vec<Target> {
         targets(&self.images)
     }

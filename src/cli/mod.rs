@@ -21,9 +21,13 @@ mod targets;
 mod tree;
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::error::Error;
+use crate::yaml::nearest;
 
 /// Proves what a GPU container image really holds, without running it, and compares that with what its labels promise.
 #[derive(Debug, Parser)]
@@ -79,7 +83,7 @@ pub fn run() -> ExitCode {
     let matches = without_empty_variables(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
-        None => check::run(&cli.check),
+        None => check_by_default(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Facts(arguments)) => facts::run(&arguments),
         Some(Command::Claims(arguments)) => claims::run(&arguments),
@@ -95,6 +99,41 @@ pub fn run() -> ExitCode {
         output::error(&error);
         ExitCode::from(error.exit_code())
     })
+}
+
+/// A check without the word `check`: what is named like a command was meant to be one.
+fn check_by_default(arguments: &check::CheckArguments) -> crate::error::Result<ExitCode> {
+    let command = Cli::command();
+    let names: Vec<&str> = command
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    let images = arguments.images();
+    let is_command =
+        |image: &&String| names.contains(&image.as_str()) && !Path::new(image).exists();
+    if let Some(name) = images.iter().find(is_command) {
+        return Err(Error::Usage {
+            problem: format!("`{name}` is a command and stands behind options"),
+            help: Some(format!(
+                "put the options behind it: imgcheck {name} …; an image of that name is `{name}:latest`"
+            )),
+        });
+    }
+    let misspelt = images
+        .first()
+        .filter(|first| images.len() > 1 && !first.contains(['/', ':', '.']));
+    if let Some(first) = misspelt
+        && let Some(name) = nearest(first, names.iter().copied())
+        && !Path::new(first).exists()
+    {
+        return Err(Error::Usage {
+            problem: format!("there is no command `{first}`"),
+            help: Some(format!(
+                "did you mean `{name}`? An image of that name is `{first}:latest`"
+            )),
+        });
+    }
+    check::run(arguments)
 }
 
 /// An empty variable counts as one that is not set: CI systems set those of inputs that were left out.

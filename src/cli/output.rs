@@ -93,7 +93,10 @@ impl<F: ReportFormat> OutputArguments<F> {
     /// # Errors
     /// [`Error::Usage`].
     pub fn validate(&self, inputs: &[Target]) -> Result<()> {
-        for Destination { path, .. } in &self.output {
+        for Destination { format, path } in &self.output {
+            if format.is_none() {
+                self.fits(path)?;
+            }
             let usage = |problem: String| {
                 Err(Error::Usage {
                     problem,
@@ -120,6 +123,33 @@ impl<F: ReportFormat> OutputArguments<F> {
         let mut files = self.output.iter();
         let to_file = files.any(|it| it.format.unwrap_or(self.format) == format);
         to_file || self.printed() == Some(format)
+    }
+
+    /// Whether a file that names no format is likely to be meant for the one it gets.
+    fn fits(&self, path: &Path) -> Result<()> {
+        let name = |format: F| Some(format.to_possible_value()?.get_name().to_owned());
+        let own = name(self.format).unwrap_or_default();
+        let text = path.to_string_lossy();
+        let word = path
+            .extension()
+            .map_or(text.clone(), |it| it.to_string_lossy());
+        let other = F::value_variants().iter().filter_map(|it| name(*it));
+        match other
+            .into_iter()
+            .find(|other| *other == word && *other != own)
+        {
+            None => Ok(()),
+            Some(other) if word == text => Err(Error::Usage {
+                problem: format!("-o {text} would write {own} into a file called {text}"),
+                help: Some(format!("name the file, too: -o {other}=FILE")),
+            }),
+            Some(other) => Err(Error::Usage {
+                problem: format!("-o {text} would write {own} into it"),
+                help: Some(format!(
+                    "say which format it is: -o {other}={text}, or -o {own}={text}"
+                )),
+            }),
+        }
     }
 
     /// The format of the standard output; `None` where nothing is written there.

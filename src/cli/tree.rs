@@ -48,7 +48,7 @@ pub fn run(arguments: &TreeArguments) -> Result<ExitCode> {
     let question = |image| Question { image, library };
     let mut texts = Vec::new();
     for scan in &scans {
-        let image = scan.facts.reference.as_deref().unwrap_or(&arguments.image);
+        let image = scan.facts.name();
         let text = report::tree::text(question(image), &scan.tree)
             .ok_or_else(|| unknown(arguments, image))?;
         texts.push(text);

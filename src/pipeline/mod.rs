@@ -131,23 +131,25 @@ impl Scanner {
             one_image(&images)?;
         }
         for image in images {
-            scans.push(self.scan_image(image, &mut read, progress, started)?);
+            scans.push(self.scan_image(image, target, &mut read, progress, started)?);
             started = Instant::now();
         }
         Ok(scans)
     }
 
-    /// Reads one image that was opened already.
+    /// Reads one image that was opened already; `target` is what it was named by.
     ///
     /// # Errors
     /// A layer cannot be read whole.
-    pub fn scan_one(&self, image: Image, progress: &dyn Progress) -> Result<Scan> {
-        self.scan_image(image, &mut LayersRead::default(), progress, Instant::now())
+    pub fn scan_one(&self, image: Image, target: &Target, progress: &dyn Progress) -> Result<Scan> {
+        let read = &mut LayersRead::default();
+        self.scan_image(image, target, read, progress, Instant::now())
     }
 
     fn scan_image(
         &self,
         image: Image,
+        target: &Target,
         read: &mut LayersRead,
         progress: &dyn Progress,
         started: Instant,
@@ -195,6 +197,7 @@ impl Scanner {
             },
             facts: ImageFacts {
                 reference,
+                named: target.to_string(),
                 source: image.kind,
                 access: image.way,
                 platform: image.platform,

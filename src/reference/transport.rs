@@ -3,6 +3,7 @@
 //! Both families of spellings are understood: those of skopeo (`docker-archive:`, `oci:`, `oci-archive:`, `docker://`,
 //! `docker-daemon:`, `containers-storage:`) and those of syft (`docker:`, `oci-dir:`, `registry:`, `podman:`).
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What the user wants to have checked.
@@ -64,6 +65,31 @@ impl Target {
             return Target::Path(text.into());
         }
         Target::Reference(text.to_owned())
+    }
+}
+
+/// As it can be typed again, with the transports of skopeo.
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (transport, path, reference) = match self {
+            Target::Path(path) => return path.display().fmt(formatter),
+            Target::Reference(reference) => return formatter.write_str(reference),
+            Target::Remote(remote, reference) => {
+                let transport = match remote {
+                    Remote::Docker => "docker-daemon:",
+                    Remote::Podman => "containers-storage:",
+                    Remote::Containerd => "containerd:",
+                    Remote::Registry => "docker://",
+                };
+                return write!(formatter, "{transport}{reference}");
+            }
+            Target::DockerArchive(path, reference) => ("docker-archive", path, reference.as_ref()),
+            Target::Oci(path, reference) => ("oci", path, reference.as_ref()),
+            Target::OciArchive(path, reference) => ("oci-archive", path, reference.as_ref()),
+            Target::Dir(path) => ("dir", path, None),
+        };
+        write!(formatter, "{transport}:{}", path.display())?;
+        reference.map_or(Ok(()), |reference| write!(formatter, ":{reference}"))
     }
 }
 
@@ -167,6 +193,7 @@ mod tests {
             ("/no/such", Target::Path("/no/such".into())),
         ] {
             assert_eq!(Target::parse(text), target, "{text}");
+            assert_eq!(Target::parse(&target.to_string()), target, "{target}");
         }
     }
 

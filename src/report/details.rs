@@ -36,6 +36,19 @@ pub(super) fn details(subject: Subject, finding: &Finding) -> Vec<(&'static str,
     details
 }
 
+/// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
+pub(super) fn source_name(facts: &ImageFacts) -> String {
+    let word = |value: serde_json::Result<serde_json::Value>| {
+        let value = value.ok()?;
+        value.as_str().map(str::to_owned)
+    };
+    let source = word(serde_json::to_value(facts.source)).unwrap_or_default();
+    match word(serde_json::to_value(facts.access)) {
+        Some(access) => format!("{source} ({access})"),
+        None => source,
+    }
+}
+
 /// The layer, and the build step that made it.
 pub(super) fn layer_text(facts: &ImageFacts, layer: usize) -> String {
     match facts.layers.get(layer) {

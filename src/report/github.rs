@@ -52,7 +52,9 @@ fn annotation(out: &mut String, subject: Subject, finding: &Finding) {
     for (name, detail) in details(subject, finding) {
         message.push_str(&format!("\n{name}: {detail}"));
     }
-    message.push_str(&format!("\n{}", finding.docs));
+    if !finding.docs.is_empty() {
+        message.push_str(&format!("\n{}", finding.docs));
+    }
     command(out, word, &properties, &message);
 }
 

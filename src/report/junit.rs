@@ -112,7 +112,10 @@ fn text(subject: Subject, findings: &[&Finding]) -> String {
         for (name, detail) in details(subject, finding) {
             text.push_str(&format!("  {name}: {detail}\n"));
         }
-        text.push_str(&format!("  docs: {}\n\n", finding.docs));
+        if !finding.docs.is_empty() {
+            text.push_str(&format!("  docs: {}\n", finding.docs));
+        }
+        text.push('\n');
     }
     text
 }

@@ -54,7 +54,9 @@ fn diagnostic(finding: &Finding) -> String {
     if let Some(help) = &finding.help {
         group = group.element(Level::HELP.message(printable(help.trim_end())));
     }
-    group = group.element(Level::NOTE.message(format!("see {}", finding.docs)));
+    if !finding.docs.is_empty() {
+        group = group.element(Level::NOTE.message(format!("see {}", finding.docs)));
+    }
     Renderer::styled().render(&[group]).to_string()
 }
 
@@ -78,16 +80,20 @@ impl From<&Location> for Shown {
             place.column.saturating_sub(1),
             place.end_column.saturating_sub(1),
         );
-        let text = format!(
-            "{before}{meant}{}",
-            columns(place.end_column.saturating_sub(1), usize::MAX)
-        );
+        let after = columns(place.end_column.saturating_sub(1), usize::MAX);
+        let parts = format!("{before}{meant}{after}");
+        let text = printable(&parts);
+        // Of a command to a build system that begins before what is meant and ends in it, the whole line is shown as meant.
+        let (start, end) = match text == parts {
+            true => (before.len(), before.len() + meant.len()),
+            false => (0, text.len()),
+        };
         Shown {
             file: printable(&place.file),
             line: place.line,
-            start: before.len(),
-            end: before.len() + meant.len(),
             text,
+            start,
+            end,
         }
     }
 }
@@ -95,6 +101,19 @@ impl From<&Location> for Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_to_a_build_system_is_none_where_a_finding_means_a_part_of_it() {
+        let shown = Shown::from(&Location {
+            file: "Dockerfile".to_owned(),
+            line: 1,
+            column: 2,
+            end_column: 5,
+            text: "##[error]x".to_owned(),
+        });
+        assert_eq!(shown.text, "\\u{23}#[error]x");
+        assert_eq!((shown.start, shown.end), (0, shown.text.len()));
+    }
 
     #[test]
     fn what_a_line_holds_cannot_steer_a_terminal() {

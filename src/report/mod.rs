@@ -39,6 +39,9 @@ pub(crate) use escape::printable;
 pub struct ImageFacts {
     /// The reference that the image is compared with; `None` for an image without a name.
     pub reference: Option<String>,
+    /// What the user named the image by, `dir:root`; how people know it where it has no reference.
+    #[serde(skip)]
+    pub named: String,
     /// How the image is stored.
     pub source: SourceKind,
     /// How it was got at, where an engine holds it.
@@ -198,11 +201,9 @@ impl<'r> Subject<'r> {
 }
 
 impl ImageFacts {
-    /// What the image is called where people read it.
+    /// What the image is called where people read it: its reference, else as the user named it.
     pub fn name(&self) -> &str {
-        self.reference
-            .as_deref()
-            .unwrap_or("(an image without a name)")
+        self.reference.as_deref().unwrap_or(&self.named)
     }
 }
 

@@ -27,8 +27,10 @@ pub enum Agreement {
     Unclaimed,
     /// No rule objects.
     Met,
-    /// A claim that no rule compares with what is in the image, or one that is not met and whose finding does not count.
+    /// A claim that no rule compares with what is in the image.
     Unchecked,
+    /// A claim that is not met, and no finding that counts says so: it is ignored, known before, or its rule is off.
+    Differs,
     /// A rule objects, with this severity.
     Broken(Severity),
 }
@@ -72,7 +74,8 @@ fn row(subject: &str, facts: &ImageFacts, findings: &[Finding]) -> Row {
     let agreement = match objection {
         Some(severity) => Agreement::Broken(severity),
         None if claims.is_empty() => Agreement::Unclaimed,
-        None if found.is_empty() || !met(&claims, &versions) => Agreement::Unchecked,
+        None if found.is_empty() => Agreement::Unchecked,
+        None if !met(&claims, &versions) => Agreement::Differs,
         None => Agreement::Met,
     };
     Row {

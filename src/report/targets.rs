@@ -1,235 +1,262 @@
-//! The targets in the report for a terminal: a line for each GPU, and one for the driver.
+//! What is told of targets, in the words that several formats share: for each GPU and driver, what the image is on it.
+//! Nothing is escaped here.
 
-use anstyle::{AnsiColor, Style};
-
-use super::printable;
 use crate::targets::{DriverFacts, GpuFacts, How, PackageCode, Support, TargetFacts};
 
-const DIM: Style = Style::new().dimmed();
-
-/// One line for each GPU and driver of the targets, each with its end; none without targets.
-pub(super) fn lines(targets: &[TargetFacts]) -> String {
-    let rows: Vec<[String; 3]> = targets.iter().flat_map(rows).collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let (first, second) = (width(0), width(1));
-    let mut out = format!("\n{DIM} RUNS ON{DIM:#}\n");
-    for [target, machine, verdict] in &rows {
-        let gap = if first > 0 { "  " } else { "" };
-        out.push_str(&format!(
-            " {target:first$}{gap}{machine:second$}  {verdict}\n"
-        ));
-    }
-    out
+/// One GPU or driver of a target.
+#[derive(Debug)]
+pub(super) struct Machine {
+    /// `H100 (sm_90)`, `driver 535.183.06`.
+    pub name: String,
+    /// What is to be said of it, the most important first.
+    pub answers: Vec<Answer>,
 }
 
-/// The rows of one target, whose name stands in the first.
-fn rows(target: &TargetFacts) -> Vec<[String; 3]> {
-    let gpus = target.gpus.iter().map(|gpu| {
-        let name = match gpu.name == gpu.sm {
-            true => printable(&gpu.name),
-            false => format!("{} ({})", printable(&gpu.name), gpu.sm),
-        };
-        [String::new(), name, on_gpu(gpu)]
+/// What is said of one thing on a machine: `PyTorch covered by sm_90`.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// What is judged: `PyTorch`, a package; empty for a driver.
+    pub subject: String,
+    /// The verdict: `covered`.
+    pub word: &'static str,
+    /// What the word means.
+    pub grade: Grade,
+    /// What stands between the word and the rest of the sentence.
+    pub joint: &'static str,
+    /// The rest of the sentence: `by sm_90`.
+    pub rest: String,
+}
+
+/// How good an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grade {
+    /// It runs.
+    Good,
+    /// It runs, with a cost.
+    Doubtful,
+    /// It does not run.
+    Bad,
+    /// Nothing is concluded.
+    Open,
+}
+
+/// The GPUs of a target, and then its driver.
+pub(super) fn machines(target: &TargetFacts) -> Vec<Machine> {
+    let gpus = target.gpus.iter().map(|gpu| Machine {
+        name: match gpu.name == gpu.sm {
+            true => gpu.name.clone(),
+            false => format!("{} ({})", gpu.name, gpu.sm),
+        },
+        answers: on_gpu(gpu),
     });
-    let driver = target.driver.iter().map(|driver| {
-        let name = format!("driver {}", printable(&driver.version));
-        [String::new(), name, with_driver(driver)]
+    let driver = target.driver.iter().map(|driver| Machine {
+        name: format!("driver {}", driver.version),
+        answers: vec![with_driver(driver)],
     });
-    let mut rows: Vec<[String; 3]> = gpus.chain(driver).collect();
-    if let Some(first) = rows.first_mut() {
-        first[0] = printable(&target.name);
-    }
-    rows
+    gpus.chain(driver).collect()
 }
 
-fn on_gpu(gpu: &GpuFacts) -> String {
-    let lacking = |package: &&PackageCode| !package.specific && lacks(&package.support);
-    let mut parts: Vec<String> = Vec::new();
-    if let Some(torch) = &gpu.torch {
-        parts.push(covered("PyTorch", torch));
-        parts.extend(
-            gpu.packages
-                .iter()
-                .filter(lacking)
-                .map(|it| covered(&it.name, &it.support)),
-        );
-    } else if gpu.packages.is_empty() {
-        parts.push(format!(
-            "{DIM}the image's process has no GPU code of its own{DIM:#}"
-        ));
-    } else {
-        parts.extend(gpu.packages.iter().map(|it| covered(&it.name, &it.support)));
+/// PyTorch, and what lacks code beside it; without PyTorch everything that has code.
+fn on_gpu(gpu: &GpuFacts) -> Vec<Answer> {
+    let packages = gpu.packages.iter();
+    let told = packages.filter(|package| gpu.torch.is_none() || lacks(package));
+    let torch = gpu.torch.iter().map(|torch| covered("PyTorch", torch));
+    let answers: Vec<Answer> = torch
+        .chain(told.map(|package| covered(&package.name, &package.support)))
+        .collect();
+    match answers.is_empty() {
+        true => vec![Answer::new(
+            Grade::Open,
+            "the image's process has no GPU code of its own",
+        )],
+        false => answers,
     }
-    parts.join(", ")
 }
 
-fn lacks(support: &Support) -> bool {
-    support.how == How::None || support.compiles == Some(false)
+fn lacks(package: &PackageCode) -> bool {
+    let support = &package.support;
+    !package.specific && (support.how == How::None || support.compiles == Some(false))
 }
 
 /// `PyTorch covered by sm_80`.
-fn covered(name: &str, support: &Support) -> String {
-    let name = printable(name);
+fn covered(name: &str, support: &Support) -> Answer {
     let by = &support.by;
-    match (support.how, support.compiles) {
-        (How::Sass, _) => format!("{name} {} by {by}", green("covered")),
-        (How::Ptx, Some(false)) => {
-            format!(
-                "{name} {}: only {by}, which the driver cannot compile",
-                red("not covered")
-            )
-        }
-        (How::Ptx, _) => format!(
-            "{name} {} ({by}): compiled at the first start",
-            yellow("PTX only")
-        ),
-        (How::None, _) => format!("{name} {}", red("not covered")),
-        (How::Unknown, _) => format!("{name} not known"),
+    let answer = match (support.how, support.compiles) {
+        (How::Sass, _) => Answer::new(Grade::Good, "covered").then(" ", format!("by {by}")),
+        (How::Ptx, Some(false)) => Answer::new(Grade::Bad, "not covered")
+            .then(": ", format!("only {by}, which the driver cannot compile")),
+        (How::Ptx, _) => Answer::new(Grade::Doubtful, "PTX only")
+            .then(" ", format!("({by}): compiled at the first start")),
+        (How::None, _) => Answer::new(Grade::Bad, "not covered"),
+        (How::Unknown, _) => Answer::new(Grade::Open, "not known"),
+    };
+    Answer {
+        subject: name.to_owned(),
+        ..answer
     }
 }
 
-fn with_driver(driver: &DriverFacts) -> String {
+fn with_driver(driver: &DriverFacts) -> Answer {
     let cuda = driver.needs_cuda.as_deref().unwrap_or_default();
     let native = driver.native.as_deref().unwrap_or_default();
     match driver.how.as_str() {
-        "native" => format!("{}: has CUDA {cuda} itself", green("native")),
-        "minor-version" if native.is_empty() => format!(
-            "{}: machine code of CUDA {cuda} runs; from which driver on it is native is not known",
-            green("minor-version compatibility")
-        ),
-        "minor-version" => format!(
-            "{}: CUDA {cuda} is native from {native} on; machine code runs, {}",
-            green("minor-version compatibility"),
-            match driver.compiles_ptx {
+        "native" => {
+            Answer::new(Grade::Good, "native").then(": ", format!("has CUDA {cuda} itself"))
+        }
+        "minor-version" if native.is_empty() => {
+            let rest = format!(
+                "machine code of CUDA {cuda} runs; from which driver on it is native is not known"
+            );
+            Answer::new(Grade::Good, "minor-version compatibility").then(": ", rest)
+        }
+        "minor-version" => {
+            let limit = match driver.compiles_ptx {
                 Some(_) => format!("PTX of CUDA {cuda} does not compile"),
                 None => format!(
                     "whether cuda-compat {} of the image is used is not known",
-                    printable(driver.compat.as_deref().unwrap_or_default())
+                    driver.compat.as_deref().unwrap_or_default()
                 ),
-            }
-        ),
-        "compat-package" => format!(
-            "{}: by {}",
-            green("compat package"),
-            printable(&driver.reason)
-        ),
+            };
+            let rest =
+                format!("CUDA {cuda} is native from {native} on; machine code runs, {limit}");
+            Answer::new(Grade::Good, "minor-version compatibility").then(": ", rest)
+        }
+        "compat-package" => {
+            Answer::new(Grade::Good, "compat package").then(": ", format!("by {}", driver.reason))
+        }
         "none" => {
             let floor = driver.compatible.as_deref().unwrap_or(native);
-            format!("{}: CUDA {cuda} needs at least {floor}", red("too old"))
+            Answer::new(Grade::Bad, "too old")
+                .then(": ", format!("CUDA {cuda} needs at least {floor}"))
         }
-        _ => format!("not known: {}", printable(&driver.reason)),
+        _ => Answer::new(Grade::Open, "not known").then(": ", driver.reason.clone()),
     }
 }
 
-fn green(text: &str) -> String {
-    coloured(AnsiColor::Green, text)
-}
+impl Answer {
+    fn new(grade: Grade, word: &'static str) -> Self {
+        Answer {
+            subject: String::new(),
+            word,
+            grade,
+            joint: "",
+            rest: String::new(),
+        }
+    }
 
-fn yellow(text: &str) -> String {
-    coloured(AnsiColor::Yellow, text)
-}
-
-fn red(text: &str) -> String {
-    coloured(AnsiColor::Red, text)
-}
-
-fn coloured(colour: AnsiColor, text: &str) -> String {
-    let style = colour.on_default().bold();
-    format!("{style}{text}{style:#}")
+    fn then(self, joint: &'static str, rest: String) -> Self {
+        Answer {
+            joint,
+            rest,
+            ..self
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn plain(targets: &[TargetFacts]) -> String {
-        anstream::adapter::strip_str(&lines(targets)).to_string()
-    }
-
-    fn support(how: How, by: &str) -> Support {
+    fn support(how: How, compiles: Option<bool>) -> Support {
         Support {
             how,
-            by: by.to_owned(),
+            compiles,
+            by: "compute_90".to_owned(),
             ..Support::default()
         }
     }
 
+    fn said(how: &str, compiles_ptx: Option<bool>) -> (Grade, String) {
+        let answer = with_driver(&DriverFacts {
+            how: how.to_owned(),
+            reason: "why".to_owned(),
+            needs_cuda: Some("12.8".to_owned()),
+            native: Some("570.26".to_owned()),
+            compatible: Some("525.60.13".to_owned()),
+            compat: Some("570.86".to_owned()),
+            compiles_ptx,
+            ..DriverFacts::default()
+        });
+        (
+            answer.grade,
+            format!("{}{}{}", answer.word, answer.joint, answer.rest),
+        )
+    }
+
     #[test]
-    fn a_line_for_each_gpu_and_driver() {
-        let gpu = |name: &str, sm: &str, torch: Support| GpuFacts {
-            name: name.to_owned(),
-            sm: sm.to_owned(),
-            torch: Some(torch),
-            packages: vec![PackageCode {
-                name: "flash_attn".to_owned(),
-                support: support(How::None, ""),
-                ..PackageCode::default()
-            }],
-            ..GpuFacts::default()
-        };
-        let target = TargetFacts {
-            name: "pool".to_owned(),
-            gpus: vec![
-                gpu("GeForce RTX 5090", "sm_120", support(How::Sass, "sm_120")),
-                gpu("sm_90", "sm_90", support(How::Ptx, "compute_80")),
-            ],
-            driver: Some(DriverFacts {
-                version: "535.183.06".to_owned(),
-                how: "minor-version".to_owned(),
-                needs_cuda: Some("12.8".to_owned()),
-                native: Some("570.26".to_owned()),
-                compiles_ptx: Some(false),
-                ..DriverFacts::default()
-            }),
-        };
-        assert_eq!(
-            plain(&[target]),
-            "\n RUNS ON\n \
-             pool  GeForce RTX 5090 (sm_120)  PyTorch covered by sm_120, flash_attn not covered\n       \
-             sm_90                      PyTorch PTX only (compute_80): compiled at the first start, flash_attn not covered\n       \
-             driver 535.183.06          minor-version compatibility: CUDA 12.8 is native from 570.26 on; machine code runs, PTX of CUDA 12.8 does not compile\n"
-        );
-        assert_eq!(plain(&[]), "");
+    fn ptx_that_the_driver_refuses_is_no_cover() {
+        let grade = |how, compiles| covered("PyTorch", &support(how, compiles)).grade;
+        assert_eq!(grade(How::Ptx, None), Grade::Doubtful);
+        assert_eq!(grade(How::Ptx, Some(false)), Grade::Bad);
+        assert_eq!(grade(How::Sass, None), Grade::Good);
+        assert_eq!(grade(How::None, None), Grade::Bad);
+        assert_eq!(grade(How::Unknown, None), Grade::Open);
+    }
+
+    #[test]
+    fn a_driver_is_one_of_five() {
+        let expected = [
+            ("native", Grade::Good, "native: has CUDA 12.8 itself"),
+            ("compat-package", Grade::Good, "compat package: by why"),
+            (
+                "none",
+                Grade::Bad,
+                "too old: CUDA 12.8 needs at least 525.60.13",
+            ),
+            ("unknown", Grade::Open, "not known: why"),
+        ];
+        for (how, grade, text) in expected {
+            assert_eq!(said(how, None), (grade, text.to_owned()));
+        }
+        let (_, text) = said("minor-version", Some(false));
+        assert!(text.ends_with("machine code runs, PTX of CUDA 12.8 does not compile"));
+        let (_, text) = said("minor-version", None);
+        assert!(text.ends_with("whether cuda-compat 570.86 of the image is used is not known"));
     }
 
     #[test]
     fn a_cuda_whose_driver_nobody_knows() {
-        let target = TargetFacts {
-            driver: Some(DriverFacts {
-                version: "580.65.06".to_owned(),
-                how: "minor-version".to_owned(),
-                needs_cuda: Some("13.99".to_owned()),
-                ..DriverFacts::default()
-            }),
-            ..TargetFacts::default()
+        let driver = DriverFacts {
+            version: "580.65.06".to_owned(),
+            how: "minor-version".to_owned(),
+            needs_cuda: Some("13.99".to_owned()),
+            ..DriverFacts::default()
         };
+        let answer = with_driver(&driver);
         assert_eq!(
-            plain(&[target]),
-            "\n RUNS ON\n driver 580.65.06  minor-version compatibility: machine code of CUDA 13.99 runs; \
-             from which driver on it is native is not known\n"
+            (answer.grade, answer.rest.as_str()),
+            (
+                Grade::Good,
+                "machine code of CUDA 13.99 runs; from which driver on it is native is not known"
+            )
         );
     }
 
     #[test]
-    fn what_an_image_calls_itself_cannot_steer_the_terminal() {
-        let target = TargetFacts {
-            gpus: vec![GpuFacts {
-                packages: vec![PackageCode {
-                    name: "a\u{1b}[2J".to_owned(),
-                    ..PackageCode::default()
-                }],
-                ..GpuFacts::default()
-            }],
-            ..TargetFacts::default()
+    fn a_package_that_is_meant_for_other_gpus_is_not_told_beside_pytorch() {
+        let package = |name: &str, how, specific| PackageCode {
+            name: name.to_owned(),
+            specific,
+            support: support(how, None),
+            ..PackageCode::default()
         };
-        assert!(!plain(&[target]).contains('\u{1b}'));
+        let packages = vec![
+            package("flash_attn", How::None, false),
+            package("deep_gemm", How::None, true),
+            package("xformers", How::Sass, false),
+        ];
+        let names = |gpu: &GpuFacts| -> Vec<String> {
+            let answers = on_gpu(gpu).into_iter();
+            answers.map(|answer| answer.subject).collect()
+        };
+        let gpu = GpuFacts {
+            torch: Some(support(How::Sass, None)),
+            packages,
+            ..GpuFacts::default()
+        };
+        assert_eq!(names(&gpu), ["PyTorch", "flash_attn"]);
+        let gpu = GpuFacts { torch: None, ..gpu };
+        assert_eq!(names(&gpu), ["flash_attn", "deep_gemm", "xformers"]);
+        assert_eq!(names(&GpuFacts::default()), [""]);
     }
 }

@@ -238,7 +238,7 @@ impl<'a> Evaluation<'a> {
             fingerprint: self.fingerprint(path.as_deref(), location.as_ref(), item, key),
             location,
             path,
-            docs: pages::url(&rule.id),
+            docs: pages::url(rule),
         })
     }
 

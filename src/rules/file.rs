@@ -119,6 +119,8 @@ pub struct Rule {
     pub references: Vec<String>,
     /// The file it comes from.
     pub source: Arc<Source>,
+    /// Whether it is one of imgcheck's own, which have a page in the book.
+    pub builtin: bool,
 }
 
 /// A level that is fixed, or that an expression decides.
@@ -249,6 +251,7 @@ impl Rule {
             title: file.title,
             since: file.since,
             why: file.why,
+            builtin: false,
             references: file.references,
             source,
         })

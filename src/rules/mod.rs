@@ -19,6 +19,7 @@ pub mod schema;
 pub mod shapes;
 pub mod testing;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub use facts::{Facts, ImageFacts, Part};
@@ -38,6 +39,8 @@ const NOT_RULES: &[&str] = &["knowledge/"];
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
+    /// Files of the user that were read; one that is named twice counts once.
+    files: BTreeSet<PathBuf>,
 }
 
 impl RuleSet {
@@ -50,7 +53,10 @@ impl RuleSet {
         let mut set = RuleSet::default();
         for (name, text) in embedded::files("") {
             if !NOT_RULES.iter().any(|folder| name.starts_with(folder)) && name.ends_with(".yaml") {
-                set.add(Rule::read(&format!("rules/{name}"), text)?)?;
+                set.add(Rule {
+                    builtin: true,
+                    ..Rule::read(&format!("rules/{name}"), text)?
+                })?;
             }
         }
         Ok(set)
@@ -64,6 +70,10 @@ impl RuleSet {
     pub fn add_path(&mut self, path: &Path) -> Result<()> {
         for file in rule_files(path)? {
             let name = file.display().to_string();
+            let real = std::fs::canonicalize(&file).map_err(|error| unreadable(&file, &error))?;
+            if !self.files.insert(real) {
+                continue;
+            }
             let size = std::fs::metadata(&file)
                 .map_err(|error| unreadable(&file, &error))?
                 .len();
@@ -95,7 +105,9 @@ impl RuleSet {
                 "the id `{}` is already taken by {}",
                 rule.id, other.source.name
             );
-            let at = rule.source.text.find(&rule.id).unwrap_or(0);
+            let text = &rule.source.text;
+            let key = text.find("\nid:").map_or(0, |line| line + 1);
+            let at = text[key..].find(&rule.id).map_or(0, |place| key + place);
             let help = "give the rule an id of its own";
             return Err(rule
                 .source

@@ -14,9 +14,15 @@ use crate::finding::{Confidence, Severity};
 /// The command that writes the pages again.
 pub const COMMAND: &str = "cargo run -- rules docs docs/src/rules";
 
-/// Where the page of a rule is.
-pub fn url(id: &str) -> String {
-    format!("https://github.com/imgcheck/imgcheck/blob/main/docs/src/rules/{id}.md")
+/// Where more is said of a rule: the page of a built-in one, the first reference of another; empty if there is none.
+pub fn url(rule: &Rule) -> String {
+    match rule.builtin {
+        true => format!(
+            "https://github.com/imgcheck/imgcheck/blob/main/docs/src/rules/{}.md",
+            rule.id
+        ),
+        false => rule.references.first().cloned().unwrap_or_default(),
+    }
 }
 
 /// The page of a rule, in Markdown.
@@ -176,7 +182,10 @@ fn level<T: Named + PartialEq>(level: &Level<T>) -> String {
         Level::Decided(expression) if expression.text().contains("milder(") => ", or milder",
         _ => "",
     };
-    format!("{}{milder}", names.join(" or "))
+    match names.as_slice() {
+        [] => format!("by what is found{milder}"),
+        names => format!("{}{milder}", names.join(" or ")),
+    }
 }
 
 /// The levels that findings may have, the worst or surest first: of an expression, those that it names.

@@ -158,7 +158,10 @@ pub(super) fn judge(
     let compat = Compat::of(stack);
     let facts = DriverFacts {
         version: version.to_string(),
-        cuda: version.cuda().map(str::to_owned),
+        cuda: version
+            .cuda()
+            .filter(|_| !any_tegra(gpus))
+            .map(str::to_owned),
         needs_cuda: floor.map(|floor| floor.cuda.clone()),
         native: floor.and_then(|floor| floor.native.clone()),
         compatible: floor.and_then(|floor| floor.compatible.clone()),
@@ -182,6 +185,11 @@ pub(super) fn judge(
     }
 }
 
+/// The drivers of Tegra have numbers of their own, which the tables do not know.
+fn any_tegra(gpus: &[Gpu]) -> bool {
+    gpus.iter().any(|gpu| is_tegra(gpu.capability))
+}
+
 /// The way in which the driver satisfies the image, and why.
 fn way(
     version: &DriverVersion,
@@ -195,7 +203,7 @@ fn way(
             "the image has no CUDA runtime of a known release".to_owned(),
         );
     };
-    if gpus.iter().any(|gpu| is_tegra(gpu.capability)) {
+    if any_tegra(gpus) {
         return (
             "unknown",
             "the drivers of Jetson have numbers of their own".to_owned(),
@@ -452,5 +460,6 @@ mod tests {
         // Of a branch that nobody described only the version tells.
         assert_eq!(compiles(&with("601.10", &[], &[]), "12.8"), Some(true));
         assert_eq!(compiles(&with("601.10", &[], &[]), "13.4"), None);
+        assert_eq!(compiles(&with("535.183.06", &["orin"], &[]), "12.8"), None);
     }
 }

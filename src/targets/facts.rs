@@ -121,7 +121,7 @@ pub struct DriverFacts {
     pub target: String,
     /// Its version.
     pub version: String,
-    /// The newest CUDA that it has itself; absent for a branch that is not in the table.
+    /// The newest CUDA that it has itself; absent for a branch that is not in the table, and where a GPU is a Jetson.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
     /// `native`, `minor-version`, `compat-package`, `none` or `unknown`.

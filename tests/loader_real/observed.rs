@@ -93,10 +93,13 @@ impl Progress for Silent {
     fn finish(&self) {}
 }
 
+fn root(image: &Path) -> Target {
+    Target::Dir(image.join("root"))
+}
+
 /// The opened root directory of an image, with the image's configuration.
 pub fn open(image: &Path) -> source::Image {
-    let target = Target::parse(&format!("dir:{}", image.join("root").display()));
-    let mut opened = source::open(&target, &Selection::default(), &Access::default())
+    let mut opened = source::open(&root(image), &Selection::default(), &Access::default())
         .unwrap()
         .remove(0);
     let text = fs::read_to_string(image.join("image.json")).unwrap();
@@ -110,5 +113,7 @@ pub fn open(image: &Path) -> source::Image {
 /// What imgcheck reads of an image.
 pub fn scan(image: &Path) -> Scan {
     let scanner = Scanner::new(Reading::default()).unwrap();
-    scanner.scan_one(open(image), &Silent).unwrap()
+    scanner
+        .scan_one(open(image), &root(image), &Silent)
+        .unwrap()
 }

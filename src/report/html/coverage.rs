@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::embedded;
 use crate::report::ImageFacts;
 use crate::stack::Coverage;
+use crate::targets::{Capability, How, TargetFacts, support_of};
 
 /// So many libraries are shown.
 const LIBRARIES: usize = 80;
@@ -51,8 +52,8 @@ pub(super) struct Line {
 /// What a library has for one architecture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// `sass`, `ptx`, `both`, or without code of its own: `same` (machine code of an older GPU of the same major number runs),
-    /// `later` (PTX of an older one can be compiled) or `none`.
+    /// `sass`, `ptx`, `both`, or without code of its own: `same` (machine code of an older GPU of the same generation runs),
+    /// `later` (PTX of an older one can be compiled), `none` or `unknown`.
     pub kind: &'static str,
     /// What is written in it: the variants of machine code, such as `a`.
     pub variants: String,
@@ -60,31 +61,37 @@ pub(super) struct Cell {
     pub tooltip: String,
 }
 
-/// Builds the table of an image; `None` without any GPU code.
-pub(super) fn matrix(facts: &ImageFacts) -> Option<Matrix> {
+/// Builds the table of an image, with a column for each architecture that it has code for and each GPU of the targets; `None`
+/// without any GPU code.
+pub(super) fn matrix(facts: &ImageFacts, targets: &[TargetFacts]) -> Option<Matrix> {
     let gpu = &facts.gpu;
     let all = gpu.libraries.iter().map(|library| &library.coverage);
-    let numbers: BTreeSet<u32> = all
+    let mut capabilities: BTreeSet<Capability> = all
         .chain(&gpu.torch)
         .flat_map(|coverage| coverage.sass.iter().chain(&coverage.ptx))
-        .filter_map(|name| parts(name).map(|(number, _)| number))
+        .filter_map(|name| parts(name).map(|(capability, _)| capability))
         .collect();
-    if numbers.is_empty() {
+    if capabilities.is_empty() {
         return None;
     }
-    let numbers: Vec<u32> = numbers.into_iter().collect();
+    let gpus = targets.iter().flat_map(|target| &target.gpus);
+    capabilities.extend(gpus.filter_map(|gpu| Capability::parse(&gpu.capability)));
+    let capabilities: Vec<Capability> = capabilities.into_iter().collect();
     let known = known();
     let mapped: BTreeSet<&str> = mapped(facts);
     let mut matrix = Matrix {
-        generations: generations(&numbers, &known),
-        columns: numbers.iter().map(|&it| architecture(it, &known)).collect(),
+        generations: generations(&capabilities, &known),
+        columns: capabilities
+            .iter()
+            .map(|&it| architecture(it, &known))
+            .collect(),
         ..Matrix::default()
     };
     if let Some(torch) = &gpu.torch {
         matrix.lines.push(Line {
             name: "PyTorch, every kernel".to_owned(),
             directory: "what all of libtorch_cuda is built for".to_owned(),
-            cells: cells(&numbers, torch, &known),
+            cells: cells(&capabilities, torch),
             is_torch: true,
         });
     }
@@ -97,7 +104,7 @@ pub(super) fn matrix(facts: &ImageFacts) -> Option<Matrix> {
         let line = Line {
             name: name.to_owned(),
             directory: within_packages(directory).to_owned(),
-            cells: cells(&numbers, &library.coverage, &known),
+            cells: cells(&capabilities, &library.coverage),
             is_torch: false,
         };
         match mapped.contains(library.path.as_str()) {
@@ -123,17 +130,15 @@ fn mapped(facts: &ImageFacts) -> BTreeSet<&str> {
     objects.map(|object| object.path.as_str()).collect()
 }
 
-/// `sm_90a` as 90 and `a`.
-fn parts(name: &str) -> Option<(u32, &str)> {
+/// `sm_90a` as 9.0 and `a`.
+fn parts(name: &str) -> Option<(Capability, &str)> {
     let (_, rest) = name.split_once('_')?;
-    let end = rest
-        .find(|character: char| !character.is_ascii_digit())
-        .unwrap_or(rest.len());
-    Some((rest[..end].parse().ok()?, &rest[end..]))
+    let digits = rest.trim_end_matches(|character: char| !character.is_ascii_digit());
+    Some((Capability::parse(digits)?, &rest[digits.len()..]))
 }
 
-/// By number, the generation and GPUs of the knowledge table.
-type Known = BTreeMap<u32, (String, Vec<String>)>;
+/// By capability, the generation and GPUs of the knowledge table.
+type Known = BTreeMap<Capability, (String, Vec<String>)>;
 
 fn known() -> Known {
     #[derive(Deserialize)]
@@ -143,120 +148,104 @@ fn known() -> Known {
     #[derive(Deserialize)]
     struct Row {
         gpu: String,
-        sm: String,
+        compute_capability: String,
         architecture: String,
     }
     let rows = embedded::knowledge::<Table>("gpus").map_or_else(|_| Vec::new(), |table| table.gpus);
     let mut known = Known::new();
     for row in rows {
-        let Some((number, _)) = parts(&row.sm) else {
+        let Some(capability) = Capability::parse(&row.compute_capability) else {
             continue;
         };
         let entry = known
-            .entry(number)
+            .entry(capability)
             .or_insert_with(|| (row.architecture, Vec::new()));
         entry.1.push(row.gpu);
     }
     known
 }
 
-fn architecture(number: u32, known: &Known) -> Architecture {
-    let gpus = known.get(&number).map_or(&[][..], |(_, gpus)| gpus);
+fn architecture(capability: Capability, known: &Known) -> Architecture {
+    let gpus = known.get(&capability).map_or(&[][..], |(_, gpus)| gpus);
     let shown: Vec<&str> = gpus.iter().take(6).map(String::as_str).collect();
     Architecture {
-        capability: format!("{}.{}", number / 10, number % 10),
+        capability: capability.to_string(),
         gpus: shown.join(", "),
     }
 }
 
 /// Neighbours of one generation together. An architecture without a GPU in the table is of its neighbour's generation if that is
 /// of the same major number.
-fn generations(numbers: &[u32], known: &Known) -> Vec<(String, usize)> {
-    let name = |number: u32| known.get(&number).map(|(generation, _)| generation.clone());
-    let of_major = |number: u32| {
-        let same = known.range(number / 10 * 10..number / 10 * 10 + 10).next();
+fn generations(capabilities: &[Capability], known: &Known) -> Vec<(String, usize)> {
+    let of_major = |major: u32| {
+        let same = known.iter().find(|(known, _)| known.major == major);
         same.map(|(_, (generation, _))| generation.clone())
     };
     let mut generations: Vec<(String, usize)> = Vec::new();
-    for &number in numbers {
-        let generation = name(number)
-            .or_else(|| of_major(number))
+    for capability in capabilities {
+        let name = known
+            .get(capability)
+            .map(|(generation, _)| generation.clone());
+        let name = name
+            .or_else(|| of_major(capability.major))
             .unwrap_or_default();
         match generations.last_mut() {
-            Some((last, count)) if *last == generation => *count += 1,
-            _ => generations.push((generation, 1)),
+            Some((last, count)) if *last == name => *count += 1,
+            _ => generations.push((name, 1)),
         }
     }
     generations
 }
 
 /// What a library has for each architecture.
-///
-/// Machine code runs on GPUs of the same major number with the same or a higher minor one, and that of a variant such as `sm_90a`
-/// only on its own; PTX can be compiled for all later ones. Of Tegra's GPUs nothing is concluded: binary compatibility between them
-/// and the others is not promised (CUDA C++ Programming Guide, "Binary Compatibility" and "PTX Compatibility").
-fn cells(numbers: &[u32], coverage: &Coverage, known: &Known) -> Vec<Cell> {
-    let of = |names: &[String], number: u32| -> Vec<String> {
-        let own = names
-            .iter()
-            .filter(|name| parts(name).is_some_and(|(it, _)| it == number));
-        own.cloned().collect()
-    };
-    let cell = |&number: &u32| {
-        let (sass, ptx) = (of(&coverage.sass, number), of(&coverage.ptx, number));
-        if sass.is_empty() && ptx.is_empty() {
-            return without_own(number, coverage, known);
-        }
-        let variants: Vec<&str> = sass
-            .iter()
-            .filter_map(|name| Some(parts(name)?.1))
-            .collect();
-        let variants = match variants.contains(&"") {
-            true => String::new(),
-            false => variants.concat(),
-        };
-        let kind = match (sass.is_empty(), ptx.is_empty()) {
-            (false, true) => "sass",
-            (false, false) => "both",
-            (true, _) => "ptx",
-        };
-        let words: Vec<String> = sass.into_iter().chain(ptx).collect();
-        Cell {
-            kind,
-            variants,
-            tooltip: words.join(", "),
-        }
-    };
-    numbers.iter().map(cell).collect()
+fn cells(capabilities: &[Capability], coverage: &Coverage) -> Vec<Cell> {
+    let cell = |&capability: &Capability| cell(capability, coverage);
+    capabilities.iter().map(cell).collect()
 }
 
-/// What runs on an architecture that there is no code of its own for.
-fn without_own(number: u32, coverage: &Coverage, known: &Known) -> Cell {
-    let is_tegra = |gpus: &Vec<String>| gpus.iter().all(|gpu| gpu.contains("Jetson"));
-    let concludes = known.get(&number).is_some_and(|(_, gpus)| !is_tegra(gpus));
-    let newest = |names: &[String], fits: &dyn Fn(u32) -> bool| {
-        let plain = names.iter().filter_map(|name| parts(name));
-        let plain = plain.filter(|(it, variant)| variant.is_empty() && *it < number && fits(*it));
-        plain.map(|(it, _)| it).max()
+/// Its own code, and what follows from that for other architectures.
+fn cell(capability: Capability, coverage: &Coverage) -> Cell {
+    let of = |names: &[String]| -> Vec<String> {
+        let own = names
+            .iter()
+            .filter(|name| parts(name).is_some_and(|(it, _)| it == capability));
+        own.cloned().collect()
     };
-    let same = |it: u32| {
-        let of_tegra = known.get(&it).is_none_or(|(_, gpus)| is_tegra(gpus));
-        it / 10 == number / 10 && !of_tegra
-    };
-    let sass = newest(&coverage.sass, &same).filter(|_| concludes);
-    let ptx = newest(&coverage.ptx, &|_| true).filter(|_| concludes);
-    let (kind, tooltip) = match (sass, ptx) {
-        (Some(older), _) => ("same", format!("runs the machine code of sm_{older}")),
-        (None, Some(older)) => (
+    let (sass, ptx) = (of(&coverage.sass), of(&coverage.ptx));
+    let support = support_of(capability, coverage);
+    let (by, runs) = (support.by, support.how);
+    let (kind, said) = match runs {
+        How::Sass if !sass.is_empty() && !ptx.is_empty() => ("both", None),
+        How::Sass if !sass.is_empty() => ("sass", None),
+        How::Sass => ("same", Some(format!("runs the machine code of {by}"))),
+        How::Ptx if !ptx.is_empty() => ("ptx", None),
+        How::Ptx => (
             "later",
-            format!("the driver can compile the PTX of compute_{older}"),
+            Some(format!("the driver can compile the PTX of {by}")),
         ),
-        (None, None) => ("none", "no code".to_owned()),
+        How::None => ("none", Some("no code".to_owned())),
+        How::Unknown => ("unknown", Some("not known".to_owned())),
     };
     Cell {
         kind,
-        variants: String::new(),
-        tooltip,
+        variants: variants(&sass),
+        tooltip: said
+            .into_iter()
+            .chain(sass.into_iter().chain(ptx))
+            .collect::<Vec<String>>()
+            .join(", "),
+    }
+}
+
+/// The letters of machine code that there is only for variants of an architecture: `a` of `sm_90a`.
+fn variants(sass: &[String]) -> String {
+    let variants: Vec<&str> = sass
+        .iter()
+        .filter_map(|name| Some(parts(name)?.1))
+        .collect();
+    match variants.contains(&"") {
+        true => String::new(),
+        false => variants.concat(),
     }
 }
 
@@ -264,15 +253,37 @@ fn without_own(number: u32, coverage: &Coverage, known: &Known) -> Cell {
 mod tests {
     use super::*;
 
+    fn capability(number: u32) -> Capability {
+        Capability {
+            major: number / 10,
+            minor: number % 10,
+        }
+    }
+
+    fn all(numbers: &[u32]) -> Vec<Capability> {
+        numbers.iter().map(|&number| capability(number)).collect()
+    }
+
+    fn coverage(sass: &[&str], ptx: &[&str]) -> Coverage {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Coverage {
+            sass: owned(sass),
+            ptx: owned(ptx),
+        }
+    }
+
+    fn kinds(numbers: &[u32], coverage: &Coverage) -> Vec<&'static str> {
+        let cells = cells(&all(numbers), coverage);
+        cells.iter().map(|cell| cell.kind).collect()
+    }
+
     #[test]
     fn a_cell_tells_machine_code_from_ptx_and_names_variants() {
-        let coverage = Coverage {
-            sass: ["sm_80", "sm_90a", "sm_100", "sm_100f"]
-                .map(str::to_owned)
-                .to_vec(),
-            ptx: vec!["compute_80".to_owned(), "compute_120".to_owned()],
-        };
-        let cells = cells(&[75, 80, 90, 100, 120], &coverage, &known());
+        let coverage = coverage(
+            &["sm_80", "sm_90a", "sm_100", "sm_100f"],
+            &["compute_80", "compute_120"],
+        );
+        let cells = cells(&all(&[75, 80, 90, 100, 120]), &coverage);
         let kinds: Vec<&str> = cells.iter().map(|cell| cell.kind).collect();
         assert_eq!(kinds, ["none", "both", "sass", "sass", "ptx"]);
         let variants: Vec<&str> = cells.iter().map(|cell| cell.variants.as_str()).collect();
@@ -282,42 +293,44 @@ mod tests {
 
     /// As PyTorch 2.8.0 for CUDA 12.8 is built: nobody with an Ada GPU is to think that it is left out.
     #[test]
-    fn code_of_an_older_gpu_of_the_same_major_number_counts() {
-        let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect();
-        let coverage = Coverage {
-            sass: names(&["sm_70", "sm_86", "sm_90a", "sm_120"]),
-            ptx: names(&[]),
-        };
-        let kinds = |coverage: &Coverage| -> Vec<&str> {
-            let cells = cells(&[72, 80, 87, 89, 100, 121], coverage, &known());
-            cells.iter().map(|cell| cell.kind).collect()
-        };
+    fn code_of_an_older_gpu_of_the_same_generation_counts() {
+        let machine_code = coverage(&["sm_70", "sm_86", "sm_90a", "sm_120"], &[]);
         // Xavier (7.2) and Orin (8.7) are Tegra, A100 (8.0) is older than 8.6.
         assert_eq!(
-            kinds(&coverage),
+            kinds(&[72, 80, 87, 89, 100, 121], &machine_code),
             ["none", "none", "none", "same", "none", "same"]
         );
-        let coverage = Coverage {
-            sass: names(&[]),
-            ptx: names(&["compute_80", "compute_90a"]),
-        };
+        let ptx = coverage(&["sm_80"], &["compute_86"]);
+        assert_eq!(kinds(&[86], &ptx), ["same"]);
+    }
+
+    /// Tegra runs no machine code of others, and compiles their PTX.
+    #[test]
+    fn ptx_of_an_older_gpu_counts_on_tegra_too() {
+        let ptx = coverage(&["sm_80"], &["compute_80", "compute_90a"]);
         assert_eq!(
-            kinds(&coverage),
-            ["none", "ptx", "none", "later", "later", "later"]
+            kinds(&[72, 80, 87, 89, 100, 121], &ptx),
+            ["none", "both", "later", "same", "later", "later"]
         );
+    }
+
+    /// Thor was 10.1 before CUDA 13, and nobody established whether it runs what was made for it then.
+    #[test]
+    fn what_nobody_established_is_not_concluded() {
+        let cell = cell(capability(110), &coverage(&["sm_101"], &[]));
+        assert_eq!((cell.kind, cell.tooltip.as_str()), ("unknown", "not known"));
     }
 
     #[test]
     fn architectures_stand_below_their_generation() {
         let known = known();
-        let numbers = [80, 86, 89, 90, 100, 120];
-        let generations = generations(&numbers, &known);
+        let generations = generations(&all(&[80, 86, 89, 90, 100, 120]), &known);
         let expected = [("Ampere", 2), ("Ada", 1), ("Hopper", 1), ("Blackwell", 2)];
         assert_eq!(
             generations,
             expected.map(|(name, count)| (name.to_owned(), count))
         );
-        assert!(architecture(90, &known).gpus.contains("H100"));
-        assert_eq!(architecture(120, &known).capability, "12.0");
+        assert!(architecture(capability(90), &known).gpus.contains("H100"));
+        assert_eq!(architecture(capability(120), &known).capability, "12.0");
     }
 }

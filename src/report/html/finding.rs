@@ -67,11 +67,11 @@ pub(super) fn views<'f>(
 pub(super) fn ignored_views(
     findings: &[IgnoredFinding],
     prefix: &str,
-    facts: &ImageFacts,
+    facts: Option<&ImageFacts>,
     rules: &RuleSet,
 ) -> Vec<FindingView> {
     let plain = findings.iter().map(|ignored| &ignored.finding);
-    let views = views(plain, prefix, Some(facts), rules).into_iter();
+    let views = views(plain, prefix, facts, rules).into_iter();
     let reasons = findings.iter().map(|ignored| {
         let until = ignored.ignore.expires.as_ref();
         let until = until.map_or_else(String::new, |day| format!(", until {day}"));

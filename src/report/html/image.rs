@@ -7,7 +7,8 @@ use super::markup::{Html, bytes};
 use crate::finding::{Finding, Severity};
 use crate::process::tree::{ProcessTree, Tree};
 use crate::report::summary::{Agreement, Row, rows};
-use crate::report::{ImageFacts, ImageReport, details, text};
+use crate::report::targets::{Answer, Grade, Machine, machines};
+use crate::report::{ImageFacts, ImageReport, details};
 use crate::rules::RuleSet;
 use crate::stack::{Component, DriverFloor};
 
@@ -29,6 +30,8 @@ pub(super) struct ImageView {
     pub remarks: Vec<&'static str>,
     pub driver: Option<DriverFloor>,
     pub torch: Vec<String>,
+    /// The machines of each target, with its name.
+    pub targets: Vec<(String, Vec<Machine>)>,
     pub findings: Vec<FindingView>,
     pub ignored: Vec<FindingView>,
     pub pictures: Vec<PictureView>,
@@ -48,6 +51,18 @@ pub(super) struct RowView {
     pub row: Row,
     pub class: &'static str,
     pub word: &'static str,
+}
+
+impl Answer {
+    /// The class that colours its word and puts a sign before it.
+    pub(super) fn class(&self) -> &'static str {
+        match self.grade {
+            Grade::Good => "met",
+            Grade::Doubtful => "warning",
+            Grade::Bad => "error",
+            Grade::Open => "unclaimed",
+        }
+    }
 }
 
 /// One process.
@@ -116,10 +131,15 @@ impl ImageView {
                 .iter()
                 .flat_map(|it| [&it.sass[..], &it.ptx[..]].concat())
                 .collect(),
-            ignored: finding::ignored_views(&image.ignored, &format!("{id}-g"), facts, rules),
+            targets: image
+                .targets
+                .iter()
+                .map(|target| (target.name.clone(), machines(target)))
+                .collect(),
+            ignored: finding::ignored_views(&image.ignored, &format!("{id}-g"), Some(facts), rules),
             pictures,
             other_processes,
-            coverage: matrix(facts),
+            coverage: matrix(facts, &image.targets),
             is_deep: facts.depth == crate::elf::Depth::Deep,
             sampled: facts.gpu.sampled,
             layers: layers(facts, &findings, &image.findings),
@@ -147,7 +167,7 @@ fn tally(findings: &[Finding]) -> Vec<(&'static str, String)> {
 
 fn about(image: &ImageReport) -> Vec<String> {
     let facts = &image.facts;
-    let mut about = vec![text::source_name(facts)];
+    let mut about = vec![details::source_name(facts)];
     about.extend(Some(facts.platform.clone()).filter(|platform| !platform.is_empty()));
     about.push(details::count(facts.layers.len(), "layer"));
     about.push(details::count(facts.files, "file"));
@@ -171,6 +191,7 @@ fn row(row: Row) -> RowView {
         Agreement::Unclaimed => ("unclaimed", ""),
         Agreement::Met => ("met", "ok"),
         Agreement::Unchecked => ("unclaimed", "not checked"),
+        Agreement::Differs => ("unclaimed", "differs, not counted"),
         Agreement::Broken(Severity::Error) => ("error", "wrong"),
         Agreement::Broken(Severity::Warning) => ("warning", "doubtful"),
         Agreement::Broken(Severity::Note) => ("note", "see note"),

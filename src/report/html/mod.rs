@@ -11,8 +11,9 @@ mod markup;
 
 use askama::Template;
 
-use super::{ImageFacts, Report, printable};
+use super::{FileReport, ImageFacts, Report, printable};
 use crate::process::tree::Tree;
+use crate::rules::RuleSet;
 use finding::FindingView;
 use image::{ImageView, PictureView};
 
@@ -37,12 +38,28 @@ struct FileView {
     name: String,
     verdict: String,
     findings: Vec<FindingView>,
+    ignored: Vec<FindingView>,
 }
 
 /// What could not be read.
 struct ErrorView {
     image: String,
     error: String,
+}
+
+impl FileView {
+    /// The view of a file; `place` makes its ids.
+    fn of(file: &FileReport, place: usize, rules: &RuleSet) -> Self {
+        let id = format!("f{place}");
+        let (found, ignored) = (file.findings.iter(), &file.ignored);
+        FileView {
+            name: file.file.clone(),
+            verdict: file.verdict.to_string(),
+            findings: finding::views(found, &format!("{id}-f"), None, rules),
+            ignored: finding::ignored_views(ignored, &format!("{id}-g"), None, rules),
+            id,
+        }
+    }
 }
 
 impl Page {
@@ -73,17 +90,7 @@ pub fn page(report: &Report) -> askama::Result<String> {
             .files
             .iter()
             .enumerate()
-            .map(|(place, file)| FileView {
-                id: format!("f{place}"),
-                name: file.file.clone(),
-                verdict: file.verdict.to_string(),
-                findings: finding::views(
-                    file.findings.iter(),
-                    &format!("f{place}-"),
-                    None,
-                    report.rules,
-                ),
-            })
+            .map(|(place, file)| FileView::of(file, place, report.rules))
             .collect(),
         errors: report
             .errors
@@ -151,5 +158,29 @@ fn title(report: &Report) -> String {
         (None, _) => "imgcheck".to_owned(),
         (Some((verdict, name)), 0) => format!("{verdict} {name} · imgcheck"),
         (Some((_, name)), more) => format!("{name} and {more} more · imgcheck"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hidden characters and commands of build systems are taken out of whole pages, so the page's own parts must hold none.
+    #[test]
+    fn nothing_of_the_page_itself_is_escaped() {
+        for part in [
+            STYLE,
+            include_str!("base.html"),
+            include_str!("coverage.html"),
+            include_str!("finding.html"),
+            include_str!("ignored.html"),
+            include_str!("image.html"),
+            include_str!("page.html"),
+            include_str!("picture.html"),
+            include_str!("targets.html"),
+            include_str!("trees.html"),
+        ] {
+            assert_eq!(printable(part), part);
+        }
     }
 }

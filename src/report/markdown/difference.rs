@@ -1,7 +1,7 @@
 //! The difference of two images as a comment on a pull request.
 
-use super::Page;
 use super::escape::{code, prose};
+use super::{Page, explained};
 use crate::finding::{Finding, Severity};
 use crate::report::Verdict;
 use crate::report::details::count;
@@ -86,11 +86,14 @@ fn item(finding: &Finding) -> String {
         Severity::Warning => "⚠️",
         Severity::Note => "ℹ️",
     };
+    let more = match finding.docs.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", explained(finding)),
+    };
     format!(
-        "- {sign} {}: {} ([what this means]({}))\n",
+        "- {sign} {}: {}{more}\n",
         code(&finding.rule),
-        prose(&finding.message),
-        finding.docs
+        prose(&finding.message)
     )
 }
 

@@ -5,6 +5,7 @@ mod escape;
 
 use super::details::{count, details, severity, tally};
 use super::summary::{self, Agreement};
+use super::targets::{Answer, Grade, machines};
 use super::{ImageReport, Report, Subject, UnreadImage, Verdict};
 use crate::finding::{Finding, IgnoredFinding, Severity};
 pub use difference::difference;
@@ -12,6 +13,9 @@ use escape::{code, html, html_code, prose};
 
 /// The longest comment that GitHub takes has 65,536 characters; what is said of the rest needs some too.
 const LONGEST: usize = 65_000;
+
+/// So many packages are told of for one GPU.
+const ANSWERS: usize = 12;
 
 /// The verdict, what is claimed and found, and the findings to unfold. What would make it longer than a comment may be is
 /// left out, and that is said.
@@ -103,6 +107,7 @@ fn heading(subject: Subject) -> String {
     );
     if let Subject::Image(image) = subject {
         block.push_str(&table(image));
+        block.push_str(&runs_on(image));
     }
     block
 }
@@ -119,6 +124,7 @@ fn table(image: &ImageReport) -> String {
             Agreement::Unclaimed => "",
             Agreement::Met => "✅ ok",
             Agreement::Unchecked => "not checked",
+            Agreement::Differs => "differs, not counted",
             Agreement::Broken(Severity::Error) => "❌ wrong",
             Agreement::Broken(Severity::Warning) => "⚠️ doubtful",
             Agreement::Broken(Severity::Note) => "ℹ️ see note",
@@ -131,6 +137,48 @@ fn table(image: &ImageReport) -> String {
         ));
     }
     table
+}
+
+/// What the image is on the machines that it must run on; empty without any.
+fn runs_on(image: &ImageReport) -> String {
+    let mut table = String::new();
+    for target in &image.targets {
+        let name = match target.name.as_str() {
+            "" => String::new(),
+            name => format!("{}: ", prose(name)),
+        };
+        for machine in machines(target) {
+            let answers: Vec<String> = machine.answers.iter().take(ANSWERS).map(said).collect();
+            let more = match machine.answers.len() - answers.len() {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            table.push_str(&format!(
+                "| {name}{} | {}{more} |\n",
+                prose(&machine.name),
+                answers.join(", ")
+            ));
+        }
+    }
+    match table.is_empty() {
+        true => table,
+        false => format!("\n| runs on | |\n|---|---|\n{table}"),
+    }
+}
+
+fn said(answer: &Answer) -> String {
+    let sign = match answer.grade {
+        Grade::Good => "✅ ",
+        Grade::Doubtful => "⚠️ ",
+        Grade::Bad => "❌ ",
+        Grade::Open => "",
+    };
+    let subject = match answer.subject.as_str() {
+        "" => String::new(),
+        subject => format!("{} ", prose(subject)),
+    };
+    let rest = prose(&answer.rest);
+    format!("{sign}{subject}{}{}{rest}", answer.word, answer.joint)
 }
 
 fn or_dash(text: &str) -> String {
@@ -161,11 +209,18 @@ fn folded(subject: Subject, finding: &Finding) -> String {
         };
         block.push_str(&format!("- {name}: {text}\n"));
     }
-    block.push_str(&format!(
-        "- [what this means]({})\n\n</details>\n",
-        finding.docs
-    ));
-    block
+    if !finding.docs.is_empty() {
+        block.push_str(&format!("- {}\n", explained(finding)));
+    }
+    block + "\n</details>\n"
+}
+
+/// A link to where more is said of the rule; of a rule of the user only a web address is one.
+fn explained(finding: &Finding) -> String {
+    match finding.docs.starts_with("https://") {
+        true => format!("[what this means]({})", finding.docs),
+        false => code(&finding.docs),
+    }
 }
 
 fn ignored(findings: &[IgnoredFinding]) -> String {

@@ -103,7 +103,7 @@ fn descriptor(rule: &Rule) -> Descriptor {
             text: rule.why.trim_end().to_owned(),
             markdown: pages::render(rule),
         },
-        help_uri: pages::url(&rule.id),
+        help_uri: pages::url(rule),
         default_configuration: Configuration {
             level: severity(level),
         },

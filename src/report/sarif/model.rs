@@ -46,6 +46,7 @@ pub(super) struct Descriptor {
     pub short_description: Text,
     pub full_description: Text,
     pub help: Help,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub help_uri: String,
     pub default_configuration: Configuration,
     pub properties: RuleProperties,

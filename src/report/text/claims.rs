@@ -1,0 +1,53 @@
+//! What references promise.
+
+use anstyle::AnsiColor;
+
+use super::finding::{advice, caret, head};
+use super::{BOLD, colour, line, separate, table};
+use crate::report::details::count;
+use crate::report::{ReferenceReport, printable};
+
+/// What references promise.
+pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
+    let mut out = String::new();
+    for report in references {
+        separate(&mut out);
+        line(
+            &mut out,
+            &format!("{BOLD}{}{BOLD:#}", printable(&report.reference)),
+        );
+        if let Some(error) = &report.error {
+            let red = colour(AnsiColor::Red);
+            line(
+                &mut out,
+                &format!("  {red}error{red:#}: {}", printable(error)),
+            );
+        } else if report.claims.is_empty() {
+            line(
+                &mut out,
+                "  promises no version that imgcheck knows how to read",
+            );
+        } else {
+            let mut table = table(width, &["SUBJECT", "VERSION", "READ FROM"]);
+            for claim in &report.claims {
+                table.add_row([
+                    claim.subject.clone(),
+                    claim.version.clone(),
+                    format!("{} ({})", printable(&claim.text), claim.origin),
+                ]);
+            }
+            line(&mut out, &table.trim_fmt());
+        }
+        for finding in &report.findings {
+            out.push('\n');
+            head(&mut out, finding);
+            caret(&mut out, Some(&report.reference), finding.claim.as_ref());
+            advice(&mut out, finding);
+        }
+        if !report.ignored.is_empty() {
+            let ignored = count(report.ignored.len(), "finding");
+            line(&mut out, &format!("\n{ignored} ignored"));
+        }
+    }
+    out
+}

@@ -1,0 +1,66 @@
+//! What is in the images: every component with its evidence.
+
+use super::{BOLD, field, heading, line, separate, table};
+use crate::report::details::{evidence_text, layer_text};
+use crate::report::{ImageFacts, printable};
+use crate::stack::Component;
+
+/// What is in the images: every component with its evidence.
+pub fn facts(images: &[ImageFacts], width: Option<u16>) -> String {
+    let mut out = String::new();
+    for image in images {
+        separate(&mut out);
+        heading(&mut out, image, None, None);
+        line(&mut out, &stack_table(&image.stack, width));
+        for part in &image.stack {
+            component(&mut out, part, image);
+        }
+    }
+    out
+}
+
+fn stack_table(stack: &[Component], width: Option<u16>) -> String {
+    let mut table = table(width, &["", "VERSION", "LAYER", "PATH"]);
+    for component in stack {
+        let layer = component
+            .layer
+            .map_or_else(String::new, |layer| layer.to_string());
+        let marker = if component.loaded {
+            ""
+        } else {
+            " (another copy)"
+        };
+        table.add_row([
+            format!("{}{marker}", component.name),
+            printable(&component.version),
+            layer,
+            printable(&component.path),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+fn component(out: &mut String, component: &Component, facts: &ImageFacts) {
+    line(
+        out,
+        &format!(
+            "\n{BOLD}{} {}{BOLD:#}  {}",
+            component.name,
+            printable(&component.version),
+            printable(&component.path)
+        ),
+    );
+    if let Some(layer) = component.layer {
+        field(out, "layer", &layer_text(facts, layer));
+    }
+    for (name, value) in &component.details {
+        field(out, "detail", &format!("{name}: {value}"));
+    }
+    for evidence in &component.evidence {
+        field(
+            out,
+            "evidence",
+            &evidence_text(evidence, Some(&component.path)),
+        );
+    }
+}

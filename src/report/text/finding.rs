@@ -1,0 +1,109 @@
+//! One finding: its message, the words at fault, file, layer, evidence and what to do.
+
+use anstyle::AnsiColor;
+
+use super::{BOLD, colour, field, line};
+use crate::claims::Claim;
+use crate::finding::{Finding, Severity};
+use crate::report::details::{EVIDENCE_SHOWN, evidence_text, layer_text};
+use crate::report::{ImageFacts, printable};
+
+/// The line that begins a finding: severity, rule and message.
+pub(in crate::report) fn head(out: &mut String, finding: &Finding) {
+    let (word, style) = match finding.severity {
+        Severity::Error => ("error", colour(AnsiColor::Red)),
+        Severity::Warning => ("warning", colour(AnsiColor::Yellow)),
+        Severity::Note => ("note", colour(AnsiColor::Cyan)),
+    };
+    line(
+        out,
+        &format!(
+            "{style}{word}[{}]{style:#}{BOLD}: {}{BOLD:#}",
+            finding.rule,
+            printable(&finding.message)
+        ),
+    );
+}
+
+/// A finding about an image.
+pub(super) fn write(out: &mut String, finding: &Finding, facts: &ImageFacts) {
+    out.push('\n');
+    head(out, finding);
+    caret(out, facts.reference.as_deref(), finding.claim.as_ref());
+    if let Some(path) = &finding.path {
+        field(out, "file", path);
+    }
+    if let Some(layer) = finding.layer {
+        field(out, "layer", &layer_text(facts, layer));
+    }
+    for evidence in finding.evidence.iter().take(EVIDENCE_SHOWN) {
+        field(
+            out,
+            "evidence",
+            &evidence_text(evidence, finding.path.as_deref()),
+        );
+    }
+    if let Some(more) = finding.evidence.len().checked_sub(EVIDENCE_SHOWN)
+        && more > 0
+    {
+        field(out, "", &format!("and {more} more: see imgcheck facts"));
+    }
+    advice(out, finding);
+}
+
+/// Puts a caret under the piece of the reference that makes the claim.
+pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Claim>) {
+    let (Some(reference), Some(claim)) = (reference, claim) else {
+        return;
+    };
+    if !matches!(claim.origin.as_str(), "tag" | "repository") {
+        return field(out, &claim.origin, &claim.text);
+    }
+    // The tag stands last, so a text that also occurs in the repository is the later one.
+    let position = if claim.origin == "tag" {
+        reference.rfind(&claim.text)
+    } else {
+        reference.find(&claim.text)
+    };
+    let Some(start) = position else { return };
+    let style = colour(AnsiColor::Red);
+    let indent = printable(&reference[..start]).chars().count();
+    line(out, &format!("  {}", printable(reference)));
+    line(
+        out,
+        &format!(
+            "  {:indent$}{style}{}{style:#}",
+            "",
+            "^".repeat(printable(&claim.text).chars().count())
+        ),
+    );
+}
+
+/// What to do, and where more is told.
+pub(super) fn advice(out: &mut String, finding: &Finding) {
+    if let Some(help) = &finding.help {
+        field(out, "help", help.trim_end());
+    }
+    if !finding.docs.is_empty() {
+        field(out, "docs", &finding.docs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_stands_under_the_tag_even_if_the_repository_has_the_same_text() {
+        let claim = Claim {
+            subject: "torch".into(),
+            version: "2.9".into(),
+            origin: "tag".into(),
+            text: "2.9".into(),
+        };
+        let mut out = String::new();
+        caret(&mut out, Some("torch2.9/x:2.9"), Some(&claim));
+        let plain = anstream::adapter::strip_str(&out).to_string();
+        assert_eq!(plain, "  torch2.9/x:2.9\n             ^^^\n");
+    }
+}

@@ -1,0 +1,69 @@
+//! The table of what is claimed and found, and what limits it.
+
+use comfy_table::{Cell, Color};
+
+use super::{line, table};
+use crate::finding::{Finding, Severity};
+use crate::report::summary::{Agreement, Row, rows};
+use crate::report::{ImageFacts, printable};
+use crate::stack::Component;
+
+/// The table, and what is to be known of it.
+pub(super) fn write(
+    out: &mut String,
+    facts: &ImageFacts,
+    findings: &[Finding],
+    width: Option<u16>,
+) {
+    let rows = rows(facts, findings);
+    if !rows.is_empty() {
+        let mut table = table(width, &["", "CLAIMED", "FOUND", "VERDICT"]);
+        for row in rows {
+            table.add_row(cells(row));
+        }
+        line(out, &table.trim_fmt());
+    }
+    if facts.config_digest.is_none() {
+        line(
+            out,
+            "  There is no image configuration: what ENV (LD_LIBRARY_PATH) and the command would change is not known.",
+        );
+    }
+    let gpu_library = |component: &Component| {
+        !matches!(
+            component.name.as_str(),
+            "os" | "python" | "glibc" | "libstdc++"
+        )
+    };
+    if !facts.stack.iter().any(gpu_library) {
+        line(
+            out,
+            "  The image holds no GPU library: no PyTorch, CUDA, cuDNN or NCCL was found in any layer.",
+        );
+    }
+}
+
+fn cells(row: Row) -> [Cell; 4] {
+    let verdict = match row.agreement {
+        Agreement::Unclaimed => Cell::new(""),
+        Agreement::Met => Cell::new("ok").fg(Color::Green),
+        Agreement::Unchecked => Cell::new("not checked"),
+        Agreement::Differs => Cell::new("differs, not counted"),
+        Agreement::Broken(Severity::Error) => Cell::new("WRONG").fg(Color::Red),
+        Agreement::Broken(Severity::Warning) => Cell::new("doubtful").fg(Color::Yellow),
+        Agreement::Broken(Severity::Note) => Cell::new("see note").fg(Color::Cyan),
+    };
+    let or_dash = |text: String| {
+        if text.is_empty() {
+            "-".to_owned()
+        } else {
+            printable(&text)
+        }
+    };
+    [
+        Cell::new(row.subject),
+        Cell::new(or_dash(row.claimed)),
+        Cell::new(or_dash(row.found)),
+        verdict,
+    ]
+}

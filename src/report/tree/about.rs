@@ -1,0 +1,85 @@
+//! All about one library: who asked for it, where it was looked for, what it opens.
+
+use std::fmt::Write;
+
+use super::{
+    DIM, Relations, failure_line, heading, is_meant, matches, object_line, printable, title,
+};
+use crate::process::tree::{Failed, ProcessTree, Searched};
+
+/// All about one library; whether there was anything to say.
+pub(super) fn write(out: &mut String, process: &ProcessTree, library: &str) -> bool {
+    let objects: Vec<usize> = (0..process.objects.len())
+        .filter(|&id| is_meant(&process.objects[id], library))
+        .collect();
+    let failures: Vec<&Failed> = process
+        .failures
+        .iter()
+        .filter(|failure| matches(&failure.library, library))
+        .collect();
+    if objects.is_empty() && failures.is_empty() {
+        return false;
+    }
+    heading(out, process);
+    let relations = Relations::of(process);
+    for id in objects {
+        out.push('\n');
+        explain(out, process, &relations, id);
+    }
+    for failure in failures {
+        let _ = writeln!(out, "\n{}", failure_line(failure));
+        places(out, &failure.searched);
+        list(out, "there is", &failure.others);
+    }
+    true
+}
+
+fn explain(out: &mut String, process: &ProcessTree, relations: &Relations, id: usize) {
+    let object = &process.objects[id];
+    let facts = &object.facts;
+    let _ = writeln!(out, "{}", object_line(object));
+    if let Some(layer) = facts.layer {
+        let _ = writeln!(out, "  layer {layer}");
+    }
+    let asked = match object.parent {
+        Some(parent) => printable(&process.objects[parent].facts.path),
+        None => title(process, &facts.package, &facts.when),
+    };
+    let _ = writeln!(out, "  loaded for {asked}");
+    let paths = |ids: &[usize]| -> Vec<String> {
+        let objects = ids.iter().map(|&id| &process.objects[id]);
+        objects.map(|object| object.facts.path.clone()).collect()
+    };
+    list(out, "needed by", &paths(&relations.users[id]));
+    places(out, &object.searched);
+    let _ = writeln!(
+        out,
+        "  found: {}, {}",
+        printable(&facts.path),
+        printable(&facts.reason)
+    );
+    list(out, "not loaded", &object.others);
+    list(out, "opens", &paths(&relations.opened[id]));
+}
+
+fn places(out: &mut String, searched: &[Searched]) {
+    for place in searched {
+        let outcome = match place.wrong_machine {
+            true => "there for another machine",
+            false if place.reason == "ld.so.cache" => "no entry that leads to a file",
+            false => "not there",
+        };
+        let _ = writeln!(
+            out,
+            "  looked in {}  {DIM}{}: {outcome}{DIM:#}",
+            printable(&place.place),
+            printable(&place.reason)
+        );
+    }
+}
+
+fn list(out: &mut String, title: &str, paths: &[String]) {
+    for path in paths {
+        let _ = writeln!(out, "  {title} {}", printable(path));
+    }
+}

@@ -1,0 +1,169 @@
+//! The trees of `imgcheck tree`: for a terminal, and as a graph for Graphviz.
+
+mod about;
+mod graph;
+mod whole;
+
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::process::tree::{Failed, Mapped, ProcessTree, Tree};
+
+pub use graph::dot;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+/// A text of the image on one line.
+fn printable(text: &str) -> String {
+    super::printable(text).replace('\n', "\\n")
+}
+
+/// What is asked of the trees: all, or one library.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The image as it was named.
+    pub image: &'a str,
+    /// A SONAME, file name or path, or the beginning of a name; `None` for everything.
+    pub library: Option<&'a str>,
+}
+
+/// Trees for a terminal. `None` if a library was asked for and no process has to do with it.
+pub fn text(question: Question, tree: &Tree) -> Option<String> {
+    let mut out = format!("{BOLD}{}{BOLD:#}\n", printable(question.image));
+    let mut answered = question.library.is_none();
+    for process in &tree.processes {
+        match question.library {
+            None => whole::write(&mut out, process),
+            Some(library) => answered |= about::write(&mut out, process, library),
+        }
+    }
+    if tree.processes.is_empty() {
+        out.push_str("\nThe image has no program that uses GPU libraries, and no Python.\n");
+    }
+    answered.then_some(out)
+}
+
+fn heading(out: &mut String, process: &ProcessTree) {
+    let role = if process.main {
+        "the process that the image starts"
+    } else {
+        "another process"
+    };
+    let _ = writeln!(
+        out,
+        "\n{BOLD}{}{BOLD:#} {DIM}{role}{DIM:#}",
+        printable(&process.name)
+    );
+    if !process.library_path.is_empty() {
+        let path = printable(&process.library_path);
+        let from = match process.library_path_from.as_str() {
+            "" | "image" => "set by the image".to_owned(),
+            script => format!("set by {}, as far as it can be read", printable(script)),
+        };
+        let _ = writeln!(out, "{DIM}LD_LIBRARY_PATH={path} ({from}){DIM:#}");
+    }
+}
+
+fn title(process: &ProcessTree, package: &str, when: &str) -> String {
+    let version = process
+        .imports
+        .iter()
+        .find(|import| import.package == package);
+    let version = version.map_or("", |import| import.version.as_str());
+    match when {
+        "start" => "start".to_owned(),
+        "import" => printable(format!("import {package} {version}").trim_end()),
+        _ => printable(&format!("first use of {package}")),
+    }
+}
+
+/// `libcudnn.so.9 => /…/libcudnn.so.9  9.10.2  DT_RPATH of libtorch_cuda.so`.
+fn object_line(object: &Mapped) -> String {
+    let facts = &object.facts;
+    let mut line = match facts.request == facts.path || facts.request.contains('/') {
+        true => printable(&facts.path),
+        false => format!(
+            "{} => {}",
+            printable(&facts.request),
+            printable(&facts.path)
+        ),
+    };
+    if let Some(version) = facts.readings.get("version") {
+        let _ = write!(line, "  {}", printable(version));
+    }
+    let _ = write!(line, "  {DIM}{}{DIM:#}", printable(&facts.reason));
+    if facts.global && facts.when != "start" {
+        let _ = write!(line, " {DIM}RTLD_GLOBAL{DIM:#}");
+    }
+    if !object.others.is_empty() {
+        let count = object.others.len();
+        let copies = if count == 1 { "copy" } else { "copies" };
+        let _ = write!(
+            line,
+            "  {YELLOW}{count} other {copies} in the image{YELLOW:#}"
+        );
+    }
+    line
+}
+
+fn failure_line(failure: &Failed) -> String {
+    let message = printable(&failure.message);
+    let needed_by = match failure.needed_by.as_str() {
+        "" => String::new(),
+        path => format!(" {DIM}(for {}){DIM:#}", printable(path)),
+    };
+    match failure.optional {
+        true => format!("{YELLOW}not loaded{YELLOW:#} {message}{needed_by}"),
+        false => format!("{RED}FAILS{RED:#} {message}{needed_by}"),
+    }
+}
+
+fn is_meant(object: &Mapped, library: &str) -> bool {
+    let facts = &object.facts;
+    [&facts.path, &facts.soname, &facts.request]
+        .iter()
+        .any(|name| matches(name, library))
+}
+
+/// Whether a name or path is the one that is asked for, or begins with it: `libcudnn` means all of cuDNN.
+fn matches(name: &str, library: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    name == library || (!library.contains('/') && !library.is_empty() && file.starts_with(library))
+}
+
+/// By object, who has to do with it.
+struct Relations {
+    /// Those whose DT_NEEDED entries lead to it.
+    users: Vec<Vec<usize>>,
+    /// Those that it opens at run time.
+    opened: Vec<Vec<usize>>,
+}
+
+impl Relations {
+    fn of(process: &ProcessTree) -> Self {
+        let count = process.objects.len();
+        let mut relations = Relations {
+            users: vec![Vec::new(); count],
+            opened: vec![Vec::new(); count],
+        };
+        for (id, object) in process.objects.iter().enumerate() {
+            for &need in &object.needs {
+                if relations.users[need].last() != Some(&id) {
+                    relations.users[need].push(id);
+                }
+            }
+        }
+        for (id, object) in process.objects.iter().enumerate() {
+            if let Some(parent) = object.parent
+                && relations.users[id].binary_search(&parent).is_err()
+            {
+                relations.opened[parent].push(id);
+            }
+        }
+        relations
+    }
+}
