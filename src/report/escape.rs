@@ -3,11 +3,32 @@
 
 use serde::Serialize;
 
-/// Characters that nobody sees and that change what is seen: control characters, zero-width characters and marks of the
-/// writing direction (Unicode Technical Report 36, "Bidirectional Text Spoofing").
+/// Characters that nobody sees and that change what is seen, or that hold a text which only a program reads: control
+/// characters, line and paragraph separators, marks of the writing direction (Unicode Technical Report 36, "Bidirectional
+/// Text Spoofing"), and all that Unicode calls default ignorable (`Default_Ignorable_Code_Point` of
+/// `DerivedCoreProperties.txt`): zero-width characters, fillers, variation selectors and tags.
 fn is_hidden(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(c,
+            '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 /// A text for a terminal or a log: hidden characters are written `\u{…}`, so that nothing an image holds can steer a
@@ -55,15 +76,20 @@ fn without_commands(text: &str) -> String {
     lines.collect()
 }
 
-/// A JSON document, indented, that ends with a line break. Hidden characters are written `\uXXXX`: who parses it gets
-/// exactly the text of the image, and who prints it is safe.
+/// A JSON document, indented, that ends with a line break. Hidden characters are written `\uXXXX`, those beyond four
+/// digits as the two halves of UTF-16 (RFC 8259, section 7): who parses it gets exactly the text of the image, and who prints it is
+/// safe.
 pub(super) fn json<T: Serialize>(document: &T) -> serde_json::Result<String> {
     let text = serde_json::to_string_pretty(document)?;
     let mut escaped = String::with_capacity(text.len() + 1);
     for c in text.chars() {
         // A line break only stands between values here; within them it is escaped already.
         match c != '\n' && is_hidden(c) {
-            true => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
+            true => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    escaped.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
             false => escaped.push(c),
         }
     }
@@ -117,6 +143,11 @@ mod tests {
             printable("v2.9\u{1b}[2J\u{202e}x"),
             "v2.9\\u{1b}[2J\\u{202e}x"
         );
+        assert_eq!(
+            printable("a\u{e0041}\u{180e}\u{fffa}\u{3164}\u{fe0f}z"),
+            "a\\u{e0041}\\u{180e}\\u{fffa}\\u{3164}\\u{fe0f}z"
+        );
+        assert_eq!(printable("é 漢 한 🙂 …"), "é 漢 한 🙂 …");
         assert_eq!(printable("line\nline"), "line\nline");
         assert_eq!(one_line("\nline\n\n  line\n"), "line line");
     }
@@ -136,7 +167,7 @@ mod tests {
 
     #[test]
     fn json_hides_nothing_and_loses_nothing() {
-        let hostile = "a\u{9b}2J\u{202e}\u{feff}\u{7f}\n\"";
+        let hostile = "a\u{9b}2J\u{202e}\u{feff}\u{7f}\u{e0041}\u{e01ef}🙂\n\"";
         let text = json(&[hostile]).unwrap_or_default();
         assert!(!text.contains(|c| c != '\n' && is_hidden(c)), "{text}");
         let read: Vec<String> = serde_json::from_str(&text).unwrap_or_default();

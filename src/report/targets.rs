@@ -103,6 +103,12 @@ fn with_driver(driver: &DriverFacts) -> Answer {
         "native" => {
             Answer::new(Grade::Good, "native").then(": ", format!("has CUDA {cuda} itself"))
         }
+        "minor-version" if native.is_empty() => {
+            let rest = format!(
+                "machine code of CUDA {cuda} runs; from which driver on it is native is not known"
+            );
+            Answer::new(Grade::Good, "minor-version compatibility").then(": ", rest)
+        }
         "minor-version" => {
             let limit = match driver.compiles_ptx {
                 Some(_) => format!("PTX of CUDA {cuda} does not compile"),
@@ -206,6 +212,24 @@ mod tests {
         assert!(text.ends_with("machine code runs, PTX of CUDA 12.8 does not compile"));
         let (_, text) = said("minor-version", None);
         assert!(text.ends_with("whether cuda-compat 570.86 of the image is used is not known"));
+    }
+
+    #[test]
+    fn a_cuda_whose_driver_nobody_knows() {
+        let driver = DriverFacts {
+            version: "580.65.06".to_owned(),
+            how: "minor-version".to_owned(),
+            needs_cuda: Some("13.99".to_owned()),
+            ..DriverFacts::default()
+        };
+        let answer = with_driver(&driver);
+        assert_eq!(
+            (answer.grade, answer.rest.as_str()),
+            (
+                Grade::Good,
+                "machine code of CUDA 13.99 runs; from which driver on it is native is not known"
+            )
+        );
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "fits",
         arguments: 2,
         gives: Gives::Bool,
-        meaning: "`fits(version, specifiers)`: as `satisfies`, but `==` and `!=` compare only as far as both are written: `fits(\"12.8.90\", \"==12.8\")`",
+        meaning: "`fits(version, specifiers)`: as `satisfies`, but `==` and `!=` compare only as far as both are written: `fits(\"12.8.90\", \"==12.8\")`; NVIDIA's builds (`2.8.0a0+….nv25.8`) count as the release that they lead to",
     },
     Function {
         name: "newer",

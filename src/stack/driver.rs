@@ -43,24 +43,25 @@ pub struct DriverFloor {
     pub compatible: Option<String>,
 }
 
-/// The driver floor of a CUDA version: of several updates of one minor release, the least.
+/// The driver floor of a CUDA version: of several updates of one minor release, the least. A minor release that is not in the
+/// table has the floor of minor-version compatibility that all of its major have.
 ///
 /// Source of the table: CUDA Toolkit Release Notes, "CUDA Toolkit and Corresponding Driver Versions".
-/// `None` for a CUDA version that is not in the table.
+/// `None` for a major release of CUDA that is not in the table.
 pub fn driver_floor(cuda: &str, table: &[ToolkitRow]) -> Option<DriverFloor> {
     let cuda = first_numbers(cuda, 2);
-    let least = |column: fn(&ToolkitRow) -> &str| {
+    let least = |count: usize, column: fn(&ToolkitRow) -> &str| {
         table
             .iter()
-            .filter(|row| first_numbers(&row.toolkit, 2) == cuda)
+            .filter(|row| first_numbers(&row.toolkit, count) == first_numbers(cuda, count))
             .filter_map(|row| leading_version(column(row)))
             .min_by_key(|version| numbers(version))
             .map(str::to_owned)
     };
     let floor = DriverFloor {
         cuda: cuda.to_owned(),
-        native: least(|row| &row.driver_native_min),
-        compatible: least(|row| &row.driver_minor_compat_min),
+        native: least(2, |row| &row.driver_native_min),
+        compatible: least(1, |row| &row.driver_minor_compat_min),
     };
     (floor.native.is_some() || floor.compatible.is_some()).then_some(floor)
 }
@@ -120,7 +121,16 @@ mod tests {
         assert_eq!(floor.native.as_deref(), Some("570.26"));
         assert_eq!(floor.compatible.as_deref(), Some("525.60.13"));
         assert_eq!(driver_floor("10.2", &table).unwrap().compatible, None);
-        assert_eq!(driver_floor("12.80", &table), None);
+        assert_eq!(driver_floor("13.0", &table), None);
         assert_eq!(driver_floor("", &table), None);
+    }
+
+    #[test]
+    fn a_minor_release_that_the_table_lacks_has_the_floor_of_its_major() {
+        let floor = driver_floor("13.99", &toolkits().unwrap()).unwrap();
+        assert_eq!(floor.cuda, "13.99");
+        assert_eq!(floor.native, None);
+        assert_eq!(floor.compatible.as_deref(), Some("580"));
+        assert_eq!(driver_floor("10.99", &toolkits().unwrap()), None);
     }
 }

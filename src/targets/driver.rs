@@ -20,6 +20,9 @@ use super::gpu::{Gpu, Segment, is_tegra};
 use crate::embedded;
 use crate::stack::{Component, DriverFloor};
 
+/// Older branches have numbers that are no longer used; what is smaller is the version of something else.
+const OLDEST_BRANCH: u32 = 300;
+
 /// Version of a driver: `535.183.06`.
 ///
 /// Compared by its numbers alone: `570.26.0` is `570.26`, and `535.183.6` is `535.183.06`.
@@ -32,7 +35,7 @@ pub struct DriverVersion {
 
 impl Ord for DriverVersion {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.significant().cmp(other.significant())
+        significant(&self.numbers).cmp(significant(&other.numbers))
     }
 }
 
@@ -57,16 +60,14 @@ impl DriverVersion {
     /// It is none, or only a branch, which does not tell enough.
     pub fn parse(text: &str) -> Result<Self, Misread> {
         let text = text.trim();
-        let numbers: Option<Vec<u32>> = text
-            .split('.')
-            .map(|part| {
-                part.bytes()
-                    .all(|byte| byte.is_ascii_digit())
-                    .then(|| part.parse().ok())?
-            })
-            .collect();
         let help = "give the whole version that `nvidia-smi` prints, such as 535.183.06";
-        match numbers {
+        match numbers(text) {
+            Some(numbers) if numbers[0] < OLDEST_BRANCH && numbers.len() > 1 => Err(Misread {
+                problem: format!(
+                    "`{text}` is no version of a driver for Linux; is it the CUDA version beside it?"
+                ),
+                help: help.to_owned(),
+            }),
             Some(numbers) if (2..=4).contains(&numbers.len()) => Ok(DriverVersion {
                 numbers,
                 text: text.to_owned(),
@@ -82,14 +83,9 @@ impl DriverVersion {
         }
     }
 
-    /// The numbers without zeros at the end.
-    fn significant(&self) -> &[u32] {
-        let end = self.numbers.iter().rposition(|number| *number > 0);
-        &self.numbers[..end.map_or(0, |last| last + 1)]
-    }
-
+    /// Whether it is a version of a table or a later one. A table may name a branch alone: `580` stands for its first driver.
     fn at_least(&self, other: &str) -> bool {
-        DriverVersion::parse(other).is_ok_and(|other| *self >= other)
+        numbers(other).is_some_and(|other| significant(&self.numbers) >= significant(&other))
     }
 
     fn branch(&self) -> Option<u32> {
@@ -104,6 +100,21 @@ impl DriverVersion {
             .find(|row| row.branch == branch)
             .map(|row| row.max_cuda.as_str())
     }
+}
+
+/// The numbers without zeros at the end.
+fn significant(numbers: &[u32]) -> &[u32] {
+    let end = numbers.iter().rposition(|number| *number > 0);
+    &numbers[..end.map_or(0, |last| last + 1)]
+}
+
+/// The numbers of `535.183.06`.
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    let number = |part: &str| {
+        let all_digits = part.bytes().all(|byte| byte.is_ascii_digit());
+        all_digits.then(|| part.parse().ok())?
+    };
+    text.split('.').map(number).collect()
 }
 
 impl fmt::Display for DriverVersion {
@@ -197,6 +208,8 @@ pub(super) fn judge(
     let (how, reason) = way(version, gpus, floor, compat.as_ref());
     let compiles_ptx = match how {
         "native" | "compat-package" => Some(true),
+        // Nobody knows from which driver on that CUDA is native, so this one may be.
+        "minor-version" if floor.is_none_or(|floor| floor.native.is_none()) => None,
         "minor-version" if compat.is_some() => None,
         "minor-version" | "none" => Some(false),
         _ => None,
@@ -239,12 +252,6 @@ fn way(
     }
     if reaches(&floor.compatible) == Some(true) {
         return ("minor-version", String::new());
-    }
-    if floor.native.is_none() {
-        return (
-            "unknown",
-            format!("the driver of CUDA {} is not known", floor.cuda),
-        );
     }
     match compat {
         None => ("none", String::new()),
@@ -418,6 +425,36 @@ mod tests {
         assert_eq!(with("36.4.3", &["orin"], &[]).how, "unknown");
         let version = DriverVersion::parse("570.26").unwrap();
         assert_eq!(judge(&version, &[], None, &[]).how, "unknown");
+    }
+
+    /// A release that the table of toolkits lacks has the floor of its major.
+    #[test]
+    fn a_cuda_without_a_native_driver_is_judged_by_its_major() {
+        let floor = DriverFloor {
+            cuda: "13.99".to_owned(),
+            native: None,
+            compatible: Some("580.65.06".to_owned()),
+        };
+        let with = |driver: &str| {
+            let version = DriverVersion::parse(driver).unwrap();
+            judge(&version, &[], Some(&floor), &[])
+        };
+        assert_eq!(with("470.256.02").how, "none");
+        assert_eq!(with("470.256.02").compiles_ptx, Some(false));
+        let newer = with("999.1.1");
+        assert_eq!(
+            (newer.how.as_str(), newer.compiles_ptx),
+            ("minor-version", None)
+        );
+    }
+
+    #[test]
+    fn a_floor_may_be_a_branch() {
+        let version = |text: &str| DriverVersion::parse(text).unwrap();
+        assert!(version("580.65.06").at_least("580"));
+        assert!(version("580.65.06").at_least("580.65.06"));
+        assert!(!version("575.57.08").at_least("580"));
+        assert!(!version("580.65.06").at_least("unknown"));
     }
 
     #[test]

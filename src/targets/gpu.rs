@@ -87,7 +87,10 @@ impl Gpu {
     pub fn parse(text: &str) -> Result<Self, Misread> {
         let table = Table::builtin();
         match architecture(text) {
-            Some(capability) => table.of_capability(text, capability),
+            Some(capability) => table
+                .of_capability(text, capability)
+                // `980` is no architecture, but a model.
+                .or_else(|misread| table.of_model(text).map_err(|_| misread)),
             None => table.of_model(text),
         }
     }
@@ -346,6 +349,19 @@ mod tests {
             ("rtx 4090", "sm_89"),
             ("RTX4090", "sm_89"),
             ("4090", "sm_89"),
+            ("NVIDIA GeForce RTX 4090 D", "sm_89"),
+            ("980", "sm_52"),
+            ("750", "sm_50"),
+            ("NVIDIA RTX 2000 Ada Generation", "sm_89"),
+            ("NVIDIA RTX 4000 SFF Ada Generation", "sm_89"),
+            ("rtx 5000 ada", "sm_89"),
+            ("Quadro P6000", "sm_61"),
+            ("p6000", "sm_61"),
+            ("NVIDIA T4G", "sm_75"),
+            ("mx450", "sm_75"),
+            ("Tegra X1", "sm_53"),
+            ("NVIDIA GeForce GTX TITAN X", "sm_52"),
+            ("NVIDIA TITAN X (Pascal)", "sm_61"),
             ("geforce rtx 3090", "sm_86"),
             ("NVIDIA GeForce RTX 3060 Laptop GPU", "sm_86"),
             ("GeForce RTX 4080 SUPER", "sm_89"),
@@ -390,7 +406,7 @@ mod tests {
     #[test]
     fn an_unknown_name_comes_with_the_one_that_was_meant() {
         let help = |text: &str| Gpu::parse(text).unwrap_err().help;
-        assert_eq!(help("A1000"), "did you mean `A100`?");
+        assert_eq!(help("H10O"), "did you mean `H100`?");
         assert_eq!(
             help("rtx 6000"),
             "did you mean `RTX 6000 Ada` or `Quadro RTX 6000`?"

@@ -2,7 +2,7 @@
 //!
 //! People write PEP 440 specifiers for things whose versions have more numbers than anybody writes: `python==3.11`,
 //! `cuda==12.8`. So `==` and `!=` compare only as far as both sides are written, as [`meets`] does for a claim; all other
-//! operators are those of PEP 440.
+//! operators are those of PEP 440, to which NVIDIA's own builds of PyTorch are the release that their alpha leads to.
 
 use super::{meets, release, satisfies};
 
@@ -40,7 +40,7 @@ fn fits_one(version: &str, specifier: &str) -> Result<Option<bool>, String> {
         return Err("there is no specifier, such as >=2.8".to_owned());
     }
     let Some((wanted, equal)) = exact(specifier) else {
-        let met = satisfies(version, specifier)?;
+        let met = satisfies_as_released(version, specifier)?;
         // `debian12` can be read, but is neither more nor less than anything: a bound that nobody can compare is not met.
         return Ok(met.or_else(|| release(version).map(|_| false)));
     };
@@ -54,6 +54,28 @@ fn fits_one(version: &str, specifier: &str) -> Result<Option<bool>, String> {
 pub fn are_exact(specifiers: &str) -> bool {
     let mut specifiers = specifiers.split(',').map(str::trim);
     specifiers.all(|specifier| exact(specifier).is_some())
+}
+
+/// As [`satisfies`]; one of NVIDIA's builds also as the release that it leads to. `2.8.0a0+34c6371d24.nv25.8` is older than
+/// `2.8` to PEP 440, but it is what an NGC image has in place of 2.8.0, and there will be no other.
+fn satisfies_as_released(version: &str, specifier: &str) -> Result<Option<bool>, String> {
+    let met = satisfies(version, specifier)?;
+    match release(version).filter(|_| met == Some(false) && is_built_by_nvidia(version)) {
+        Some(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            satisfies(&numbers.join("."), specifier)
+        }
+        None => Ok(met),
+    }
+}
+
+/// Whether the local version names a release of NVIDIA's images: `nv25.8`.
+fn is_built_by_nvidia(version: &str) -> bool {
+    let local = version.split_once('+').map_or("", |(_, local)| local);
+    local.split('.').any(|part| {
+        part.strip_prefix("nv")
+            .is_some_and(|year| year.starts_with(|c: char| c.is_ascii_digit()))
+    })
 }
 
 /// The version behind `==` or `!=` that has no `.*`, and whether it is wanted.
@@ -84,6 +106,18 @@ mod tests {
             ("2.8.0+cu128", "==2.8.0", true),
             ("2.8.0+cu128", "==2.8.0+cu126", false),
             ("2.8.0a0+34c6371d24.nv25.8", "==2.8.*", true),
+            ("2.8.0a0+34c6371d24.nv25.8", ">=2.8", true),
+            ("2.8.0a0+34c6371d24.nv25.8", "~=2.8", true),
+            ("2.8.0a0+34c6371d24.nv25.8", ">=2.8,<2.9", true),
+            ("2.8.0a0+34c6371d24.nv25.8", ">=2.8.1", false),
+            ("2.8.0a0+34c6371d24.nv25.8", ">2.8", false),
+            ("2.8.0a0+34c6371d24.nv25.8", "<2.8", false),
+            ("2.8.0a0+34c6371d24.nv25.8", "!=2.8.*", false),
+            ("2.1.0a0+41361538.nv23.06", ">=2.1,<2.2", true),
+            ("2.8.0a0+34c6371d24", ">=2.8", false),
+            ("2.8.0a0+nvidia", ">=2.8", false),
+            ("2.8.0.dev20250601+cu128", ">=2.8", false),
+            ("2.8.0rc1", ">=2.8", false),
             ("2.8.1", "== 2.8.*", true),
             ("2.9.0", "==2.8.*", false),
             ("9.10.2", ">=9.7,<10", true),
