@@ -162,3 +162,30 @@ fn take(
     }
     Ok(readings)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::elf::testing::Sample;
+
+    /// What libctranslate2 4.5.0 has of cuBLAS: wrappers of some functions, under their own names.
+    #[test]
+    fn a_library_that_wraps_functions_of_another_is_not_that_one() {
+        let recipes = Recipes::builtin().unwrap();
+        let library = |sample: Sample| {
+            let facts = sample.facts(&recipes, Depth::Default);
+            facts.identity.map(|identity| identity.library)
+        };
+        let wrapper = || {
+            Sample::new(62)
+                .soname("libctranslate2.so.4")
+                .function("cublasCreate_v2", &[0xc3])
+                .function("cublasSgemm_v2", &[0xc3])
+        };
+        assert_eq!(library(wrapper()), None);
+        let cublas = wrapper().function("cublasGetVersion_v2", &[0xc3]);
+        assert_eq!(library(cublas).as_deref(), Some("cublas"));
+    }
+}

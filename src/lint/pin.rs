@@ -1,14 +1,10 @@
 //! One package as it is asked for: PEP 508, conda's and apt's ways to write it.
 
-use std::str::FromStr;
-
 use pep440_rs::{Operator, VersionSpecifiers};
 
 use super::Pin;
 use super::marker::{self, Held};
-
-/// The longest requirement that is parsed, in bytes.
-const MAX_REQUIREMENT: usize = 4096;
+use crate::version::requirement::{self, Requirement, normalized};
 
 /// Where Python packages come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,7 +76,7 @@ fn arbitrary(text: &str) -> Option<(String, String)> {
 /// A requirement whose versions PEP 440 can order.
 fn versioned(text: &str) -> Result<Option<Pin>, String> {
     let text = text.trim();
-    if text.len() > MAX_REQUIREMENT {
+    if text.len() > requirement::LONGEST {
         return Err("this requirement is too long".to_owned());
     }
     if let Some((name, url)) = direct(text) {
@@ -97,65 +93,15 @@ fn versioned(text: &str) -> Result<Option<Pin>, String> {
         let marker = text.split_once(" ;").map(|(_, marker)| marker);
         return marked(pin, marker, text);
     }
-    let (written, marker) = match text.split_once(';') {
-        Some((written, marker)) => (written.trim(), Some(marker)),
-        None => (text, None),
-    };
-    let (name, extras, specifiers) = parts(written)?;
+    let requirement = Requirement::parse(text)?;
     let mut pin = Pin {
-        name: normalized(name),
-        extras,
-        specifier: specifiers.to_owned(),
+        name: normalized(requirement.name),
+        extras: requirement.extras.into_iter().map(str::to_owned).collect(),
+        specifier: requirement.written.to_owned(),
         ..Pin::default()
     };
-    let parsed = VersionSpecifiers::from_str(specifiers).map_err(|error| {
-        let message = error.to_string();
-        message.lines().next().unwrap_or_default().to_owned()
-    })?;
-    fix(&mut pin, &parsed);
-    marked(pin, marker, text)
-}
-
-/// Name, extras and version specifiers of `name[extra, …] >=1,<2`; the specifiers may stand in parentheses.
-fn parts(text: &str) -> Result<(&str, Vec<String>, &str), String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let is_name = |name: &str| {
-        let ends = name.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && name.ends_with(|c: char| c.is_ascii_alphanumeric());
-        ends && name.chars().all(plain)
-    };
-    let end = text.find(|c| !plain(c)).unwrap_or(text.len());
-    let (name, rest) = text.split_at(end);
-    if !is_name(name) {
-        return Err(format!(
-            "`{}` is no name of a package",
-            text.split_whitespace().next().unwrap_or_default()
-        ));
-    }
-    let rest = rest.trim_start();
-    let (extras, rest) = match rest.strip_prefix('[') {
-        Some(inner) => inner.split_once(']').ok_or("a `]` is missing")?,
-        None => ("", rest),
-    };
-    let extras: Vec<String> = extras
-        .split(',')
-        .map(|extra| extra.trim().to_owned())
-        .filter(|extra| !extra.is_empty())
-        .collect();
-    if let Some(wrong) = extras.iter().find(|extra| !is_name(extra)) {
-        return Err(format!("`{wrong}` is no name of an extra"));
-    }
-    let rest = rest.trim();
-    let specifiers = match rest.strip_prefix('(') {
-        Some(inner) => inner.strip_suffix(')').ok_or("a `)` is missing")?.trim(),
-        None => rest,
-    };
-    if let Some(wrong) = specifiers.chars().next().filter(|c| !"=<>!~".contains(*c)) {
-        return Err(format!(
-            "after the name comes a comparison such as `==`, no `{wrong}`"
-        ));
-    }
-    Ok((name, extras, specifiers))
+    fix(&mut pin, &requirement.specifiers);
+    marked(pin, requirement.marker, text)
 }
 
 /// The package with what its marker says: that some Linux does not want it, or, then `None`, that no Linux does.
@@ -293,19 +239,6 @@ pub fn system(text: &str, manager: &str) -> Option<Pin> {
         text: text.to_owned(),
         ..Pin::default()
     })
-}
-
-/// A Python name as PEP 503 normalises it.
-pub fn normalized(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.trim().chars() {
-        match c {
-            '-' | '_' | '.' if out.ends_with('-') => {}
-            '-' | '_' | '.' => out.push('-'),
-            c => out.push(c.to_ascii_lowercase()),
-        }
-    }
-    out
 }
 
 /// `11.8` of `cu118`, `cpu`, `rocm`.

@@ -10,6 +10,7 @@ use super::stage::{Recorder, only, too_many};
 use super::text::Text;
 use super::{Context, Pin, Stage};
 use crate::error::Result;
+use crate::version::requirement::normalized;
 
 type Value<'v> = Spanned<DeValue<'v>>;
 
@@ -176,7 +177,7 @@ impl<'r> Reader<'r> {
     /// Where uv takes a package from: `[tool.uv.sources]` names an index of `[[tool.uv.index]]`, for all or for one group.
     fn source(&self, package: &str, group: &str) -> Index {
         let mut index = Index::default();
-        let named = |(name, _): &(&str, &Value<'_>)| pin::normalized(name) == package;
+        let named = |(name, _): &(&str, &Value<'_>)| normalized(name) == package;
         let Some((_, source)) = self.table(&["tool", "uv", "sources"]).find(named) else {
             return index;
         };
@@ -236,7 +237,7 @@ impl<'r> Reader<'r> {
             .iter()
             .any(|key| field(key).is_some());
         let mut pin = Pin {
-            name: pin::normalized(name),
+            name: normalized(name),
             manager: "pip".to_owned(),
             specifier: if other {
                 "@".to_owned()

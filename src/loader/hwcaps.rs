@@ -8,6 +8,7 @@
 use std::fmt;
 
 use super::abi::Abi;
+use crate::elf::ElfFacts;
 
 /// A release of glibc: `2.36`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,9 +35,27 @@ impl GlibcVersion {
         }
     }
 
-    /// The release of a `libc.so.6`, by the highest version it defines. A release that adds no symbol (2.37 on x86-64) is taken
-    /// for the one before.
-    pub fn of_definitions(definitions: &[String]) -> Option<Self> {
+    /// The release of the C library in a file of this name. What it prints when it is run tells it, and until 2.33 the name
+    /// (`libc-2.31.so`); the highest version that it defines is but a lower bound, for some releases add no symbol (2.31 and 2.37
+    /// on x86-64).
+    pub fn of_library(name: &str, elf: &ElfFacts) -> Option<Self> {
+        let identity = elf.identity.as_ref().filter(|it| it.library == "glibc");
+        let readings = identity.map_or(&[][..], |it| &it.readings);
+        let said = readings
+            .iter()
+            .filter(|reading| reading.fact == "version")
+            .map(|reading| reading.value.as_str());
+        let named = name
+            .strip_prefix("libc-")
+            .and_then(|rest| rest.strip_suffix(".so"));
+        let releases = said.chain(named).filter_map(Self::parse);
+        releases
+            .chain(Self::of_definitions(&elf.version_definitions))
+            .max()
+    }
+
+    /// The highest release of which a C library defines a version.
+    fn of_definitions(definitions: &[String]) -> Option<Self> {
         let versions = definitions.iter().filter(|name| name.starts_with("GLIBC_"));
         versions.filter_map(|name| Self::parse(name)).max()
     }
@@ -202,6 +221,7 @@ pub(super) fn older_bit(abi: Abi, directory: &str) -> Option<u32> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::elf::facts::{Identity, Reading, ReadingKind};
 
     fn of(abi: Abi, glibc: &str, level: CpuLevel) -> String {
         let glibc = GlibcVersion::parse(glibc).unwrap();
@@ -268,6 +288,41 @@ mod tests {
         assert!(!accepts("2.36", CpuLevel::V3, &["avx512_1"]));
         assert!(!accepts("2.37", CpuLevel::V4, &["x86_64"]));
         assert!(accepts("2.37", CpuLevel::V1, &[]));
+    }
+
+    /// Debian 11's, whose newest version is `GLIBC_2.30`.
+    #[test]
+    fn the_release_is_that_of_the_banner_or_of_the_file_name() {
+        let bare = ElfFacts {
+            version_definitions: ["GLIBC_2.2.5", "GLIBC_2.30"].map(str::to_owned).to_vec(),
+            ..ElfFacts::default()
+        };
+        let banner = ElfFacts {
+            identity: Some(Identity {
+                library: "glibc".to_owned(),
+                part: None,
+                readings: vec![Reading {
+                    fact: "version".to_owned(),
+                    value: "2.31".to_owned(),
+                    kind: ReadingKind::String,
+                    detail: String::new(),
+                }],
+            }),
+            ..bare.clone()
+        };
+        for (name, elf, minor) in [
+            ("libc.so.6", &bare, 30),
+            ("libc-2.31.so", &bare, 31),
+            ("libc-2.17.so", &bare, 30),
+            ("libc.so.6", &banner, 31),
+        ] {
+            let expected = Some(GlibcVersion::new(2, minor));
+            assert_eq!(GlibcVersion::of_library(name, elf), expected, "{name}");
+        }
+        assert_eq!(
+            GlibcVersion::of_library("libc.so.6", &ElfFacts::default()),
+            None
+        );
     }
 
     #[test]

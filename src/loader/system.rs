@@ -139,9 +139,7 @@ impl<'r> System<'r> {
         }
         self.default_directories = directories;
         self.lib = lib;
-        self.glibc = libc
-            .and_then(Node::elf)
-            .and_then(|elf| GlibcVersion::of_definitions(&elf.version_definitions));
+        self.glibc = libc.and_then(|node| GlibcVersion::of_library(node.name(), node.elf()?));
         // A cache that cannot be read is passed over.
         let cache = self.root.resolve("/etc/ld.so.cache").ok();
         self.cache = cache

@@ -84,13 +84,14 @@ impl<'r, 'k> Programs<'r, 'k> {
         let mut programs = Vec::new();
         for environment in &stack.environments {
             let setting = setting(root, &start, environment, stack, knowledge);
+            let label = (!programs.is_empty()).then(|| environment.label(&stack.environments));
             programs.extend(pythons(
                 root,
                 &start,
                 environment,
                 &setting,
                 knowledge,
-                &programs,
+                label,
             ));
         }
         for path in executables::find(root, knowledge, &start) {
@@ -171,14 +172,15 @@ fn play<'s>(
     }
 }
 
-/// The processes of one environment: that of most packages, and one for each framework that is used alone.
+/// The processes of one environment: that of most packages, and one for each framework that is used alone. `label` is what it is
+/// called; `None` for that of the image's process.
 fn pythons<'r>(
     root: &'r RootFilesystem<'r>,
     start: &Start,
     environment: &Environment,
     setting: &Setting,
     knowledge: &Knowledge,
-    before: &[Program],
+    label: Option<String>,
 ) -> Vec<Program<'r>> {
     let installed = |name: &str| setting.installed.contains_key(name);
     let packages = knowledge.packages().filter(|plan| !plan.companion);
@@ -188,14 +190,14 @@ fn pythons<'r>(
     kinds.retain(|kind| seen.insert(*kind));
     kinds.sort_by_key(|kind| !kind.is_empty());
 
-    let main = before.is_empty();
+    let main = label.is_none();
     let mut programs: Vec<Program> = Vec::new();
     for kind in kinds {
         let Some(system) = system(root, &environment.interpreter, start, knowledge) else {
             return programs;
         };
         let mut about = Vec::new();
-        about.extend((!main).then_some(environment.prefix.as_str()));
+        about.extend(label.as_deref());
         about.extend((!programs.is_empty()).then_some(kind));
         let name = match about.is_empty() {
             true => "python".to_owned(),

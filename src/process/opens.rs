@@ -5,7 +5,7 @@ use super::plan::{Plan, Use};
 use super::python::{Installed, Setting, fill};
 use super::run::{Asked, Cause, Fall, Request, Run, is_not_found};
 use crate::image::Node;
-use crate::loader::{Fault, Mode, Object, ObjectId};
+use crate::loader::{Fault, Mode, Object, ObjectId, Process};
 
 /// Opens all that the objects of a process open at first use.
 pub(super) fn follow(run: &mut Run, knowledge: &Knowledge, setting: &Setting) {
@@ -22,19 +22,25 @@ pub(super) fn follow(run: &mut Run, knowledge: &Knowledge, setting: &Setting) {
         next += 1;
     }
     // Frameworks whose wheels serve CPUs and GPUs alike miss CUDA in an image that is meant for CPUs, and nobody else does.
-    if !has_cuda(run) {
+    if !is_for_gpus(run) {
         run.falls
             .retain(|fall| fall.cause.when != "use" || !is_not_found(&fall.failure));
     }
 }
 
-/// Whether the image has any copy of the CUDA runtime or of cuBLAS, without which nothing runs on a GPU.
-fn has_cuda(run: &Run) -> bool {
-    run.process.as_ref().is_some_and(|process| {
-        let files = process.system().root.files().filter_map(Node::elf);
-        let mut libraries = files.filter_map(|elf| elf.identity.as_ref());
-        libraries.any(|it| matches!(it.library.as_str(), "cuda-runtime" | "cublas" | "cublaslt"))
-    })
+/// Whether the image has any copy of the CUDA runtime, of cuBLAS or of cuDNN, or asks the container toolkit for GPUs.
+fn is_for_gpus(run: &Run) -> bool {
+    let Some(system) = run.process.as_ref().map(Process::system) else {
+        return false;
+    };
+    let devices = system.environment.get("NVIDIA_VISIBLE_DEVICES");
+    let files = system.root.files().filter_map(Node::elf);
+    let mut libraries = files.filter_map(|elf| elf.identity.as_ref());
+    devices.is_some_and(|devices| !matches!(devices.as_str(), "" | "void" | "none"))
+        || libraries.any(|it| {
+            let library = it.library.as_str();
+            matches!(library, "cuda-runtime" | "cublas" | "cublaslt" | "cudnn")
+        })
 }
 
 fn edges<'k>(object: &Object, knowledge: &'k Knowledge) -> Vec<(&'k Plan, &'k Use)> {

@@ -264,22 +264,67 @@ fn first_uses_of_a_gpu_count_only_where_there_is_cuda() {
     let sample = Sample::python()
         .torch()
         .wheel("cuda_runtime", "libcudart.so.12");
+    let misses = |facts: LoaderFacts| {
+        let mut missing = facts.missing.iter();
+        missing.any(|it| it.library == "libtorch_cuda_linalg.so")
+    };
+    let asks = |devices: &str| format!(r#"{{"Env": ["NVIDIA_VISIBLE_DEVICES={devices}"]}}"#);
     assert!(sample.facts("{}").missing.is_empty());
-    let cublas = ElfFacts {
-        soname: Some("libcublas.so.12".to_owned()),
-        identity: Some(Identity {
-            library: "cublas".to_owned(),
-            ..Identity::default()
-        }),
+    assert!(!misses(sample.facts(&asks("void"))));
+    assert!(misses(sample.facts(&asks("all"))));
+    for library in ["cublas", "cudnn"] {
+        let gpu = ElfFacts {
+            identity: Some(Identity {
+                library: library.to_owned(),
+                ..Identity::default()
+            }),
+            ..elf(&[])
+        };
+        let sample = Sample::python()
+            .torch()
+            .wheel("cuda_runtime", "libcudart.so.12");
+        let path = format!("/usr/lib/lib{library}.so");
+        assert!(misses(sample.file(&path, gpu).facts("{}")), "{library}");
+    }
+}
+
+/// Two Pythons in one prefix, each with its own PyTorch, of which that of 3.13 is broken.
+#[test]
+fn the_process_is_that_of_the_python_that_is_named() {
+    let program = ElfFacts {
+        interpreter: Some("/lib64/ld-linux-x86-64.so.2".to_owned()),
         ..elf(&[])
     };
-    let facts = sample.file("/usr/lib/libcublas.so.12", cublas).facts("{}");
-    let missing = facts.missing.iter().map(|it| it.library.as_str());
-    assert!(
-        missing
-            .collect::<Vec<_>>()
-            .contains(&"libtorch_cuda_linalg.so")
-    );
+    let site = SITE.replace("3.11", "3.13");
+    let sample = Sample::python()
+        .torch()
+        .wheel("cuda_runtime", "libcudart.so.12")
+        .file("usr/local/bin/python3.13", program)
+        .text(
+            &format!("{site}/torch-2.9.0.dist-info/METADATA"),
+            "Name: torch
+Version: 2.9.0
+
+",
+        )
+        .library(
+            &format!("{site}/torch"),
+            "_C.cpython-313-x86_64-linux-gnu.so",
+            &["libgone.so"],
+        );
+    let of = |command: &str| sample.facts(&format!(r#"{{"Cmd": ["{command}", "app.py"]}}"#));
+    for command in ["python3", "python3.11", "/usr/local/bin/python3.11"] {
+        let facts = of(command);
+        assert_eq!(facts.processes[0].executable, "/usr/local/bin/python3.11");
+        assert_eq!(facts.missing.len(), 1, "{command}");
+        let place = &facts.missing[0].place;
+        assert_eq!(place.process, "python (/usr/local with Python 3.13)");
+        assert!(!place.main);
+    }
+    let facts = of("python3.13");
+    assert_eq!(facts.processes[0].executable, "/usr/local/bin/python3.13");
+    assert_eq!(facts.missing[0].library, "libgone.so");
+    assert!(facts.missing[0].place.main);
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct Catalogue {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ComponentRow {
+    /// What the names of its files and their SONAMEs begin with: `libcudart`.
+    file: Option<String>,
     /// How many numbers of a package's version are the component's.
     pub(super) digits: Option<usize>,
     /// The component is a set of files in one directory; these parts hold its version.
@@ -39,6 +41,17 @@ pub(super) struct ComponentRow {
     pub(super) set: Vec<String>,
     /// The library beside it that tells its version.
     pub(super) versioned_by: Option<String>,
+}
+
+impl ComponentRow {
+    /// Whether a file name or SONAME is one of the component's: `libcudart.so.12`, `libcudart-e409450e.so.11.0`.
+    pub(super) fn is_name(&self, name: &str) -> bool {
+        let rest = self
+            .file
+            .as_deref()
+            .and_then(|file| name.strip_prefix(file));
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    }
 }
 
 /// A package name and the component it belongs to.
@@ -160,6 +173,23 @@ mod tests {
             "12.8"
         );
         assert_eq!(catalogue.component_version("nccl", "2.27.3"), "2.27.3");
+    }
+
+    #[test]
+    fn names_of_files() {
+        let catalogue = Catalogue::builtin().unwrap();
+        for (component, name, expected) in [
+            ("cuda-runtime", "libcudart.45e7f3ed.so.12", true),
+            ("cuda-runtime", "libcudart-e409450e.so.11.0", true),
+            ("cudnn", "libcudnn_ops_infer.so.8", true),
+            ("nvrtc", "libnvrtc-builtins.so.12.8", true),
+            ("cublas", "libcublasLt.so.12", false),
+            ("cublas", "libctranslate2-bc15bf3f.so.4.5.0", false),
+            ("driver", "libcudart.so.12", false),
+        ] {
+            let row = catalogue.component(component).unwrap();
+            assert_eq!(row.is_name(name), expected, "{name}");
+        }
     }
 
     #[test]

@@ -134,7 +134,8 @@ impl<'r> Inventory<'r> {
     }
 }
 
-fn is_interpreter_name(name: &str) -> bool {
+/// `python`, `python3`, `python3.11` …
+pub(super) fn is_interpreter_name(name: &str) -> bool {
     name.strip_prefix("python").is_some_and(|version| {
         version
             .bytes()

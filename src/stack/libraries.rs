@@ -158,7 +158,8 @@ fn add_readings(component: &mut Component, file: &ElfFile, versions: &mut BTreeS
     }
 }
 
-/// What SONAME and file name say.
+/// What SONAME and file name say, if they are the library's own: one that exports what the library does may have another name, whose
+/// numbers are of something else.
 fn add_names(component: &mut Component, file: &ElfFile, catalogue: &Catalogue) {
     let soname = file.facts.soname.as_deref().unwrap_or_default();
     let file_name = name_of(&file.path);
@@ -168,7 +169,9 @@ fn add_names(component: &mut Component, file: &ElfFile, catalogue: &Catalogue) {
         (EvidenceKind::Soname, by_soname, soname),
         (EvidenceKind::FileName, by_file_name, file_name),
     ] {
-        if let Some(version) = version {
+        let row = catalogue.component(&component.name);
+        let own = row.is_some_and(|row| row.is_name(detail));
+        if let Some(version) = version.filter(|_| own) {
             let version = catalogue.component_version(&component.name, version);
             component
                 .evidence
@@ -211,7 +214,32 @@ fn version_by_neighbours(components: &mut [Component], catalogue: &Catalogue) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
+
+    /// Of every library that is identified, the table says how its files are called.
+    #[test]
+    fn the_names_of_all_libraries_are_known() {
+        #[derive(serde::Deserialize)]
+        struct Row {
+            library: String,
+        }
+        #[derive(serde::Deserialize)]
+        struct Table {
+            libraries: Vec<Row>,
+        }
+        let table: Table = crate::embedded::knowledge("libraries").unwrap();
+        let catalogue = Catalogue::builtin().unwrap();
+        for row in table.libraries {
+            let identity = Identity {
+                library: row.library,
+                ..Identity::default()
+            };
+            let known = catalogue.component(&identity.library).is_some();
+            assert_eq!(known, is_copy(&identity), "{}", identity.library);
+        }
+    }
 
     #[test]
     fn versions_in_names() {

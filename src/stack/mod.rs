@@ -183,7 +183,7 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
         &environments,
         &copies_of_torch,
     );
-    let selected = selected.map(|environment| environment.prefix.clone());
+    let selected = selected.cloned();
     components.iter_mut().for_each(evidence::settle);
     let loaded_torch = components
         .iter()
@@ -202,7 +202,7 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
     components.sort_by(|a, b| (&a.name, !a.loaded, &a.path).cmp(&(&b.name, !b.loaded, &b.path)));
     let machines = inventory.machines();
     let mut environments = environments;
-    environments.sort_by_key(|environment| Some(&environment.prefix) != selected.as_ref());
+    environments.sort_by_key(|environment| Some(environment) != selected.as_ref());
     let installed = requirements::Installed {
         distributions: &distributions,
         environments: &environments,

@@ -4,30 +4,36 @@ use std::collections::BTreeMap;
 
 use oci_spec::image::ImageConfiguration;
 
-use super::inventory::{Inventory, directory_of, name_of};
+use super::inventory::{Inventory, directory_of, is_interpreter_name, name_of};
 use super::python::Environment;
-use crate::image::configuration;
+use crate::image::{Node, configuration};
 
 /// PATH of a process whose image sets none (`DefaultPathEnv` of the container engines).
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// So many words of a command are looked at for the interpreter.
+const WORDS: usize = 32;
 
 /// The process that the image starts.
 pub(super) struct Process {
     variables: BTreeMap<String, String>,
-    command: Option<String>,
+    /// Of its command; those that a shell is given in one come one by one.
+    words: Vec<String>,
 }
 
 impl Process {
     pub(super) fn of(config: &ImageConfiguration) -> Self {
         let variables = configuration::environment(config);
-        let command = config.config().as_ref().and_then(|config| {
-            let entrypoint = config.entrypoint().iter().flatten();
-            entrypoint
-                .chain(config.cmd().iter().flatten())
-                .next()
-                .cloned()
-        });
-        Process { variables, command }
+        let process = config.config().as_ref();
+        let arguments = process
+            .into_iter()
+            .flat_map(|it| [it.entrypoint(), it.cmd()])
+            .flatten()
+            .flatten();
+        let words = arguments.flat_map(|it| it.split_whitespace());
+        Process {
+            variables,
+            words: words.take(WORDS).map(str::to_owned).collect(),
+        }
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
@@ -68,7 +74,8 @@ impl Process {
         real_directory(inventory, &format!("{root}/versions/{version}/bin"))
     }
 
-    /// The environment of the interpreter that the command is, or lies beside, or that PATH names first.
+    /// The environment of the interpreter that the command is or names (`nvidia_entrypoint.sh python3 app.py`,
+    /// `sh -c "exec python3.11 app.py"`), or lies beside, or that PATH names first.
     pub(super) fn environment<'e>(
         &self,
         inventory: &Inventory,
@@ -82,29 +89,46 @@ impl Process {
                     .unwrap_or(directory)
             })
             .collect();
-        let of_directory = |directory: &str| {
-            environments.iter().find(|environment| {
-                directory
-                    .strip_prefix(&environment.prefix)
-                    .is_some_and(|rest| rest == "/bin")
-            })
+        let located = |word: &str| {
+            let directory = match word.starts_with('/') {
+                true => real_directory(inventory, directory_of(word)),
+                false => {
+                    let holds = |directory: &&String| {
+                        let path = format!("{directory}/{word}");
+                        inventory.root.resolve(&path).is_ok()
+                    };
+                    path.iter().find(holds).cloned()
+                }
+            }?;
+            let file = format!("{directory}/{}", name_of(word));
+            let file = inventory.root.resolve(&file).ok().map(Node::path);
+            // Several Pythons may lie in one directory.
+            of_directory(environments, &directory)
+                .find(|environment| Some(&environment.interpreter) == file.as_ref())
+                .or_else(|| of_directory(environments, &directory).next())
         };
-        let command = self.command.as_deref().and_then(|command| {
-            let directory = if command.starts_with('/') {
-                real_directory(inventory, directory_of(command))
-            } else {
-                let holds = |directory: &&String| {
-                    let path = format!("{directory}/{command}");
-                    inventory.root.resolve(&path).is_ok()
-                };
-                path.iter().find(holds).cloned()
-            };
-            let environment = of_directory(&directory?)?;
-            let is_python = name_of(command).starts_with("python");
+        let mut words = self.words.iter().enumerate();
+        let of_command = words.find_map(|(index, word)| {
+            let is_python = is_interpreter_name(name_of(word));
+            let environment = (is_python || index == 0).then(|| located(word))??;
             (is_python || environment.is_virtual).then_some(environment)
         });
-        command.or_else(|| path.iter().find_map(|directory| of_directory(directory)))
+        of_command.or_else(|| {
+            path.iter()
+                .find_map(|directory| of_directory(environments, directory).next())
+        })
     }
+}
+
+/// The environments whose interpreters lie in a directory.
+fn of_directory<'e>(
+    environments: &'e [Environment],
+    directory: &str,
+) -> impl Iterator<Item = &'e Environment> {
+    environments.iter().filter(move |environment| {
+        let rest = directory.strip_prefix(&environment.prefix);
+        rest == Some("/bin")
+    })
 }
 
 /// The directory that a path leads to.

@@ -1,7 +1,9 @@
 //! Python: installations (an interpreter with its library), and environments (an interpreter's place with the directories that
 //! it imports from).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::image::Node;
 
@@ -26,46 +28,88 @@ pub struct Environment {
     pub is_virtual: bool,
 }
 
-/// All environments, in the order of their prefixes.
-pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
-    let mut by_prefix: BTreeMap<String, Environment> = BTreeMap::new();
-    for node in &inventory.interpreters {
-        let prefix = prefix_of(*node);
-        let Some(interpreter) = interpreter(inventory, &node.path()) else {
-            continue;
-        };
-        let marker = inventory.text(&format!("{prefix}/pyvenv.cfg"));
-        let Some(release) =
-            minor_release(&interpreter).or_else(|| release_of_marker(marker.as_ref()?.text))
-        else {
-            continue;
-        };
-        let mut sites = sites(inventory, &prefix, &release);
-        if marker.as_ref().is_some_and(sees_system_packages) {
-            let base = directory_of(directory_of(&interpreter)).to_owned();
-            sites.extend(self::sites(inventory, &base, &release));
+impl Environment {
+    /// What it is called beside the others: its prefix, with the release where another Python has the same prefix.
+    pub fn label(&self, all: &[Environment]) -> String {
+        let shared = |it: &Environment| it.prefix == self.prefix && it.release != self.release;
+        match all.iter().any(shared) {
+            true => format!("{} with Python {}", self.prefix, self.release),
+            false => self.prefix.clone(),
         }
-        let is_virtual = marker.is_some()
-            || inventory
-                .root
-                .resolve(&format!("{prefix}/conda-meta"))
-                .is_ok();
-        let environment = by_prefix
-            .entry(prefix.clone())
-            .or_insert_with(|| Environment {
-                prefix,
-                interpreter,
-                release,
-                sites: Vec::new(),
-                is_virtual,
-            });
-        for site in sites {
-            if !environment.sites.contains(&site) {
-                environment.sites.push(site);
+    }
+}
+
+/// All environments, in the order of their prefixes; of several Pythons in one prefix first the one that `python3` or `python`
+/// starts, then the newer ones.
+pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
+    let mut found: BTreeMap<(String, String), Environment> = BTreeMap::new();
+    for node in &inventory.interpreters {
+        let Some(environment) = environment(inventory, *node) else {
+            continue;
+        };
+        let key = (environment.prefix.clone(), environment.release.clone());
+        match found.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(environment);
+            }
+            Entry::Occupied(mut known) => {
+                let known = &mut known.get_mut().sites;
+                let mut more = environment.sites;
+                more.retain(|site| !known.contains(site));
+                known.append(&mut more);
             }
         }
     }
-    by_prefix.into_values().collect()
+    let mut environments: Vec<Environment> = found.into_values().collect();
+    environments.sort_by_cached_key(|environment| {
+        let numbers: Vec<u32> = environment
+            .release
+            .split('.')
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let prefix = environment.prefix.clone();
+        (
+            prefix,
+            !is_default(inventory, environment),
+            Reverse(numbers),
+        )
+    });
+    environments
+}
+
+/// The environment that an interpreter is of.
+fn environment(inventory: &Inventory, node: Node) -> Option<Environment> {
+    let prefix = prefix_of(node);
+    let interpreter = interpreter(inventory, &node.path())?;
+    let marker = inventory.text(&format!("{prefix}/pyvenv.cfg"));
+    let release =
+        minor_release(&interpreter).or_else(|| release_of_marker(marker.as_ref()?.text))?;
+    let mut sites = sites(inventory, &prefix, &release);
+    if marker.as_ref().is_some_and(sees_system_packages) {
+        let base = directory_of(directory_of(&interpreter));
+        for site in self::sites(inventory, base, &release) {
+            if !sites.contains(&site) {
+                sites.push(site);
+            }
+        }
+    }
+    let conda = inventory.root.resolve(&format!("{prefix}/conda-meta"));
+    let is_virtual = marker.is_some() || conda.is_ok();
+    Some(Environment {
+        prefix,
+        interpreter,
+        release,
+        sites,
+        is_virtual,
+    })
+}
+
+/// Whether a plain `python3`, or, without one, `python`, is the environment's interpreter.
+fn is_default(inventory: &Inventory, environment: &Environment) -> bool {
+    let mut names = ["python3", "python"].iter();
+    let found = names
+        .find_map(|name| interpreter(inventory, &format!("{}/bin/{name}", environment.prefix)));
+    found.as_ref() == Some(&environment.interpreter)
 }
 
 fn prefix_of(node: Node) -> String {
@@ -101,18 +145,19 @@ fn release_of_marker(text: &str) -> Option<String> {
     is_version(&release).then_some(release)
 }
 
-/// The directories of packages of an installation or environment. Those under `/usr` are Debian's (`site` of its Python, patched);
-/// elsewhere they are CPython's own.
+/// The directories of packages of an installation or environment. Those under `/usr` are Debian's (`getsitepackages` of its
+/// `site.py`, the same in Debian 11 to 13), of which all releases of Python 3 share one; elsewhere they are CPython's own.
 fn sites(inventory: &Inventory, prefix: &str, release: &str) -> Vec<String> {
     let mut candidates = vec![
         format!("{prefix}/lib/python{release}/site-packages"),
         format!("{prefix}/lib64/python{release}/site-packages"),
     ];
     if prefix == "/usr" {
-        candidates.extend([
-            format!("/usr/local/lib/python{release}/dist-packages"),
-            "/usr/lib/python3/dist-packages".to_owned(),
-        ]);
+        candidates.push(format!("/usr/local/lib/python{release}/dist-packages"));
+        if release.starts_with("3.") {
+            candidates.push("/usr/lib/python3/dist-packages".to_owned());
+        }
+        candidates.push(format!("/usr/lib/python{release}/dist-packages"));
     }
     let mut sites = Vec::new();
     for candidate in candidates {

@@ -48,6 +48,12 @@ pub(super) fn select<'e>(
     let named = process.environment(inventory, environments);
     let environment = named
         .filter(|environment| has_torch(environment))
+        .or_else(|| {
+            // A link in another `bin` starts the same interpreter.
+            let interpreter = &named?.interpreter;
+            let mut same = environments.iter().filter(has_torch);
+            same.find(|environment| environment.interpreter == *interpreter)
+        })
         .or_else(|| environments.iter().find(has_torch))
         .or(named);
     let mut sites = process.directories("PYTHONPATH", inventory);
@@ -292,6 +298,13 @@ fn add_environment(
         let is_interpreter = component.name == "python"
             && environment.is_some_and(|found| found.interpreter == component.path);
         let is_torch = component.name == "torch" && component.loaded;
+        // Another Python of the same prefix is not of the environment.
+        if component.name == "python" && environment.is_some() && !is_interpreter {
+            let own = component.details.get("environment").map(String::as_str);
+            if own == prefix {
+                component.details.remove("environment");
+            }
+        }
         if let Some(prefix) = prefix.filter(|_| is_interpreter || is_torch) {
             component
                 .details

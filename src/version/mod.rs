@@ -7,6 +7,8 @@
 
 pub mod debian;
 pub mod fits;
+pub mod marker;
+pub mod requirement;
 
 use std::cmp::Ordering;
 use std::str::FromStr;

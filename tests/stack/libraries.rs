@@ -120,6 +120,27 @@ fn cublas_takes_the_version_of_its_cublaslt() {
 }
 
 #[test]
+fn numbers_in_the_name_of_another_library_are_no_version() {
+    let stack = Image::new()
+        .elf(
+            &format!("{SITE}/ctranslate2.libs/libctranslate2-bc15bf3f.so.4.5.0"),
+            library("cublas", "libctranslate2-bc15bf3f.so.4.5.0", None),
+        )
+        .elf(
+            "opt/lib/libcublas.so.12.8.4.1",
+            library("cublas", "libcublas.so.12", None),
+        )
+        .stack();
+    let versions = |path: &str| {
+        let mut found = stack.components.iter();
+        let found = found.find(|component| component.path.contains(path));
+        found.unwrap().version.clone()
+    };
+    assert_eq!(versions("ctranslate2"), "");
+    assert_eq!(versions("opt/lib"), "12.8.4");
+}
+
+#[test]
 fn renamed_copies_stubs_and_compatibility_drivers() {
     let mut stub = part("driver", Some("stub"), "libcuda.so.1", None);
     stub.machine = 183;

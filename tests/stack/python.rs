@@ -130,3 +130,86 @@ fn an_environment_with_a_copied_interpreter_is_seen() {
     let first = &table(&stack, "python")[0];
     assert!(first.starts_with("*3.11"), "{first}");
 }
+
+/// Debian's default Python and one of deadsnakes or backports beside it.
+#[test]
+fn pythons_of_one_prefix_are_told_apart() {
+    let site = |release: &str| format!("usr/local/lib/python{release}/dist-packages");
+    let image = |env: &[&str], command: &[&str]| {
+        let image = Image::new()
+            .elf("usr/bin/python3.9", plain(""))
+            .elf("usr/bin/python3.11", plain(""))
+            .elf("usr/bin/python3.13", plain(""))
+            .link("usr/bin/python3", "python3.11")
+            .link("usr/local/bin/py/bin/python", "/usr/bin/python3.13")
+            .distribution("usr/lib/python3/dist-packages", "cupy", "13.0.0");
+        let image = torch(image, &site("3.11"), "2.8.0", "'12.8'");
+        torch(image, &site("3.13"), "2.9.1", "'12.8'")
+            .process(env, command)
+            .stack()
+    };
+    let app = "/entrypoint.sh";
+    let other = "PATH=/usr/local/bin/py/bin:/usr/bin";
+    for (env, command, release, version) in [
+        (vec![], vec!["python3.11", "app.py"], "3.11", "2.8.0"),
+        (vec![], vec!["python3.13", "app.py"], "3.13", "2.9.1"),
+        (vec![], vec!["/usr/bin/python3.13"], "3.13", "2.9.1"),
+        (vec![], vec![app, "python3.13", "a.py"], "3.13", "2.9.1"),
+        (
+            vec![],
+            vec!["/bin/sh", "-c", "exec python3.13 a.py"],
+            "3.13",
+            "2.9.1",
+        ),
+        (vec![], vec!["python3"], "3.11", "2.8.0"),
+        (vec![], vec!["bash"], "3.11", "2.8.0"),
+        (vec![other], vec!["python", "a.py"], "3.13", "2.9.1"),
+    ] {
+        let stack = image(&env, &command);
+        let main = &stack.environments[0];
+        assert_eq!(
+            (main.prefix.as_str(), main.release.as_str()),
+            ("/usr", release),
+            "{command:?}"
+        );
+        let sites = [
+            format!("/{}", site(release)),
+            "/usr/lib/python3/dist-packages".to_owned(),
+        ];
+        assert_eq!(main.sites, sites);
+        assert_eq!(
+            main.label(&stack.environments),
+            format!("/usr with Python {release}")
+        );
+        assert_eq!(
+            table(&stack, "python")[0],
+            format!("*{release} /usr/bin/python{release}")
+        );
+        let loaded = format!("*{version} /{}/torch", site(release));
+        assert_eq!(table(&stack, "torch")[0], loaded, "{command:?}");
+        assert!(table(&stack, "cupy")[0].starts_with('*'));
+    }
+}
+
+/// What one Python of a prefix has installed is no requirement on what another has.
+#[test]
+fn requirements_are_those_of_one_python() {
+    let stack = Image::new()
+        .elf("usr/bin/python3.11", plain(""))
+        .elf("usr/bin/python3.13", plain(""))
+        .link("usr/bin/python3", "python3.13")
+        .distribution("usr/local/lib/python3.13/dist-packages", "torch", "2.8.0")
+        .distribution("usr/local/lib/python3.11/dist-packages", "torch", "2.9.1")
+        .text(
+            "usr/local/lib/python3.11/dist-packages/torchvision-0.23.0.dist-info/METADATA",
+            "Name: torchvision\nVersion: 0.23.0\nRequires-Dist: torch==2.8.0\n",
+        )
+        .process(&[], &["python3.11", "app.py"])
+        .stack();
+    let [unmet] = &stack.unmet_requirements[..] else {
+        panic!("{:?}", stack.unmet_requirements);
+    };
+    assert!(unmet.main);
+    assert_eq!(unmet.found, "2.9.1");
+    assert_eq!(unmet.environment, "/usr with Python 3.11");
+}

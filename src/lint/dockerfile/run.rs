@@ -14,6 +14,7 @@ use super::super::text::Text;
 use super::super::{Context, Pin};
 use super::state::{State, place};
 use crate::error::Result;
+use crate::version::requirement::normalized;
 
 /// How deep `bash -c` is followed.
 const MAX_DEPTH: usize = 4;
@@ -315,7 +316,7 @@ fn partly(package: &Argument, manager: &str) -> Option<Pin> {
         .find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))?;
     let (name, specifier) = package.text.split_at(end);
     (!package.known && !name.is_empty()).then(|| Pin {
-        name: pin::normalized(name),
+        name: normalized(name),
         manager: manager.to_owned(),
         specifier: specifier.to_owned(),
         text: package.text.clone(),

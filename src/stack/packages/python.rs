@@ -5,6 +5,7 @@ use crate::stack::catalogue::Catalogue;
 use crate::stack::evidence::is_version;
 use crate::stack::inventory::{Inventory, TextFile, directory_of, name_of};
 use crate::stack::{Distribution, EvidenceKind};
+use crate::version::requirement::normalized;
 
 use super::{Owned, Package, Record};
 
@@ -36,26 +37,13 @@ fn distribution(file: &TextFile, site: &str) -> Option<Distribution> {
     let name = field("Name").next().filter(|name| !name.is_empty())?;
     let version = field("Version").next().filter(|text| is_version(text))?;
     Some(Distribution {
-        name: normalise(name),
+        name: normalized(name),
         version: version.to_owned(),
         requires: field("Requires-Dist").map(str::to_owned).collect(),
         site: site.to_owned(),
         path: file.path.clone(),
         layer: file.layer,
     })
-}
-
-/// The name as PEP 503 normalises it: lower case, with runs of `-`, `_` and `.` as one `-`.
-pub(in crate::stack) fn normalise(name: &str) -> String {
-    let mut normal = String::with_capacity(name.len());
-    for character in name.chars() {
-        match character {
-            '-' | '_' | '.' if normal.ends_with('-') => {}
-            '-' | '_' | '.' => normal.push('-'),
-            other => normal.extend(other.to_lowercase()),
-        }
-    }
-    normal
 }
 
 pub(super) fn packages(distributions: &[Distribution], catalogue: &Catalogue) -> Vec<Package> {
@@ -80,15 +68,4 @@ pub(super) fn packages(distributions: &[Distribution], catalogue: &Catalogue) ->
         }));
     }
     packages
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_normalised() {
-        assert_eq!(normalise("nvidia_cudnn_cu12"), "nvidia-cudnn-cu12");
-        assert_eq!(normalise("Foo-._Bar"), "foo-bar");
-    }
 }
