@@ -9,11 +9,11 @@ use crate::stack::EvidenceKind;
 pub const MAX_PINS: usize = 5000;
 
 /// The most of them that may be parts of the GPU stack: rules compare each with each.
-const MAX_COMPONENTS: usize = 128;
+const MAX_COMPONENTS: usize = 100;
 
 /// The most packages and the most parts of the GPU stack in all stages, counted again in each that has them from another.
 const MAX_ALL_PINS: usize = 4 * MAX_PINS;
-const MAX_ALL_COMPONENTS: usize = 1024;
+const MAX_ALL_COMPONENTS: usize = 800;
 
 /// Takes down what is installed.
 #[derive(Clone)]
