@@ -388,11 +388,9 @@ fn an_error_is_quoted_without_its_title() {
     for format in ["json", "sarif", "junit"] {
         let (code, out, _) = lint(files.path(), &["Dockerfile", "-f", format]);
         assert_eq!(code, 2);
-        assert!(
-            !out.contains("error: ") && !out.contains("the image"),
-            "{out}"
-        );
-        assert!(out.contains("this is no requirement"), "{out}");
+        assert!(!out.contains("error: this is no"), "{format}");
+        assert!(!out.contains("the image could not be read"), "{format}");
+        assert!(out.contains("this is no requirement"), "{format}");
     }
 }
 
