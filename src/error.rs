@@ -84,6 +84,15 @@ impl Error {
         )
     }
 
+    /// The text for a sentence that is about this error: without the word that a diagnostic begins with.
+    pub fn quoted(&self) -> String {
+        let text = self.to_string();
+        match text.strip_prefix("error: ") {
+            Some(rest) => rest.to_owned(),
+            None => text,
+        }
+    }
+
     /// 2 for what the user wrote, 3 for what could not be read. A failed scan is never a pass.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -278,6 +279,119 @@ fn fingerprints_stay_when_lines_move() {
         one,
         fingerprint(json(second.path(), &["./requirements.txt"]))
     );
+}
+
+/// A Dockerfile whose lines are repeated: what bounds the work of it is told, in a time that no other work could take.
+fn is_refused(files: &[(&str, &str)], said: &str) {
+    let start = Instant::now();
+    let files = directory(files);
+    let (code, out, err) = lint(files.path(), &["Dockerfile"]);
+    assert_eq!(code, 2, "{out}{err}");
+    assert!(err.contains(said), "{err}");
+    assert!(start.elapsed() < Duration::from_secs(60), "{said}");
+}
+
+#[test]
+fn work_that_small_files_make_is_bounded() {
+    let numbered =
+        |count: usize, item: &dyn Fn(usize) -> String| -> String { (0..count).map(item).collect() };
+    let pins = numbered(101, &|n| format!(" torch==2.{n}"));
+    is_refused(
+        &[("Dockerfile", &format!("FROM a\nRUN pip install{pins}\n"))],
+        "more than 100 parts of the GPU stack",
+    );
+    let pins = numbered(100, &|n| format!(" torch==2.{n}"));
+    let stages = numbered(20, &|n| format!("FROM s AS t{n}\n"));
+    is_refused(
+        &[(
+            "Dockerfile",
+            &format!("FROM a AS s\nRUN pip install{pins}\n{stages}"),
+        )],
+        "more than 800 parts of the GPU stack",
+    );
+    let runs = "RUN pip install -r req.txt\n".repeat(2000);
+    is_refused(
+        &[
+            ("Dockerfile", &format!("FROM a\nCOPY req.txt .\n{runs}")),
+            ("req.txt", &"# nothing\n".repeat(75_000)),
+        ],
+        "more than 16 MiB",
+    );
+    let runs = "RUN pip install -r c\n".repeat(10_000);
+    let copies = "COPY a b\n".repeat(20_000);
+    is_refused(
+        &[("Dockerfile", &format!("FROM a\n{copies}{runs}"))],
+        "more than 1000 files are copied",
+    );
+    let arguments = numbered(1001, &|n| format!("ARG A{n}=1\n"));
+    is_refused(
+        &[("Dockerfile", &format!("{arguments}FROM a\n"))],
+        "more than 1000 arguments",
+    );
+    is_refused(
+        &[(
+            "Dockerfile",
+            &format!("FROM a\n{}", "RUN <<A\n".repeat(20_000)),
+        )],
+        "more than 200 here-documents",
+    );
+}
+
+#[test]
+fn each_of_many_versions_is_told_once() {
+    let pins: String = (0..100).map(|n| format!(" torch==2.{n}")).collect();
+    let files = directory(&[("Dockerfile", &format!("FROM a\nRUN pip install{pins}\n"))]);
+    let (code, report) = json(files.path(), &["Dockerfile"]);
+    assert_eq!((code, places(&report).len()), (1, 99));
+}
+
+#[test]
+fn a_here_document_is_the_input_of_one_command() {
+    let text =
+        "FROM a\nRUN cat <<A > /x && bash <<B && bash\npip install one\nA\npip install two\nB\n";
+    assert_eq!(installed(text), ["0: two"]);
+    let body = "pip install x==1\n".repeat(100);
+    let commands = "bash <<E; ".repeat(300);
+    let text = format!("FROM a\nRUN {commands}true\n{body}E\n");
+    assert!(parse(Kind::Dockerfile, &text).is_none_or(|found| found.stages[0].pins.len() == 100));
+}
+
+#[test]
+fn loader_configuration_that_is_copied_from_a_here_document_is_read() {
+    for (target, expected) in [
+        ("/etc/ld.so.conf.d/x.conf", true),
+        ("/etc/ld.so.conf.d/", true),
+        ("/etc/motd", false),
+    ] {
+        let text = format!("FROM a\nCOPY <<E.conf {target}\n/usr/local/cuda/lib64/stubs\nE.conf\n");
+        let files = directory(&[("Dockerfile", &text)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let expected = match expected {
+            true => vec!["lint-stub-path Dockerfile:3:1"],
+            false => vec![],
+        };
+        assert_eq!(places(&report), expected, "{target}");
+    }
+}
+
+#[test]
+fn an_error_is_quoted_without_its_title() {
+    let files = directory(&[
+        (
+            "Dockerfile",
+            "FROM a\nCOPY r.txt .\nRUN pip install -r r.txt\n",
+        ),
+        ("r.txt", "torch=2.8.0\n"),
+    ]);
+    let (_, _, err) = lint(files.path(), &["Dockerfile"]);
+    assert_eq!(err.matches("error").count(), 1, "{err}");
+    for format in ["json", "sarif", "junit"] {
+        let (code, out, _) = lint(files.path(), &["Dockerfile", "-f", format]);
+        assert_eq!(code, 2);
+        assert!(!out.contains("error: this is no"), "{format}");
+        assert!(!out.contains("the image could not be read"), "{format}");
+        assert!(out.contains("this is no requirement"), "{format}");
+    }
 }
 
 /// What stages install: `stage: package` for each, `?` behind what only may be.

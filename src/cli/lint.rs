@@ -85,7 +85,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
                 code = code.max(error.exit_code());
                 errors.push(UnreadImage {
                     image: name,
-                    error: error.to_string(),
+                    error: error.quoted(),
                 });
             }
         }

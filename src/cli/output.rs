@@ -267,7 +267,7 @@ pub fn error_about(image: &str, error: &Error) {
     let red = anstyle::AnsiColor::Red.on_default().bold();
     let text = match error.to_string() {
         text if text.contains(image) => text,
-        text => format!("{image}: {text}"),
+        _ => format!("{image}: {}", error.quoted()),
     };
     let text = crate::report::printable(&text);
     match error {

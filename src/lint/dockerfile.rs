@@ -4,15 +4,15 @@ mod run;
 mod search_path;
 mod state;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
-use parse_dockerfile::{Command, Flag, Instruction, Source};
+use parse_dockerfile::{Command, Flag, Instruction, Source, UnescapedString};
 
-use self::state::State;
-use super::heredoc::{self, HereDocument};
+use self::state::{Setting, State};
+use super::heredoc::{self, HereDocument, MAX_DOCUMENTS};
 use super::shell::Script;
-use super::stage::{MAX_PINS, Recorder};
+use super::stage::{Recorder, too_many};
 use super::text::Text;
 use super::variables::Expanded;
 use super::{Base, Context, Stage};
@@ -23,8 +23,11 @@ use crate::yaml::nearest;
 /// How many stages are followed.
 const MAX_STAGES: usize = 256;
 
-/// The most variables that one stage may set.
+/// The most variables, and the most arguments, that one stage may set.
 const MAX_VARIABLES: usize = 1000;
+
+/// The most files and directories that one stage may copy, with those that its parents copy.
+const MAX_COPIES: usize = 1000;
 
 const INSTRUCTIONS: &[&str] = &[
     "ADD",
@@ -63,7 +66,10 @@ struct Reader<'r> {
 /// Reads a file.
 pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stage>> {
     let escape = escape_directive(text.text);
-    let (hidden, here_documents) = heredoc::hide(text.text, escape);
+    let (hidden, here_documents) = heredoc::hide(text.text, escape).map_err(|place| {
+        let problem = format!("more than {MAX_DOCUMENTS} here-documents");
+        text.fault(place, &problem, None)
+    })?;
     let mut reader = Reader {
         text,
         context,
@@ -115,10 +121,16 @@ impl<'r> Reader<'r> {
                 let name = from.as_.map(|(_, name)| name.value.into_owned());
                 return self.stage(from.image.span, name);
             }
-            Instruction::Arg(arg) => self.arguments(arg.arguments.span),
+            Instruction::Arg(arg) => return self.arguments(arg.arguments.span),
             Instruction::Env(env) => return self.variables(env.arguments.span),
-            Instruction::Copy(copy) => self.copied(&copy.options, &copy.src, &copy.dest.value),
-            Instruction::Add(add) => self.copied(&add.options, &add.src, &add.dest.value),
+            Instruction::Copy(copy) => {
+                self.documents(copy.copy.span.start, &copy.dest.value);
+                return self.copied(&copy.options, &copy.src, &copy.dest);
+            }
+            Instruction::Add(add) => {
+                self.documents(add.add.span.start, &add.dest.value);
+                return self.copied(&add.options, &add.src, &add.dest);
+            }
             Instruction::Shell(shell) => {
                 let program = shell
                     .arguments
@@ -132,40 +144,31 @@ impl<'r> Reader<'r> {
                 }
             }
             Instruction::Run(run) => {
-                self.mounts(&run.options);
-                let script = |span: Range<usize>, instruction| Script {
-                    text: self.text.text.get(span.clone()).unwrap_or_default(),
-                    offset: span.start,
-                    escape: if instruction { self.escape } else { '\\' },
-                    instruction,
+                self.mounts(&run.options, run.run.span.clone())?;
+                let documents = self.documents_of(run.run.span.start);
+                let is_script = documents.first().is_some_and(|here| here.script);
+                let mut documents: VecDeque<Script<'_>> =
+                    documents.iter().map(|here| self.body(here)).collect();
+                let whole = |span| self.script(span);
+                let script = match &run.arguments {
+                    Command::Shell(shell) if !is_script => Some(whole(shell.span.clone())),
+                    Command::Shell(_) => documents.pop_front(),
+                    _ => None,
                 };
-                let hidden = self
-                    .here_documents
-                    .iter()
-                    .find(|here| here.instruction == run.run.span.start);
-                let body = hidden.map(|here| (script(here.body.clone(), false), here.script));
                 let Some(stage) = self.stages.last_mut() else {
                     return Ok(());
                 };
                 if stage.foreign_shell {
                     return Ok(());
                 }
-                match run.arguments {
-                    Command::Exec(words) => {
-                        let words = words
-                            .value
-                            .iter()
-                            .map(|word| (word.value.as_ref(), word.span.clone()));
-                        stage.run_words(self.text, words)?;
-                    }
-                    Command::Shell(shell) => match body {
-                        Some((body, true)) => stage.run(self.text, body, None)?,
-                        body => {
-                            let input = body.map(|(body, _)| body);
-                            stage.run(self.text, script(shell.span, true), input)?;
-                        }
-                    },
-                    _ => {}
+                if let Command::Exec(words) = &run.arguments {
+                    let words = words
+                        .value
+                        .iter()
+                        .map(|word| (word.value.as_ref(), word.span.clone()));
+                    stage.run_words(self.text, words)?;
+                } else if let Some(script) = script {
+                    stage.run(self.text, script, documents)?;
                 }
             }
             _ => {}
@@ -176,10 +179,8 @@ impl<'r> Reader<'r> {
     /// `FROM`: a new stage, upon an image or an earlier stage.
     fn stage(&mut self, span: Range<usize>, name: Option<String>) -> Result<()> {
         let index = self.stages.len();
-        let pins: usize = self.stages.iter().map(|stage| stage.recorder.count()).sum();
-        if index >= MAX_STAGES || pins > 4 * MAX_PINS {
-            let problem =
-                format!("more than {MAX_STAGES} stages, or more packages than can be followed");
+        if index >= MAX_STAGES {
+            let problem = format!("more than {MAX_STAGES} stages");
             return Err(self.text.fault(span, &problem, None));
         }
         let globals = |name: &str| {
@@ -192,13 +193,20 @@ impl<'r> Reader<'r> {
         let parent = self.names.get(&image.text.to_lowercase()).copied();
         let mut stage = match parent.and_then(|parent| self.stages.get(parent)) {
             Some(parent) => parent.child(),
-            None => State::new(Recorder::new(self.context), self.base(index, span, &image)),
+            None => State::new(
+                Recorder::new(self.context),
+                self.base(index, span.clone(), &image),
+            ),
         };
         stage.parent = parent;
         stage.stage.index = index;
         if let Some(name) = name {
             self.names.insert(name.to_lowercase(), index);
             stage.stage.name = name;
+        }
+        let recorders = self.stages.iter().map(|stage| &stage.recorder);
+        if let Some(problem) = too_many(recorders.chain([&stage.recorder])) {
+            return Err(self.text.fault(span, &problem, None));
         }
         self.stages.push(stage);
         Ok(())
@@ -222,8 +230,8 @@ impl<'r> Reader<'r> {
     }
 
     /// `ARG NAME[=default]`, one or several.
-    fn arguments(&mut self, span: Range<usize>) {
-        let script = self.script(span);
+    fn arguments(&mut self, span: Range<usize>) -> Result<()> {
+        let script = self.script(span.clone());
         for word in script.words() {
             let (name, default) = match word.raw.split_once('=') {
                 Some((name, _)) => (name, true),
@@ -257,7 +265,12 @@ impl<'r> Reader<'r> {
                 Some(value) => drop(arguments.insert(name.to_owned(), value)),
                 None => drop(arguments.remove(name)),
             }
+            if arguments.len() > MAX_VARIABLES {
+                let problem = format!("more than {MAX_VARIABLES} arguments are set up to here");
+                return Err(self.text.fault(span, &problem, None));
+            }
         }
+        Ok(())
     }
 
     /// `ENV NAME=value …` and the old `ENV NAME value`.
@@ -278,45 +291,89 @@ impl<'r> Reader<'r> {
                 .text
                 .get(value.span.start..span.end)
                 .unwrap_or_default();
-            stage.set(self.text, &script, name.raw, raw, value.span.start);
+            let setting = stage.variable(self.text, &script, (name.raw, raw, value.span.start));
+            stage.set(setting);
             return Ok(());
         }
         // All are set at once: a value does not see those of the same line.
-        let before = stage.clone_values();
-        for word in &words {
-            if let Some((name, raw)) = word.raw.split_once('=') {
-                stage.set_with(
-                    &before,
-                    self.text,
-                    &script,
-                    (name, raw, word.span.start + name.len() + 1),
-                );
+        let pairs = words.iter().filter_map(|word| {
+            let (name, raw) = word.raw.split_once('=')?;
+            Some((name, raw, word.span.start + name.len() + 1))
+        });
+        let settings: Vec<Setting> = pairs
+            .map(|pair| stage.variable(self.text, &script, pair))
+            .collect();
+        settings.into_iter().for_each(|setting| stage.set(setting));
+        Ok(())
+    }
+
+    /// The here-documents of the instruction that begins at a place.
+    fn documents_of(&self, instruction: usize) -> Vec<HereDocument> {
+        let documents = self.here_documents.iter();
+        let own = documents.filter(|here| here.instruction == instruction);
+        own.cloned().collect()
+    }
+
+    fn body(&self, here: &HereDocument) -> Script<'r> {
+        Script {
+            text: self.text.text.get(here.body.clone()).unwrap_or_default(),
+            offset: here.body.start,
+            escape: '\\',
+            instruction: false,
+        }
+    }
+
+    /// `COPY <<EOF /destination`: a file that stands in the Dockerfile itself.
+    fn documents(&mut self, instruction: usize, destination: &str) {
+        for here in self.documents_of(instruction) {
+            let body = self.body(&here);
+            let target = match destination.ends_with('/') {
+                true => format!("{destination}{}", here.delimiter),
+                false => destination.to_owned(),
+            };
+            if let Some(stage) = self.stages.last_mut() {
+                stage.copied_document(self.text, &body, target);
+            }
+        }
+    }
+
+    /// `COPY` and `ADD`: from another stage, or from beside the file.
+    fn copied(
+        &mut self,
+        options: &[Flag<'_>],
+        sources: &[Source<'_>],
+        destination: &UnescapedString<'_>,
+    ) -> Result<()> {
+        let from = options.iter().find(|flag| flag.name.value == "from");
+        if let Some(from) = from {
+            let stage = from.value.as_ref().map(|value| value.value.to_string());
+            self.takes(&stage.unwrap_or_default());
+            return Ok(());
+        }
+        for source in sources {
+            if let Source::Path(path) = source {
+                let copy = (path.value.to_string(), destination.value.to_string());
+                self.copy(copy, destination.span.clone())?;
             }
         }
         Ok(())
     }
 
-    /// `COPY` and `ADD`: from another stage, or from beside the file.
-    fn copied(&mut self, options: &[Flag<'_>], sources: &[Source<'_>], destination: &str) {
-        let from = options.iter().find(|flag| flag.name.value == "from");
-        if let Some(from) = from {
-            let stage = from.value.as_ref().map(|value| value.value.to_string());
-            return self.takes(&stage.unwrap_or_default());
-        }
+    /// Notes that the last stage holds something from beside the file; `span` shows the instruction.
+    fn copy(&mut self, copy: (String, String), span: Range<usize>) -> Result<()> {
         let Some(stage) = self.stages.last_mut() else {
-            return;
+            return Ok(());
         };
-        for source in sources {
-            if let Source::Path(path) = source {
-                stage
-                    .copies
-                    .push((path.value.to_string(), destination.to_owned()));
-            }
+        if stage.copies.len() >= MAX_COPIES {
+            let problem = format!("more than {MAX_COPIES} files are copied up to here");
+            return Err(self.text.fault(span, &problem, None));
         }
+        stage.copies.push(copy);
+        Ok(())
     }
 
     /// `RUN --mount=type=bind,source=requirements.txt,target=…`.
-    fn mounts(&mut self, options: &[Flag<'_>]) {
+    fn mounts(&mut self, options: &[Flag<'_>], instruction: Range<usize>) -> Result<()> {
         for mount in options.iter().filter(|flag| flag.name.value == "mount") {
             let settings = mount
                 .value
@@ -331,15 +388,12 @@ impl<'r> Reader<'r> {
             };
             if let Some(from) = setting(&["from"]) {
                 self.takes(&from);
-            } else if let (Some(source), Some(stage)) =
-                (setting(&["source", "src"]), self.stages.last_mut())
-            {
-                stage.copies.push((
-                    source,
-                    setting(&["target", "dst", "destination"]).unwrap_or_default(),
-                ));
+            } else if let Some(source) = setting(&["source", "src"]) {
+                let target = setting(&["target", "dst", "destination"]).unwrap_or_default();
+                self.copy((source, target), instruction.clone())?;
             }
         }
+        Ok(())
     }
 
     /// Notes that the last stage takes files of another, given by name or number.

@@ -3,14 +3,16 @@
 
 use std::ops::Range;
 
-/// How many documents are looked for; each is searched through the rest of the file.
-const MAX_DOCUMENTS: usize = 200;
+/// The most documents of one file; each is searched through the rest of the file.
+pub const MAX_DOCUMENTS: usize = 200;
 
-/// A here-document of a `RUN`.
+/// A here-document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     /// Where its instruction begins.
     pub instruction: usize,
+    /// The word that ends it, which names the file that `COPY` makes of it.
+    pub delimiter: String,
     /// Its lines.
     pub body: Range<usize>,
     /// Whether it is the script itself (`RUN <<EOF`), and not the input of a command (`RUN bash <<EOF`).
@@ -23,8 +25,12 @@ struct Opening {
     delimiter: String,
 }
 
-/// The text with documents overwritten by comments of the same length, and those of `RUN`.
-pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
+/// The text with documents overwritten by comments of the same length, and the documents.
+///
+/// # Errors
+///
+/// There are more than [`MAX_DOCUMENTS`]: the place of the first that is too many.
+pub fn hide(text: &str, escape: char) -> Result<(String, Vec<HereDocument>), Range<usize>> {
     let mut bytes = text.as_bytes().to_vec();
     let mut found = Vec::new();
     let mut at = 0;
@@ -38,25 +44,26 @@ pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
         if is("RUN") || is("COPY") || is("ADD") {
             let script = arguments(instruction, keyword, escape).starts_with("<<");
             for opening in openings(instruction) {
+                let place = at + opening.place.start..at + opening.place.end;
                 searches += 1;
-                let document =
-                    (searches <= MAX_DOCUMENTS).then(|| document(text, next, &opening.delimiter));
-                let Some((body, behind)) = document.flatten() else {
+                if searches > MAX_DOCUMENTS {
+                    return Err(place);
+                }
+                let Some((body, behind)) = document(text, next, &opening.delimiter) else {
                     break;
                 };
-                bytes[at + opening.place.start..at + opening.place.end].fill(b'x');
+                bytes[place].fill(b'x');
                 for byte in &mut bytes[body.start..behind] {
                     if !matches!(byte, b'\n' | b'\r') {
                         *byte = b'#';
                     }
                 }
-                if is("RUN") {
-                    found.push(HereDocument {
-                        instruction: at + (instruction.len() - instruction.trim_start().len()),
-                        body,
-                        script,
-                    });
-                }
+                found.push(HereDocument {
+                    instruction: at + (instruction.len() - instruction.trim_start().len()),
+                    delimiter: opening.delimiter,
+                    body,
+                    script: script && is("RUN"),
+                });
                 next = behind;
             }
         }
@@ -64,7 +71,7 @@ pub fn hide(text: &str, escape: char) -> (String, Vec<HereDocument>) {
     }
     // Only whole characters were overwritten, with ASCII.
     let hidden = String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned());
-    (hidden, found)
+    Ok((hidden, found))
 }
 
 /// What follows the keyword and its `--options`.
@@ -149,12 +156,13 @@ fn document(text: &str, start: usize, delimiter: &str) -> Option<(Range<usize>, 
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn documents_are_hidden() {
         let text = "FROM a\nRUN bash <<'EOF' && \\\n  true\npip install x\n\nüEOF\nEOF\nRUN b\n";
-        let (hidden, found) = hide(text, '\\');
+        let (hidden, found) = hide(text, '\\').unwrap();
         assert_eq!(hidden.len(), text.len());
         assert!(
             hidden.starts_with("FROM a\nRUN bash xxxxxxx &&"),
@@ -173,12 +181,17 @@ mod tests {
     fn documents_of_copy_and_those_that_stand_first_are_hidden_too() {
         let text =
             "RUN --mount=type=cache \\\n  <<-\"E\"\n\ta\n\tE\nCOPY <<A <<B /x\nA\nb\nB\nRUN c\n";
-        let (hidden, found) = hide(text, '\\');
+        let (hidden, found) = hide(text, '\\').unwrap();
         assert_eq!(
             hidden,
             "RUN --mount=type=cache \\\n  xxxxxx\n##\n##\nCOPY xxx xxx /x\n#\n#\n#\nRUN c\n"
         );
-        assert_eq!((found.len(), found[0].script), (1, true));
+        let told: Vec<_> = found
+            .iter()
+            .map(|found| (found.delimiter.as_str(), found.script))
+            .collect();
+        assert_eq!(told, [("E", true), ("A", false), ("B", false)]);
+        assert!(text[found[2].instruction..].starts_with("COPY"));
         assert_eq!(&text[found[0].body.clone()], "\ta\n");
     }
 
@@ -188,8 +201,23 @@ mod tests {
             "FROM a\nRUN x <<< EOF\nRUN '<<EOF'\n",
             "FROM a\nRUN bash <<EOF\nno end\n",
         ] {
-            let (hidden, found) = hide(text, '\\');
+            let (hidden, found) = hide(text, '\\').unwrap();
             assert_eq!((hidden.as_str(), found), (text, vec![]));
         }
+    }
+
+    #[test]
+    fn documents_are_counted_before_each_is_searched() {
+        let many = |count: usize| format!("FROM a\n{}", "RUN <<E\nx\nE\n".repeat(count));
+        assert_eq!(
+            hide(&many(MAX_DOCUMENTS), '\\').unwrap().1.len(),
+            MAX_DOCUMENTS
+        );
+        let one_more = many(MAX_DOCUMENTS + 1);
+        let place = hide(&one_more, '\\').unwrap_err();
+        assert_eq!(place.start, one_more.rfind("<<E").unwrap());
+        // Those that do not end are searched for, too.
+        let open = format!("FROM a\n{}", "RUN <<A <<B <<C\n".repeat(60_000));
+        assert!(hide(&open, '\\').is_err());
     }
 }

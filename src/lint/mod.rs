@@ -19,6 +19,7 @@ mod stage;
 mod text;
 mod variables;
 
+use std::cell::Cell;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -31,6 +32,12 @@ use text::Text;
 
 /// The largest file that is read, in bytes.
 pub const MAX_FILE: u64 = 1024 * 1024;
+
+/// How many bytes of other files are read for one file, in all; a look for a file counts as [`LOOK`] bytes.
+const MAX_NEIGHBOURS: usize = 16 * 1024 * 1024;
+
+/// What a look for a file counts as, whether there is one or not.
+const LOOK: usize = 1024;
 
 /// Reads other files that a file names: a path, with `/`, relative to the file's directory. `None` where there is none,
 /// or where it stands outside that directory.
@@ -52,6 +59,7 @@ pub fn read(
     let context = Context {
         catalogue,
         neighbours,
+        read: Cell::new(0),
     };
     let stages = match kind {
         Kind::Dockerfile => dockerfile::read(&text, &context)?,
@@ -70,6 +78,30 @@ pub fn read(
 struct Context<'c> {
     catalogue: &'c Catalogue,
     neighbours: Neighbours<'c>,
+    /// What was read of other files, in bytes.
+    read: Cell<usize>,
+}
+
+impl Context<'_> {
+    /// Another file that a file names, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rule`] if too much was read already: a file may be named by many lines, and files may name many others.
+    fn neighbour(&self, by: &Text<'_>, path: &str) -> Result<Option<String>> {
+        let found = (self.neighbours)(path);
+        let size = LOOK + found.as_ref().map_or(0, String::len);
+        self.read.set(self.read.get().saturating_add(size));
+        if self.read.get() > MAX_NEIGHBOURS {
+            let problem = format!(
+                "error: {}: the files that are named here and read again and again have more than {} MiB together",
+                by.name,
+                MAX_NEIGHBOURS / 1024 / 1024
+            );
+            return Err(Error::Rule { problem });
+        }
+        Ok(found)
+    }
 }
 
 /// Reads a file of the user.

@@ -44,6 +44,37 @@ impl Index {
 ///
 /// What is wrong.
 pub fn python(text: &str) -> Result<Option<Pin>, String> {
+    match arbitrary(text) {
+        Some((plain, specifier)) => {
+            let pin = python(&plain)?;
+            Ok(pin.map(|pin| Pin {
+                specifier,
+                text: text.trim().to_owned(),
+                ..pin
+            }))
+        }
+        None => versioned(text),
+    }
+}
+
+/// A requirement with `===` and a text that is no version, which PEP 440 lets stand for itself: the requirement without it,
+/// and it alone.
+fn arbitrary(text: &str) -> Option<(String, String)> {
+    let (requirement, marker) = match text.split_once(';') {
+        Some((requirement, marker)) => (requirement, format!(";{marker}")),
+        None => (text, String::new()),
+    };
+    let (name, version) = requirement.split_once("===")?;
+    let version = version.trim();
+    let one_word = !version.is_empty() && !version.contains([',', ')', '=', ' ', '\t']);
+    let any_text = one_word && version.parse::<pep440_rs::Version>().is_err();
+    // A wheel's address may hold anything.
+    let named = !name.contains(['@', '/', ':', ',', '=', '(']);
+    (any_text && named).then(|| (format!("{name}{marker}"), format!("==={version}")))
+}
+
+/// A requirement whose versions PEP 440 can order.
+fn versioned(text: &str) -> Result<Option<Pin>, String> {
     let text = text.trim();
     if text.len() > requirement::LONGEST {
         return Err("this requirement is too long".to_owned());
@@ -314,6 +345,28 @@ mod tests {
             .unwrap()
             .unwrap();
         assert!(!always.conditional);
+    }
+
+    #[test]
+    fn a_text_that_is_no_version_is_taken_as_it_is_behind_three_equals_signs() {
+        let pin = python("baz===weird ; python_version > '2'")
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (pin.name.as_str(), pin.version, pin.specifier.as_str()),
+            ("baz", None, "===weird")
+        );
+        assert_eq!(pin.text, "baz===weird ; python_version > '2'");
+        assert_eq!(python("baz===weird; sys_platform == 'win32'"), Ok(None));
+        for wrong in [
+            "baz===",
+            "baz===a,b c",
+            "===weird",
+            "baz==weird",
+            "a===b===c",
+        ] {
+            assert!(python(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

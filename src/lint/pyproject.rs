@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::pin::{self, Index};
-use super::stage::{Recorder, only};
+use super::stage::{Recorder, only, too_many};
 use super::text::Text;
 use super::{Context, Pin, Stage};
 use crate::error::Result;
@@ -19,6 +19,9 @@ struct Reader<'r> {
     text: &'r Text<'r>,
     root: DeValue<'r>,
 }
+
+/// How many groups are followed: each is compared with the main packages.
+const MAX_GROUPS: usize = 256;
 
 /// Packages that are installed together, beside the main ones.
 struct Group<'v> {
@@ -41,19 +44,32 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
         main.add(pin, text)?;
     }
     let groups = reader.groups()?;
-    let mut stages = vec![only(main.clone())];
-    for (index, group) in groups.iter().enumerate() {
+    if groups.len() > MAX_GROUPS {
+        let problem = format!("more than {MAX_GROUPS} groups of dependencies");
+        return Err(text.fault(0..1, &problem, None));
+    }
+    let mut recorders = vec![main.clone()];
+    for group in &groups {
         let mut recorder = main.clone();
         for pin in group.pins.iter().chain(included(group, &groups)) {
             recorder.add(pin.clone(), text)?;
         }
-        stages.push(Stage {
-            index: index + 1,
-            name: group.name.clone(),
-            ..only(recorder)
-        });
+        recorders.push(recorder);
+        if let Some(problem) = too_many(recorders.iter()) {
+            let line = group.pins.first().map_or(1, |pin| pin.location.line);
+            let line = text.start_of(line);
+            return Err(text.fault(line..line + 1, &problem, None));
+        }
     }
-    Ok(stages)
+    let names = [String::new()].into_iter();
+    let names = names.chain(groups.into_iter().map(|group| group.name));
+    let stages = recorders.into_iter().zip(names).enumerate();
+    let stages = stages.map(|(index, (recorder, name))| Stage {
+        index,
+        name,
+        ..only(recorder)
+    });
+    Ok(stages.collect())
 }
 
 /// The packages of the groups that a group names, one step deep.

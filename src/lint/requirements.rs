@@ -115,7 +115,7 @@ fn include(
     if gathered.read.len() >= MAX_FILES || gathered.read.contains(&relative) {
         return Ok(());
     }
-    let Some(other) = (context.neighbours)(&relative) else {
+    let Some(other) = context.neighbour(text, &relative)? else {
         return Ok(());
     };
     let name = match text.name.strip_suffix(path) {

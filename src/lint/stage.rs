@@ -9,7 +9,11 @@ use crate::stack::EvidenceKind;
 pub const MAX_PINS: usize = 5000;
 
 /// The most of them that may be parts of the GPU stack: rules compare each with each.
-const MAX_COMPONENTS: usize = 500;
+const MAX_COMPONENTS: usize = 100;
+
+/// The most packages and the most parts of the GPU stack in all stages, counted again in each that has them from another.
+const MAX_ALL_PINS: usize = 4 * MAX_PINS;
+const MAX_ALL_COMPONENTS: usize = 800;
 
 /// Takes down what is installed.
 #[derive(Clone)]
@@ -75,11 +79,6 @@ impl<'c> Recorder<'c> {
         self.context
     }
 
-    /// The number of packages so far.
-    pub fn count(&self) -> usize {
-        self.pins.len()
-    }
-
     /// The packages, with those marked that do not stay.
     pub fn finish(self) -> Vec<Pin> {
         let mut pins = self.pins;
@@ -108,6 +107,23 @@ impl<'c> Recorder<'c> {
         }
         pins
     }
+}
+
+/// What is wrong with what all stages ask for together.
+pub fn too_many<'r, 'c: 'r>(recorders: impl Iterator<Item = &'r Recorder<'c>>) -> Option<String> {
+    let (mut pins, mut components) = (0, 0);
+    for recorder in recorders {
+        pins += recorder.pins.len();
+        components += recorder.components;
+    }
+    if pins > MAX_ALL_PINS {
+        return Some(format!(
+            "more than {MAX_ALL_PINS} packages are asked for in all stages up to here"
+        ));
+    }
+    (components > MAX_ALL_COMPONENTS).then(|| {
+        format!("more than {MAX_ALL_COMPONENTS} parts of the GPU stack are asked for in all stages up to here")
+    })
 }
 
 /// The only stage of a file that has no stages.

@@ -14,7 +14,7 @@ use crate::rules::Rule;
 const ABOUT_FILES: &str = "lint";
 
 /// The report as JUnit XML. A test fails if its rule found something at or above `fail_on`; what is milder stands in its
-/// output. A rule of which everything is ignored is skipped, and an image that could not be read is an error.
+/// output. A rule of which everything is ignored is skipped, and what could not be read is an error.
 ///
 /// # Errors
 /// None that the data can cause.
@@ -26,7 +26,7 @@ pub fn report(
     for unread in report.errors {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
         status
-            .set_message("the image could not be read")
+            .set_message("this could not be read")
             .set_type("unreadable")
             .set_description(printable(&unread.error));
         let mut test = TestCase::new("readable", status);

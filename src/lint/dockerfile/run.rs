@@ -1,6 +1,6 @@
 //! `RUN`: what its commands install and write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use super::super::command::{Command, commands};
@@ -19,6 +19,9 @@ use crate::version::requirement::normalized;
 /// How deep `bash -c` is followed.
 const MAX_DEPTH: usize = 4;
 
+/// How many places a file of the stage may have come from.
+const MAX_ORIGINS: usize = 32;
+
 /// Programs that run a script.
 const SHELLS: &[&str] = &["ash", "bash", "dash", "sh", "zsh"];
 
@@ -33,12 +36,12 @@ pub struct Session {
 }
 
 impl State<'_> {
-    /// A script. `body` is the here-document of one of its commands.
+    /// A script. `documents` are the here-documents of its commands, in their order.
     pub fn run(
         &mut self,
         text: &Text<'_>,
         script: Script<'_>,
-        body: Option<Script<'_>>,
+        documents: VecDeque<Script<'_>>,
     ) -> Result<()> {
         let other = script
             .text
@@ -47,7 +50,7 @@ impl State<'_> {
         if other.is_some_and(|interpreter| !interpreter.trim_end().ends_with("sh")) {
             return Ok(());
         }
-        self.script(text, script, body, &mut Session::default())
+        self.script(text, script, documents, &mut Session::default())
     }
 
     /// A command given as words, in the exec form.
@@ -76,7 +79,7 @@ impl State<'_> {
                 escape: '\\',
                 instruction: false,
             };
-            return self.script(text, script, None, &mut Session::default());
+            return self.script(text, script, VecDeque::new(), &mut Session::default());
         }
         self.install(text, &words, false, &Session::default())
     }
@@ -85,7 +88,7 @@ impl State<'_> {
         &mut self,
         text: &Text<'_>,
         script: Script<'_>,
-        body: Option<Script<'_>>,
+        mut documents: VecDeque<Script<'_>>,
         session: &mut Session,
     ) -> Result<()> {
         let commands = commands(&script);
@@ -96,11 +99,15 @@ impl State<'_> {
                 .map(|word| word.text.as_str())
                 .unwrap_or_default();
             let name = program.rsplit('/').next().unwrap_or_default().to_owned();
-            if command.here_document
-                && let Some(body) = body
+            // Each document is read by one command.
+            let body = match command.here_document {
+                true => documents.pop_front(),
+                false => None,
+            };
+            if let Some(body) = body
                 && SHELLS.contains(&name.as_str())
             {
-                self.script(text, body, None, session)?;
+                self.script(text, body, VecDeque::new(), session)?;
             }
             if assign(&words, command.conditional, session) {
                 continue;
@@ -127,7 +134,7 @@ impl State<'_> {
                         offset: at + 1,
                         ..script
                     };
-                    self.script(text, inner, None, session)?;
+                    self.script(text, inner, VecDeque::new(), session)?;
                     session.depth -= 1;
                 }
                 continue;
@@ -206,7 +213,7 @@ impl State<'_> {
         let context = self.recorder.context();
         let mut gathered = Gathered::from_index(install.index.clone());
         for (file, constraint) in &install.files {
-            if let Some((path, content)) = self.beside(context, file) {
+            if let Some((path, content)) = self.beside(text, context, file)? {
                 let name = beside(text.name, &path);
                 let other = Text::new(&name, &content)?;
                 requirements::gather(&other, &path, context, *constraint, &mut gathered)?;
@@ -220,7 +227,7 @@ impl State<'_> {
             pins.push(pin);
         }
         for file in &install.environments {
-            if let Some((path, content)) = self.beside(context, file) {
+            if let Some((path, content)) = self.beside(text, context, file)? {
                 let name = beside(text.name, &path);
                 let stages = environment::read(&Text::new(&name, &content)?, context)?;
                 pins.extend(stages.into_iter().flat_map(|stage| stage.pins));
@@ -230,34 +237,55 @@ impl State<'_> {
     }
 
     /// The file that a path inside the stage was copied from: its path beside the Dockerfile, and its text.
-    fn beside(&self, context: &Context<'_>, path: &str) -> Option<(String, String)> {
-        let name = path.rsplit('/').next()?;
+    fn beside(
+        &self,
+        text: &Text<'_>,
+        context: &Context<'_>,
+        path: &str,
+    ) -> Result<Option<(String, String)>> {
+        let Some(name) = path.rsplit('/').next() else {
+            return Ok(None);
+        };
         let relative = path.trim_start_matches('/').trim_start_matches("./");
-        let mut candidates = Vec::new();
-        for (source, destination) in &self.copies {
-            let source = source
-                .trim_start_matches('/')
-                .trim_start_matches("./")
-                .trim_end_matches('/');
-            let (folder, file) = source.rsplit_once('/').unwrap_or(("", source));
-            if file == name || destination.rsplit('/').next() == Some(name) {
-                candidates.insert(0, source.to_owned());
-            } else if matches!(source, "" | ".") {
-                candidates.extend([relative.to_owned(), name.to_owned()]);
-            } else if file.contains('*') {
-                candidates.push(
-                    format!("{folder}/{name}")
-                        .trim_start_matches('/')
-                        .to_owned(),
-                );
-            } else {
-                candidates.push(format!("{source}/{name}"));
+        let copies = || self.copies.iter().map(|copy| (source(copy), copy));
+        let is_named = |source: &str, destination: &str| {
+            source.rsplit('/').next() == Some(name) || destination.rsplit('/').next() == Some(name)
+        };
+        // What was copied under this name first, the last copy before the others.
+        let named = copies()
+            .rev()
+            .filter(|(source, (_, destination))| is_named(source, destination))
+            .map(|(source, _)| source.to_owned());
+        let others = copies()
+            .filter(|(source, (_, destination))| !is_named(source, destination))
+            .flat_map(|(source, _)| origins(source, relative, name));
+        for path in named.chain(others).take(MAX_ORIGINS) {
+            if let Some(found) = context.neighbour(text, &path)? {
+                return Ok(Some((path, found)));
             }
         }
-        let found = candidates.into_iter().take(32);
-        let mut found =
-            found.filter_map(|path| (context.neighbours)(&path).map(|text| (path, text)));
-        found.next()
+        Ok(None)
+    }
+}
+
+/// What a `COPY` takes, relative to where the Dockerfile stands.
+fn source((source, _): &(String, String)) -> &str {
+    source
+        .trim_start_matches('/')
+        .trim_start_matches("./")
+        .trim_end_matches('/')
+}
+
+/// Where a file may have come from that a `COPY` did not name: a path in the stage, and its last component.
+fn origins(source: &str, relative: &str, name: &str) -> Vec<String> {
+    let (folder, file) = source.rsplit_once('/').unwrap_or(("", source));
+    if matches!(source, "" | ".") {
+        vec![relative.to_owned(), name.to_owned()]
+    } else if file.contains('*') {
+        let path = format!("{folder}/{name}");
+        vec![path.trim_start_matches('/').to_owned()]
+    } else {
+        vec![format!("{source}/{name}")]
     }
 }
 

@@ -65,21 +65,39 @@ impl State<'_> {
                         }),
                 );
             }
-        } else if let Some(body) = body.filter(|_| command.here_document) {
-            let mut at = body.offset;
-            for line in body.text.split_inclusive('\n') {
-                if line.starts_with('/') {
-                    directories.push(SearchDirectory {
-                        text: line.trim_end().to_owned(),
-                        location: text.location(at..at + line.trim_end().len()),
-                    });
-                }
-                at += line.len();
-            }
+        } else if let Some(body) = body {
+            directories = document(text, &body);
         }
+        self.write(target, directories);
+    }
+
+    /// A here-document that is copied to a place.
+    pub fn copied_document(&mut self, text: &Text<'_>, body: &Script<'_>, target: String) {
+        if target.starts_with(LOADER_CONFIGURATION) {
+            self.write(target, document(text, body));
+        }
+    }
+
+    fn write(&mut self, target: String, mut directories: Vec<SearchDirectory>) {
         directories.truncate(MAX_PARTS);
         if self.written.len() < MAX_PARTS {
             self.written.push((target, directories));
         }
     }
+}
+
+/// The directories that a here-document lists.
+fn document(text: &Text<'_>, body: &Script<'_>) -> Vec<SearchDirectory> {
+    let mut directories = Vec::new();
+    let mut at = body.offset;
+    for line in body.text.split_inclusive('\n') {
+        if line.starts_with('/') && directories.len() < MAX_PARTS {
+            directories.push(SearchDirectory {
+                text: line.trim_end().to_owned(),
+                location: text.location(at..at + line.trim_end().len()),
+            });
+        }
+        at += line.len();
+    }
+    directories
 }

@@ -32,6 +32,15 @@ pub struct State<'c> {
     env: BTreeMap<String, String>,
 }
 
+/// A variable that is about to be set.
+pub struct Setting {
+    variable: Variable,
+    /// Whether its whole value is known.
+    known: bool,
+    /// Whether it goes on from the value that it had.
+    keeps: bool,
+}
+
 /// The values that BuildKit gives without being asked, on the machine that most have.
 pub fn predefined(name: &str) -> Option<String> {
     let value = match name {
@@ -78,45 +87,15 @@ impl<'c> State<'c> {
         set.cloned().or_else(|| predefined(name))
     }
 
-    /// The values of all variables and arguments.
-    pub fn clone_values(&self) -> BTreeMap<String, String> {
-        let mut values = self.arguments.clone();
-        values.extend(self.env.clone());
-        values
-    }
-
-    /// Sets a variable; `start` is where its value begins in the file.
-    pub fn set(
-        &mut self,
-        text: &Text<'_>,
-        script: &Script<'_>,
-        name: &str,
-        raw: &str,
-        start: usize,
-    ) {
-        let values = self.clone_values();
-        self.set_with(&values, text, script, (name, raw, start));
-    }
-
-    /// Sets a variable to a text that is expanded with some values.
-    pub fn set_with(
-        &mut self,
-        values: &BTreeMap<String, String>,
+    /// A variable that a line sets, expanded with what is known before the line; `start` is where its value begins in the file.
+    pub fn variable(
+        &self,
         text: &Text<'_>,
         script: &Script<'_>,
         (name, raw, start): (&str, &str, usize),
-    ) {
-        let lookup = |name: &str| values.get(name).cloned().or_else(|| predefined(name));
+    ) -> Setting {
+        let lookup = |name: &str| self.value(name);
         let expanded = unquote(raw, script.escape, &lookup, &|_| 0);
-        let keeps = raw.contains(&format!("${name}")) || raw.contains(&format!("${{{name}"));
-        if !keeps {
-            let earlier = self
-                .stage
-                .env
-                .iter_mut()
-                .filter(|earlier| earlier.name == name);
-            earlier.for_each(|earlier| earlier.replaced = true);
-        }
         let parts = parts(raw).take(4 * MAX_PARTS).map(|(at, part)| {
             let inner = part.trim_matches(['"', '\'']);
             let from = start + at + (part.len() - part.trim_start_matches(['"', '\'']).len());
@@ -125,20 +104,40 @@ impl<'c> State<'c> {
                 location: text.location(from..from + inner.len()),
             }
         });
-        self.stage.env.push(Variable {
-            name: name.to_owned(),
-            value: expanded.text.clone(),
-            replaced: false,
-            parts: parts
-                .filter(|part| !part.text.is_empty())
-                .take(MAX_PARTS)
-                .collect(),
-            location: text.location(start..start + raw.len()),
-        });
-        match expanded.known {
-            true => drop(self.env.insert(name.to_owned(), expanded.text)),
-            false => drop(self.env.remove(name)),
+        let parts = parts.filter(|part| !part.text.is_empty());
+        Setting {
+            variable: Variable {
+                name: name.to_owned(),
+                value: expanded.text,
+                replaced: false,
+                parts: parts.take(MAX_PARTS).collect(),
+                location: text.location(start..start + raw.len()),
+            },
+            known: expanded.known,
+            keeps: raw.contains(&format!("${name}")) || raw.contains(&format!("${{{name}")),
         }
+    }
+
+    /// Sets a variable.
+    pub fn set(&mut self, setting: Setting) {
+        let Setting {
+            variable,
+            known,
+            keeps,
+        } = setting;
+        if !keeps {
+            let earlier = self.stage.env.iter_mut();
+            let earlier = earlier.filter(|earlier| earlier.name == variable.name);
+            earlier.for_each(|earlier| earlier.replaced = true);
+        }
+        match known {
+            true => drop(
+                self.env
+                    .insert(variable.name.clone(), variable.value.clone()),
+            ),
+            false => drop(self.env.remove(&variable.name)),
+        }
+        self.stage.env.push(variable);
     }
 
     /// The Python environment that a command without a path of its own uses: empty for the usual one.
