@@ -10,6 +10,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
@@ -20,8 +21,8 @@ use super::gpu::{Gpu, Segment, is_tegra};
 use crate::embedded;
 use crate::stack::{Component, DriverFloor};
 
-/// Older branches have numbers that are no longer used; what is smaller is the version of something else.
-const OLDEST_BRANCH: u32 = 300;
+/// Majors of CUDA, whose version `nvidia-smi` prints beside that of the driver. No branch of a driver has such a number.
+const CUDA_MAJORS: RangeInclusive<u32> = 9..=20;
 
 /// Version of a driver: `535.183.06`.
 ///
@@ -62,12 +63,14 @@ impl DriverVersion {
         let text = text.trim();
         let help = "give the whole version that `nvidia-smi` prints, such as 535.183.06";
         match numbers(text) {
-            Some(numbers) if numbers[0] < OLDEST_BRANCH && numbers.len() > 1 => Err(Misread {
-                problem: format!(
-                    "`{text}` is no version of a driver for Linux; is it the CUDA version beside it?"
-                ),
-                help: help.to_owned(),
-            }),
+            Some(numbers) if numbers.len() == 2 && CUDA_MAJORS.contains(&numbers[0]) => {
+                Err(Misread {
+                    problem: format!(
+                        "`{text}` is no version of a driver; is it the CUDA version beside it?"
+                    ),
+                    help: help.to_owned(),
+                })
+            }
             Some(numbers) if (2..=4).contains(&numbers.len()) => Ok(DriverVersion {
                 numbers,
                 text: text.to_owned(),
@@ -408,6 +411,14 @@ mod tests {
             let error = DriverVersion::parse(text).unwrap_err();
             assert!(error.problem.contains(said), "{text}: {error}");
             assert!(error.help.contains("535.183.06"));
+        }
+    }
+
+    #[test]
+    fn the_version_of_cuda_is_none_of_a_driver() {
+        assert!(DriverVersion::parse("12.4").is_err());
+        for version in ["535.183.06", "36.4.3", "580.65"] {
+            assert!(DriverVersion::parse(version).is_ok(), "{version}");
         }
     }
 
