@@ -560,3 +560,28 @@ proptest! {
         }
     }
 }
+
+/// uv installs the requirements of a project; what comes behind it in the Dockerfile is judged all the same.
+#[test]
+fn a_project_that_a_command_names_is_no_list_of_requirements() {
+    let directory = directory(&[
+        (
+            "Dockerfile",
+            "FROM python:3.12\nCOPY pyproject.toml .\nRUN uv pip install --system -r pyproject.toml\n\
+             RUN pip install torch==2.8.0 torchvision==0.19.0\n",
+        ),
+        (
+            "pyproject.toml",
+            "[project]\nname = \"x\"\nversion = \"1\"\n",
+        ),
+    ]);
+    let (code, report) = json(directory.path(), &["Dockerfile"]);
+    assert_eq!(code, 1, "{report}");
+    let found = places(&report);
+    assert!(
+        found
+            .iter()
+            .any(|place| place.starts_with("lint-pin-conflict Dockerfile:4")),
+        "{found:?}"
+    );
+}

@@ -212,7 +212,14 @@ impl State<'_> {
     fn files(&self, text: &Text<'_>, install: &Install, pins: &mut Vec<Pin>) -> Result<()> {
         let context = self.recorder.context();
         let mut gathered = Gathered::from_index(install.index.clone());
-        for (file, constraint) in &install.files {
+        // uv takes projects where pip takes requirements; they are files of their own.
+        let is_project = |file: &str| {
+            [".toml", ".py", ".cfg"]
+                .iter()
+                .any(|end| file.ends_with(end))
+        };
+        let requirements = install.files.iter();
+        for (file, constraint) in requirements.filter(|(file, _)| !is_project(file)) {
             if let Some((path, content)) = self.beside(text, context, file)? {
                 let name = beside(text.name, &path);
                 let other = Text::new(&name, &content)?;
