@@ -1,0 +1,132 @@
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+fn sm(text: &str) -> String {
+    Gpu::parse(text).unwrap().capability.sm()
+}
+
+#[test]
+fn names_as_people_and_programs_write_them() {
+    for (text, expected) in [
+        ("a100", "sm_80"),
+        ("A100-SXM4-80GB", "sm_80"),
+        ("NVIDIA A100-PCIE-40GB", "sm_80"),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "sm_80"),
+        ("H100", "sm_90"),
+        ("NVIDIA H100 80GB HBM3", "sm_90"),
+        ("NVIDIA H100 NVL", "sm_90"),
+        ("NVIDIA GH200 480GB", "sm_90"),
+        ("GB200 NVL72", "sm_100"),
+        ("NVIDIA B300 SXM6 AC", "sm_103"),
+        ("Tesla V100-SXM2-32GB", "sm_70"),
+        ("teslat4", "sm_75"),
+        ("rtx 4090", "sm_89"),
+        ("RTX4090", "sm_89"),
+        ("4090", "sm_89"),
+        ("NVIDIA GeForce RTX 4090 D", "sm_89"),
+        ("980", "sm_52"),
+        ("750", "sm_50"),
+        ("NVIDIA RTX 2000 Ada Generation", "sm_89"),
+        ("NVIDIA RTX 4000 SFF Ada Generation", "sm_89"),
+        ("rtx 5000 ada", "sm_89"),
+        ("Quadro P6000", "sm_61"),
+        ("p6000", "sm_61"),
+        ("NVIDIA T4G", "sm_75"),
+        ("mx450", "sm_75"),
+        ("Tegra X1", "sm_53"),
+        ("NVIDIA GeForce GTX TITAN X", "sm_52"),
+        ("NVIDIA TITAN X (Pascal)", "sm_61"),
+        ("geforce rtx 3090", "sm_86"),
+        ("NVIDIA GeForce RTX 3060 Laptop GPU", "sm_86"),
+        ("GeForce RTX 4080 SUPER", "sm_89"),
+        ("1080ti", "sm_61"),
+        ("NVIDIA RTX 6000 Ada Generation", "sm_89"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "sm_120"),
+        ("a6000", "sm_86"),
+        ("A10G", "sm_86"),
+        ("A10-24Q", "sm_86"),
+        ("jetson agx orin", "sm_87"),
+        ("orin", "sm_87"),
+        ("DGX Spark", "sm_121"),
+    ] {
+        assert_eq!(
+            Gpu::parse(text).map(|gpu| gpu.capability.sm()),
+            Ok(expected.to_owned()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn architectures_in_every_notation() {
+    for text in [
+        "sm_90",
+        "sm90",
+        "SM90",
+        "9.0",
+        "90",
+        "compute_90",
+        "sm_90a",
+        "cc 9.0",
+        " sm_90 ",
+    ] {
+        assert_eq!(sm(text), "sm_90", "{text}");
+    }
+    assert_eq!(sm("120f"), "sm_120");
+    assert_eq!(Gpu::parse("9.0").unwrap().name, "sm_90");
+    assert_eq!(Gpu::parse("rtx4090").unwrap().name, "GeForce RTX 4090");
+}
+
+#[test]
+fn an_unknown_name_comes_with_the_one_that_was_meant() {
+    let help = |text: &str| Gpu::parse(text).unwrap_err().help;
+    assert_eq!(help("H10O"), "did you mean `H100`?");
+    assert_eq!(
+        help("rtx 6000"),
+        "did you mean `RTX 6000 Ada` or `Quadro RTX 6000`?"
+    );
+    assert_eq!(help("sm_91"), "did you mean `sm_90`?");
+    assert!(help("Radeon").contains("nvidia-smi"));
+    assert!(help("").contains("nvidia-smi"));
+    assert!(Gpu::parse("é").is_err());
+    assert!(Gpu::parse("99.99.99").is_err());
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,24}") {
+        if let Err(misread) = Gpu::parse(&text) {
+            proptest::prop_assert!(!misread.help.is_empty());
+        }
+    }
+
+    #[test]
+    fn any_digits_are_read_or_refused(text in "(sm|compute|cc)?[_. -]?[0-9.]{0,6}[af]?") {
+        if let Ok(gpu) = Gpu::parse(&text) {
+            let known = &Table::builtin().capabilities;
+            proptest::prop_assert!(known.contains(&gpu.capability));
+        }
+    }
+}
+
+/// Two models that read as one name must be one architecture, else a name would depend on the order of the table.
+#[test]
+fn no_name_means_two_architectures() {
+    let mut seen = BTreeMap::new();
+    let table = Table::builtin();
+    assert!(table.models.len() > 80);
+    for (key, gpu) in &table.models {
+        assert!(!key.is_empty(), "{}", gpu.name);
+        let first = seen.entry(key).or_insert(gpu.capability);
+        assert_eq!(*first, gpu.capability, "{key}");
+        assert_eq!(
+            Gpu::parse(&gpu.name).unwrap().capability,
+            gpu.capability,
+            "{}",
+            gpu.name
+        );
+    }
+}
