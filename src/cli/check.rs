@@ -131,6 +131,9 @@ pub(super) fn findings(images: &[ImageReport]) -> impl Iterator<Item = (&str, &F
 
 /// Where an image was named that could not be had: says so if none of that name was ever published, and which were.
 fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
+    if unreadable.is_empty() {
+        return Ok(());
+    }
     let grammar = Grammar::builtin()?;
     for image in unreadable {
         let Some(target) = &image.target else {

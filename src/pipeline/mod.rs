@@ -354,9 +354,7 @@ pub struct Unjudged {
 
 impl Unjudged {
     fn of(facts: &ImageFacts, error: &Error) -> Self {
-        // The fault of a rule is a diagnostic that begins with this word.
-        let fault = error.to_string();
-        let fault = fault.strip_prefix("error: ").unwrap_or(&fault);
+        let fault = error.quoted();
         Unjudged {
             image: facts.name().to_owned(),
             error: Error::source(facts.name(), format!("it cannot be judged: {fault}")),

@@ -96,7 +96,7 @@ fn met(claims: &[&Claim], versions: &[String]) -> bool {
 }
 
 /// `2.9 (tag), 2.8.0 (env)`, each pair once.
-fn claimed(claims: &[&Claim]) -> String {
+pub(super) fn claimed(claims: &[&Claim]) -> String {
     let mut pieces: Vec<String> = Vec::new();
     for claim in claims {
         let piece = format!("{} ({})", claim.version, claim.origin);

@@ -8,7 +8,7 @@
 //! A requirement whose marker asks for what an image does not tell, such as the host's kernel, does not count either.
 //! What is not installed at all is not looked at: whether it is missed is what the loader model tells.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 use oci_spec::image::Arch;
@@ -90,8 +90,14 @@ pub(super) fn machine(architecture: &Arch) -> &'static str {
 /// The requirements that are not met, environment by environment, each once.
 pub(super) fn unmet(installed: &Installed, names: &RequirementNames) -> Vec<UnmetRequirement> {
     let mut unmet: Vec<UnmetRequirement> = Vec::new();
+    let mut known: HashSet<(&str, &str)> = HashSet::new();
+    let mut sites: HashMap<&str, Vec<&Distribution>> = HashMap::new();
+    for distribution in installed.distributions {
+        let site = sites.entry(&distribution.site).or_default();
+        site.push(distribution);
+    }
     for (index, environment) in installed.environments.iter().enumerate() {
-        let visible = visible(installed.distributions, environment);
+        let visible = visible(&sites, environment);
         let stack: HashMap<&str, &Vec<&Distribution>> = visible
             .iter()
             .filter(|(name, _)| names.names.iter().any(|it| matches_pattern(it, name)))
@@ -107,9 +113,7 @@ pub(super) fn unmet(installed: &Installed, names: &RequirementNames) -> Vec<Unme
                 let Some((requirement, found)) = wrong else {
                     continue;
                 };
-                let known =
-                    |it: &UnmetRequirement| it.path == distribution.path && it.requirement == *text;
-                if unmet.iter().any(known) {
+                if !known.insert((&distribution.path, text)) {
                     continue;
                 }
                 unmet.push(UnmetRequirement {
@@ -132,8 +136,8 @@ pub(super) fn unmet(installed: &Installed, names: &RequirementNames) -> Vec<Unme
         }
     }
     unmet.sort_by(|a, b| {
-        let key = |it: &UnmetRequirement| (!it.main, it.path.clone(), it.requirement.clone());
-        key(a).cmp(&key(b))
+        let order = a.main.cmp(&b.main).reverse();
+        order.then_with(|| (&a.path, &a.requirement).cmp(&(&b.path, &b.requirement)))
     });
     unmet
 }
@@ -141,12 +145,12 @@ pub(super) fn unmet(installed: &Installed, names: &RequirementNames) -> Vec<Unme
 /// What an environment imports, by name: of a distribution in several of its directories that of the first, and there all copies, for
 /// a directory may hold the metadata of two releases.
 fn visible<'i>(
-    distributions: &'i [Distribution],
+    sites: &HashMap<&str, Vec<&'i Distribution>>,
     environment: &Environment,
 ) -> HashMap<&'i str, Vec<&'i Distribution>> {
     let mut visible: HashMap<&str, Vec<&Distribution>> = HashMap::new();
     for site in &environment.sites {
-        for distribution in distributions.iter().filter(|it| it.site == *site) {
+        for distribution in sites.get(site.as_str()).into_iter().flatten().copied() {
             let copies = visible.entry(&distribution.name).or_default();
             if copies.first().is_none_or(|first| first.site == *site) {
                 copies.push(distribution);

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::{Change, Coverage, Findings, Layers};
 use crate::finding::Finding;
-use crate::report::ImageFacts;
+use crate::report::{ImageFacts, summary};
 use crate::stack::{self, Component};
 
 /// Things by name, in the order that they are shown in.
@@ -59,19 +59,23 @@ pub(super) fn layers(from: &ImageFacts, to: &ImageFacts) -> Option<Layers> {
 
 /// How many elements two lists share, each counted as often as both have it.
 fn common<T: Ord>(from: &[T], to: &[T]) -> usize {
-    let mut left: BTreeMap<&T, usize> = BTreeMap::new();
-    for item in from {
-        *left.entry(item).or_default() += 1;
+    to.len() - only(to, from, |item| item).len()
+}
+
+/// The elements that the others do not have, by what makes two the same, each counted as often as it is there.
+fn only<'t, T, K: Ord>(ours: &'t [T], others: &'t [T], identity: fn(&'t T) -> K) -> Vec<&'t T> {
+    let mut left: BTreeMap<K, usize> = BTreeMap::new();
+    for other in others {
+        *left.entry(identity(other)).or_default() += 1;
     }
-    to.iter()
-        .filter(|item| match left.get_mut(item) {
-            Some(count) if *count > 0 => {
-                *count -= 1;
-                true
-            }
-            _ => false,
-        })
-        .count()
+    let is_only = |item: &&'t T| match left.get_mut(&identity(item)) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    ours.iter().filter(is_only).collect()
 }
 
 pub(super) fn claims(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
@@ -80,20 +84,18 @@ pub(super) fn claims(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
 
 /// Each subject with all that is claimed of it: `2.8.0 (tag), 2.8 (env)`.
 fn claimed(facts: &ImageFacts) -> Named {
-    let mut subjects: Named = Vec::new();
-    for claim in &facts.claims {
-        let text = format!("{} ({})", claim.version, claim.origin);
-        let known = subjects.iter_mut().find(|(name, _)| *name == claim.subject);
-        match known {
-            Some((_, texts)) if texts.split(", ").any(|other| other == text) => {}
-            Some((_, texts)) => {
-                texts.push_str(", ");
-                texts.push_str(&text);
-            }
-            None => subjects.push((claim.subject.clone(), text)),
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let subjects = facts.claims.iter().map(|claim| &claim.subject);
     subjects
+        .filter(|subject| seen.insert(*subject))
+        .map(|subject| {
+            let claims = facts.claims.iter().filter(|it| it.subject == *subject);
+            (
+                subject.clone(),
+                summary::claimed(&claims.collect::<Vec<_>>()),
+            )
+        })
+        .collect()
 }
 
 /// What changed of the copies that the processes get, and the names of those that did not.
@@ -213,25 +215,13 @@ fn mapped(facts: &ImageFacts) -> Named {
 }
 
 pub(super) fn findings(from: &[Finding], to: &[Finding]) -> Findings {
-    let new = only(to, from);
+    let changed = |ours, others| only(ours, others, identity).into_iter().cloned().collect();
+    let new: Vec<Finding> = changed(to, from);
     Findings {
         same: to.len() - new.len(),
-        fixed: only(from, to),
+        fixed: changed(from, to),
         new,
     }
-}
-
-/// The findings that the others do not have, each counted as often as it is there.
-fn only(ours: &[Finding], others: &[Finding]) -> Vec<Finding> {
-    let mut left: Vec<_> = others.iter().map(identity).collect();
-    ours.iter()
-        .filter(|finding| {
-            let identity = identity(finding);
-            let twin = left.iter().position(|other| *other == identity);
-            twin.map(|index| left.swap_remove(index)).is_none()
-        })
-        .cloned()
-        .collect()
 }
 
 /// What makes two findings the same. The fingerprint does not serve: it names the repository too.

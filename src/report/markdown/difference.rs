@@ -1,9 +1,8 @@
 //! The difference of two images as a comment on a pull request.
 
 use super::escape::{code, prose};
-use super::{Page, explained};
+use super::{Page, explained, severity_sign, verdict_sign};
 use crate::finding::{Finding, Severity};
-use crate::report::Verdict;
 use crate::report::details::count;
 use crate::report::difference::{Change, Difference, Side};
 
@@ -50,10 +49,7 @@ fn headline(difference: &Difference) -> String {
 
 fn sides(difference: &Difference) -> String {
     let side = |letter: &str, side: &Side| {
-        let sign = match side.verdict {
-            Verdict::Pass => "✅",
-            Verdict::Fail => "❌",
-        };
+        let sign = verdict_sign(side.verdict);
         format!(
             "| {letter} | {sign} {} | {} | {} |\n",
             code(side.name()),
@@ -81,11 +77,7 @@ fn megabytes(bytes: u64) -> String {
 }
 
 fn item(finding: &Finding) -> String {
-    let sign = match finding.severity {
-        Severity::Error => "❌",
-        Severity::Warning => "⚠️",
-        Severity::Note => "ℹ️",
-    };
+    let sign = severity_sign(finding.severity);
     let more = match finding.docs.is_empty() {
         true => String::new(),
         false => format!(" ({})", explained(finding)),

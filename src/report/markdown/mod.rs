@@ -95,11 +95,23 @@ fn unreadable(unread: &UnreadImage) -> String {
     )
 }
 
-fn heading(subject: Subject) -> String {
-    let sign = match subject.verdict() {
+fn verdict_sign(verdict: Verdict) -> &'static str {
+    match verdict {
         Verdict::Pass => "✅",
         Verdict::Fail => "❌",
-    };
+    }
+}
+
+fn severity_sign(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "❌",
+        Severity::Warning => "⚠️",
+        Severity::Note => "ℹ️",
+    }
+}
+
+fn heading(subject: Subject) -> String {
+    let sign = verdict_sign(subject.verdict());
     let mut block = format!(
         "\n### {sign} {}\n\n{}\n",
         code(subject.name()),
@@ -190,10 +202,10 @@ fn or_dash(text: &str) -> String {
 
 /// A finding; errors are unfolded.
 fn folded(subject: Subject, finding: &Finding) -> String {
-    let (sign, open) = match finding.severity {
-        Severity::Error => ("❌", " open"),
-        Severity::Warning => ("⚠️", ""),
-        Severity::Note => ("ℹ️", ""),
+    let sign = severity_sign(finding.severity);
+    let open = match finding.severity {
+        Severity::Error => " open",
+        Severity::Warning | Severity::Note => "",
     };
     let mut block = format!(
         "\n<details{open}><summary>{sign} <b>{}</b> {}: {}</summary>\n\n",

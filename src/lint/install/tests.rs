@@ -1,0 +1,82 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+fn install(command: &str) -> Option<Install> {
+    let words: Vec<Argument> = command
+        .split_whitespace()
+        .map(|text| Argument {
+            text: text.to_owned(),
+            known: true,
+            span: 0..0,
+        })
+        .collect();
+    read(&words, &|name| {
+        (name == "PIP_EXTRA_INDEX_URL").then(|| "https://e".to_owned())
+    })
+}
+
+fn packages(command: &str) -> Vec<String> {
+    let install = install(command).unwrap();
+    install
+        .packages
+        .into_iter()
+        .map(|package| package.text)
+        .collect()
+}
+
+#[test]
+fn commands_that_install() {
+    for command in [
+        "pip install --no-cache-dir torch==2.8.0",
+        "pip3.11 install -U torch==2.8.0",
+        "/opt/conda/bin/python -mpip install torch==2.8.0",
+        "/opt/x/bin/python -u -m pip --no-cache install --timeout 60 torch==2.8.0",
+        "uv pip install --system torch==2.8.0",
+        "PIP_NO_CACHE=1 env X=y python3 -m uv pip install torch==2.8.0",
+        "conda run --no-capture-output -n x pip install torch==2.8.0",
+        "conda install -y -n x -c pytorch torch==2.8.0",
+        "apt-get -y install --no-install-recommends torch==2.8.0",
+        "apk add --no-cache torch==2.8.0",
+    ] {
+        assert_eq!(packages(command), ["torch==2.8.0"], "{command}");
+    }
+    for command in [
+        "pip download torch",
+        "pip",
+        "python -m venv x",
+        "conda",
+        "conda run -n x conda run pip",
+        "ls",
+    ] {
+        assert_eq!(install(command), None, "{command}");
+    }
+}
+
+#[test]
+fn options_are_understood() {
+    let found = install("pip install -r a.txt -rb.txt -c c.txt --index-url=https://x -f https://f --no-deps --target /t x").unwrap();
+    assert_eq!(
+        found.files,
+        [
+            ("a.txt".into(), false),
+            ("b.txt".into(), false),
+            ("c.txt".into(), true)
+        ]
+    );
+    assert_eq!(found.index.instead.as_deref(), Some("https://x"));
+    assert_eq!(found.index.besides, ["https://f", "https://e"]);
+    assert!(found.alone);
+    assert_eq!(found.environment.as_deref(), Some("/t"));
+    assert_eq!(
+        install("/v/bin/pip install x")
+            .unwrap()
+            .environment
+            .as_deref(),
+        Some("/v/bin")
+    );
+    let conda = install("mamba env create -f environment.yml -n e").unwrap();
+    assert_eq!(
+        (conda.environments, conda.environment),
+        (vec!["environment.yml".to_owned()], Some("e".to_owned()))
+    );
+}

@@ -1,0 +1,169 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+#[test]
+fn python_requirements() {
+    for (text, name, version, cuda) in [
+        ("torch==2.8.0+cu118", "torch", Some("2.8.0"), Some("11.8")),
+        ("Torch_Vision >= 0.19", "torch-vision", None, None),
+        ("torch==2.8.*", "torch", Some("2.8"), None),
+        ("torch~=2.8.0", "torch", Some("2.8"), None),
+        ("torch===2.8.0", "torch", Some("2.8.0"), None),
+        (
+            "torch[opt]==2.1 ; python_version >= '3.6'",
+            "torch",
+            Some("2.1"),
+            None,
+        ),
+        (
+            "torch @ https://download.pytorch.org/whl/cu126/torch-2.8.0%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl",
+            "torch",
+            Some("2.8.0"),
+            Some("12.6"),
+        ),
+        (
+            "./torch-2.1.0+cpu-cp310-cp310-linux_x86_64.whl",
+            "torch",
+            Some("2.1.0"),
+            Some("cpu"),
+        ),
+        (
+            "vllm @ git+https://github.com/vllm-project/vllm",
+            "vllm",
+            None,
+            None,
+        ),
+    ] {
+        let pin = python(text).unwrap().unwrap();
+        assert_eq!(
+            (
+                pin.name.as_str(),
+                pin.version.as_deref(),
+                pin.cuda.as_deref()
+            ),
+            (name, version, cuda),
+            "{text}"
+        );
+        assert!(!pin.conditional, "{text}");
+    }
+}
+
+#[test]
+fn markers_decide_whether_a_linux_wants_it() {
+    let sometimes = python("torch==2.1; python_version < '3.10'")
+        .unwrap()
+        .unwrap();
+    assert!(sometimes.conditional);
+    assert_eq!(python("torch==2.1; sys_platform == 'win32'"), Ok(None));
+    let always = python("torch==2.1; platform_system == 'Linux'")
+        .unwrap()
+        .unwrap();
+    assert!(!always.conditional);
+}
+
+#[test]
+fn a_text_that_is_no_version_is_taken_as_it_is_behind_three_equals_signs() {
+    let pin = python("baz===weird ; python_version > '2'")
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (pin.name.as_str(), pin.version, pin.specifier.as_str()),
+        ("baz", None, "===weird")
+    );
+    assert_eq!(pin.text, "baz===weird ; python_version > '2'");
+    assert_eq!(python("baz===weird; sys_platform == 'win32'"), Ok(None));
+    for wrong in [
+        "baz===",
+        "baz===a,b c",
+        "===weird",
+        "baz==weird",
+        "a===b===c",
+    ] {
+        assert!(python(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn what_is_no_requirement_is_an_error_and_what_names_no_package_is_none() {
+    assert!(python("torch=2.1").is_err());
+    assert!(python("torch==").is_err());
+    assert!(python("torch==2.1; what").is_err());
+    for text in [
+        ".",
+        "./package[extra]",
+        "git+https://x/y.git",
+        "/opt/x.tar.gz",
+    ] {
+        assert_eq!(python(text), Ok(None), "{text}");
+    }
+}
+
+#[test]
+fn conda_specifications() {
+    for (text, name, version, cuda) in [
+        (
+            "pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0",
+            "pytorch",
+            Some("2.5.1"),
+            Some("12.4"),
+        ),
+        (
+            "conda-forge::pytorch==2.1.0=cuda118py310h1_0",
+            "pytorch",
+            Some("2.1.0"),
+            Some("11.8"),
+        ),
+        (
+            "pytorch 2.1.* cpu_py310",
+            "pytorch",
+            Some("2.1"),
+            Some("cpu"),
+        ),
+        ("cudatoolkit=11.8", "cudatoolkit", Some("11.8"), None),
+        ("python>=3.10", "python", None, None),
+    ] {
+        let pin = conda(text).unwrap();
+        assert_eq!(
+            (
+                pin.name.as_str(),
+                pin.version.as_deref(),
+                pin.cuda.as_deref()
+            ),
+            (name, version, cuda),
+            "{text}"
+        );
+    }
+    assert_eq!(conda("$x"), None);
+}
+
+#[test]
+fn packages_of_the_system() {
+    let pin = system("libcudnn8=8.9.7.29-1+cuda12.2", "apt").unwrap();
+    assert_eq!(
+        (pin.name.as_str(), pin.version.as_deref()),
+        ("libcudnn8", Some("8.9.7.29-1+cuda12.2"))
+    );
+    assert_eq!(
+        system("libnccl2=2.18.*", "apt").unwrap().version.as_deref(),
+        Some("2.18")
+    );
+    assert_eq!(system("curl", "apk").unwrap().version, None);
+}
+
+#[test]
+fn an_index_says_which_cuda() {
+    let mut index = Index {
+        besides: vec![
+            "https://x/simple".into(),
+            "https://download.pytorch.org/whl/cu118".into(),
+        ],
+        ..Index::default()
+    };
+    let mut pin = Pin::default();
+    index.apply(&mut pin);
+    assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("11.8"), false));
+    index.instead = Some("https://download.pytorch.org/whl/nightly/cu128".into());
+    let mut pin = Pin::default();
+    index.apply(&mut pin);
+    assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("12.8"), true));
+}
