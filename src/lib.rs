@@ -9,6 +9,7 @@ pub mod embedded;
 pub mod error;
 pub mod glob;
 pub mod json_schema;
+pub mod limits;
 pub mod parallel;
 pub mod tls;
 pub mod yaml;

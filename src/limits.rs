@@ -1,0 +1,424 @@
+//! Bounds on what an image may ask of the program that reads it. Each has a name, a default and an option; passing one is an
+//! error that says which, what was met, and how to raise it. An image of which something was left out would be a pass that
+//! nobody earned, so no limit ever shortens what is read.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::yaml::nearest;
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+}
+
+/// Everything that is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Layers of an image.
+    Layers,
+    /// Entries of all layers of an image.
+    Entries,
+    /// Length of a path or link target.
+    PathBytes,
+    /// Length of a layer after decompression.
+    LayerBytes,
+    /// Decompressed bytes for each stored byte of a layer.
+    Ratio,
+    /// Window of a zstd frame.
+    ZstdWindow,
+    /// Length of one extended header of an archive.
+    PaxBytes,
+    /// Stored pieces of a sparse file.
+    SparseSegments,
+    /// Length of a sparse ELF file with its holes.
+    SparseBytes,
+    /// Length of a manifest, index or configuration.
+    DocumentBytes,
+    /// Length of all of them.
+    DocumentsBytes,
+    /// Manifests that the indexes of an image list.
+    Manifests,
+    /// Length of a captured text.
+    TextBytes,
+    /// Length of all captured texts of an image.
+    TextsBytes,
+    /// Length of a table of an ELF file.
+    ElfTableBytes,
+    /// Symbols of an ELF file.
+    Symbols,
+    /// Containers of GPU code in an ELF file.
+    GpuContainers,
+    /// What is held of one ELF file.
+    ElfBytes,
+    /// Elements of a list that a rule is evaluated for.
+    RuleItems,
+    /// How long one rule may look at one image.
+    RuleTime,
+    /// How long a call may take.
+    Time,
+}
+
+/// A limit as users know it.
+#[derive(Debug)]
+struct Description {
+    limit: Limit,
+    name: &'static str,
+    unit: Unit,
+    default: u64,
+    about: &'static str,
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// A row: the limit, its name, its unit, its default, what it bounds.
+macro_rules! descriptions {
+    ($($limit:ident $name:literal $unit:ident $default:expr, $about:literal;)*) => {
+        /// All limits, in the order of [`Limit`].
+        pub const ALL: &[Limit] = &[$(Limit::$limit),*];
+
+        const DESCRIPTIONS: &[Description] = &[$(Description {
+            limit: Limit::$limit,
+            name: $name,
+            unit: Unit::$unit,
+            default: $default,
+            about: $about,
+        }),*];
+    };
+}
+
+descriptions! {
+    Layers "layers" Count 1_000, "layers of an image";
+    Entries "entries" Count 2_000_000, "files, directories and links of all layers of an image";
+    PathBytes "path-bytes" Bytes 16 * KIB, "length of a path or of the target of a link";
+    LayerBytes "layer-bytes" Bytes 256 * GIB, "length of a layer after decompression";
+    Ratio "ratio" Count 250, "decompressed bytes for each stored byte of a layer of more than 4 GiB";
+    ZstdWindow "zstd-window" Bytes 128 * MIB, "memory that a zstd layer asks for as its window";
+    PaxBytes "pax-bytes" Bytes MIB, "length of an extended header of an archive";
+    SparseSegments "sparse-segments" Count 65_536, "stored pieces of a sparse file";
+    SparseBytes "sparse-bytes" Bytes 16 * GIB, "length of a sparse ELF file with its holes";
+    DocumentBytes "document-bytes" Bytes 16 * MIB, "length of a manifest, index or image configuration";
+    DocumentsBytes "documents-bytes" Bytes 64 * MIB, "length of all manifests, indexes and configurations of a source";
+    Manifests "manifests" Count 2_000, "manifests that the indexes of a source list";
+    TextBytes "text-bytes" Bytes 32 * MIB, "length of a text that is captured, such as package metadata or ld.so.cache";
+    TextsBytes "texts-bytes" Bytes 64 * MIB, "length of all captured texts of an image";
+    ElfTableBytes "elf-table-bytes" Bytes 256 * MIB, "length of a symbol, string or hash table of an ELF file";
+    Symbols "symbols" Count 5_000_000, "symbols of an ELF file";
+    GpuContainers "gpu-containers" Count 1_000_000, "fat binary containers of an ELF file, and entries of one of them";
+    ElfBytes "elf-bytes" Bytes 192 * MIB, "what is held of an ELF file of a compressed layer while it goes by";
+    RuleItems "rule-items" Count 10_000, "elements of a list that a rule is evaluated for";
+    RuleTime "rule-time" Seconds 10, "how long one rule may look at one image";
+    Time "time" Seconds 2 * 60 * 60, "how long the whole call may take";
+}
+
+impl Limit {
+    fn description(self) -> &'static Description {
+        &DESCRIPTIONS[self as usize]
+    }
+
+    /// The name on the command line and in the configuration file.
+    pub fn name(self) -> &'static str {
+        self.description().name
+    }
+
+    /// What it counts.
+    pub fn unit(self) -> Unit {
+        self.description().unit
+    }
+
+    /// What it bounds, as half a sentence.
+    pub fn about(self) -> &'static str {
+        self.description().about
+    }
+
+    /// The limit of this name.
+    ///
+    /// # Errors
+    /// No limit has the name; the text says what was probably meant.
+    pub fn named(name: &str) -> Result<Self, Misread> {
+        let known = DESCRIPTIONS.iter().find(|it| it.name == name);
+        known.map(|it| it.limit).ok_or_else(|| {
+            let names = || DESCRIPTIONS.iter().map(|it| it.name);
+            let help = match nearest(name, names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            Misread {
+                problem: format!("there is no limit `{name}`"),
+                help,
+            }
+        })
+    }
+
+    /// A value as users write it: `20000`, `64MiB`, `30s`.
+    ///
+    /// # Errors
+    /// The text is none, or is nothing.
+    pub fn parse(self, text: &str) -> Result<u64, Misread> {
+        let value = match self.unit() {
+            Unit::Count => text.replace('_', "").parse().ok(),
+            Unit::Bytes => bytes(text),
+            Unit::Seconds => seconds(text),
+        };
+        value.filter(|&value| value > 0).ok_or_else(|| Misread {
+            problem: format!("`{text}` is no value of the limit {}", self.name()),
+            help: match self.unit() {
+                Unit::Count => "write a number above 0, as in 500000",
+                Unit::Bytes => "write a number of bytes, as in 64MiB or 2GB",
+                Unit::Seconds => "write a time, as in 30s, 10m or 2h",
+            }
+            .to_owned(),
+        })
+    }
+
+    /// A value as users write it.
+    pub fn written(self, value: u64) -> String {
+        match self.unit() {
+            Unit::Count => value.to_string(),
+            Unit::Bytes => in_units(value, &[("GiB", GIB), ("MiB", MIB), ("KiB", KIB)], "B"),
+            Unit::Seconds => in_units(value, &[("h", 3600), ("m", 60)], "s"),
+        }
+    }
+}
+
+/// In the largest unit in which it is whole.
+fn in_units(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
+    match units.iter().find(|(_, unit)| value.is_multiple_of(*unit)) {
+        Some((name, unit)) if value > 0 => format!("{}{name}", value / unit),
+        _ => format!("{value}{smallest}"),
+    }
+}
+
+/// A number of bytes, as in `500MB` or `2GiB`.
+pub fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = split(text);
+    let unit = match unit.to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" => 1_000,
+        "M" | "MB" => 1_000_000,
+        "G" | "GB" => 1_000_000_000,
+        "T" | "TB" => 1_000_000_000_000,
+        "KIB" => KIB,
+        "MIB" => MIB,
+        "GIB" => GIB,
+        "TIB" => 1 << 40,
+        _ => return None,
+    };
+    number?.checked_mul(unit)
+}
+
+/// A number of seconds, as in `30s` or `2h`.
+fn seconds(text: &str) -> Option<u64> {
+    let (number, unit) = split(text);
+    let unit = match unit {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    number?.checked_mul(unit)
+}
+
+fn split(text: &str) -> (Option<u64>, &str) {
+    let end = text.find(|it: char| !it.is_ascii_digit() && it != '_');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    (number.replace('_', "").parse().ok(), unit.trim())
+}
+
+/// A text that names no limit, or no value of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misread {
+    /// What is wrong.
+    pub problem: String,
+    /// What may be written.
+    pub help: String,
+}
+
+/// The values that hold for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits([u64; DESCRIPTIONS.len()]);
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits(std::array::from_fn(|at| DESCRIPTIONS[at].default))
+    }
+}
+
+impl Limits {
+    /// The value of one.
+    pub fn of(&self, limit: Limit) -> u64 {
+        self.0[limit as usize]
+    }
+
+    /// The value of one that is a time.
+    pub fn duration(&self, limit: Limit) -> Duration {
+        Duration::from_secs(self.of(limit))
+    }
+
+    /// Puts another value in its place.
+    pub fn set(&mut self, limit: Limit, value: u64) {
+        self.0[limit as usize] = value;
+    }
+
+    /// Whether so much is allowed.
+    ///
+    /// # Errors
+    /// It is more than the limit.
+    pub fn check(&self, limit: Limit, met: u64) -> Result<(), Passed> {
+        match met > self.of(limit) {
+            true => Err(self.passed(limit, met)),
+            false => Ok(()),
+        }
+    }
+
+    /// The error of meeting more than the limit.
+    pub fn passed(&self, limit: Limit, met: u64) -> Passed {
+        Passed {
+            limit,
+            met,
+            allowed: self.of(limit),
+        }
+    }
+}
+
+/// A limit that something passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub struct Passed {
+    /// Which.
+    pub limit: Limit,
+    /// How much there is, or how much had been met when the count was ended.
+    pub met: u64,
+    /// The value of the limit.
+    pub allowed: u64,
+}
+
+impl fmt::Display for Passed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Passed {
+            limit,
+            met,
+            allowed,
+        } = *self;
+        let name = limit.name();
+        let (met, allowed) = (limit.written(met), limit.written(allowed));
+        write!(
+            formatter,
+            "the limit {name} ({}) is {allowed}, met were {met}",
+            limit.about()
+        )
+    }
+}
+
+impl Passed {
+    /// How to raise it.
+    pub fn help(&self) -> String {
+        let name = self.limit.name();
+        let enough = self.met.max(self.allowed.saturating_mul(2));
+        let enough = self.limit.written(enough);
+        format!(
+            "if the image is to be trusted, raise it: --limit {name}={enough}, or `limits: {{{name}: {enough}}}` in the configuration"
+        )
+    }
+}
+
+/// One limit with its value, as on the command line: `NAME=VALUE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Which.
+    pub limit: Limit,
+    /// Its value.
+    pub value: u64,
+}
+
+impl FromStr for Setting {
+    type Err = Misread;
+
+    fn from_str(text: &str) -> Result<Self, Misread> {
+        let (name, value) = text.split_once('=').ok_or_else(|| Misread {
+            problem: format!("`{text}` is not of the form NAME=VALUE"),
+            help: "write a limit and its value, as in entries=5000000".to_owned(),
+        })?;
+        let limit = Limit::named(name.trim())?;
+        let value = limit.parse(value.trim())?;
+        Ok(Setting { limit, value })
+    }
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.problem, self.help)
+    }
+}
+
+impl std::error::Error for Misread {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_limit_has_its_own_row() {
+        assert_eq!(ALL.len(), DESCRIPTIONS.len());
+        for (at, limit) in ALL.iter().enumerate() {
+            assert_eq!(*limit as usize, at);
+            assert_eq!(Limit::named(limit.name()), Ok(*limit));
+            let default = Limits::default().of(*limit);
+            assert_eq!(limit.parse(&limit.written(default)), Ok(default));
+        }
+    }
+
+    #[test]
+    fn values_as_people_write_them() {
+        for (text, limit, value) in [
+            ("entries=5000000", Limit::Entries, 5_000_000),
+            ("entries = 5_000_000", Limit::Entries, 5_000_000),
+            ("path-bytes=64KiB", Limit::PathBytes, 64 << 10),
+            ("layer-bytes=2TB", Limit::LayerBytes, 2_000_000_000_000),
+            ("time=90", Limit::Time, 90),
+            ("time=2h", Limit::Time, 7200),
+        ] {
+            assert_eq!(text.parse(), Ok(Setting { limit, value }), "{text}");
+        }
+        for text in [
+            "entries",
+            "entries=",
+            "entries=0",
+            "entries=5MB",
+            "entries=-1",
+            "time=2 days",
+            "layer-bytes=99999999TiB",
+        ] {
+            assert!(text.parse::<Setting>().is_err(), "{text}");
+        }
+        let misread = "entrys=5".parse::<Setting>().unwrap_err();
+        assert_eq!(misread.help, "did you mean `entries`?");
+    }
+
+    #[test]
+    fn an_error_says_which_what_and_how() {
+        let limits = Limits::default();
+        assert_eq!(limits.check(Limit::PathBytes, 16 << 10), Ok(()));
+        let passed = limits.check(Limit::PathBytes, 20_000).unwrap_err();
+        assert_eq!(
+            passed.to_string(),
+            "the limit path-bytes (length of a path or of the target of a link) is 16KiB, met were 20000B"
+        );
+        assert!(
+            passed.help().contains("--limit path-bytes=32KiB"),
+            "{}",
+            passed.help()
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! One hostile image, and what the program makes of it.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long a run may take before it counts as one that never ends.
+const NEVER: Duration = Duration::from_secs(300);
+/// More memory than any image may cost, in KiB; that of the release build is in the book.
+const MEMORY: u64 = 600 << 10;
+
+/// A hostile image.
+pub struct Attack {
+    /// Its name in the table: words with dashes.
+    pub name: &'static str,
+    /// What the image holds, as half a sentence for the table.
+    pub holds: &'static str,
+    /// What becomes of it.
+    pub outcome: Outcome,
+    /// Makes it in an empty directory, and gives the arguments of the program. The directory is also the working directory.
+    pub make: fn(&Path) -> Vec<String>,
+}
+
+/// What becomes of an image.
+pub enum Outcome {
+    /// Exit code 3, and standard error has these words.
+    Refused(&'static str),
+    /// Exit code 2, and standard error has these words: files that the user wrote.
+    Misuse(&'static str),
+    /// It is read: exit code 0 or 1, and the JSON report, which [`Attack::make`] must ask for, passes the check; in the table, in words.
+    Read(&'static str, fn(&Value)),
+    /// It is read, and what is printed passes the check; in the table, in words.
+    Printed(&'static str, fn(&str)),
+}
+
+/// What a run did.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub output: String,
+    pub error: String,
+    pub elapsed: Duration,
+    /// The most memory that it had, in KiB.
+    pub memory: u64,
+}
+
+impl Outcome {
+    /// As it is written in the table.
+    pub fn words(&self) -> String {
+        match self {
+            Outcome::Refused(words) => format!("exit 3: {words}"),
+            Outcome::Misuse(words) => format!("exit 2: {words}"),
+            Outcome::Read(words, _) | Outcome::Printed(words, _) => (*words).to_owned(),
+        }
+    }
+}
+
+/// Tries attacks, and fails with all that went wrong.
+pub fn try_all(attacks: &[Attack]) {
+    let wrong: Vec<String> = attacks
+        .iter()
+        .filter_map(|attack| attack.attempt().err())
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+impl Attack {
+    fn attempt(&self) -> Result<(), String> {
+        let scratch = tempfile::tempdir().unwrap();
+        let arguments = (self.make)(scratch.path());
+        let run = imgcheck(scratch.path(), &arguments);
+        let verdict = std::panic::catch_unwind(|| self.check(&run))
+            .unwrap_or_else(|_| Err("see above".to_owned()));
+        super::table::note(self, &run);
+        verdict.map_err(|problem| {
+            format!(
+                "{}: {problem}\n{}\n{}",
+                self.name,
+                run.error,
+                first(&run.output)
+            )
+        })
+    }
+
+    fn check(&self, run: &Run) -> Result<(), String> {
+        let says = |words: &str| match run.error.contains(words) {
+            true => Ok(()),
+            false => Err(format!("no word of `{words}`")),
+        };
+        if run.error.contains("panicked") {
+            return Err("a panic".to_owned());
+        }
+        if run.memory > MEMORY {
+            return Err(format!("{} KiB of memory", run.memory));
+        }
+        match (&self.outcome, run.code) {
+            (Outcome::Refused(words), Some(3)) | (Outcome::Misuse(words), Some(2)) => says(words),
+            (Outcome::Read(_, check), Some(0 | 1)) => {
+                check(&serde_json::from_str(&run.output).map_err(|error| error.to_string())?);
+                Ok(())
+            }
+            (Outcome::Printed(_, check), Some(0 | 1)) => {
+                check(&run.output);
+                Ok(())
+            }
+            (_, code) => Err(format!("exit code {code:?}")),
+        }
+    }
+}
+
+fn first(text: &str) -> String {
+    text.chars().take(2000).collect()
+}
+
+/// Runs the program in a directory, whose subdirectory `cache` is its cache if arguments name it.
+pub fn imgcheck(directory: &Path, arguments: &[String]) -> Run {
+    let started = Instant::now();
+    let mut child = command(directory).args(arguments).spawn().unwrap();
+    let output = drain(child.stdout.take().unwrap());
+    let error = drain(child.stderr.take().unwrap());
+    let (code, memory) = wait(&mut child, started);
+    Run {
+        code,
+        output: output.join().unwrap(),
+        error: error.join().unwrap(),
+        elapsed: started.elapsed(),
+        memory,
+    }
+}
+
+/// The program, without what the tests' own environment would tell it.
+pub fn command(directory: &Path) -> Command {
+    let program = std::env::var_os("IMGCHECK_PROGRAM").map_or_else(
+        || PathBuf::from(env!("CARGO_BIN_EXE_imgcheck")),
+        PathBuf::from,
+    );
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("IMGCHECK_")) {
+        command.env_remove(name);
+    }
+    command
+        .env("IMGCHECK_NO_CACHE", "true")
+        .env("IMGCHECK_NO_CONFIG", "true")
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn drain(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits, and watches the memory: the kernel keeps the peak, so that only what comes after the last look is missed.
+fn wait(child: &mut Child, started: Instant) -> (Option<i32>, u64) {
+    let mut memory = 0;
+    loop {
+        memory = memory.max(peak(child.id()));
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status.code(), memory);
+        }
+        if started.elapsed() > NEVER {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return (None, memory);
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// `VmHWM` of a process in KiB (`proc_pid_status(5)`).
+fn peak(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,37 @@
+//! Images that are made to harm who reads them: each is made by code, given to the program, and must end as it says it does.
+//!
+//! The table of `docs/src/hostile-images.md` has a row for each, with how long it took and how much memory it needed; a test
+//! compares the two. The rows are written anew, with times of the release build, by
+//!
+//! ```sh
+//! cargo build --release
+//! IMGCHECK_ATTACK_TABLE=1 cargo test --test hostile -- --test-threads 1
+//! ```
+
+#![allow(clippy::unwrap_used)]
+
+mod attack;
+mod links;
+mod table;
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use attack::Attack;
+
+/// Every attack there is, in the order of the table.
+fn attacks() -> Vec<Attack> {
+    [links::attacks()].into_iter().flatten().collect()
+}
+
+/// One test a kind of attack, so that they run beside each other.
+macro_rules! kinds {
+    ($($kind:ident)*) => {$(
+        #[test]
+        fn $kind() {
+            attack::try_all(&$kind::attacks());
+        }
+    )*};
+}
+
+kinds! { links }
