@@ -52,13 +52,15 @@ pub enum Limit {
     TextBytes,
     /// Length of all captured texts of an image.
     TextsBytes,
+    /// Memory for all that is kept of an image.
+    FactsBytes,
     /// Length of a table of an ELF file.
     ElfTableBytes,
     /// Symbols of an ELF file.
     Symbols,
     /// Containers of GPU code in an ELF file.
     GpuContainers,
-    /// What is held of one ELF file.
+    /// What of one ELF file is read in another pass over its layer.
     ElfBytes,
     /// Elements of a list that a rule is evaluated for.
     RuleItems,
@@ -113,10 +115,11 @@ descriptions! {
     Manifests "manifests" Count 2_000, "manifests that the indexes of a source list";
     TextBytes "text-bytes" Bytes 32 * MIB, "length of a text that is captured, such as package metadata or ld.so.cache";
     TextsBytes "texts-bytes" Bytes 64 * MIB, "length of all captured texts of an image";
+    FactsBytes "facts-bytes" Bytes GIB, "memory for what is kept of all layers of an image: paths, names, symbols";
     ElfTableBytes "elf-table-bytes" Bytes 256 * MIB, "length of a symbol, string or hash table of an ELF file";
     Symbols "symbols" Count 5_000_000, "symbols of an ELF file";
-    GpuContainers "gpu-containers" Count 1_000_000, "fat binary containers of an ELF file, and entries of one of them";
-    ElfBytes "elf-bytes" Bytes 192 * MIB, "what is held of an ELF file of a compressed layer while it goes by";
+    GpuContainers "gpu-containers" Count 1_000_000, "fat binary containers of an ELF file, and entries in them";
+    ElfBytes "elf-bytes" Bytes 768 * MIB, "parts of an ELF file for which a compressed layer is read again";
     RuleItems "rule-items" Count 10_000, "elements of a list that a rule is evaluated for";
     RuleTime "rule-time" Seconds 10, "how long one rule may look at one image";
     Time "time" Seconds 2 * 60 * 60, "how long the whole call may take";

@@ -96,6 +96,7 @@ impl ReadingArguments {
             access: Access {
                 cache,
                 registry: self.registry.registries(),
+                ..Access::default()
             },
         }
     }
