@@ -21,6 +21,17 @@ pub enum Unit {
     Seconds,
 }
 
+impl Unit {
+    /// A regular expression for values as users write them.
+    pub fn pattern(self) -> &'static str {
+        match self {
+            Unit::Count => "^[0-9_]+$",
+            Unit::Bytes => "^[0-9_]+ *([kKmMgGtT]?[bB]?|[kKmMgGtT][iI][bB])$",
+            Unit::Seconds => "^[0-9_]+ *(s|m|min|h)?$",
+        }
+    }
+}
+
 /// Everything that is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {

@@ -43,7 +43,7 @@ pub struct RuleSet {
     /// Files of the user that were read; one that is named twice counts once.
     files: BTreeSet<PathBuf>,
     /// What an evaluation may ask for.
-    pub limits: Limits,
+    limits: Limits,
 }
 
 impl RuleSet {
@@ -63,6 +63,12 @@ impl RuleSet {
             }
         }
         Ok(set)
+    }
+
+    /// The same rules, evaluated within other limits.
+    #[must_use]
+    pub fn within(self, limits: Limits) -> Self {
+        RuleSet { limits, ..self }
     }
 
     /// Adds a rule file, or all `*.yaml` and `*.yml` files below a directory, and checks every expression.
