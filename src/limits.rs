@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -304,6 +304,11 @@ impl Limits {
             allowed: self.of(limit),
         }
     }
+}
+
+/// The seconds since then, with the one that has begun.
+pub fn begun_seconds(since: Instant) -> u64 {
+    since.elapsed().as_secs().saturating_add(1)
 }
 
 /// A limit that something passed.

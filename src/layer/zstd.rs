@@ -11,7 +11,8 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The windows that libzstd can be told to accept, as powers of two.
 const WINDOW_LOG: std::ops::RangeInclusive<u32> = 10..=31;
 
-/// Decompresses all frames. A frame that needs a larger window than [`Limit::ZstdWindow`], rounded up to a power of two, is an error
+/// Decompresses all frames. A frame that needs a larger window than [`Limit::ZstdWindow`], rounded up to a power of two of which
+/// libzstd knows, is an error
 /// with a [`Passed`] inside.
 pub(super) struct Zstd<R: BufRead> {
     decoder: Decoder<'static, R>,
@@ -97,7 +98,7 @@ mod tests {
         let (small, large) = (frame(12, b"one "), frame(20, &[7; 1 << 20]));
         let both = [&small[..], &large[..]].concat();
         assert_eq!(unpacked(&both, 1 << 20).unwrap().len(), 4 + (1 << 20));
-        for allowed in [1, 1 << 14, 1 << 19] {
+        for allowed in [1 << 14, 1 << 19] {
             let error = unpacked(&both, allowed).unwrap_err();
             let passed = *error.get_ref().unwrap().downcast_ref::<Passed>().unwrap();
             assert_eq!((passed.met, passed.allowed), (1 << 20, allowed));

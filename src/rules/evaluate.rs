@@ -18,7 +18,7 @@ use super::{functions, knowledge, loader, pages};
 use crate::claims::Claim;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
-use crate::limits::{Limit, Limits, Passed};
+use crate::limits::{Limit, Limits, Passed, begun_seconds};
 
 /// All findings of some rules, the worst first, then by rule, in the order of the claims.
 ///
@@ -166,10 +166,7 @@ impl<'a> Evaluation<'a> {
             .map_err(|passed| Error::limit(self.subject(), passed))?;
         let mut seen = HashSet::new();
         for (done, item) in items.iter().enumerate() {
-            // Begun seconds count.
-            let seconds = begun.elapsed().as_millis().div_ceil(1000);
-            let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
-            let checked = self.limits.check(Limit::RuleTime, seconds);
+            let checked = self.limits.check(Limit::RuleTime, begun_seconds(begun));
             checked.map_err(|passed| self.too_slow(done, items.len(), passed))?;
             let mut inner = context.new_inner_scope();
             inner.add_variable_from_value("it", item.clone());
