@@ -1,0 +1,84 @@
+//! The walk over a tar archive. However its bytes come, and whether the contents are read or passed over, the same members
+//! come out, and the same error.
+
+#![no_main]
+
+use std::io::BufReader;
+
+use imgcheck::archive::{FileRange, Input, Limits, Member, RangeInput, StreamInput, Walk};
+use imgcheck_fuzz::file;
+use libfuzzer_sys::fuzz_target;
+
+/// Holes cost nothing in an archive: of each member, no more than this is read.
+const READ: usize = 1 << 16;
+
+/// What a walk gave.
+#[derive(Debug, PartialEq)]
+struct Walked {
+    members: Vec<Member>,
+    end: String,
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let range = || RangeInput::new(FileRange::new(file(bytes), 0, bytes.len() as u64));
+    let stream = |buffer| StreamInput::new(BufReader::with_capacity(buffer, bytes));
+    let expected = walk(bytes, false);
+    check(&expected, bytes.len() as u64);
+    assert_eq!(expected, walk(range(), false), "a file");
+    assert_eq!(expected, walk(stream(61), false), "a stream");
+    let read = walk(bytes, true);
+    assert_eq!(read, walk(range(), true), "a file whose contents are read");
+    assert_eq!(read, walk(stream(61), true), "a stream whose contents are read");
+    assert_eq!(expected, read, "contents are read or passed over");
+});
+
+fn walk<I: Input>(input: I, read: bool) -> Walked {
+    let mut walk = Walk::new(input, Limits::default());
+    let mut members = Vec::new();
+    let end = loop {
+        match walk.advance() {
+            Ok(Some(member)) => members.push(member),
+            Ok(None) => break format!("whole, end marker: {}", walk.has_end_marker()),
+            Err(error) => break error.to_string(),
+        }
+        if read && let Err(error) = contents(&mut walk) {
+            break error.to_string();
+        }
+    };
+    Walked { members, end }
+}
+
+fn contents<I: Input>(walk: &mut Walk<I>) -> Result<(), imgcheck::archive::ArchiveError> {
+    let mut left = READ;
+    while left > 0 {
+        let length = walk.content()?.len();
+        if length == 0 {
+            break;
+        }
+        left = left.saturating_sub(length);
+    }
+    Ok(())
+}
+
+/// What holds of every member, whatever its header says.
+fn check(walked: &Walked, archive: u64) {
+    let limits = Limits::default();
+    for (at, member) in walked.members.iter().enumerate() {
+        assert!(member.path.len() as u64 <= limits.path_bytes);
+        assert!(member.link.len() as u64 <= limits.path_bytes);
+        // The walk came beyond all members but perhaps the last.
+        if at + 1 < walked.members.len() {
+            assert!(member.offset + member.stored <= archive);
+        }
+        let mut end = 0;
+        let mut stored = 0;
+        for segment in member.sparse.iter().flatten() {
+            assert!(segment.offset >= end, "segments overlap");
+            assert_eq!(segment.stored, stored, "segments are stored one after another");
+            end = segment.offset + segment.length;
+            stored += segment.length;
+        }
+        assert!(end <= member.size, "a segment beyond the end of its file");
+        assert!(stored <= member.stored, "segments that are not stored");
+    }
+}
