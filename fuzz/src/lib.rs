@@ -1,10 +1,15 @@
 //! What several fuzz targets need.
 
+pub mod chunked;
+pub mod documents;
+pub mod layers;
+pub mod tar;
+
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-/// An open file of the memory that holds `bytes`.
+/// An open file in memory that holds `bytes`.
 ///
 /// # Panics
 /// The machine is out of file descriptors or of memory.
