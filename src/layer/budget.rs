@@ -11,6 +11,7 @@ pub struct Budget {
     entries: AtomicU64,
     texts: AtomicU64,
     facts: AtomicU64,
+    sparse: AtomicU64,
 }
 
 impl Budget {
@@ -43,6 +44,11 @@ impl Budget {
     pub(super) fn text(&self, bytes: u64, limits: &Limits) -> Result<(), Passed> {
         limits.check(Limit::TextBytes, bytes)?;
         take(&self.texts, bytes, limits, Limit::TextsBytes)
+    }
+
+    /// Takes an ELF file with its holes, which cost nothing in the archive.
+    pub(super) fn sparse(&self, bytes: u64, limits: &Limits) -> Result<(), Passed> {
+        take(&self.sparse, bytes, limits, Limit::SparseBytes)
     }
 
     /// Takes what was read of an ELF file.
