@@ -1,5 +1,10 @@
 //! What several fuzz targets need.
 
+pub mod described;
+pub mod ld_so_cache;
+pub mod shared_object;
+pub mod streamed;
+
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
