@@ -5,12 +5,14 @@
 
 use std::io::BufReader;
 
-use imgcheck::archive::{FileRange, Input, Limits, Member, RangeInput, StreamInput, Walk};
-use imgcheck_fuzz::file;
+use imgcheck::archive::{ArchiveError, FileRange, Input, Limits, Member, RangeInput, StreamInput, Walk};
+use imgcheck_fuzz::{file, tar};
 use libfuzzer_sys::fuzz_target;
 
 /// Holes cost nothing in an archive: of each member, no more than this is read.
 const READ: usize = 1 << 16;
+/// A buffer so small that nothing lies in one whole.
+const SMALL: usize = 61;
 
 /// What a walk gave.
 #[derive(Debug, PartialEq)]
@@ -20,17 +22,21 @@ struct Walked {
 }
 
 fuzz_target!(|bytes: &[u8]| {
+    every_way(bytes);
+    every_way(&tar::repaired(bytes));
+});
+
+fn every_way(bytes: &[u8]) {
     let range = || RangeInput::new(FileRange::new(file(bytes), 0, bytes.len() as u64));
-    let stream = |buffer| StreamInput::new(BufReader::with_capacity(buffer, bytes));
+    let stream = || StreamInput::new(BufReader::with_capacity(SMALL, bytes));
     let expected = walk(bytes, false);
     check(&expected, bytes.len() as u64);
-    assert_eq!(expected, walk(range(), false), "a file");
-    assert_eq!(expected, walk(stream(61), false), "a stream");
-    let read = walk(bytes, true);
-    assert_eq!(read, walk(range(), true), "a file whose contents are read");
-    assert_eq!(read, walk(stream(61), true), "a stream whose contents are read");
-    assert_eq!(expected, read, "contents are read or passed over");
-});
+    for read in [false, true] {
+        assert_eq!(expected, walk(bytes, read), "read: {read}");
+        assert_eq!(expected, walk(range(), read), "a file, read: {read}");
+        assert_eq!(expected, walk(stream(), read), "a stream, read: {read}");
+    }
+}
 
 fn walk<I: Input>(input: I, read: bool) -> Walked {
     let mut walk = Walk::new(input, Limits::default());
@@ -48,7 +54,7 @@ fn walk<I: Input>(input: I, read: bool) -> Walked {
     Walked { members, end }
 }
 
-fn contents<I: Input>(walk: &mut Walk<I>) -> Result<(), imgcheck::archive::ArchiveError> {
+fn contents<I: Input>(walk: &mut Walk<I>) -> Result<(), ArchiveError> {
     let mut left = READ;
     while left > 0 {
         let length = walk.content()?.len();
@@ -70,8 +76,7 @@ fn check(walked: &Walked, archive: u64) {
         if at + 1 < walked.members.len() {
             assert!(member.offset + member.stored <= archive);
         }
-        let mut end = 0;
-        let mut stored = 0;
+        let (mut end, mut stored) = (0, 0);
         for segment in member.sparse.iter().flatten() {
             assert!(segment.offset >= end, "segments overlap");
             assert_eq!(segment.stored, stored, "segments are stored one after another");

@@ -1,15 +1,19 @@
 //! What several fuzz targets need.
 
+pub mod chunked;
 pub mod described;
+pub mod documents;
+pub mod layers;
 pub mod ld_so_cache;
 pub mod shared_object;
 pub mod streamed;
+pub mod tar;
 
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-/// An open file of the memory that holds `bytes`.
+/// An open file in memory that holds `bytes`.
 ///
 /// # Panics
 /// The machine is out of file descriptors or of memory.
