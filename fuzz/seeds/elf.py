@@ -3,7 +3,7 @@
 
     fuzz/seeds/elf.py
 
-Needs gcc for x86-64. The ELF files depend on its release; all else is the same every time.
+Needs gcc and binutils for x86-64. The ELF files depend on its release; all else is the same every time.
 """
 
 import json
@@ -38,6 +38,19 @@ def compiled(source, *options, script=""):
         return (directory / "x").read_bytes()
 
 
+def debug_only(shared_object):
+    """Its segments are not in the file; the first claims to end behind all offsets, and a wrapper of GPU code points into it."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        (directory / "x").write_bytes(shared_object)
+        (directory / "wrapper").write_bytes(struct.pack("<IIQQ", 0x466243B1, 1, 64, 0))
+        subprocess.run(["objcopy", "--only-keep-debug", directory / "x"], check=True)
+        subprocess.run(["objcopy", f"--add-section=.nvFatBinSegment={directory}/wrapper", directory / "x"], check=True)
+        content = bytearray((directory / "x").read_bytes())
+    struct.pack_into("<QQQQQ", content, 64 + 8, (1 << 64) - 16, 0, 0, 1 << 62, 1 << 62)
+    return bytes(content)
+
+
 def files():
     shared = ["-shared", "-fPIC"]
     exports = "int a(void) { return 1; } int b(void) { return a(); } int data = 7;"
@@ -54,6 +67,7 @@ def files():
         "static": compiled(start, "-static"),
         "executable-stack": compiled(exports, *shared, "-Wl,-z,execstack,-z,relro"),
     }
+    made["debug-only"] = debug_only(made["exports"])
     made["no-sections"] = made["exports"][:40] + bytes(8) + made["exports"][48:58] + bytes(6) + made["exports"][64:]
     made["big-endian"] = made["exports"][:5] + b"\2" + made["exports"][6:]
     made["truncated"] = made["exports"][:600]
