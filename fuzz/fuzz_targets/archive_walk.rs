@@ -5,7 +5,9 @@
 
 use std::io::BufReader;
 
-use imgcheck::archive::{ArchiveError, FileRange, Input, Limits, Member, RangeInput, StreamInput, Walk};
+use imgcheck::archive::{
+    ArchiveError, FileRange, Input, Limits, Member, RangeInput, StreamInput, Walk,
+};
 use imgcheck_fuzz::{file, tar};
 use libfuzzer_sys::fuzz_target;
 
@@ -79,7 +81,10 @@ fn check(walked: &Walked, archive: u64) {
         let (mut end, mut stored) = (0, 0);
         for segment in member.sparse.iter().flatten() {
             assert!(segment.offset >= end, "segments overlap");
-            assert_eq!(segment.stored, stored, "segments are stored one after another");
+            assert_eq!(
+                segment.stored, stored,
+                "segments are stored one after another"
+            );
             end = segment.offset + segment.length;
             stored += segment.length;
         }

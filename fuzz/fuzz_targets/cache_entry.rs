@@ -35,13 +35,21 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let facts = FactsCache::new(CACHE.clone(), &WANTED);
     CACHE.put(&key, bytes);
-    assert_eq!(CACHE.get(&key).as_deref(), Some(bytes), "what was put is there");
+    assert_eq!(
+        CACHE.get(&key).as_deref(),
+        Some(bytes),
+        "what was put is there"
+    );
     let Some(found) = facts.get(&diff_id) else {
         return damaged(&key, bytes);
     };
     let _ = RootFilesystem::merge([&found, &found]).files().count();
     facts.put(&diff_id, &found);
-    assert_eq!(facts.get(&diff_id), Some(found), "facts are read as they were written");
+    assert_eq!(
+        facts.get(&diff_id),
+        Some(found),
+        "facts are read as they were written"
+    );
 });
 
 /// The same bytes as the file itself.

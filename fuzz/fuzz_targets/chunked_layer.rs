@@ -128,7 +128,10 @@ fn rows_of(lazy: &mut Lazy, at: usize, file: &File) -> Vec<Value> {
 
 fn content(file: &File) -> Vec<Vec<u8>> {
     let magic = matches!(file.place, Place::Elf).then(|| b"\x7fELF\x02\x01\x01".to_vec());
-    magic.into_iter().chain(file.parts.iter().cloned()).collect()
+    magic
+        .into_iter()
+        .chain(file.parts.iter().cloned())
+        .collect()
 }
 
 fn tell(lie: &Lie, row: &mut Value) {
@@ -144,7 +147,10 @@ fn tell(lie: &Lie, row: &mut Value) {
     };
     let value = match lie.value {
         Number::Small(value) => u64::from(value),
-        Number::Near(value) => row[field].as_u64().unwrap_or_default().wrapping_add(u64::from(value)),
+        Number::Near(value) => row[field]
+            .as_u64()
+            .unwrap_or_default()
+            .wrapping_add(u64::from(value)),
         Number::Any(value) => value,
     };
     row[field] = value.into();

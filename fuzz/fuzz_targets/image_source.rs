@@ -59,7 +59,10 @@ fn check(images: &[Image]) {
         assert!(diff_ids.iter().all(|id| hexadecimal(id).is_some()));
         let layers = image.layers.iter().map(|layer| &layer.diff_id);
         assert!(layers.eq(diff_ids));
-        assert_eq!(build_steps(&image.config, image.layers.len()).len(), image.layers.len());
+        assert_eq!(
+            build_steps(&image.config, image.layers.len()).len(),
+            image.layers.len()
+        );
         let _ = (environment(&image.config), labels(&image.config));
     }
 }
@@ -69,7 +72,9 @@ fn check(images: &[Image]) {
 fn written(documents: &[Document]) -> bool {
     let write = |document: &Document| {
         let path = Path::new(&document.name);
-        let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let plain = path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
         let fits = document.name.len() <= 100 && !document.name.contains(['\0', '\\']);
         if !plain || !fits || document.name.ends_with('/') || document.name.contains("//") {
             return None;
@@ -88,10 +93,18 @@ fn same(archived: &Result<Vec<Image>>, unpacked: &Result<Vec<Image>>) {
             let facts = |image: &Image| {
                 let layers: Vec<String> = image.layers.iter().map(|it| it.name()).collect();
                 let digests = (image.digest.clone(), image.config_digest.clone());
-                (image.reference.clone(), image.platform.clone(), digests, layers)
+                (
+                    image.reference.clone(),
+                    image.platform.clone(),
+                    digests,
+                    layers,
+                )
             };
             let (archived, unpacked) = (archived.iter().map(facts), unpacked.iter().map(facts));
-            assert!(archived.eq(unpacked), "an archive holds other images than a directory");
+            assert!(
+                archived.eq(unpacked),
+                "an archive holds other images than a directory"
+            );
         }
         (Err(_), Err(_)) => {}
         (Ok(_), Err(error)) => panic!("the directory cannot be read: {error}"),

@@ -17,14 +17,18 @@ fuzz_target!(|blob: &[u8]| {
     assert_eq!(streamed.digest, sha256(blob));
     let compression = sniff(&blob[..blob.len().min(SNIFFED)]).expect("what was read is known");
     assert_eq!(streamed.diff_id, sha256(&plain(compression, blob)));
-    let found = scan(&stored(blob, streamed.diff_id.clone())).expect("what has passed by can be read at rest");
+    let found = scan(&stored(blob, streamed.diff_id.clone()))
+        .expect("what has passed by can be read at rest");
     assert_eq!(found.facts, streamed.facts);
     // Zeros behind the last member of gzip are nothing, and frames of zstd may be empty.
     if let Some((_, rest)) = blob.split_last()
         && compression != Compression::None
         && let Ok(rest) = scan_passing(rest)
     {
-        assert_eq!(rest.diff_id, streamed.diff_id, "a part passes for the whole");
+        assert_eq!(
+            rest.diff_id, streamed.diff_id,
+            "a part passes for the whole"
+        );
     }
 });
 

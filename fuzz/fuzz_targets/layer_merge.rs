@@ -82,9 +82,10 @@ fuzz_target!(|layers: Vec<Vec<Item>>| {
     for node in tree.walk_tree() {
         check(&tree, node, layers.len());
     }
-    let has_links = layers.iter().flat_map(|layer| &layer.entries).any(|entry| {
-        matches!(entry.kind, EntryKind::Symlink(_) | EntryKind::HardLink(_))
-    });
+    let has_links = layers
+        .iter()
+        .flat_map(|layer| &layer.entries)
+        .any(|entry| matches!(entry.kind, EntryKind::Symlink(_) | EntryKind::HardLink(_)));
     if !has_links {
         assert_eq!(listed(&tree), expected(&layers));
     }

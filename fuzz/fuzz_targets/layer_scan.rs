@@ -15,13 +15,18 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let archive = tar::repaired(archive);
-    if archive.is_empty() || sniff(&archive[..archive.len().min(SNIFFED)]) != Ok(Compression::None) {
+    if archive.is_empty() || sniff(&archive[..archive.len().min(SNIFFED)]) != Ok(Compression::None)
+    {
         return;
     }
     let diff_id = sha256(&archive);
     let facts = |blob: &[u8]| scan(&stored(blob, diff_id.clone())).map(|it| it.facts);
     let at_rest = facts(&archive);
-    assert_same(&at_rest, &scan_passing(&archive).map(|it| it.facts), "at rest, passing");
+    assert_same(
+        &at_rest,
+        &scan_passing(&archive).map(|it| it.facts),
+        "at rest, passing",
+    );
     let cut = archive.len() * usize::from(u16::from_le_bytes(*cut)) / (1 << 16);
     if let Ok(rest) = facts(&archive[..cut]) {
         let whole = at_rest.as_ref().expect("all of what can be read in part");

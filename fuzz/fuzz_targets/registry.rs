@@ -60,7 +60,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: this target is run by fuzz/run"))
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set: this target is run by fuzz/run"))
 }
 
 /// The number of this run, and the client for it, which never waits.
@@ -91,7 +92,11 @@ fn client() -> (u64, Registries) {
 /// Answers requests at the address of the proxy.
 fn listen() -> String {
     let proxy = variable("http_proxy");
-    assert_eq!(proxy, variable("https_proxy"), "both proxies are the registry");
+    assert_eq!(
+        proxy,
+        variable("https_proxy"),
+        "both proxies are the registry"
+    );
     let address = proxy.trim_start_matches("http://").to_owned();
     let listener = TcpListener::bind(&address).expect("the address of the proxy");
     std::thread::spawn(move || {

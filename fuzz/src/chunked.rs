@@ -63,7 +63,12 @@ impl Lazy {
     fn with_frame(mut self, table: &[u8]) -> LayerBlob {
         let frame = zstd(table);
         let prefix = "io.github.containers.zstd-chunked";
-        let position = format!("{}:{}:{}:1", self.stored.len() + 8, frame.len(), table.len());
+        let position = format!(
+            "{}:{}:{}:1",
+            self.stored.len() + 8,
+            frame.len(),
+            table.len()
+        );
         self.stored.extend([0x50, 0x2a, 0x4d, 0x18]);
         self.stored.extend((frame.len() as u32).to_le_bytes());
         self.stored.extend(&frame);
@@ -84,7 +89,8 @@ impl Lazy {
             0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 26, 0, b'S', b'G', 22, 0,
         ]);
         self.stored.extend(format!("{offset:016x}STARGZ").bytes());
-        self.stored.extend([1, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]);
+        self.stored
+            .extend([1, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0]);
         let digest = "containerd.io/snapshot/stargz/toc.digest".to_owned();
         self.finish([(digest, sha256(table))].into())
     }

@@ -42,7 +42,10 @@ pub fn documents(text: &str) -> Vec<Document> {
             content = content
                 .replace(&format!("@digest{behind}@"), &digest)
                 .replace(&format!("@hex{behind}@"), hex)
-                .replace(&format!("@size{behind}@"), &document.bytes.len().to_string());
+                .replace(
+                    &format!("@size{behind}@"),
+                    &document.bytes.len().to_string(),
+                );
         }
         let bytes = content.into_bytes();
         let name = match *name {

@@ -118,7 +118,10 @@ impl RemoteBlob for Remote {
 
     fn read_range(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         assert!(range.start < range.end, "nothing is asked for");
-        assert!(range.end <= self.0.len() as u64, "bytes beyond the blob are asked for");
+        assert!(
+            range.end <= self.0.len() as u64,
+            "bytes beyond the blob are asked for"
+        );
         Ok(self.0[range.start as usize..range.end as usize].to_vec())
     }
 }
