@@ -1,8 +1,12 @@
 //! What several fuzz targets need.
 
 pub mod chunked;
+pub mod described;
 pub mod documents;
 pub mod layers;
+pub mod ld_so_cache;
+pub mod shared_object;
+pub mod streamed;
 pub mod tar;
 
 use std::fs::File;
