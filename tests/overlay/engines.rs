@@ -22,7 +22,7 @@ pub struct Engine {
 
 enum Kind {
     Docker(Daemon),
-    Containerd(Process),
+    Containerd { _process: Process },
     Podman,
     Umoci,
 }
@@ -115,7 +115,13 @@ fn containerd() -> Option<Engine> {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let found = engine("containerd", place, Kind::Containerd(Process(process)))?;
+    let found = engine(
+        "containerd",
+        place,
+        Kind::Containerd {
+            _process: Process(process),
+        },
+    )?;
     let end = Instant::now() + Duration::from_secs(30);
     while found.try_run(&mut found.ctr(&["version"])).is_err() {
         assert!(Instant::now() < end, "containerd does not answer");
@@ -132,7 +138,7 @@ impl Engine {
 
     /// Whether it gives directories that a layer does not list the permissions that they have in the layer below.
     pub fn keeps_modes(&self) -> bool {
-        matches!(self.kind, Kind::Containerd(_) | Kind::Umoci)
+        matches!(self.kind, Kind::Containerd { .. } | Kind::Umoci)
     }
 
     /// The tree of an image of these layers. `Err` says why the engine refuses it.
@@ -148,7 +154,7 @@ impl Engine {
         write_archive(&archive, &docker_archive(std::slice::from_ref(&image)));
         match &self.kind {
             Kind::Docker(daemon) => self.docker(daemon, &reference),
-            Kind::Containerd(_) => self.containerd(&reference),
+            Kind::Containerd { .. } => self.containerd(&reference),
             Kind::Podman => self.podman(&reference),
             Kind::Umoci => self.umoci(image),
         }

@@ -85,7 +85,10 @@ pub fn real(root: &Path) -> Listing {
     while let Some(directory) = open.pop() {
         for child in fs::read_dir(directory).unwrap() {
             let path = child.unwrap().path();
-            let metadata = fs::symlink_metadata(&path).unwrap();
+            // In a directory of one layer alone the overlay lists a whiteout, and says that there is nothing.
+            let Ok(metadata) = fs::symlink_metadata(&path) else {
+                continue;
+            };
             let name = format!("/{}", path.strip_prefix(root).unwrap().display());
             let kind = metadata.file_type();
             let what = if kind.is_dir() {

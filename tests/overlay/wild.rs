@@ -1,5 +1,6 @@
 //! Layers with everything that an archive can say, in any order. Most of them no engine would write, and many none takes.
 
+use imgcheck::archive::path::normalise;
 use proptest::prelude::*;
 
 use crate::engines::{Engine, all};
@@ -62,20 +63,61 @@ fn member() -> impl Strategy<Value = Member> {
             },
         };
         let slash = if kind == Kind::Directory { "/" } else { "" };
-        Member {
-            mode,
-            ..Member::new(&format!("{spelling}{marked}{slash}"), kind)
+        let member = Member::new(&format!("{spelling}{marked}{slash}"), kind);
+        match member.kind {
+            Kind::Directory => Member { mode, ..member },
+            // Docker and Podman give a file the permissions of each further link to it, containerd and imgcheck do not; builders write
+            // the same for all of them.
+            _ => member,
         }
     })
 }
 
+/// A layer that most engines take, though its meaning may be odd: of each path one member, after its parents and with a hard link
+/// after what it leads to.
+fn orderly(mut members: Vec<Member>) -> Vec<Member> {
+    members.sort_by_key(|member| normalise(member.name.as_bytes()));
+    let mut kept: Vec<(String, Member)> = Vec::new();
+    for mut member in members {
+        let path = normalise(member.name.as_bytes());
+        let is_refused = kept.iter().any(|(other, kept)| {
+            let is_below = path
+                .strip_prefix(other.as_str())
+                .is_some_and(|rest| rest.starts_with('/'));
+            let holds = matches!(kept.kind, Kind::Directory | Kind::Symlink(_));
+            *other == path || (is_below && !holds)
+        });
+        if is_refused {
+            continue;
+        }
+        if let Kind::HardLink(target) = &mut member.kind {
+            let file = |(path, kept): &&(String, Member)| {
+                let is_file = matches!(kept.kind, Kind::File(_) | Kind::Symlink(_) | Kind::Fifo);
+                is_file && !path.contains(".wh.")
+            };
+            match kept.iter().rev().find(file) {
+                Some((path, _)) => target.clone_from(path),
+                None => member.kind = Kind::Fifo,
+            }
+        }
+        kept.push((path, member));
+    }
+    kept.into_iter().map(|(_, member)| member).collect()
+}
+
+fn layer(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Member>> {
+    let members = prop::collection::vec(member(), length);
+    (members, prop::bool::weighted(0.8)).prop_map(|(members, is_orderly)| match is_orderly {
+        true => orderly(members),
+        false => members,
+    })
+}
+
 fn layers() -> impl Strategy<Value = Vec<Vec<Member>>> {
-    // Lower layers are made of directories and files, so that there is something to hide.
-    let base = prop::collection::vec(member(), 2..8);
-    let upper = prop::collection::vec(member(), 1..5);
-    (base, prop::collection::vec(upper, 1..3)).prop_map(|(base, mut uppers)| {
-        uppers.insert(0, base);
-        uppers
+    (layer(2..10), prop::collection::vec(layer(1..7), 1..3)).prop_map(|(base, uppers)| {
+        let mut layers = vec![base];
+        layers.extend(uppers);
+        layers
     })
 }
 
