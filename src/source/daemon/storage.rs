@@ -1,9 +1,17 @@
 //! The storage of an engine, whoever wrote it.
 
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
 use bollard::models::SystemInfo;
+use rustix::fs::Dir;
 
 use super::{Engine, containers, overlay2};
+use crate::beneath::{self, Links};
 use crate::source::LayerBlob;
+use crate::source::blobs::DOCUMENT_LIMIT;
+use crate::source::overlay::{Attributes, Overlay};
 
 /// Where an engine keeps configurations and unpacked layers.
 #[derive(Debug)]
@@ -35,5 +43,63 @@ impl Storage {
             Storage::Docker(storage) => storage.layers(diff_ids),
             Storage::Podman(storage) => storage.layers(id, diff_ids),
         }
+    }
+}
+
+/// The root directory of an engine: no link in it is followed, no device or fifo opened.
+#[derive(Debug)]
+pub(super) struct Root {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Root {
+    /// The directory that the engine says. `None` if it cannot be read.
+    pub fn of(info: &SystemInfo) -> Option<Self> {
+        let path = PathBuf::from(info.docker_root_dir.as_ref()?);
+        let directory = beneath::root(&path).ok()?;
+        Some(Root { path, directory })
+    }
+
+    /// A small file.
+    pub fn read(&self, name: &Path) -> Option<Vec<u8>> {
+        let file = beneath::file(&self.directory, name, Links::Refused).ok()?;
+        let mut bytes = Vec::new();
+        file.take(DOCUMENT_LIMIT + 1).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 <= DOCUMENT_LIMIT).then_some(bytes)
+    }
+
+    /// A small file of one line.
+    pub fn line(&self, name: &Path) -> Option<String> {
+        let text = String::from_utf8(self.read(name)?).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// What is in a directory.
+    pub fn list(&self, name: &Path) -> Option<Vec<PathBuf>> {
+        let directory = self.directory(name)?;
+        let names = Dir::read_from(directory).ok()?.flatten();
+        let names = names.map(|found| found.file_name().to_string_lossy().into_owned());
+        Some(names.map(|found| name.join(found)).collect())
+    }
+
+    /// A layer, if it is there.
+    pub fn overlay(
+        &self,
+        directory: PathBuf,
+        attributes: Attributes,
+        record: PathBuf,
+    ) -> Option<Overlay> {
+        self.directory(&directory)?;
+        Some(Overlay {
+            storage: self.path.clone(),
+            directory,
+            attributes,
+            record,
+        })
+    }
+
+    fn directory(&self, name: &Path) -> Option<OwnedFd> {
+        beneath::directory(&self.directory, name, Links::Refused).ok()
     }
 }
