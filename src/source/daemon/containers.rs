@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::is_name;
 use super::storage::Root;
 use crate::digest;
+use crate::limits::Limits;
 use crate::source::overlay::Attributes;
 use crate::source::{Annotations, LayerBlob, LayerData};
 
@@ -37,14 +38,16 @@ struct Layer {
 
 impl Storage {
     /// The storage of the Podman that says this of itself; `None` if this process cannot read it as the kernel does.
-    pub fn of(info: &SystemInfo) -> Option<Self> {
+    pub fn of(info: &SystemInfo, limits: &Limits) -> Option<Self> {
         let status = info.driver_status.as_deref().unwrap_or_default();
         let is_whole = status
             .iter()
             .any(|pair| pair[..] == ["Native Overlay Diff", "true"]);
         let is_readable = info.driver.as_deref() == Some(DRIVER) && is_whole;
         let is_seen = is_readable && Attributes::Trusted.are_seen();
-        is_seen.then(|| Root::of(info).map(Storage)).flatten()
+        is_seen
+            .then(|| Root::of(info, limits).map(Storage))
+            .flatten()
     }
 
     /// The configuration of the image `id`, which is its digest: one of the files that are kept with the image.

@@ -8,6 +8,7 @@ use bollard::models::SystemInfo;
 use super::is_name;
 use super::storage::Root;
 use crate::digest;
+use crate::limits::Limits;
 use crate::source::overlay::Attributes;
 use crate::source::{Annotations, LayerBlob, LayerData};
 
@@ -22,7 +23,7 @@ pub(super) struct Storage {
 
 impl Storage {
     /// The storage of the engine that says this of itself; `None` if this process cannot read it as the kernel does.
-    pub fn of(info: &SystemInfo) -> Option<Self> {
+    pub fn of(info: &SystemInfo, limits: &Limits) -> Option<Self> {
         if info.driver.as_deref() != Some(DRIVER) {
             return None;
         }
@@ -37,7 +38,7 @@ impl Storage {
             false => Attributes::Trusted,
         };
         attributes.are_seen().then_some(Storage {
-            root: Root::of(info)?,
+            root: Root::of(info, limits)?,
             attributes,
         })
     }

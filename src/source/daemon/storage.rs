@@ -9,8 +9,8 @@ use rustix::fs::Dir;
 
 use super::{Engine, containers, overlay2};
 use crate::beneath::{self, Links};
+use crate::limits::{Limit, Limits};
 use crate::source::LayerBlob;
-use crate::source::blobs::DOCUMENT_LIMIT;
 use crate::source::overlay::{Attributes, Overlay};
 
 /// Where an engine keeps configurations and unpacked layers.
@@ -22,10 +22,10 @@ pub(super) enum Storage {
 
 impl Storage {
     /// The storage of the engine that says this of itself, if this process can read it.
-    pub fn of(engine: Engine, info: &SystemInfo) -> Option<Self> {
+    pub fn of(engine: Engine, info: &SystemInfo, limits: &Limits) -> Option<Self> {
         match engine {
-            Engine::Docker => overlay2::Storage::of(info).map(Storage::Docker),
-            Engine::Podman => containers::Storage::of(info).map(Storage::Podman),
+            Engine::Docker => overlay2::Storage::of(info, limits).map(Storage::Docker),
+            Engine::Podman => containers::Storage::of(info, limits).map(Storage::Podman),
         }
     }
 
@@ -51,22 +51,28 @@ impl Storage {
 pub(super) struct Root {
     path: PathBuf,
     directory: OwnedFd,
+    /// Bytes that a file may have which is read whole.
+    most: u64,
 }
 
 impl Root {
     /// The directory that the engine says. `None` if it cannot be read.
-    pub fn of(info: &SystemInfo) -> Option<Self> {
+    pub fn of(info: &SystemInfo, limits: &Limits) -> Option<Self> {
         let path = PathBuf::from(info.docker_root_dir.as_ref()?);
-        let directory = beneath::root(&path).ok()?;
-        Some(Root { path, directory })
+        Some(Root {
+            directory: beneath::root(&path).ok()?,
+            path,
+            most: limits.of(Limit::DocumentBytes),
+        })
     }
 
     /// A small file.
     pub fn read(&self, name: &Path) -> Option<Vec<u8>> {
         let file = beneath::file(&self.directory, name, Links::Refused).ok()?;
         let mut bytes = Vec::new();
-        file.take(DOCUMENT_LIMIT + 1).read_to_end(&mut bytes).ok()?;
-        (bytes.len() as u64 <= DOCUMENT_LIMIT).then_some(bytes)
+        let one_more = self.most.saturating_add(1);
+        file.take(one_more).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 <= self.most).then_some(bytes)
     }
 
     /// A small file of one line.
