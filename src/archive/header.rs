@@ -3,6 +3,11 @@
 
 use tar::Header;
 
+use super::overlay;
+
+/// Position of the type of a member in the block.
+const TYPE: usize = 156;
+
 /// Whether the stored checksum is that of the block, in the unsigned sum of POSIX or the signed one of old writers.
 pub fn checksum_is_right(header: &Header) -> bool {
     let field = &header.as_old().cksum;
@@ -57,6 +62,18 @@ fn octal(field: &[u8]) -> Option<u64> {
             b'0'..=b'7' => value.checked_mul(8)?.checked_add(u64::from(byte - b'0')),
             _ => None,
         })
+}
+
+/// Whether the member is a character device that the kernel's overlay takes for a whiteout. Of a header without numbers Go
+/// reads zeros.
+pub fn is_whiteout_device(header: &Header) -> bool {
+    let numbers = match (header.as_ustar(), header.as_gnu()) {
+        (Some(ustar), _) => [number(&ustar.dev_major), number(&ustar.dev_minor)],
+        (_, Some(gnu)) => [number(&gnu.dev_major), number(&gnu.dev_minor)],
+        _ => [Some(0); 2],
+    };
+    let [major, minor] = numbers.map(Option::unwrap_or_default);
+    header.as_bytes()[TYPE] == b'3' && overlay::is_whiteout_device(major, minor)
 }
 
 /// The bytes before the first NUL.
