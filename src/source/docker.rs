@@ -6,7 +6,9 @@ use serde::Deserialize;
 
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, digest, oci, reference};
+use super::{
+    Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, digest, oci, reference, spelling,
+};
 use crate::error::{Error, Result};
 
 /// An element of `manifest.json` (Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format").
@@ -28,7 +30,8 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
     if !is(store) {
         return Err(not_a_docker_archive(store));
     }
-    let (entries, _): (Vec<Entry>, _) = store.document("manifest.json")?;
+    let (entries, _): (Vec<Entry>, _) =
+        store.document("manifest.json", spelling::DOCKER_ARCHIVE)?;
     if oci::is(store) {
         let tags: Vec<String> = entries
             .into_iter()
@@ -40,29 +43,41 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
             .map(|image| with_short_name(image, &tags))
             .collect());
     }
-    let mut candidates = Vec::new();
-    for entry in entries {
-        let config = config(store, &entry.config)?;
-        let platform = Platform::of_config(&config.0);
-        let tags = entry.repo_tags.clone().unwrap_or_default();
-        let references = if tags.is_empty() {
-            vec![None]
-        } else {
-            tags.into_iter().map(Some).collect()
-        };
-        for reference in references {
-            let item = (entry.clone(), config.clone());
-            candidates.push(Candidate {
-                reference,
-                platform: platform.clone(),
-                item,
-            });
-        }
-    }
-    select(&store.subject(), candidates, wanted)?
+    let described: Vec<Described> = entries
+        .into_iter()
+        .map(|entry| describe(store, entry))
+        .collect::<Result<_>>()?;
+    let candidates = described.iter().flat_map(|item| {
+        let tags = item.entry.repo_tags.as_deref().unwrap_or_default();
+        let unnamed = tags.is_empty().then_some(None);
+        let references = tags.iter().cloned().map(Some).chain(unnamed);
+        references.map(move |reference| Candidate {
+            reference,
+            platform: Platform::of_config(&item.config),
+            item,
+        })
+    });
+    select(&store.subject(), candidates.collect(), wanted)?
         .into_iter()
         .map(|candidate| image(store, candidate))
         .collect()
+}
+
+/// An image of the archive, whatever its names are.
+#[derive(Debug)]
+struct Described {
+    entry: Entry,
+    config: ImageConfiguration,
+    config_digest: String,
+}
+
+fn describe(store: &Store, entry: Entry) -> Result<Described> {
+    let (config, config_digest) = config(store, &entry.config)?;
+    Ok(Described {
+        entry,
+        config,
+        config_digest,
+    })
 }
 
 fn not_a_docker_archive(store: &Store) -> Error {
@@ -90,7 +105,7 @@ fn with_short_name(image: Image, tags: &[String]) -> Image {
 /// The config and its digest. Its file is named by the digest, which is verified; archives of other tools that use free
 /// names have nothing to verify.
 fn config(store: &Store, name: &str) -> Result<(ImageConfiguration, String)> {
-    let (config, bytes) = store.document(name)?;
+    let (config, bytes) = store.document(name, spelling::OCI)?;
     if let Some(digest) = digest_of_name(name) {
         blobs::verify(&store.subject(), name, &bytes, &digest)?;
     }
@@ -105,13 +120,14 @@ fn digest_of_name(name: &str) -> Option<String> {
     digest::is_hexadecimal(hex).then(|| format!("sha256:{hex}"))
 }
 
-fn image(
-    store: &Store,
-    candidate: Candidate<(Entry, (ImageConfiguration, String))>,
-) -> Result<Image> {
-    let (entry, (config, config_digest)) = candidate.item;
-    let names = entry.layers.unwrap_or_default();
-    let diff_ids = blobs::diff_ids(&store.subject(), &config, names.len())?;
+fn image(store: &Store, candidate: Candidate<&Described>) -> Result<Image> {
+    let Described {
+        entry,
+        config,
+        config_digest,
+    } = candidate.item;
+    let names = entry.layers.as_deref().unwrap_or_default();
+    let diff_ids = blobs::diff_ids(&store.subject(), config, names.len())?;
     let mut layers = Vec::with_capacity(names.len());
     for (name, diff_id) in names.iter().zip(diff_ids) {
         let blob = store.blob(name)?;
@@ -129,8 +145,8 @@ fn image(
         way: None,
         platform: candidate.platform.to_string(),
         digest: None,
-        config_digest: Some(config_digest),
-        config,
+        config_digest: Some(config_digest.clone()),
+        config: config.clone(),
         layers,
     })
 }
