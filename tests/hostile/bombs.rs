@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::json;
 
 use super::attack::{Attack, Outcome};
-use super::common::{Compression, Image, compress, descriptor, file, oci_layout};
+use super::common::{Compression, compress, descriptor};
 use super::documents::layout;
-use super::links::{INNER, inner, inner_file};
+use super::links::{inner, inner_file};
 use super::tars::{Layer, config, ended, endless, header, image, member, whole};
 use tar::EntryType;
 

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::attack::{Attack, Outcome};
 use super::common::{
-    Compression, Image, Item, blob, descriptor, docker_archive, file, hex, oci_layout, symlink, tar,
+    Compression, Item, blob, descriptor, file, hex, symlink, tar,
 };
-use super::links::{HOST, INNER, inner, nothing};
-use super::tars::{archive, check, config, described, layer, whole};
+use super::links::{HOST, INNER, inner};
+use super::tars::{archive, config, described, whole};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -246,7 +246,7 @@ fn digests() -> Vec<Attack> {
             make: |scratch| {
                 let [layer, config, _] = honest();
                 let mut said = descriptor(LAYER, &layer);
-                said["size"] = json!(1 << 40);
+                said["size"] = json!(1_u64 << 40);
                 let manifest = json!({
                     "schemaVersion": 2, "config": descriptor(CONFIG, &config), "layers": [said],
                 });

@@ -131,11 +131,7 @@ pub fn check() -> Vec<String> {
     arguments(&["check", "image.tar", "--format", "json"])
 }
 
-/// The arguments to print what is found in `image.tar`.
-pub fn facts() -> Vec<String> {
-    arguments(&["facts", "image.tar"])
-}
-
+/// Arguments of the program.
 pub fn arguments(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
