@@ -1,6 +1,8 @@
 //! `docker save` archives: `manifest.json` names a config and layers for each image. Newer engines put an OCI layout into
 //! the same file, which says more (manifest digests, platforms) and is then what is read.
 
+use std::rc::Rc;
+
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 
@@ -10,6 +12,7 @@ use super::{
     Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, digest, oci, reference, spelling,
 };
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
 
 /// An element of `manifest.json` (Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format").
 #[derive(Debug, Clone, Deserialize)]
@@ -43,41 +46,33 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
             .map(|image| with_short_name(image, &tags))
             .collect());
     }
-    let described: Vec<Described> = entries
+    let mut candidates = Vec::new();
+    for mut entry in entries {
+        let tags = entry.repo_tags.take().unwrap_or_default();
+        let met = candidates.len() + tags.len().max(1);
+        let checked = wanted.limits.check(Limit::Manifests, met as u64);
+        checked.map_err(|passed| Error::limit(store.subject(), passed))?;
+        let config = config(store, &entry.config)?;
+        let platform = Platform::of_config(&config.0);
+        // All tags of an image share what may be long.
+        let item = Rc::new((entry, config));
+        let references = if tags.is_empty() {
+            vec![None]
+        } else {
+            tags.into_iter().map(Some).collect()
+        };
+        for reference in references {
+            candidates.push(Candidate {
+                reference,
+                platform: platform.clone(),
+                item: Rc::clone(&item),
+            });
+        }
+    }
+    select(&store.subject(), candidates, wanted)?
         .into_iter()
-        .map(|entry| describe(store, entry))
-        .collect::<Result<_>>()?;
-    let candidates = described.iter().flat_map(|item| {
-        let tags = item.entry.repo_tags.as_deref().unwrap_or_default();
-        let unnamed = tags.is_empty().then_some(None);
-        let references = tags.iter().cloned().map(Some).chain(unnamed);
-        references.map(move |reference| Candidate {
-            reference,
-            platform: Platform::of_config(&item.config),
-            item,
-        })
-    });
-    select(&store.subject(), candidates.collect(), wanted)?
-        .into_iter()
-        .map(|candidate| image(store, candidate))
+        .map(|candidate| image(store, candidate, &wanted.limits))
         .collect()
-}
-
-/// An image of the archive, whatever its names are.
-#[derive(Debug)]
-struct Described {
-    entry: Entry,
-    config: ImageConfiguration,
-    config_digest: String,
-}
-
-fn describe(store: &Store, entry: Entry) -> Result<Described> {
-    let (config, config_digest) = config(store, &entry.config)?;
-    Ok(Described {
-        entry,
-        config,
-        config_digest,
-    })
 }
 
 fn not_a_docker_archive(store: &Store) -> Error {
@@ -120,14 +115,14 @@ fn digest_of_name(name: &str) -> Option<String> {
     digest::is_hexadecimal(hex).then(|| format!("sha256:{hex}"))
 }
 
-fn image(store: &Store, candidate: Candidate<&Described>) -> Result<Image> {
-    let Described {
-        entry,
-        config,
-        config_digest,
-    } = candidate.item;
+fn image(
+    store: &Store,
+    candidate: Candidate<Rc<(Entry, (ImageConfiguration, String))>>,
+    limits: &Limits,
+) -> Result<Image> {
+    let (entry, (config, config_digest)) = &*candidate.item;
     let names = entry.layers.as_deref().unwrap_or_default();
-    let diff_ids = blobs::diff_ids(&store.subject(), config, names.len())?;
+    let diff_ids = blobs::diff_ids(&store.subject(), config, names.len(), limits)?;
     let mut layers = Vec::with_capacity(names.len());
     for (name, diff_id) in names.iter().zip(diff_ids) {
         let blob = store.blob(name)?;

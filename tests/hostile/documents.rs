@@ -6,9 +6,7 @@ use imgcheck::source::digest::sha256;
 use serde_json::{Value, json};
 
 use super::attack::{Attack, Outcome};
-use super::common::{
-    Compression, Item, blob, descriptor, file, hex, symlink, tar,
-};
+use super::common::{Compression, Item, blob, descriptor, file, hex, symlink, tar};
 use super::links::{HOST, INNER, inner};
 use super::tars::{archive, config, described, whole};
 
