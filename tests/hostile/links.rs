@@ -301,11 +301,8 @@ fn special() -> Vec<Attack> {
 }
 
 fn no_library(report: &Value) {
-    let stack = &report["images"][0]["stack"];
-    for component in ["cuda", "cudnn", "nccl", "os"] {
-        let found = &stack[component];
-        assert!(found["version"].is_null(), "{component}: {found}");
-    }
+    let stack = report["images"][0]["stack"].as_array().unwrap();
+    assert!(stack.is_empty(), "{stack:?}");
 }
 
 /// A file of the host, outside of what is checked; its absolute path.

@@ -125,7 +125,7 @@ fn strange() -> Vec<Attack> {
         Attack {
             name: "directories-that-names-imply",
             holds: "2,000 names of 16 KB, each below 8,000 directories that no other name has",
-            outcome: Outcome::Refused("the limit entries"),
+            outcome: Outcome::Refused("the limit facts-bytes"),
             make: |scratch| {
                 let way = "a/".repeat(8000);
                 let items: Vec<_> = (0..2000)
