@@ -183,7 +183,7 @@ impl Scan<'_> {
         let Some(entry) = entry else {
             return Ok(());
         };
-        let taken = budget.entry(&entry, &self.wanted.limits);
+        let taken = budget.entry(tree.entries.last(), &entry, &self.wanted.limits);
         taken.map_err(|passed| self.passed(&path, passed))?;
         if matches!(entry.kind, EntryKind::File(_)) {
             tree.files.push((tree.entries.len(), path));

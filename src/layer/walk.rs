@@ -30,7 +30,9 @@ pub(super) fn entries<I: Input>(
             continue;
         };
         let passed = |passed| Error::layer_limit(name, &entry.path, passed);
-        budget.entry(&entry, limits).map_err(passed)?;
+        budget
+            .entry(entries.last(), &entry, limits)
+            .map_err(passed)?;
         if matches!(entry.kind, EntryKind::File(_)) {
             let content = match wanted.form(&entry.path) {
                 Form::Sniffed => sniffed(walk, member, entries.len()),
