@@ -2,10 +2,14 @@
 
 /// The known word that a misspelt one probably means: the nearest by edits, at most one edit for three letters.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let length = word.chars().count();
+    let most = (length / 3).max(1);
     known
         .into_iter()
+        // Each edit changes the length by one at most: a word of a megabyte need not be compared.
+        .filter(|candidate| candidate.chars().count().abs_diff(length) <= most)
         .map(|candidate| (edits(word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= (word.chars().count() / 3).max(1))
+        .filter(|(distance, _)| *distance <= most)
         .min()
         .map(|(_, candidate)| candidate)
 }
@@ -42,5 +46,6 @@ mod tests {
         assert_eq!(nearest("mesasge", known), Some("message"));
         assert_eq!(nearest("fial", known), Some("fail"));
         assert_eq!(nearest("colour", known), None);
+        assert_eq!(nearest(&"m".repeat(10 << 20), known), None);
     }
 }

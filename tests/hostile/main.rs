@@ -10,9 +10,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod archives;
 mod attack;
+mod bombs;
+mod documents;
 mod links;
+mod names;
 mod table;
+mod tars;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -21,7 +26,16 @@ use attack::Attack;
 
 /// Every attack there is, in the order of the table.
 fn attacks() -> Vec<Attack> {
-    [links::attacks()].into_iter().flatten().collect()
+    [
+        links::attacks(),
+        names::attacks(),
+        archives::attacks(),
+        bombs::attacks(),
+        documents::attacks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// One test a kind of attack, so that they run beside each other.
@@ -34,4 +48,4 @@ macro_rules! kinds {
     )*};
 }
 
-kinds! { links }
+kinds! { links names archives bombs documents }
