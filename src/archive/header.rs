@@ -5,6 +5,10 @@ use std::ops::Range;
 
 use tar::Header;
 
+use super::overlay;
+
+/// Position of the type of a member in the block.
+const TYPE: usize = 156;
 /// Positions in the block: the magic with its version, the prefix of POSIX, and the mark at the end of a header of star.
 const MAGIC: Range<usize> = 257..265;
 const PREFIX: Range<usize> = 345..500;
@@ -102,6 +106,18 @@ fn octal(field: &[u8]) -> Option<u64> {
             b'0'..=b'7' => value.checked_mul(8)?.checked_add(u64::from(byte - b'0')),
             _ => None,
         })
+}
+
+/// Whether the member is a character device that the kernel's overlay takes for a whiteout. Of a header without numbers Go
+/// reads zeros.
+pub fn is_whiteout_device(header: &Header) -> bool {
+    let numbers = match (header.as_ustar(), header.as_gnu()) {
+        (Some(ustar), _) => [number(&ustar.dev_major), number(&ustar.dev_minor)],
+        (_, Some(gnu)) => [number(&gnu.dev_major), number(&gnu.dev_minor)],
+        _ => [Some(0); 2],
+    };
+    let [major, minor] = numbers.map(Option::unwrap_or_default);
+    header.as_bytes()[TYPE] == b'3' && overlay::is_whiteout_device(major, minor)
 }
 
 /// The bytes before the first NUL.

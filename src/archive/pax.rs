@@ -1,5 +1,7 @@
 //! Extended headers (`x`): records of `LENGTH KEY=VALUE\n`, POSIX.1-2001 "pax Header Block".
 
+use super::overlay;
+
 /// The records of one extended header that change how a member is read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pax {
@@ -78,7 +80,12 @@ impl Pax {
                 self.sparse.numbers.get_or_insert_default().push(number()?);
             }
             b"GNU.sparse.map" => self.sparse.numbers = Some(map(value)?),
-            _ => {}
+            _ => {
+                let attribute = key.strip_prefix(b"SCHILY.xattr.").unwrap_or_default();
+                if overlay::is_attribute(attribute) {
+                    return Err(overlay::ATTRIBUTE);
+                }
+            }
         }
         Ok(())
     }
@@ -135,6 +142,19 @@ mod tests {
         let one = Pax::parse(b"22 GNU.sparse.map=5,7\n").unwrap();
         assert_eq!(zero.sparse.numbers, Some(vec![5, 7]));
         assert_eq!(zero.sparse, one.sparse);
+    }
+
+    #[test]
+    fn attributes_of_an_overlay_are_refused() {
+        let parse = |name: &str| {
+            let record = format!("SCHILY.xattr.{name}=y");
+            // With two digits, a space and a newline.
+            Pax::parse(format!("{} {record}\n", record.len() + 4).as_bytes())
+        };
+        for name in ["trusted.overlay.opaque", "user.overlay.redirect"] {
+            assert_eq!(parse(name), Err(overlay::ATTRIBUTE), "{name}");
+        }
+        assert_eq!(parse("user.overlays"), Ok(Pax::default()));
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub enum Kind {
     HardLink,
     /// A device or fifo.
     Special,
+    /// A character device of the number 0, which the kernel's overlay takes for a whiteout.
+    WhiteoutDevice,
 }
 
 /// Walks an archive. [`Walk::advance`] goes to the next member and [`Walk::content`] reads the present one, as far as the
@@ -220,7 +222,10 @@ impl<I: Input> Walk<I> {
             .or(pax.link)
             .unwrap_or_else(|| until_nul(&header.as_old().linkname).to_vec());
         let mode = field(start, "mode", number(&header.as_old().mode))?;
-        let kind = kind(header.entry_type().as_byte(), &path);
+        let kind = match kind(header.entry_type().as_byte(), &path) {
+            Kind::Special if header::is_whiteout_device(header) => Kind::WhiteoutDevice,
+            kind => kind,
+        };
         let mut member = Member {
             path,
             kind,

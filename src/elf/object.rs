@@ -93,7 +93,9 @@ impl Object<'_> {
         self.loads().find_map(|segment| {
             let inside = address.checked_sub(segment.p_vaddr)?;
             let left = segment.p_filesz.checked_sub(inside)?;
-            (left > 0).then_some((segment.p_offset + inside, left))
+            // The segments of a file with debugging information alone are not in it, and may be anywhere.
+            let offset = segment.p_offset.checked_add(inside)?;
+            (left > 0).then_some((offset, left))
         })
     }
 

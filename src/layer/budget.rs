@@ -51,7 +51,7 @@ impl Budget {
         take(&self.texts, bytes, limits, Limit::TextsBytes)
     }
 
-    /// Takes a sparse ELF file of so many bytes with its holes.
+    /// Takes an ELF file with its holes, which cost nothing in the archive.
     pub(super) fn sparse(&self, bytes: u64, limits: &Limits) -> Result<(), Passed> {
         take(&self.sparse, bytes, limits, Limit::SparseBytes)
     }

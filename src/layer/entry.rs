@@ -32,6 +32,7 @@ pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
         Kind::Symlink => EntryKind::Symlink(display(&member.link)),
         Kind::HardLink => EntryKind::HardLink(link),
         Kind::Special => EntryKind::Special,
+        Kind::WhiteoutDevice => EntryKind::WhiteoutDevice,
     };
     Ok(Some(Entry {
         path,

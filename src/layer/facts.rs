@@ -107,6 +107,8 @@ pub enum EntryKind {
     Whiteout,
     /// `.wh..wh..opq`: hides all that lower layers have in the directory (the entry's `path` is the directory).
     Opaque,
+    /// A character device of the number 0, which the kernel's overlay takes for a whiteout.
+    WhiteoutDevice,
 }
 
 /// What was read of a regular file.

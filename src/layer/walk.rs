@@ -67,12 +67,12 @@ fn after(last: Option<&Entry>) -> String {
 }
 
 /// Reads the magic number of an ELF file, or less where the present member is none. ELF files whose holes make them too large
-/// together are an error, for a stream has to go through them.
+/// are an error, for a stream has to go through them.
 pub(super) fn is_elf<I: Input>(
     walk: &mut Walk<I>,
     member: &Member,
-    limits: &Limits,
     budget: &Budget,
+    limits: &Limits,
 ) -> Result<bool, ArchiveError> {
     let mut magic = &ELF_MAGIC[..];
     while !magic.is_empty() {
@@ -87,8 +87,8 @@ pub(super) fn is_elf<I: Input>(
     }
     if member.sparse.is_some() {
         let offset = member.offset;
-        let checked = budget.sparse(member.size, limits);
-        checked.map_err(|passed| ArchiveError::Limit { offset, passed })?;
+        let taken = budget.sparse(member.size, limits);
+        taken.map_err(|passed| ArchiveError::Limit { offset, passed })?;
     }
     Ok(true)
 }
