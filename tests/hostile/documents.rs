@@ -473,39 +473,39 @@ fn spelling() -> Vec<Attack> {
 fn values() -> Vec<Attack> {
     vec![
         Attack {
-            name: "labels-of-ten-megabytes",
-            holds: "labels of 10 MB: one long one, and 100,000 short ones",
+            name: "labels-by-the-megabyte",
+            holds: "labels of 3 MB: one long one, and 100,000 short ones",
             outcome: Outcome::Read("read: labels are text", inner),
             make: |scratch| {
                 changed(scratch, |_, config| {
                     let mut labels: serde_json::Map<String, Value> = (0..100_000)
                         .map(|at| (format!("label.{at}"), "torch 2.8".into()))
                         .collect();
-                    labels.insert("long".into(), "torch 2.8 cuda ".repeat(500_000).into());
+                    labels.insert("long".into(), "torch 2.8 cuda ".repeat(50_000).into());
                     config["config"]["Labels"] = labels.into();
                 })
             },
         },
         Attack {
-            name: "environment-of-ten-megabytes",
-            holds: "an environment of 10 MB: one long variable, and 100,000 short ones",
+            name: "environment-by-the-megabyte",
+            holds: "an environment of 2 MB: one long variable, and 100,000 short ones",
             outcome: Outcome::Read("read: variables are text", inner),
             make: |scratch| {
                 changed(scratch, |_, config| {
                     let mut env: Vec<String> =
                         (0..100_000).map(|at| format!("V{at}=2.8.0")).collect();
-                    env.push(format!("PYTORCH_VERSION={}", "2.8.0 ".repeat(1_000_000)));
+                    env.push(format!("PYTORCH_VERSION={}", "2.8.0 ".repeat(100_000)));
                     config["config"]["Env"] = env.into();
                 })
             },
         },
         Attack {
-            name: "search-path-of-a-million-directories",
-            holds: "`LD_LIBRARY_PATH` and `PATH` of 500,000 directories each",
+            name: "search-path-of-a-hundred-thousand-directories",
+            holds: "`LD_LIBRARY_PATH` and `PATH` of 50,000 directories each",
             outcome: Outcome::Read("read: directories that are not there cost little", inner),
             make: |scratch| {
                 changed(scratch, |_, config| {
-                    let path: String = (0..500_000).map(|at| format!(":/d{at}")).collect();
+                    let path: String = (0..50_000).map(|at| format!(":/d{at}")).collect();
                     config["config"]["Env"] =
                         json!([format!("LD_LIBRARY_PATH={path}"), format!("PATH={path}")]);
                 })
