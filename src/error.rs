@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The command line, a configuration or an option is wrong.
-    #[error("{problem}{}", with_help(.help))]
+    #[error("{}{}", line(.problem), with_help(.help))]
     Usage {
         /// What is wrong.
         problem: String,
@@ -26,7 +26,7 @@ pub enum Error {
         problem: String,
     },
     /// The image could not be found, opened or understood.
-    #[error("{subject}: {problem}{}", with_help(.help))]
+    #[error("{}: {}{}", line(.subject), line(.problem), with_help(.help))]
     Source {
         /// The archive, layout, directory or reference.
         subject: String,
@@ -36,7 +36,7 @@ pub enum Error {
         help: Option<String>,
     },
     /// A layer could not be read whole, so nothing can be said of the image.
-    #[error("layer {subject}: {problem}")]
+    #[error("layer {}: {}", line(.subject), line(.problem))]
     Layer {
         /// The digest or name of the layer, and the entry within it where one was being read.
         subject: String,
@@ -44,7 +44,7 @@ pub enum Error {
         problem: String,
     },
     /// The report could not be written.
-    #[error("{subject}: {problem}")]
+    #[error("{}: {}", line(.subject), line(.problem))]
     Output {
         /// The file or stream.
         subject: String,
@@ -55,7 +55,12 @@ pub enum Error {
 
 fn with_help(help: &Option<String>) -> String {
     help.as_ref()
-        .map_or_else(String::new, |text| format!("\n  help: {text}"))
+        .map_or_else(String::new, |text| format!("\n  help: {}", line(text)))
+}
+
+/// What an image says stays on its line, so that it cannot pass for help or for another message.
+fn line(text: &str) -> String {
+    text.replace('\n', "\\n")
 }
 
 impl Error {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::pipeline::{Progress as _, Reading, Scan, Scanner, Unjudged};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
-use crate::report::UnreadImage;
+use crate::report::{UnreadImage, one_line};
 use crate::source::{Access, Selection};
 
 /// The images to read, and how.
@@ -132,7 +132,7 @@ impl ReadingArguments {
             }
         }
         for remark in cache.remarks() {
-            output::remark(&format!("{}\n", crate::report::printable(&remark)));
+            output::remark(&format!("{}\n", one_line(&remark)));
         }
         Ok((scans, unreadable))
     }

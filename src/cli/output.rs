@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
 use crate::reference::transport::Target;
+use crate::report::{one_line, printable};
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
@@ -251,10 +252,24 @@ fn standard_output(text: &str, colour: Colour) -> Result<()> {
     }
 }
 
-/// Writes a remark beside the report on the standard error stream.
+/// Writes a remark beside the report on the standard error stream, whatever it quotes.
 pub fn remark(text: &str) {
+    styled_remark(&printable(text));
+}
+
+/// The same of a text with styles, in which what is quoted was escaped.
+pub fn styled_remark(text: &str) {
     // Nothing can be done where even the error stream is closed.
     let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// Tells on the standard error stream what is wrong with the command line, and ends the program; shows help that was asked for.
+pub fn misuse(error: &clap::Error) -> ! {
+    match error.to_string().strip_prefix("error: ") {
+        Some(problem) => tell(problem.trim_end()),
+        None => error.exit(),
+    }
+    std::process::exit(error.exit_code())
 }
 
 /// Tells an error on the standard error stream.
@@ -264,15 +279,18 @@ pub fn error(error: &Error) {
 
 /// The same of the error of an image, which is named if the error does not do so.
 pub fn error_about(image: &str, error: &Error) {
-    let red = anstyle::AnsiColor::Red.on_default().bold();
     let text = match error.to_string() {
         text if text.contains(image) => text,
-        _ => format!("{image}: {}", error.quoted()),
+        _ => format!("{}: {}", one_line(image), error.quoted()),
     };
-    let text = crate::report::printable(&text);
     match error {
         // A fault of a rule or configuration file comes as a diagnostic of its own.
         Error::Rule { .. } if text.starts_with("error") => remark(&format!("{text}\n")),
-        _ => remark(&format!("{red}error{red:#}: {text}\n")),
+        _ => tell(&text),
     }
+}
+
+fn tell(problem: &str) {
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    styled_remark(&format!("{red}error{red:#}: {}\n", printable(problem)));
 }

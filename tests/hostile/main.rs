@@ -12,6 +12,7 @@
 
 mod attack;
 mod links;
+mod output;
 mod table;
 
 #[path = "../common/mod.rs"]
@@ -21,7 +22,10 @@ use attack::Attack;
 
 /// Every attack there is, in the order of the table.
 fn attacks() -> Vec<Attack> {
-    [links::attacks()].into_iter().flatten().collect()
+    [links::attacks(), output::attacks()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// One test a kind of attack, so that they run beside each other.
@@ -34,4 +38,4 @@ macro_rules! kinds {
     )*};
 }
 
-kinds! { links }
+kinds! { links output }
