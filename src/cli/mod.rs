@@ -82,7 +82,7 @@ enum Command {
 pub fn run() -> ExitCode {
     let matches = without_empty_variables(Cli::command()).try_get_matches();
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = cli.unwrap_or_else(|error| output::misuse(&error));
+    let cli = cli.unwrap_or_else(|error| output::misuse(error));
     let result = match cli.command {
         None => check_by_default(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments),

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use clap::error::ContextValue;
 use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
@@ -73,6 +74,7 @@ impl<F: ReportFormat> FromStr for Destination<F> {
                         .filter_map(|known| Some(known.to_possible_value()?.get_name().to_owned()))
                         .collect();
                     let names = names.join(", ");
+                    let (format, text) = (one_line(format), one_line(text));
                     format!("`{format}` is no format ({names}); write a name with `=` as ./{text}")
                 });
                 (Some(known?), path)
@@ -264,7 +266,14 @@ pub fn styled_remark(text: &str) {
 }
 
 /// Tells on the standard error stream what is wrong with the command line, and ends the program; shows help that was asked for.
-pub fn misuse(error: &clap::Error) -> ! {
+pub fn misuse(mut error: clap::Error) -> ! {
+    let quoted = error.context().filter_map(|(kind, value)| match value {
+        ContextValue::String(text) => Some((kind, ContextValue::String(one_line(text)))),
+        _ => None,
+    });
+    for (kind, value) in quoted.collect::<Vec<_>>() {
+        error.insert(kind, value);
+    }
     match error.to_string().strip_prefix("error: ") {
         Some(problem) => tell(problem.trim_end()),
         None => error.exit(),
