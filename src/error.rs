@@ -106,3 +106,22 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_quoted_has_a_line_of_its_own() {
+        let error = Error::Source {
+            subject: "x\n  help: run this".to_owned(),
+            problem: "a\nb".to_owned(),
+            help: Some("c\nd".to_owned()),
+        };
+        assert_eq!(
+            error.to_string(),
+            "x\\n  help: run this: a\\nb\n  help: c\\nd"
+        );
+        assert_eq!(Error::layer("a\nb", "c").to_string(), "layer a\\nb: c");
+    }
+}

@@ -374,6 +374,9 @@ mod tests {
                 "{text}"
             );
         }
+        context.add_variable_from_value("name", "a\nb");
+        let of_a_fact = template("one\n{name}").unwrap().render(&context);
+        assert_eq!(of_a_fact.unwrap(), "one a\\nb", "YAML folds the other");
         assert!(template("an {open brace").is_err());
     }
 }
