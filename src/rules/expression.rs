@@ -265,7 +265,8 @@ impl Template {
         })
     }
 
-    /// Fills it in. A fact that is not there is written as `unknown`.
+    /// Fills it in. A fact that is not there is written as `unknown`. Line breaks of a fact are written `\n`: the lines are those
+    /// of the rule.
     ///
     /// # Errors
     ///
@@ -276,7 +277,7 @@ impl Template {
             match piece {
                 Piece::Text(text) => rendered.push_str(text),
                 Piece::Value(expression) => match expression.evaluate(context)? {
-                    Ok(value) => rendered.push_str(&written(&value)),
+                    Ok(value) => rendered.push_str(&written(&value).replace('\n', "\\n")),
                     Err(Missing) => rendered.push_str("unknown"),
                 },
             }
@@ -373,6 +374,9 @@ mod tests {
                 "{text}"
             );
         }
+        context.add_variable_from_value("name", "a\nb");
+        let of_a_fact = template("one\n{name}").unwrap().render(&context);
+        assert_eq!(of_a_fact.unwrap(), "one a\\nb", "YAML folds the other");
         assert!(template("an {open brace").is_err());
     }
 }

@@ -16,6 +16,7 @@ mod bombs;
 mod documents;
 mod links;
 mod names;
+mod output;
 mod table;
 mod tars;
 
@@ -24,28 +25,18 @@ mod common;
 
 use attack::Attack;
 
-/// Every attack there is, in the order of the table.
-fn attacks() -> Vec<Attack> {
-    [
-        links::attacks(),
-        names::attacks(),
-        archives::attacks(),
-        bombs::attacks(),
-        documents::attacks(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-/// One test a kind of attack, so that they run beside each other.
+/// Every attack there is, in the order of the table; and one test a kind of attack, so that they run beside each other.
 macro_rules! kinds {
-    ($($kind:ident)*) => {$(
-        #[test]
+    ($($kind:ident)*) => {
+        fn attacks() -> Vec<Attack> {
+            [$($kind::attacks()),*].into_iter().flatten().collect()
+        }
+
+        $(#[test]
         fn $kind() {
             attack::try_all(&$kind::attacks());
-        }
-    )*};
+        })*
+    };
 }
 
-kinds! { links names archives bombs documents }
+kinds! { links names archives bombs documents output }
