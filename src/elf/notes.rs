@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::error::ElfError;
 use super::object::{Object, string_at};
 
-/// Note sections of real files are far smaller.
+/// What is read of all notes of a file; those of real files are far smaller.
 const NOTES_LIMIT: u64 = 1 << 20;
 /// PATH_MAX of Linux.
 const INTERPRETER_LIMIT: u64 = 4096;
@@ -28,8 +28,10 @@ pub(super) fn interpreter(object: &Object) -> Result<Option<String>, ElfError> {
 
 /// NT_GNU_BUILD_ID of any PT_NOTE, lower-case hexadecimal.
 pub(super) fn build_id(object: &Object) -> Result<Option<String>, ElfError> {
+    let mut left = NOTES_LIMIT;
     for segment in object.segments.iter().filter(|it| it.p_type == PT_NOTE) {
-        let length = segment.p_filesz.min(NOTES_LIMIT);
+        let length = segment.p_filesz.min(left);
+        left -= length;
         let Some(bytes) = object.optional(segment.p_offset, length)? else {
             continue;
         };

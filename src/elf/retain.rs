@@ -13,9 +13,10 @@ use memchr::memmem;
 use super::fat_binary::format::{
     ALIGNMENT, CONTAINER_HEADER, Container, ENTRY_HEADER, Entry, MAGIC,
 };
+use super::ranges::merged;
 use super::read_at::ReadAt;
 use super::sparse::SparseFile;
-use plan::{Plan, merged, overlap};
+use plan::{Plan, overlap};
 
 /// What is looked at in one go.
 const BLOCK: usize = 256 << 10;
@@ -42,8 +43,10 @@ pub struct Retainer {
     /// Bytes before this are dropped unseen.
     skip: u64,
     state: State,
-    /// A section name table that was found may reach this far.
-    names: u64,
+    /// What lies around the names of name tables that were found; ordered, not overlapping.
+    names: Vec<Range<u64>>,
+    /// Bytes before this need no further search for such a name.
+    searched: u64,
     /// Payloads that may still be kept.
     payloads: u64,
     plan: Option<Plan>,
@@ -72,7 +75,8 @@ impl Retainer {
             start: 0,
             skip: 0,
             state: State::Outside,
-            names: 0,
+            names: Vec::new(),
+            searched: 0,
             payloads: PAYLOADS,
             plan: None,
         }
@@ -264,21 +268,19 @@ impl Retainer {
 
     /// Keeps or drops the first pending bytes. `header` marks those of a fat binary.
     fn settle(&mut self, length: usize, header: bool) {
+        let range = self.start..self.start + length as u64;
+        if length > 0 && !header && self.held < self.limit {
+            self.search_names(&range);
+        }
         let Some(plan) = self.plan.as_ref().filter(|_| length > 0) else {
             return;
         };
-        let range = self.start..self.start + length as u64;
         let kept = if header && self.held < self.limit {
             vec![range.clone()]
         } else {
             let mut kept = plan.choose(&range, self.held, self.limit);
-            if !plan.loaded.is_empty() && !plan.loads(&range) && self.held < self.limit {
-                for at in memmem::find_iter(&self.block[self.decided..], NAME_TABLE) {
-                    let place = self.start + at as u64;
-                    kept.push(place.saturating_sub(NAMES as u64)..place);
-                    self.names = place + NAMES as u64;
-                }
-                kept.push(0..self.names);
+            if !plan.loads(&range) && self.held < self.limit {
+                kept.extend(self.names.iter().cloned());
             }
             merged(kept.into_iter().map(|it| overlap(&it, &range)).collect())
         };
@@ -290,6 +292,32 @@ impl Retainer {
         }
         self.decided += length;
         self.start = range.end;
+    }
+
+    /// Looks for the name of a name table in the pending bytes, if no segment loads the first of them. Each byte is searched once,
+    /// however small the pieces are that are decided on.
+    fn search_names(&mut self, first: &Range<u64>) {
+        let plan = self.plan.as_ref();
+        if plan.is_none_or(|plan| plan.loaded.is_empty() || plan.loads(first)) {
+            return;
+        }
+        let end = self.start + self.pending().len() as u64;
+        let from = self.searched.saturating_sub(NAME_TABLE.len() as u64 - 1);
+        let from = from.max(self.start);
+        if end <= self.searched {
+            return;
+        }
+        self.names.retain(|range| range.end > first.start);
+        let unseen = &self.block[self.decided + (from - self.start) as usize..];
+        for at in memmem::find_iter(unseen, NAME_TABLE) {
+            let place = from + at as u64;
+            let around = place.saturating_sub(NAMES as u64)..place + NAMES as u64;
+            match self.names.last_mut() {
+                Some(last) if last.end >= around.start => last.end = around.end,
+                _ => self.names.push(around),
+            }
+        }
+        self.searched = end;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Evaluates rules on facts.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cel::common::value::{CowVal, Val};
@@ -40,14 +40,21 @@ fn evaluate_within<'r>(
     facts: &Facts,
 ) -> Result<Vec<Finding>> {
     let on_demand = OnDemand::new(facts);
-    let mut context = functions::context();
+    let deadline = Arc::default();
+    let mut context = functions::context(&deadline);
     context.set_variable_resolver(&on_demand);
     bind(&mut context, facts)?;
     let mut findings = Vec::new();
     let mut explained = Explained::default();
     for rule in precedence::order(rules.collect()) {
         let evaluation = Evaluation { rule, facts, limit };
-        evaluation.run(&context, &mut explained, &mut findings)?;
+        deadline.start(limit);
+        let outcome = evaluation.run(&context, &mut explained, &mut findings);
+        // What came of lists that were cut off is worth nothing, an error neither.
+        if deadline.has_passed() {
+            return Err(too_slow(&rule.fail, limit, None));
+        }
+        outcome?;
     }
     findings.sort_by(|a: &Finding, b: &Finding| {
         b.severity
@@ -67,7 +74,9 @@ fn evaluate_within<'r>(
 pub fn dry_run(rule: &Rule) -> Result<()> {
     let facts = Facts::sample();
     let on_demand = OnDemand::new(&facts);
-    let mut context = functions::context();
+    let deadline = Arc::default();
+    let mut context = functions::context(&deadline);
+    deadline.start(MAX_TIME);
     context.set_variable_resolver(&on_demand);
     bind(&mut context, &facts)?;
     let item = match &rule.each {
@@ -90,7 +99,10 @@ pub fn dry_run(rule: &Rule) -> Result<()> {
     rule.help
         .as_ref()
         .map_or(Ok(String::new()), |help| help.render(&context))?;
-    Ok(())
+    match deadline.has_passed() {
+        true => Err(too_slow(&rule.fail, MAX_TIME, None)),
+        false => Ok(()),
+    }
 }
 
 /// Facts that are many and seldom asked for, made when an expression first names them.
@@ -176,7 +188,8 @@ impl<'a> Evaluation<'a> {
         let mut seen = HashSet::new();
         for (done, item) in items.iter().enumerate() {
             if begun.elapsed() >= self.limit {
-                return Err(self.too_slow(each, done, items.len()));
+                let done = Some((done, items.len()));
+                return Err(too_slow(each, self.limit, done));
             }
             let mut inner = context.new_inner_scope();
             inner.add_variable_from_value("it", item.clone());
@@ -195,15 +208,6 @@ impl<'a> Evaluation<'a> {
             }
         }
         Ok(())
-    }
-
-    fn too_slow(&self, each: &Expression, done: usize, all: usize) -> Error {
-        let problem = format!(
-            "the rule takes longer than {} seconds: it has looked at {done} of {all} elements",
-            self.limit.as_secs()
-        );
-        let help = "leave out what cannot fail with `filter`, before one element is compared with all others";
-        each.fault(0..each.text().len(), &problem, Some(help))
     }
 
     /// Whether the rule applies and fails.
@@ -301,6 +305,18 @@ impl<'a> Evaluation<'a> {
         parts.extend(location.map(|location| location.file.trim_start_matches("./")));
         format!("{:032x}", xxh3_128(parts.join("\0").as_bytes()))
     }
+}
+
+/// `done` are the elements of `each` that were looked at, and how many there are.
+fn too_slow(expression: &Expression, limit: Duration, done: Option<(usize, usize)>) -> Error {
+    let seconds = limit.as_secs();
+    let done = done.map_or_else(String::new, |(done, all)| {
+        format!(": it has looked at {done} of {all} elements")
+    });
+    let problem = format!("the rule takes longer than {seconds} seconds{done}");
+    let help =
+        "leave out what cannot fail with `filter`, before one element is compared with all others";
+    expression.fault(0..expression.text().len(), &problem, Some(help))
 }
 
 /// What an element of `each` is about: the element itself if it is text, else its `subject`, `name` or `claim`.

@@ -11,7 +11,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod attack;
+mod elf;
+mod forge;
+mod gpu;
 mod links;
+mod rules_input;
 mod table;
 
 #[path = "../common/mod.rs"]
@@ -21,7 +25,15 @@ use attack::Attack;
 
 /// Every attack there is, in the order of the table.
 fn attacks() -> Vec<Attack> {
-    [links::attacks()].into_iter().flatten().collect()
+    [
+        links::attacks(),
+        elf::attacks(),
+        gpu::attacks(),
+        rules_input::attacks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// One test a kind of attack, so that they run beside each other.
@@ -34,4 +46,4 @@ macro_rules! kinds {
     )*};
 }
 
-kinds! { links }
+kinds! { links elf gpu rules_input }
