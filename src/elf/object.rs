@@ -13,6 +13,7 @@ use goblin::elf::program_header::{PF_X, PT_DYNAMIC, PT_LOAD};
 
 use super::ranges::disjoint;
 use super::read_at::ReadAt;
+use crate::limits::Limits;
 pub(super) use bytes::{WINDOW, fill};
 
 /// `e_machine` of x86-64.
@@ -33,6 +34,7 @@ pub(super) struct Section {
 /// An opened ELF file.
 pub(super) struct Object<'a> {
     source: &'a dyn ReadAt,
+    pub limits: &'a Limits,
     size: u64,
     head: Vec<u8>,
     pub class: u8,

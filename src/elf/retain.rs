@@ -4,6 +4,7 @@
 //! binaries, of which only headers are needed, and symbols and debugging information that no segment loads. What is left is
 //! kept up to a limit: first what the program headers name, then all else from the start of the file on.
 
+mod names;
 mod plan;
 
 use std::ops::Range;
@@ -16,6 +17,7 @@ use super::fat_binary::format::{
 use super::ranges::merged;
 use super::read_at::ReadAt;
 use super::sparse::SparseFile;
+use names::{AROUND, Names};
 use plan::{Plan, overlap};
 
 /// What is looked at in one go.
@@ -24,10 +26,6 @@ const BLOCK: usize = 256 << 10;
 pub const DEFAULT_LIMIT: u64 = 192 << 20;
 /// Payloads are kept up to this many bytes: the few of a small library stand among its strings, where readings look.
 const PAYLOADS: u64 = 8 << 20;
-/// Kept on both sides of the name of the section name table, which stands within that table.
-const NAMES: usize = 32 << 10;
-/// That name. Behind the last segment nothing else tells where the table is before the section headers come, at the end.
-const NAME_TABLE: &[u8] = b".shstrtab\0";
 
 /// Takes a file in pieces, in order, and keeps what reading it will need.
 #[derive(Debug)]
@@ -43,10 +41,7 @@ pub struct Retainer {
     /// Bytes before this are dropped unseen.
     skip: u64,
     state: State,
-    /// What lies around the names of name tables that were found; ordered, not overlapping.
-    names: Vec<Range<u64>>,
-    /// Bytes before this need no further search for such a name.
-    searched: u64,
+    names: Names,
     /// Payloads that may still be kept.
     payloads: u64,
     plan: Option<Plan>,
@@ -75,8 +70,7 @@ impl Retainer {
             start: 0,
             skip: 0,
             state: State::Outside,
-            names: Vec::new(),
-            searched: 0,
+            names: Names::default(),
             payloads: PAYLOADS,
             plan: None,
         }
@@ -181,7 +175,7 @@ impl Retainer {
                     .is_none_or(|plan| plan.loads(&(end.saturating_sub(1)..end)));
                 let undecided = if !loaded {
                     // The name of the name table may follow, and the table starts before it.
-                    NAMES.min(self.pending().len())
+                    AROUND.min(self.pending().len())
                 } else {
                     // The first bytes of a magic may be the last ones.
                     (end % ALIGNMENT) as usize
@@ -269,9 +263,6 @@ impl Retainer {
     /// Keeps or drops the first pending bytes. `header` marks those of a fat binary.
     fn settle(&mut self, length: usize, header: bool) {
         let range = self.start..self.start + length as u64;
-        if length > 0 && !header && self.held < self.limit {
-            self.search_names(&range);
-        }
         let Some(plan) = self.plan.as_ref().filter(|_| length > 0) else {
             return;
         };
@@ -279,8 +270,10 @@ impl Retainer {
             vec![range.clone()]
         } else {
             let mut kept = plan.choose(&range, self.held, self.limit);
-            if !plan.loads(&range) && self.held < self.limit {
-                kept.extend(self.names.iter().cloned());
+            let loads = plan.loaded.is_empty() || plan.loads(&range);
+            if !loads && self.held < self.limit {
+                self.names.search(self.start, &self.block[self.decided..]);
+                kept.extend(self.names.around(&range));
             }
             merged(kept.into_iter().map(|it| overlap(&it, &range)).collect())
         };
@@ -292,32 +285,6 @@ impl Retainer {
         }
         self.decided += length;
         self.start = range.end;
-    }
-
-    /// Looks for the name of a name table in the pending bytes, if no segment loads the first of them. Each byte is searched once,
-    /// however small the pieces are that are decided on.
-    fn search_names(&mut self, first: &Range<u64>) {
-        let plan = self.plan.as_ref();
-        if plan.is_none_or(|plan| plan.loaded.is_empty() || plan.loads(first)) {
-            return;
-        }
-        let end = self.start + self.pending().len() as u64;
-        let from = self.searched.saturating_sub(NAME_TABLE.len() as u64 - 1);
-        let from = from.max(self.start);
-        if end <= self.searched {
-            return;
-        }
-        self.names.retain(|range| range.end > first.start);
-        let unseen = &self.block[self.decided + (from - self.start) as usize..];
-        for at in memmem::find_iter(unseen, NAME_TABLE) {
-            let place = from + at as u64;
-            let around = place.saturating_sub(NAMES as u64)..place + NAMES as u64;
-            match self.names.last_mut() {
-                Some(last) if last.end >= around.start => last.end = around.end,
-                _ => self.names.push(around),
-            }
-        }
-        self.searched = end;
     }
 }
 

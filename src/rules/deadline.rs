@@ -105,3 +105,44 @@ fn while_in_time(list: IdedExpr) -> IdedExpr {
         vec![call(FUNCTION, Vec::new()), list, empty],
     )
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use cel::Value;
+    use cel::parser::PrattParser;
+
+    use super::*;
+    use crate::rules::functions::context;
+
+    fn evaluate(expression: &str, limit: Duration) -> (Value, bool) {
+        let mut tree = PrattParser::new().parse(expression).unwrap();
+        guard(&mut tree);
+        let deadline = Arc::new(Deadline::default());
+        deadline.start(limit);
+        let value = Value::resolve(&tree, &context(&deadline)).unwrap();
+        (value, deadline.has_passed())
+    }
+
+    #[test]
+    fn lists_are_walked_while_there_is_time() {
+        let expression = "[1, 2].map(a, [a].filter(b, b > 1)).map(c, size(c)) == [0, 1]";
+        let hour = Duration::from_secs(3600);
+        assert_eq!(evaluate(expression, hour), (Value::Bool(true), false));
+        assert_eq!(
+            evaluate(expression, Duration::ZERO),
+            (Value::Bool(false), true)
+        );
+    }
+
+    #[test]
+    fn quantifiers_in_quantifiers_end() {
+        let list = format!("[{}]", vec!["1"; 100].join(","));
+        let all = |inner: &str| format!("{list}.all(x, {inner})");
+        let nested = (0..8).fold("true".to_owned(), |inner, _| all(&inner));
+        let (_, passed) = evaluate(&nested, Duration::from_millis(50));
+        assert!(passed);
+    }
+}

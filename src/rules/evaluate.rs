@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
@@ -10,6 +9,7 @@ use cel::objects::Key;
 use cel::{Context, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::deadline::Deadline;
 use super::expression::{Expression, Missing};
 use super::facts::Facts;
 use super::file::{Level, Named, Rule};
@@ -18,43 +18,33 @@ use super::{functions, knowledge, loader, pages};
 use crate::claims::Claim;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
-
-/// The longest list a rule is evaluated for.
-const MAX_EACH: usize = 10_000;
-/// How long one rule may look at one image or file. It is asked for between the elements of a list.
-const MAX_TIME: Duration = Duration::from_secs(10);
+use crate::limits::{Limit, Limits};
 
 /// All findings of some rules, the worst first, then by rule, in the order of the claims.
 ///
 /// # Errors
 ///
-/// An expression does what it cannot do, or takes too long; missing facts are no error.
-pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Result<Vec<Finding>> {
-    evaluate_within(MAX_TIME, rules, facts)
-}
-
-/// The same, where each rule has so much time.
-fn evaluate_within<'r>(
-    limit: Duration,
+/// An expression does what it cannot do, or a rule passes a limit; missing facts are no error.
+pub fn evaluate<'r>(
     rules: impl Iterator<Item = &'r Rule>,
     facts: &Facts,
+    limits: &Limits,
 ) -> Result<Vec<Finding>> {
     let on_demand = OnDemand::new(facts);
-    let deadline = Arc::default();
+    let deadline: Arc<Deadline> = Arc::default();
     let mut context = functions::context(&deadline);
     context.set_variable_resolver(&on_demand);
     bind(&mut context, facts)?;
     let mut findings = Vec::new();
     let mut explained = Explained::default();
     for rule in precedence::order(rules.collect()) {
-        let evaluation = Evaluation { rule, facts, limit };
-        deadline.start(limit);
-        let outcome = evaluation.run(&context, &mut explained, &mut findings);
-        // What came of lists that were cut off is worth nothing, an error neither.
-        if deadline.has_passed() {
-            return Err(too_slow(&rule.fail, limit, None));
-        }
-        outcome?;
+        let evaluation = Evaluation {
+            rule,
+            facts,
+            limits,
+            deadline: &deadline,
+        };
+        evaluation.run_in_time(&context, &mut explained, &mut findings)?;
     }
     findings.sort_by(|a: &Finding, b: &Finding| {
         b.severity
@@ -74,9 +64,9 @@ fn evaluate_within<'r>(
 pub fn dry_run(rule: &Rule) -> Result<()> {
     let facts = Facts::sample();
     let on_demand = OnDemand::new(&facts);
-    let deadline = Arc::default();
+    let deadline: Arc<Deadline> = Arc::default();
     let mut context = functions::context(&deadline);
-    deadline.start(MAX_TIME);
+    deadline.start(Limits::default().duration(Limit::RuleTime));
     context.set_variable_resolver(&on_demand);
     bind(&mut context, &facts)?;
     let item = match &rule.each {
@@ -100,10 +90,13 @@ pub fn dry_run(rule: &Rule) -> Result<()> {
         .as_ref()
         .map_or(Ok(String::new()), |help| help.render(&context))?;
     match deadline.has_passed() {
-        true => Err(too_slow(&rule.fail, MAX_TIME, None)),
+        true => Err(rule.fail.fault(0..rule.fail.text().len(), TOO_SLOW, None)),
         false => Ok(()),
     }
 }
+
+/// What is said of a rule that needs long for some dozen facts.
+const TOO_SLOW: &str = "the rule takes too long on a small image";
 
 /// Facts that are many and seldom asked for, made when an expression first names them.
 struct OnDemand<'f> {
@@ -152,7 +145,8 @@ fn bind(context: &mut Context<'_, '_>, facts: &Facts) -> Result<()> {
 struct Evaluation<'a> {
     rule: &'a Rule,
     facts: &'a Facts,
-    limit: Duration,
+    limits: &'a Limits,
+    deadline: &'a Deadline,
 }
 
 impl<'a> Evaluation<'a> {
@@ -174,22 +168,17 @@ impl<'a> Evaluation<'a> {
             }
             return Ok(());
         };
-        let begun = Instant::now();
         let Ok(Value::List(items)) = each.evaluate(context)? else {
             return Ok(());
         };
-        if items.len() > MAX_EACH {
-            let problem = format!(
-                "this list has {} elements, more than {MAX_EACH}",
-                items.len()
-            );
-            return Err(each.fault(0..each.text().len(), &problem, None));
-        }
+        self.limits
+            .check(Limit::RuleItems, items.len() as u64)
+            .map_err(|passed| Error::limit(self.subject(), passed))?;
         let mut seen = HashSet::new();
         for (done, item) in items.iter().enumerate() {
-            if begun.elapsed() >= self.limit {
-                let done = Some((done, items.len()));
-                return Err(too_slow(each, self.limit, done));
+            if !self.deadline.is_in_time() {
+                let (done, all) = (done, items.len());
+                return Err(self.too_slow(&format!(" has looked at {done} of {all} elements")));
             }
             let mut inner = context.new_inner_scope();
             inner.add_variable_from_value("it", item.clone());
@@ -208,6 +197,33 @@ impl<'a> Evaluation<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The same within the time that a rule has.
+    fn run_in_time(
+        &self,
+        context: &Context<'_, '_>,
+        explained: &mut Explained<'a>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        self.deadline.start(self.limits.duration(Limit::RuleTime));
+        match self.run(context, explained, findings) {
+            Err(error @ Error::Limit { .. }) => Err(error),
+            // What came of lists that were cut off is worth nothing, an error neither.
+            _ if self.deadline.has_passed() => Err(self.too_slow("")),
+            outcome => outcome,
+        }
+    }
+
+    fn subject(&self) -> String {
+        format!("rule {} ({})", self.rule.id, self.rule.source.name)
+    }
+
+    /// `so_far` tells what was done in the time.
+    fn too_slow(&self, so_far: &str) -> Error {
+        let allowed = self.limits.of(Limit::RuleTime);
+        let passed = self.limits.passed(Limit::RuleTime, allowed + 1);
+        Error::limit(format!("{}{so_far}", self.subject()), passed)
     }
 
     /// Whether the rule applies and fails.
@@ -307,18 +323,6 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// `done` are the elements of `each` that were looked at, and how many there are.
-fn too_slow(expression: &Expression, limit: Duration, done: Option<(usize, usize)>) -> Error {
-    let seconds = limit.as_secs();
-    let done = done.map_or_else(String::new, |(done, all)| {
-        format!(": it has looked at {done} of {all} elements")
-    });
-    let problem = format!("the rule takes longer than {seconds} seconds{done}");
-    let help =
-        "leave out what cannot fail with `filter`, before one element is compared with all others";
-    expression.fault(0..expression.text().len(), &problem, Some(help))
-}
-
 /// What an element of `each` is about: the element itself if it is text, else its `subject`, `name` or `claim`.
 fn subject(item: &Value) -> Option<String> {
     match item {
@@ -416,19 +420,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_that_takes_too_long_is_an_error_that_shows_its_list() {
+    fn a_rule_that_takes_too_long_is_an_error_that_names_it() {
         let text = "id: team-slow\ntitle: t\nseverity: note\nsince: \"1\"\neach: '[1, 2, 3]'\nfail: 'true'\nmessage: m\nwhy: w\n";
         let rule = Rule::read("team/slow.yaml", text).unwrap();
-        let run = |limit| evaluate_within(limit, [&rule].into_iter(), &Facts::default());
-        assert_eq!(run(MAX_TIME).unwrap().len(), 3);
-        let error = run(Duration::ZERO).unwrap_err().to_string();
+        let run = |limits: Limits| evaluate([&rule].into_iter(), &Facts::default(), &limits);
+        let mut limits = Limits::default();
+        assert_eq!(run(limits).unwrap().len(), 3);
+        limits.set(Limit::RuleTime, 0);
+        let error = run(limits).unwrap_err();
+        assert_eq!(error.exit_code(), 3);
+        let error = error.to_string();
         for words in [
-            "team/slow.yaml:5:",
-            "takes longer than",
+            "rule team-slow (team/slow.yaml)",
             "0 of 3 elements",
+            "the limit rule-time",
             "help:",
         ] {
             assert!(error.contains(words), "no {words:?} in: {error}");
         }
+        limits.set(Limit::RuleTime, 10);
+        limits.set(Limit::RuleItems, 2);
+        let error = run(limits).unwrap_err().to_string();
+        assert!(
+            error.contains("rule-items") && error.contains("met were 3"),
+            "{error}"
+        );
     }
 }

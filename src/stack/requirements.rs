@@ -24,7 +24,7 @@ use crate::version::requirement::{Requirement, normalized};
 
 /// Copies of one distribution in one directory that a requirement is compared with. Beside the one that is installed there may be what
 /// was left of another.
-const COPIES: usize = 100;
+const COPIES: usize = 16;
 
 /// A requirement that what is installed does not meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

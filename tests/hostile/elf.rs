@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::attack::{Attack, Outcome};
-use super::common::{Compression, Image, Item, file, hard_link, oci_layout, symlink};
+use super::common::{Item, file, symlink};
 use super::forge::*;
 
 /// Where the library under attack lies.
 const LIBRARY: &str = "usr/lib64/libcudart.so.12";
 /// It is read, and what is true of it is told.
-const TOLD: Outcome = Outcome::Read("read: CUDA 12.8 is found all the same", says_cuda);
+pub const TOLD: Outcome = Outcome::Read("read: CUDA 12.8 is found all the same", says_cuda);
 /// It is read as damaged: nothing is taken from it.
 const DAMAGED: Outcome = Outcome::Read("read: the file counts as damaged", says_nothing);
 /// One byte for each of a megabyte, and a NUL.
@@ -17,7 +17,7 @@ const MEGABYTE: usize = 1 << 20;
 
 /// Attacks by ELF files.
 pub fn attacks() -> Vec<Attack> {
-    [headers(), tables(), strings(), versions(), many()]
+    [headers(), tables(), strings(), versions(), sparse()]
         .into_iter()
         .flatten()
         .collect()
@@ -207,7 +207,7 @@ fn strings() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "elf-versions-60000-megabytes",
+            name: "elf-versions-4000-megabytes",
             holds: "an ELF file with 4,000 versions, all of the same name of a megabyte",
             outcome: STRINGS,
             make: |scratch| {
@@ -260,8 +260,25 @@ fn strings() -> Vec<Attack> {
     ]
 }
 
-/// What becomes of names that are longer together than a file can be honestly.
-const STRINGS: Outcome = DAMAGED;
+fn sparse() -> Vec<Attack> {
+    vec![
+        Attack {
+            name: "elf-sparse-16-gigabytes",
+            holds: "a sparse ELF file of 16 GB, nearly all of which is one hole",
+            outcome: TOLD,
+            make: |scratch| sparse_archive(scratch, LIBRARY, &cudart().build(), 16 << 30),
+        },
+        Attack {
+            name: "elf-sparse-1-terabyte",
+            holds: "the same of a terabyte",
+            outcome: Outcome::Refused("sparse-bytes"),
+            make: |scratch| sparse_archive(scratch, LIBRARY, &cudart().build(), 1 << 40),
+        },
+    ]
+}
+
+/// What becomes of names that are longer together than those of any file.
+const STRINGS: Outcome = Outcome::Refused("elf-table-bytes");
 
 fn versions() -> Vec<Attack> {
     vec![
@@ -322,125 +339,7 @@ fn versions() -> Vec<Attack> {
     ]
 }
 
-fn many() -> Vec<Attack> {
-    vec![
-        Attack {
-            name: "elf-libraries-in-a-circle",
-            holds: "1,000 libraries that each need all the others",
-            outcome: TOLD,
-            make: |scratch| {
-                let names: Vec<String> = (0..1000).map(|it| format!("lib{it}.so")).collect();
-                let mut items = process(&names);
-                let library = with_needed(&names).build();
-                items.extend(
-                    names
-                        .iter()
-                        .map(|name| file(&format!("usr/lib64/{name}"), &library)),
-                );
-                archive(scratch, &items)
-            },
-        },
-        Attack {
-            name: "elf-libraries-50000",
-            holds: "50,000 libraries in one directory, of which a program needs each",
-            outcome: Outcome::Read(
-                "read: the loader's model ends at 20,000 and says so",
-                |report| {
-                    assert!(report.to_string().contains("limit of imgcheck"), "{report}");
-                },
-            ),
-            make: |scratch| {
-                let names: Vec<String> = (0..50_000).map(|it| format!("lib{it}.so")).collect();
-                let mut items = process(&names);
-                let library = with_needed(&[]).build();
-                items.extend(
-                    names
-                        .iter()
-                        .map(|name| file(&format!("usr/lib64/{name}"), &library)),
-                );
-                archive(scratch, &items)
-            },
-        },
-        Attack {
-            name: "elf-links-40000",
-            holds: "20,000 symbolic and 20,000 hard links to one library",
-            outcome: TOLD,
-            make: |scratch| {
-                let mut items = vec![file(LIBRARY, cudart().build())];
-                items.extend(
-                    (0..20_000).map(|it| {
-                        symlink(&format!("usr/lib64/libcudart.so.{it}s"), "libcudart.so.12")
-                    }),
-                );
-                items.extend(
-                    (0..20_000)
-                        .map(|it| hard_link(&format!("usr/lib64/libcudart.so.{it}h"), LIBRARY)),
-                );
-                archive(scratch, &items)
-            },
-        },
-        Attack {
-            name: "elf-streamed-notes-and-magic",
-            holds: "a gzip layer with an ELF file of 4,000 segments of notes and 16 MB of GPU code with payloads of eight bytes, behind which the name of the name table stands again and again",
-            outcome: TOLD,
-            make: |scratch| {
-                let image = Image::new(
-                    "hostile:1",
-                    &[&[
-                        file(LIBRARY, cudart().build()),
-                        file("usr/lib/libevil.so", name_tables(16 << 20)),
-                    ]],
-                );
-                layout(scratch, image)
-            },
-        },
-    ]
-}
-
-/// An OCI layout with a gzip layer.
-pub fn layout(scratch: &std::path::Path, image: Image) -> Vec<String> {
-    super::common::write_archive(
-        &scratch.join("image.tar"),
-        &oci_layout(&[image], Compression::Gzip, false),
-    );
-    ["check", "image.tar", "--format", "json"]
-        .map(str::to_owned)
-        .into()
-}
-
-/// A container that begins in the last segment and has most of its entries behind it, among them the bytes that make a reader of a
-/// stream keep what is around them.
-fn name_tables(length: usize) -> Vec<u8> {
-    let mut elf = Elf::new();
-    elf.tag(DT_SONAME, 0);
-    for number in 0..4000 {
-        elf.segment(PT_NOTE, 0x1000 * number, 16);
-    }
-    let entry: Vec<u8> = [
-        words(&[0x0101_0002, 48, 8, 0, 0, 0, 0, 90]),
-        vec![0; 16],
-        b".shstrta".to_vec(),
-    ]
-    .concat();
-    let names = b".shstrtab\0".repeat(7);
-    let container: Vec<u8> = [
-        words(&[0xba55_ed50, 0x0010_0001]),
-        (length as u64).to_le_bytes().to_vec(),
-    ]
-    .concat();
-    elf.put(&container);
-    elf.put(&entry);
-    let mut bytes = elf.build();
-    while bytes.len() < length {
-        bytes.extend(&entry);
-        if bytes.len() % 1024 < 56 {
-            bytes.extend(&names);
-        }
-    }
-    bytes
-}
-
-fn cudart() -> Elf {
+pub fn cudart() -> Elf {
     known(CUDART.0, CUDART.1)
 }
 
@@ -476,35 +375,6 @@ fn known_with(exports: &[&str], path: &str) -> Elf {
     elf.strings(format!("{names}{path}\0").as_bytes());
     elf.tag(DT_RPATH, names.len() as u64);
     elf
-}
-
-/// A library that needs others.
-fn with_needed(names: &[String]) -> Elf {
-    let mut elf = Elf::new();
-    let strings = format!("\0{}\0", names.join("\0"));
-    elf.strings(strings.as_bytes());
-    let mut at = 1;
-    for name in names {
-        elf.tag(DT_NEEDED, at);
-        at += name.len() as u64 + 1;
-    }
-    elf.symbols([]);
-    elf
-}
-
-/// A program of the image that needs libraries, its loader, and the CUDA runtime.
-pub fn process(needed: &[String]) -> Vec<Item> {
-    let mut names = needed.to_vec();
-    names.push("libcudart.so.12".to_owned());
-    let mut elf = with_needed(&names);
-    let interpreter = b"/lib64/ld-linux-x86-64.so.2\0";
-    let at = elf.put(interpreter);
-    elf.segment(PT_INTERP, at, interpreter.len() as u64);
-    vec![
-        file("usr/bin/server", elf.build()),
-        file("lib64/ld-linux-x86-64.so.2", with_needed(&[]).build()),
-        file(LIBRARY, cudart().build()),
-    ]
 }
 
 /// The version that a report has for a component.

@@ -15,6 +15,7 @@ mod elf;
 mod forge;
 mod gpu;
 mod links;
+mod loader;
 mod rules_input;
 mod table;
 
@@ -29,6 +30,7 @@ fn attacks() -> Vec<Attack> {
         links::attacks(),
         elf::attacks(),
         gpu::attacks(),
+        loader::attacks(),
         rules_input::attacks(),
     ]
     .into_iter()
@@ -46,4 +48,4 @@ macro_rules! kinds {
     )*};
 }
 
-kinds! { links elf gpu rules_input }
+kinds! { links elf gpu loader rules_input }

@@ -195,7 +195,7 @@ fn subdirectories(bytes: &[u8], offsets: &[u8]) -> Result<Vec<String>> {
             let offset = u32_at(offset, 0).unwrap_or_default();
             let name = string(bytes, 0, 0, offset).unwrap_or_default();
             left = left
-                .checked_sub(name.len())
+                .checked_sub(size_of::<String>() + name.len())
                 .ok_or(CacheError::Strings(Cache::MAX_STRINGS))?;
             Ok(display(name))
         })
