@@ -12,6 +12,7 @@ mod fat_binary;
 mod identify;
 mod notes;
 mod object;
+mod ranges;
 pub mod read_at;
 mod recipes;
 mod refusal;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use cel::parser::{Expression as Tree, PrattParser};
 use cel::{ExecutionError, Program, Value};
 
-use super::functions;
+use super::{deadline, functions};
 use crate::error::{Error, Result};
 use crate::yaml::{self, Spanned};
 
@@ -90,10 +90,11 @@ impl Expression {
             return Ok(tree);
         }
         let parser = PrattParser::new().enable_optional_syntax(true);
-        let tree = match parser.parse(self.text()) {
+        let mut tree = match parser.parse(self.text()) {
             Ok(tree) => tree,
             Err(_) => self.program()?.expression().clone(),
         };
+        deadline::guard(&mut tree);
         Ok(self.tree.get_or_init(|| tree))
     }
 
@@ -358,7 +359,7 @@ mod tests {
 
     #[test]
     fn templates_are_filled_in() {
-        let mut context = functions::context();
+        let mut context = functions::context(&Arc::default());
         context.add_variable_from_value("name", "torch");
         for (text, expected) in [
             ("plain", "plain"),

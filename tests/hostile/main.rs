@@ -14,9 +14,14 @@ mod archives;
 mod attack;
 mod bombs;
 mod documents;
+mod elf;
+mod forge;
+mod gpu;
 mod links;
+mod loader;
 mod names;
 mod output;
+mod rules_input;
 mod table;
 mod tars;
 
@@ -39,4 +44,4 @@ macro_rules! kinds {
     };
 }
 
-kinds! { links names archives bombs documents output }
+kinds! { links names archives bombs documents elf gpu loader rules_input output }
