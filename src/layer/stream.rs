@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 use super::allowance::Allowance;
 use super::bytes::{Bytes, fill, read_blob};
@@ -19,6 +19,7 @@ use crate::archive::{ArchiveError, Member, Walk};
 use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{self, ElfError, Retainer};
 use crate::error::{Error, Result};
+use crate::parallel::join;
 
 /// Bytes of one buffer between the threads.
 const BUFFER: usize = 512 << 10;
@@ -191,8 +192,12 @@ impl Stream<'_> {
         let (blob_writer, blob) = pipe(BLOB_BUFFERS, BUFFER);
         let (plain_writer, plain) = pipe(PLAIN_BUFFERS, BUFFER);
         thread::scope(|scope| {
-            let reading = scope.spawn(move || read_blob(self.bytes, &blob_writer, progress));
-            let decompressing = scope.spawn(move || self.decompress(blob, &plain_writer));
+            let reading = thread::Builder::new()
+                .spawn_scoped(scope, move || read_blob(self.bytes, &blob_writer, progress))
+                .map_err(|error| self.no_thread(&error))?;
+            let decompressing = thread::Builder::new()
+                .spawn_scoped(scope, move || self.decompress(blob, &plain_writer))
+                .map_err(|error| self.no_thread(&error))?;
             let mut walk = Walk::new(plain.hashed(), self.wanted.limits.archive);
             let entries = read(&mut walk);
             let diff_id = match &entries {
@@ -225,6 +230,13 @@ impl Stream<'_> {
                 diff_id,
             })
         })
+    }
+
+    fn no_thread(&self, error: &io::Error) -> Error {
+        Error::layer(
+            self.name,
+            format!("cannot be read: the system gives no thread: {error}"),
+        )
     }
 
     fn not_decompressed(&self, error: &io::Error) -> Error {
@@ -277,12 +289,6 @@ fn verify(name: &str, what: &str, expected: Option<&str>, found: &str) -> Result
 fn with_range(mut ranges: Vec<Range<u64>>, range: Range<u64>) -> Vec<Range<u64>> {
     ranges.push(range);
     ranges
-}
-
-fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

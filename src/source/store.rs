@@ -280,7 +280,12 @@ fn index(path: &Path, range: FileRange) -> Result<Members<Range>> {
     loop {
         let member = match walk.advance() {
             Ok(Some(member)) => member,
-            Ok(None) => return Ok(members),
+            Ok(None) if walk.has_end_marker() => return Ok(members),
+            // A later member of a name takes the place of an earlier one, so what is missing can change what is there.
+            Ok(None) => {
+                let problem = "the archive is cut off between two members: it has no end";
+                return Err(Error::source(path.display().to_string(), problem));
+            }
             Err(ArchiveError::Io(error)) => return Err(unreadable(path, &error)),
             Err(_) if last.is_empty() => return Err(not_an_archive(path)),
             Err(error) => {
