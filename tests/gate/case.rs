@@ -152,8 +152,9 @@ pub fn check_by(words: &[&str], arguments: &[&str]) -> Command {
     }
     command
         .args(&words[1..])
-        .args(["check", "--no-progress", "-f", "json"])
+        .args(["check", "--no-progress"])
         .args(arguments)
+        .env("IMGCHECK_FORMAT", "json")
         .env("IMGCHECK_NO_CACHE", "true")
         .env("IMGCHECK_NO_CONFIG", "true")
         .env("RUST_BACKTRACE", "0")

@@ -22,7 +22,7 @@ const FORMATS: [(&str, &[&str]); 9] = [
     ("gitlab", &["\"severity\": \"blocker\"", "absent.tar"]),
     ("markdown", &["not everything could be read", "absent.tar"]),
     ("cyclonedx", &["imgcheck:unread", "absent.tar"]),
-    ("html", &["absent.tar", "could not be read"]),
+    ("html", &["Could not be read", "absent.tar"]),
 ];
 
 fn assert_unread(output: &Output) {
