@@ -280,7 +280,7 @@ fn index(path: &Path, range: FileRange) -> Result<Members<Range>> {
     loop {
         let member = match walk.advance() {
             Ok(Some(member)) => member,
-            Ok(None) if walk.has_end_marker() => return Ok(members),
+            Ok(None) if walk.has_end_marker() || last.is_empty() => return Ok(members),
             // A later member of a name takes the place of an earlier one, so what is missing can change what is there.
             Ok(None) => {
                 let problem = "the archive is cut off between two members: it has no end";
