@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::limits::Passed;
+
 /// The result of every fallible step of the pipeline.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -43,6 +45,14 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// Something asks for more than a limit allows, so it was not read whole and nothing can be said of it.
+    #[error("{subject}: {passed}\n  help: {}", passed.help())]
+    Limit {
+        /// What was being read, and where in it.
+        subject: String,
+        /// The limit, and what was met.
+        passed: Passed,
+    },
     /// The report could not be written.
     #[error("{subject}: {problem}")]
     Output {
@@ -76,6 +86,19 @@ impl Error {
         }
     }
 
+    /// A [`Error::Limit`].
+    pub fn limit(subject: impl Into<String>, passed: Passed) -> Self {
+        Error::Limit {
+            subject: subject.into(),
+            passed,
+        }
+    }
+
+    /// A [`Error::Limit`] that a layer passes at a place in it: an entry, or bytes of an archive.
+    pub fn layer_limit(layer: &str, place: &str, passed: Passed) -> Self {
+        Error::limit(format!("layer {layer}: {place}"), passed)
+    }
+
     /// A [`Error::Layer`] for bytes that are not those that were promised; `what` is the kind of digest.
     pub fn damaged_layer(subject: &str, what: &str, found: &str, expected: &str) -> Self {
         Self::layer(
@@ -97,7 +120,10 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage { .. } | Error::Rule { .. } => 2,
-            Error::Source { .. } | Error::Layer { .. } | Error::Output { .. } => 3,
+            Error::Source { .. }
+            | Error::Layer { .. }
+            | Error::Limit { .. }
+            | Error::Output { .. } => 3,
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -19,6 +19,17 @@ pub enum Unit {
     Bytes,
     /// Seconds.
     Seconds,
+}
+
+impl Unit {
+    /// A regular expression for values as users write them.
+    pub fn pattern(self) -> &'static str {
+        match self {
+            Unit::Count => "^[0-9_]+$",
+            Unit::Bytes => "^[0-9_]+ *([kKmMgGtT]?[bB]?|[kKmMgGtT][iI][bB])$",
+            Unit::Seconds => "^[0-9_]+ *(s|m|min|h)?$",
+        }
+    }
 }
 
 /// Everything that is bounded.
@@ -52,13 +63,15 @@ pub enum Limit {
     TextBytes,
     /// Length of all captured texts of an image.
     TextsBytes,
+    /// Memory for all that is kept of an image.
+    FactsBytes,
     /// Length of a table of an ELF file.
     ElfTableBytes,
     /// Symbols of an ELF file.
     Symbols,
     /// Containers of GPU code in an ELF file.
     GpuContainers,
-    /// What is held of one ELF file.
+    /// What of one ELF file is read in another pass over its layer.
     ElfBytes,
     /// Elements of a list that a rule is evaluated for.
     RuleItems,
@@ -113,10 +126,11 @@ descriptions! {
     Manifests "manifests" Count 2_000, "manifests that the indexes of a source list";
     TextBytes "text-bytes" Bytes 32 * MIB, "length of a text that is captured, such as package metadata or ld.so.cache";
     TextsBytes "texts-bytes" Bytes 64 * MIB, "length of all captured texts of an image";
+    FactsBytes "facts-bytes" Bytes GIB, "memory for what is kept of all layers of an image: paths, names, symbols";
     ElfTableBytes "elf-table-bytes" Bytes 256 * MIB, "length of a symbol, string or hash table of an ELF file";
     Symbols "symbols" Count 5_000_000, "symbols of an ELF file";
-    GpuContainers "gpu-containers" Count 1_000_000, "fat binary containers of an ELF file, and entries of one of them";
-    ElfBytes "elf-bytes" Bytes 192 * MIB, "what is held of an ELF file of a compressed layer while it goes by";
+    GpuContainers "gpu-containers" Count 1_000_000, "fat binary containers of an ELF file, and entries in them";
+    ElfBytes "elf-bytes" Bytes 768 * MIB, "parts of an ELF file for which a compressed layer is read again";
     RuleItems "rule-items" Count 10_000, "elements of a list that a rule is evaluated for";
     RuleTime "rule-time" Seconds 10, "how long one rule may look at one image";
     Time "time" Seconds 2 * 60 * 60, "how long the whole call may take";
@@ -290,6 +304,11 @@ impl Limits {
             allowed: self.of(limit),
         }
     }
+}
+
+/// The seconds since then, with the one that has begun.
+pub fn begun_seconds(since: Instant) -> u64 {
+    since.elapsed().as_secs().saturating_add(1)
 }
 
 /// A limit that something passed.

@@ -13,6 +13,7 @@ use common::{
 use imgcheck::elf::Depth;
 use imgcheck::error::{Error, Result};
 use imgcheck::layer::{self, Content, Entry, EntryKind, LayerFacts, Wanted};
+use imgcheck::limits::Limit;
 use imgcheck::source::{LayerBlob, LayerData};
 use proptest::prelude::*;
 
@@ -482,18 +483,28 @@ fn damaged_blobs() {
 #[test]
 fn limits_name_themselves() {
     let plain = tar(&sample());
-    let with = |change: &dyn Fn(&mut layer::Limits)| {
+    let with = |limit, value| {
         let mut wanted = wanted();
-        change(&mut wanted.limits);
+        wanted.limits.set(limit, value);
         let stored = compress(&plain, Compression::Gzip);
         let scanned = layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {});
-        problem(scanned.map(|scanned| scanned.facts))
+        let error = scanned.unwrap_err();
+        assert_eq!(error.exit_code(), 3);
+        match error {
+            Error::Limit { passed, .. } => (passed.limit, passed.allowed),
+            error => panic!("{error}"),
+        }
     };
-    assert!(with(&|limits| limits.archive.members = 3).contains("limit members"));
-    assert!(with(&|limits| limits.archive.path_bytes = 50).contains("limit path_bytes"));
-    assert!(with(&|limits| limits.file_bytes = 5).contains("limit file_bytes is 5"));
-    assert!(with(&|limits| limits.kept_bytes = 12).contains("limit kept_bytes is 12"));
-    assert!(with(&|limits| limits.layer_bytes = 4096).contains("limits layer_bytes"));
+    for (limit, value) in [
+        (Limit::Entries, 3),
+        (Limit::PathBytes, 50),
+        (Limit::TextBytes, 5),
+        (Limit::TextsBytes, 12),
+        (Limit::FactsBytes, 100),
+        (Limit::LayerBytes, 4096),
+    ] {
+        assert_eq!(with(limit, value), (limit, value));
+    }
 }
 
 #[test]

@@ -99,14 +99,20 @@ fn references(images: &[source::Image]) -> Vec<Option<&str>> {
 fn problem(result: imgcheck::error::Result<Vec<source::Image>>, path: &Path) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.exit_code(), 3);
-    let Error::Source {
-        subject, problem, ..
-    } = &error
-    else {
-        panic!("{error:?}")
-    };
-    assert_eq!(subject, &path.display().to_string());
-    problem.clone()
+    let source = path.display().to_string();
+    match error {
+        Error::Source {
+            subject, problem, ..
+        } => {
+            assert_eq!(subject, source);
+            problem
+        }
+        Error::Limit { subject, passed } => {
+            assert!(subject.starts_with(&source), "{subject}");
+            passed.to_string()
+        }
+        error => panic!("{error:?}"),
+    }
 }
 
 /// Changes the bytes of one file.
@@ -505,7 +511,7 @@ fn missing_and_damaged_parts_of_a_docker_archive() {
     });
     assert_eq!(
         of(&items),
-        "manifest.json has 17825792 bytes; a JSON document of an image may have 16777216"
+        "the limit document-bytes (length of a manifest, index or image configuration) is 16MiB, met were 17MiB"
     );
 }
 

@@ -19,6 +19,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::limits::Passed;
+
 /// The block size of tar: headers are one block, contents are padded to whole ones.
 pub const BLOCK: u64 = 512;
 
@@ -30,30 +32,6 @@ pub fn begins_archive(start: &[u8]) -> bool {
             let mut header = tar::Header::new_old();
             header.as_mut_bytes().copy_from_slice(block);
             header::checksum_is_right(&header) || block.iter().all(|byte| *byte == 0)
-        }
-    }
-}
-
-/// Bounds on what an archive may ask of its reader.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Members of the archive.
-    pub members: u64,
-    /// Bytes of a path or link target.
-    pub path_bytes: u64,
-    /// Bytes of one extended (pax) header.
-    pub pax_bytes: u64,
-    /// Data segments of one sparse file.
-    pub sparse_segments: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            members: 2_000_000,
-            path_bytes: 16 << 10,
-            pax_bytes: 1 << 20,
-            sparse_segments: 1 << 16,
         }
     }
 }
@@ -78,14 +56,12 @@ pub enum ArchiveError {
         problem: String,
     },
     /// A limit was passed.
-    #[error("{what} at byte {offset}: more than the limit of {limit}")]
+    #[error("byte {offset}: {passed}")]
     Limit {
-        /// What is too large, with the name of the limit.
-        what: &'static str,
         /// Position in the archive.
         offset: u64,
-        /// The limit.
-        limit: u64,
+        /// The limit, and what was met.
+        passed: Passed,
     },
     /// The bytes could not be read.
     #[error(transparent)]

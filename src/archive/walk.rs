@@ -9,7 +9,8 @@ use tar::Header;
 use super::header::{checksum_is_right, number, until_nul};
 use super::pax::Pax;
 use super::sparse::{Piece, Segment, pieces};
-use super::{ArchiveError, BLOCK, Input, Limits};
+use super::{ArchiveError, BLOCK, Input};
+use crate::limits::{Limit, Limits};
 
 /// One member of an archive: a file, a link, a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,12 +126,8 @@ impl<I: Input> Walk<I> {
             let size = field(start, "size", number(&header.as_old().size))?;
             match header.entry_type().as_byte() {
                 b'x' | b'X' => {
-                    let data = self.extension(
-                        start,
-                        size,
-                        "pax header (limit pax_bytes)",
-                        self.limits.pax_bytes,
-                    )?;
+                    self.check(start, Limit::PaxBytes, size)?;
+                    let data = self.extension(size)?;
                     extensions.pax =
                         Pax::parse(&data).map_err(|problem| invalid(start, problem))?;
                 }
@@ -204,13 +201,7 @@ impl<I: Input> Walk<I> {
         extensions: Extensions,
     ) -> Result<Member, ArchiveError> {
         self.members += 1;
-        if self.members > self.limits.members {
-            return Err(ArchiveError::Limit {
-                what: "members (limit members)",
-                offset: start,
-                limit: self.limits.members,
-            });
-        }
+        self.check(start, Limit::Entries, self.members)?;
         let Extensions {
             pax,
             path: long_path,
@@ -248,8 +239,9 @@ impl<I: Input> Walk<I> {
                 self.pax_sparse(start, pax.sparse, &mut member)?;
             }
         }
-        self.check_length(start, &member.path)?;
-        self.check_length(start, &member.link)?;
+        for path in [&member.path, &member.link] {
+            self.check(start, Limit::PathBytes, path.len() as u64)?;
+        }
         self.stored = member.stored;
         match &member.sparse {
             Some(segments) => self.pieces = pieces(segments, member.size).into_iter(),
@@ -263,13 +255,9 @@ impl<I: Input> Walk<I> {
         Ok(member)
     }
 
-    fn check_length(&self, start: u64, path: &[u8]) -> Result<(), ArchiveError> {
-        check(
-            start,
-            path.len() as u64,
-            "bytes of a path (limit path_bytes)",
-            self.limits.path_bytes,
-        )
+    fn check(&self, offset: u64, limit: Limit, met: u64) -> Result<(), ArchiveError> {
+        let checked = self.limits.check(limit, met);
+        checked.map_err(|passed| ArchiveError::Limit { offset, passed })
     }
 
     /// Whether the walk ended at the blocks of zeros that close an archive (POSIX `pax`, "ustar Interchange Format"). Some
@@ -304,20 +292,14 @@ impl<I: Input> Walk<I> {
     }
 
     fn long_name(&mut self, start: u64, size: u64) -> Result<Vec<u8>, ArchiveError> {
-        let limit = self.limits.path_bytes.saturating_add(1);
-        let mut name = self.extension(start, size, "bytes of a path (limit path_bytes)", limit)?;
+        // A NUL ends it.
+        self.check(start, Limit::PathBytes, size.saturating_sub(1))?;
+        let mut name = self.extension(size)?;
         name.truncate(until_nul(&name).len());
         Ok(name)
     }
 
-    fn extension(
-        &mut self,
-        start: u64,
-        size: u64,
-        what: &'static str,
-        limit: u64,
-    ) -> Result<Vec<u8>, ArchiveError> {
-        check(start, size, what, limit)?;
+    fn extension(&mut self, size: u64) -> Result<Vec<u8>, ArchiveError> {
         let mut data = vec![0; size as usize];
         self.exactly(&mut data, "an extended header")?;
         self.position += self.input.skip(padding(size))?;
@@ -401,18 +383,6 @@ fn padding(size: u64) -> u64 {
 
 fn field(offset: u64, name: &str, value: Option<u64>) -> Result<u64, ArchiveError> {
     value.ok_or_else(|| invalid(offset, format!("its {name} is not a number")))
-}
-
-fn check(offset: u64, value: u64, what: &'static str, limit: u64) -> Result<(), ArchiveError> {
-    if value > limit {
-        Err(ArchiveError::Limit {
-            what,
-            offset,
-            limit,
-        })
-    } else {
-        Ok(())
-    }
 }
 
 fn invalid(offset: u64, problem: impl Into<String>) -> ArchiveError {

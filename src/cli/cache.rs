@@ -14,6 +14,7 @@ use crate::cache::{Cache, Kind, Places, Stored};
 use crate::elf::Depth;
 use crate::error::Result;
 use crate::layer::{Wanted, cache};
+use crate::limits;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The form of `imgcheck cache info -f json`.
@@ -79,29 +80,8 @@ impl PlaceArguments {
     }
 }
 
-/// A number of bytes, as in `500MB` or `2GiB`.
 fn size(text: &str) -> Result<u64, String> {
-    let digits = text
-        .find(|it: char| !it.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit.trim().to_ascii_uppercase().as_str() {
-        "" | "B" => 1,
-        "K" | "KB" => 1_000,
-        "M" | "MB" => 1_000_000,
-        "G" | "GB" => 1_000_000_000,
-        "T" | "TB" => 1_000_000_000_000,
-        "KIB" => 1 << 10,
-        "MIB" => 1 << 20,
-        "GIB" => 1 << 30,
-        "TIB" => 1 << 40,
-        _ => 0,
-    };
-    let number = number.parse::<u64>().ok();
-    let bytes = number
-        .filter(|_| unit != 0)
-        .and_then(|it| it.checked_mul(unit));
-    bytes.ok_or_else(|| "no number of bytes, as in 500MB or 2GiB".to_owned())
+    limits::bytes(text).ok_or_else(|| "no number of bytes, as in 500MB or 2GiB".to_owned())
 }
 
 /// Arguments of `imgcheck cache`.

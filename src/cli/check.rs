@@ -12,6 +12,7 @@ use super::policy::{Asked, ImagePolicyArguments, today};
 use crate::claims::Grammar;
 use crate::error::Result;
 use crate::finding::{Finding, Severity};
+use crate::limits::Limits;
 use crate::lint::Kind;
 use crate::parallel;
 use crate::pipeline::{self, Scan};
@@ -75,7 +76,8 @@ impl RuleArguments {
 pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
     let asked = arguments.policy.read()?;
-    let (scans, mut unreadable, rules) = scan(arguments, &asked)?;
+    let limits = arguments.image.limits(asked.limits());
+    let (scans, mut unreadable, rules) = scan(arguments, &asked, limits)?;
     let mut judgement = pipeline::judge(scans, &rules, &asked.policy, today())?;
     unreadable.extend(judgement.unjudged.drain(..).map(Unreadable::from));
     let configuration = match unreadable.as_slice() {
@@ -104,15 +106,16 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
 fn scan(
     arguments: &CheckArguments,
     asked: &Asked,
+    limits: Limits,
 ) -> Result<(Vec<Scan>, Vec<Unreadable>, RuleSet)> {
-    let load = || arguments.policy.load_rules(asked);
+    let load = || arguments.policy.load_rules(asked, limits);
     let draws = arguments.output.asks_for(CheckFormat::Html);
     if asked.needs_rules() {
         let rules = load()?;
-        let (scans, unreadable) = arguments.image.scan_all(draws)?;
+        let (scans, unreadable) = arguments.image.scan_all(draws, limits)?;
         return Ok((scans, unreadable, rules));
     }
-    let (rules, read) = parallel::both(load, || arguments.image.scan_all(draws));
+    let (rules, read) = parallel::both(load, || arguments.image.scan_all(draws, limits));
     let (scans, unreadable) = read?;
     Ok((scans, unreadable, rules?))
 }

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::check::RuleArguments;
+use super::deadline;
 use super::fail_on::FailOnArgument;
+use super::limits::LimitArguments;
 use super::output::{self, Format, OutputArguments};
 use super::policy::{ConfigArguments, today};
 use crate::claims::Grammar;
@@ -19,6 +21,8 @@ pub struct ClaimsArguments {
     /// Image references, as in pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
     #[arg(value_name = "REFERENCE", required = true)]
     references: Vec<String>,
+    #[command(flatten)]
+    limits: LimitArguments,
     #[command(flatten)]
     config: ConfigArguments,
     #[command(flatten)]
@@ -35,7 +39,9 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
     arguments.output.validate(&[])?;
     let grammar = Grammar::builtin()?;
     let config = arguments.config.load()?;
-    let rules = arguments.rules.load_with(&config)?;
+    let limits = arguments.limits.above(&config.limits);
+    deadline::watch(limits, || ())?;
+    let rules = arguments.rules.load_with(&config)?.within(limits);
     let reports = arguments
         .references
         .iter()

@@ -46,12 +46,12 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
     let images = [arguments.from.clone(), arguments.to.clone()];
     arguments.output.validate(&targets(&images))?;
     let asked = arguments.policy.read()?;
-    let rules = arguments.policy.load_rules(&asked)?;
+    let limits = arguments.reading.limits(asked.limits());
+    let rules = arguments.policy.load_rules(&asked, limits)?;
+    let reader = arguments.reading.reader(false, limits)?;
     let mut reports = Vec::new();
     for image in &images {
-        let (scans, unreadable) = arguments
-            .reading
-            .scan_all(std::slice::from_ref(image), false)?;
+        let (scans, unreadable) = reader.scan(std::slice::from_ref(image));
         if !unreadable.is_empty() {
             return Ok(finish(&unreadable, ExitCode::SUCCESS));
         }

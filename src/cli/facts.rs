@@ -8,6 +8,7 @@ use super::formats::FactsFormat;
 use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, OutputArguments};
 use crate::error::Result;
+use crate::limits::Limits;
 use crate::report::ImageFacts;
 
 /// Arguments of `imgcheck facts`.
@@ -22,7 +23,8 @@ pub struct FactsArguments {
 /// Shows the stack of every image.
 pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
-    let (scans, unreadable) = arguments.image.scan_all(false)?;
+    let limits = arguments.image.limits(&Limits::default());
+    let (scans, unreadable) = arguments.image.scan_all(false, limits)?;
     let images: Vec<ImageFacts> = scans.into_iter().map(|scan| scan.facts).collect();
     let errors = Unreadable::report(&unreadable);
     output::write(&arguments.output, |format: FactsFormat| {

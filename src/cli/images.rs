@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use super::{cache, interrupt, output, progress, registry};
+use super::limits::LimitArguments;
+use super::{cache, deadline, interrupt, output, progress, registry};
 use crate::cache::Cache;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
+use crate::limits::Limits;
 use crate::pipeline::{Progress as _, Reading, Scan, Scanner, Unjudged};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
@@ -53,6 +55,8 @@ pub(super) struct ReadingArguments {
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
     #[command(flatten)]
+    limits: LimitArguments,
+    #[command(flatten)]
     cache: cache::CacheArguments,
     #[command(flatten)]
     registry: registry::RegistryArguments,
@@ -68,9 +72,14 @@ impl ImageArguments {
         targets(&self.images)
     }
 
+    /// As [`ReadingArguments::limits`].
+    pub fn limits(&self, configured: &Limits) -> Limits {
+        self.reading.limits(configured)
+    }
+
     /// Reads all images, with the loader model as a `tree` if that is asked for.
-    pub fn scan_all(&self, tree: bool) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
-        self.reading.scan_all(&self.images, tree)
+    pub fn scan_all(&self, tree: bool, limits: Limits) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+        self.reading.scan_all(&self.images, tree, limits)
     }
 }
 
@@ -80,7 +89,12 @@ pub(super) fn targets(images: &[String]) -> Vec<Target> {
 }
 
 impl ReadingArguments {
-    fn reading(&self, tree: bool, cache: Cache) -> Reading {
+    /// The limits of the configuration, and above them those of the command line.
+    pub fn limits(&self, configured: &Limits) -> Limits {
+        self.limits.above(configured)
+    }
+
+    fn reading(&self, tree: bool, cache: Cache, limits: Limits) -> Reading {
         Reading {
             tree,
             selection: Selection {
@@ -96,32 +110,68 @@ impl ReadingArguments {
             access: Access {
                 cache,
                 registry: self.registry.registries(),
+                limits,
             },
         }
     }
 
     /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost. `tree` asks
     /// for the loader model as a tree, too.
-    pub fn scan_all(&self, images: &[String], tree: bool) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+    pub fn scan_all(
+        &self,
+        images: &[String],
+        tree: bool,
+        limits: Limits,
+    ) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+        if self.reference.is_some() && images.len() > 1 {
+            return Err(Error::Usage {
+                problem: "--as gives a name to one image, and several are named".to_owned(),
+                help: Some("check them one by one".to_owned()),
+            });
+        }
+        Ok(self.reader(tree, limits)?.scan(images))
+    }
+
+    /// What reads images, from now on within the time of `limits`. A command has one.
+    pub fn reader(&self, tree: bool, limits: Limits) -> Result<Reader> {
         if let Some(reference) = &self.reference {
             reference.parse::<Name>()?;
-            if images.len() > 1 {
-                return Err(Error::Usage {
-                    problem: "--as gives a name to one image, and several are named".to_owned(),
-                    help: Some("check them one by one".to_owned()),
-                });
-            }
         }
         let cache = self.cache.open()?;
-        let scanner = Scanner::new(self.reading(tree, cache.clone()))?;
+        let scanner = Scanner::new(self.reading(tree, cache.clone(), limits))?;
         let progress = progress::report(self.no_progress);
-        interrupt::watch(&progress, &cache);
+        let (bar, kept) = (progress.bar(), cache.clone());
+        // The terminal gets rid of the bar, the cache of half-written files.
+        let leave = move || {
+            bar.finish_and_clear();
+            kept.abandon();
+        };
+        interrupt::watch(leave.clone());
+        deadline::watch(limits, leave)?;
+        Ok(Reader {
+            scanner,
+            progress,
+            cache,
+        })
+    }
+}
+
+/// Reads images, one after the other.
+pub(super) struct Reader {
+    scanner: Scanner,
+    progress: progress::Report,
+    cache: Cache,
+}
+
+impl Reader {
+    /// As [`ReadingArguments::scan_all`].
+    pub fn scan(&self, images: &[String]) -> (Vec<Scan>, Vec<Unreadable>) {
         let mut scans = Vec::new();
         let mut unreadable = Vec::new();
         for (image, target) in images.iter().zip(targets(images)) {
-            let scanned = scanner.scan(&target, &progress);
+            let scanned = self.scanner.scan(&target, &self.progress);
             // An error ends it in the middle.
-            progress.finish();
+            self.progress.finish();
             match scanned {
                 Ok(read) => scans.extend(read),
                 Err(error) => unreadable.push(Unreadable {
@@ -131,10 +181,10 @@ impl ReadingArguments {
                 }),
             }
         }
-        for remark in cache.remarks() {
+        for remark in self.cache.remarks() {
             output::remark(&format!("{}\n", crate::report::printable(&remark)));
         }
-        Ok((scans, unreadable))
+        (scans, unreadable)
     }
 }
 

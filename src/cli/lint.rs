@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::deadline;
 use super::formats::{self, LintFormat};
+use super::limits::LimitArguments;
 use super::output::{self, OutputArguments};
 use super::policy::{PolicyArguments, today};
 use crate::claims::Grammar;
@@ -32,6 +34,8 @@ pub struct LintArguments {
     /// What the files are, where neither name nor content tell
     #[arg(long, value_enum, env = "IMGCHECK_KIND")]
     kind: Option<KindArgument>,
+    #[command(flatten)]
+    limits: LimitArguments,
     #[command(flatten)]
     policy: PolicyArguments,
     #[command(flatten)]
@@ -65,7 +69,9 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
     let asked = arguments.policy.read()?;
     let grammar = Grammar::builtin()?;
     let catalogue = Catalogue::builtin()?;
-    let rules = arguments.policy.load_rules(&asked)?;
+    let limits = arguments.limits.above(asked.limits());
+    deadline::watch(limits, || ())?;
+    let rules = arguments.policy.load_rules(&asked, limits)?;
     let mut reports: Vec<FileReport> = Vec::new();
     let mut used_ignores = BTreeSet::new();
     let mut errors = Vec::new();

@@ -13,6 +13,7 @@ use super::output;
 use super::targets::TargetArguments;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
+use crate::limits::Limits;
 use crate::policy::{Baseline, Config, Expectation, Policy, discover};
 use crate::rules::RuleSet;
 
@@ -138,9 +139,10 @@ impl PolicyArguments {
         })
     }
 
-    /// The built-in rules, those of the configuration, and those of the command line.
-    pub fn load_rules(&self, asked: &Asked) -> Result<RuleSet> {
-        self.rules.load_with(&asked.config)
+    /// The built-in rules, those of the configuration, and those of the command line, to be evaluated within these limits.
+    pub fn load_rules(&self, asked: &Asked, limits: Limits) -> Result<RuleSet> {
+        let rules = self.rules.load_with(&asked.config)?;
+        Ok(rules.within(limits))
     }
 }
 
@@ -157,8 +159,8 @@ impl ImagePolicyArguments {
     }
 
     /// As [`PolicyArguments::load_rules`].
-    pub fn load_rules(&self, asked: &Asked) -> Result<RuleSet> {
-        self.policy.load_rules(asked)
+    pub fn load_rules(&self, asked: &Asked, limits: Limits) -> Result<RuleSet> {
+        self.policy.load_rules(asked, limits)
     }
 }
 
@@ -181,6 +183,11 @@ impl ExpectArguments {
 }
 
 impl Asked {
+    /// The limits of the configuration.
+    pub fn limits(&self) -> &Limits {
+        &self.config.limits
+    }
+
     /// Whether what is asked for can be wrong in a way that only the rules show, so that they should be loaded before long work.
     pub fn needs_rules(&self) -> bool {
         self.config.names_rules() || !self.config.rules.is_empty()

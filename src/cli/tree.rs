@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::images::{ReadingArguments, Unreadable, finish, targets};
 use super::output::{self, OutputArguments};
 use crate::error::{Error, Result};
+use crate::limits::Limits;
 use crate::report::{self, tree::Question};
 
 /// Arguments of `imgcheck tree`.
@@ -42,7 +43,8 @@ pub enum TreeFormat {
 pub fn run(arguments: &TreeArguments) -> Result<ExitCode> {
     let images = std::slice::from_ref(&arguments.image);
     arguments.output.validate(&targets(images))?;
-    let (scans, unreadable) = arguments.reading.scan_all(images, true)?;
+    let limits = arguments.reading.limits(&Limits::default());
+    let (scans, unreadable) = arguments.reading.scan_all(images, true, limits)?;
     let errors = Unreadable::report(&unreadable);
     let library = arguments.library.as_deref();
     let question = |image| Question { image, library };

@@ -4,6 +4,7 @@
 //! `elf_get_dynamic_info` (elf/get-dynamic-info.h).
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use goblin::elf::ProgramHeader;
 use goblin::elf::dynamic::{
@@ -14,11 +15,15 @@ use goblin::elf::program_header::PT_DYNAMIC;
 
 use super::error::{ElfError, broken};
 use super::object::{Object, string_at};
+use crate::limits::{Limit, Limits};
 
 /// The entries of a dynamic section, with its string table.
 pub(super) struct Dynamic<'a> {
     entries: Vec<Dyn>,
-    pub strings: Cow<'a, [u8]>,
+    strings: Cow<'a, [u8]>,
+    limits: &'a Limits,
+    /// Bytes of all names that were read.
+    named: Cell<u64>,
 }
 
 impl<'a> Dynamic<'a> {
@@ -42,6 +47,8 @@ impl<'a> Dynamic<'a> {
         let mut dynamic = Dynamic {
             entries: parsed.dyns,
             strings: Cow::Borrowed(&[]),
+            limits: object.limits,
+            named: Cell::new(0),
         };
         if let Some(address) = dynamic.value(DT_STRTAB) {
             let length = dynamic.value(DT_STRSZ).unwrap_or(0);
@@ -70,23 +77,40 @@ impl<'a> Dynamic<'a> {
         self.entries.iter().map(|entry| entry.d_val)
     }
 
-    /// A string of the string table; bytes that are not UTF-8 are replaced.
-    pub fn string(&self, index: u64) -> String {
-        let index = usize::try_from(index).unwrap_or(usize::MAX);
-        String::from_utf8_lossy(string_at(&self.strings, index)).into_owned()
+    /// The string table.
+    pub fn strings(&self) -> &[u8] {
+        &self.strings
     }
 
-    fn named(&self, tag: u64) -> Option<String> {
-        self.value(tag).map(|index| self.string(index))
+    /// A name of the string table. Names may share their bytes; an error if all that were read are together longer than
+    /// [`Limit::ElfTableBytes`] allows a table to be.
+    pub fn name(&self, index: usize) -> Result<&[u8], ElfError> {
+        let name = string_at(&self.strings, index);
+        self.named.set(self.named.get() + name.len() as u64);
+        self.limits.check(Limit::ElfTableBytes, self.named.get())?;
+        Ok(name)
+    }
+
+    /// The same as text; bytes that are not UTF-8 are replaced.
+    pub fn text(&self, index: usize) -> Result<String, ElfError> {
+        Ok(String::from_utf8_lossy(self.name(index)?).into_owned())
+    }
+
+    fn string(&self, index: u64) -> Result<String, ElfError> {
+        self.text(usize::try_from(index).unwrap_or(usize::MAX))
+    }
+
+    fn named(&self, tag: u64) -> Result<Option<String>, ElfError> {
+        self.value(tag).map(|index| self.string(index)).transpose()
     }
 
     /// DT_SONAME.
-    pub fn soname(&self) -> Option<String> {
+    pub fn soname(&self) -> Result<Option<String>, ElfError> {
         self.named(DT_SONAME)
     }
 
     /// DT_NEEDED, in order.
-    pub fn needed(&self) -> Vec<String> {
+    pub fn needed(&self) -> Result<Vec<String>, ElfError> {
         self.entries
             .iter()
             .filter(|entry| entry.d_tag == DT_NEEDED)
@@ -95,12 +119,12 @@ impl<'a> Dynamic<'a> {
     }
 
     /// DT_RPATH.
-    pub fn rpath(&self) -> Option<String> {
+    pub fn rpath(&self) -> Result<Option<String>, ElfError> {
         self.named(DT_RPATH)
     }
 
     /// DT_RUNPATH.
-    pub fn runpath(&self) -> Option<String> {
+    pub fn runpath(&self) -> Result<Option<String>, ElfError> {
         self.named(DT_RUNPATH)
     }
 

@@ -5,6 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use super::read_at::NotHeld;
+use crate::limits::Passed;
 
 /// Why an ELF file could not be read.
 #[derive(Debug, Error)]
@@ -20,6 +21,9 @@ pub enum ElfError {
         /// Its length.
         length: u64,
     },
+    /// The file asks for more than a limit allows: nothing can be said of it.
+    #[error(transparent)]
+    Limit(#[from] Passed),
     /// Reading failed.
     #[error(transparent)]
     Io(io::Error),

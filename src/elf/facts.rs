@@ -50,6 +50,32 @@ pub struct ElfFacts {
     pub gpu: Option<GpuCode>,
 }
 
+impl ElfFacts {
+    /// Bytes that they take in memory, as far as the file decides it.
+    pub fn memory(&self) -> u64 {
+        let text = |text: &String| size_of::<String>() + text.len();
+        let versions = |need: &VersionNeed| {
+            let names = need.versions.iter().map(|(name, _)| text(name));
+            text(&need.file) + names.sum::<usize>()
+        };
+        let texts = self.needed.iter().chain(&self.version_definitions);
+        let single = [&self.soname, &self.rpath, &self.runpath, &self.interpreter];
+        let bytes = size_of::<ElfFacts>()
+            + texts
+                .chain(single.into_iter().flatten())
+                .map(text)
+                .sum::<usize>()
+            + self.version_needs.iter().map(versions).sum::<usize>()
+            + self
+                .imports
+                .iter()
+                .map(|it| size_of::<Import>() + it.name.len())
+                .sum::<usize>()
+            + self.exports.len() * size_of::<u64>();
+        bytes as u64
+    }
+}
+
 /// The versions that one needed file must define.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionNeed {

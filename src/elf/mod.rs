@@ -35,6 +35,8 @@ pub use sparse::SparseFile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Limits;
+
 use dynamic::Dynamic;
 use identify::Subject;
 use object::{Object, Opened};
@@ -54,15 +56,29 @@ pub enum Depth {
     Deep,
 }
 
+/// Reads the facts of one ELF file, within the limits that hold unless a user says otherwise. As [`read_within`].
+///
+/// # Errors
+/// As [`read_within`].
+pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
+    read_within(source, recipes, depth, &Limits::default())
+}
+
 /// Reads the facts of one ELF file.
 ///
 /// Only little-endian files are read whole: of one of the other byte order class, machine and type are given.
 ///
 /// # Errors
 /// [`ElfError::Broken`] for bytes that no loader could use (no ELF file, truncated, tables outside the file),
-/// [`ElfError::Missing`] if `source` does not hold a range that is needed, [`ElfError::Io`] if it cannot be read.
-pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
-    let object = match Object::open(source)? {
+/// [`ElfError::Missing`] if `source` does not hold a range that is needed, [`ElfError::Limit`] for a table that is there and passes
+/// a limit, [`ElfError::Io`] if it cannot be read.
+pub fn read_within(
+    source: &dyn ReadAt,
+    recipes: &Recipes,
+    depth: Depth,
+    limits: &Limits,
+) -> Result<ElfFacts, ElfError> {
+    let object = match Object::open(source, limits)? {
         Opened::Little(object) => object,
         Opened::Big(foreign) => {
             return Ok(ElfFacts {
@@ -89,10 +105,10 @@ pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfF
         let count = symbols::count(&object, &dynamic)?;
         let versions = Versions::read(&object, &dynamic, count)?;
         let symbols = Symbols::read(&object, &dynamic, &versions, count, recipes)?;
-        facts.soname = dynamic.soname();
-        facts.needed = dynamic.needed();
-        facts.rpath = dynamic.rpath();
-        facts.runpath = dynamic.runpath();
+        facts.soname = dynamic.soname()?;
+        facts.needed = dynamic.needed()?;
+        facts.rpath = dynamic.rpath()?;
+        facts.runpath = dynamic.runpath()?;
         (facts.flags, facts.flags_1) = dynamic.flags();
         facts.version_needs = versions.needs;
         facts.version_definitions = versions.definitions;

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::error::ElfError;
 use super::object::{Object, string_at};
 
-/// Note sections of real files are far smaller.
+/// Behind so many bytes no build id is searched: it only tells copies of a file apart, and the notes of a core dump are long.
 const NOTES_LIMIT: u64 = 1 << 20;
-/// PATH_MAX of Linux.
+/// PATH_MAX of Linux, whose kernel runs no program with a longer PT_INTERP (fs/binfmt_elf.c).
 const INTERPRETER_LIMIT: u64 = 4096;
 /// `NT_GNU_BUILD_ID` of binutils' include/elf/common.h.
 const BUILD_ID: u32 = 3;

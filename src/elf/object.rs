@@ -12,6 +12,7 @@ use goblin::elf::ProgramHeader;
 use goblin::elf::program_header::{PF_X, PT_DYNAMIC, PT_LOAD};
 
 use super::read_at::ReadAt;
+use crate::limits::Limits;
 pub(super) use bytes::{WINDOW, fill};
 
 /// `e_machine` of x86-64.
@@ -32,6 +33,7 @@ pub(super) struct Section {
 /// An opened ELF file.
 pub(super) struct Object<'a> {
     source: &'a dyn ReadAt,
+    pub limits: &'a Limits,
     size: u64,
     head: Vec<u8>,
     pub class: u8,

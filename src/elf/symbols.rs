@@ -17,10 +17,11 @@ use super::dynamic::Dynamic;
 use super::error::{ElfError, broken};
 use super::exports::definition;
 use super::facts::{Bound, Exports, Import};
-use super::object::{AARCH64, Object, string_at};
+use super::object::{AARCH64, Object};
 use super::recipes::Recipes;
 use super::relocations::Relocations;
 use super::versions::Versions;
+use crate::limits::Limit;
 
 /// `SHN_ABS`: the value is no address.
 const ABSOLUTE: usize = 0xfff1;
@@ -71,11 +72,11 @@ impl Symbols {
         let mut symbols = Symbols::default();
         let mut definitions = Vec::new();
         let mut imports = Vec::new();
-        for (index, symbol) in ahead(table.iter().enumerate().skip(1), &dynamic.strings) {
+        for (index, symbol) in ahead(table.iter().enumerate().skip(1), dynamic.strings()) {
             if !matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) {
                 continue;
             }
-            let name = string_at(&dynamic.strings, symbol.st_name);
+            let name = dynamic.name(symbol.st_name)?;
             if name.is_empty() {
                 continue;
             }
@@ -171,9 +172,20 @@ fn extent(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Option<(u64,
     }
 }
 
-/// The number of dynamic symbols, which no header states: from DT_HASH, else from the end of the last DT_GNU_HASH chain.
-/// Of a file that exports nothing neither tells; then `.dynsym` or the start of the next table does.
+/// The number of dynamic symbols; 0 where there is no table of them.
 pub(super) fn count(object: &Object, dynamic: &Dynamic) -> Result<u64, ElfError> {
+    let count = stated(object, dynamic)?;
+    // A number that lies makes a broken file, whatever the limit is.
+    if extent(object, dynamic, count)?.is_none() {
+        return Ok(0);
+    }
+    object.limits.check(Limit::Symbols, count)?;
+    Ok(count)
+}
+
+/// The number that no header states: from DT_HASH, else from the end of the last DT_GNU_HASH chain.
+/// Of a file that exports nothing neither tells; then `.dynsym` or the start of the next table does.
+fn stated(object: &Object, dynamic: &Dynamic) -> Result<u64, ElfError> {
     if let Some(address) = dynamic.value(DT_HASH) {
         let header = object.at_address(address, 8)?;
         if let Some(chains) = word(&header, 1) {

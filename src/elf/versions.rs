@@ -14,10 +14,14 @@ use super::dynamic::Dynamic;
 use super::error::{ElfError, broken};
 use super::exports::{Answers, version_hash};
 use super::facts::VersionNeed;
-use super::object::{Object, string_at};
+use super::object::Object;
 
-/// The tables of real files stay below some kilobytes.
-const TABLE_LIMIT: u64 = 64 << 10;
+/// Nothing states how long a table is. So much is read first: those of real files have some kilobytes.
+const USUAL: u64 = 64 << 10;
+/// By how much more is read where that was too little.
+const GROWTH: u64 = 16;
+/// A version has an index of 15 bits: more cannot be told apart, and a table that has more lies.
+const MOST: usize = 1 << 16;
 /// The version index within DT_VERSYM; the bit above marks a version that only an explicit request finds.
 const INDEX_MASK: u16 = 0x7fff;
 const HIDDEN: u16 = 0x8000;
@@ -57,17 +61,15 @@ impl<'a> Versions<'a> {
         let mut versions = Versions::default();
         if let Some(address) = dynamic.value(DT_VERNEED) {
             let count = dynamic.value(DT_VERNEEDNUM).unwrap_or(0);
-            let (bytes, hole) = object.held_at_address(address, TABLE_LIMIT)?;
-            if !versions.read_needs(&bytes, count, dynamic, object) {
-                return Err(hole.unwrap_or_else(|| broken("DT_VERNEED leads out of its segment")));
-            }
+            whole(object, address, "DT_VERNEED", |bytes| {
+                versions.read_needs(bytes, count, dynamic, object)
+            })?;
         }
         if let Some(address) = dynamic.value(DT_VERDEF) {
             let count = dynamic.value(DT_VERDEFNUM).unwrap_or(0);
-            let (bytes, hole) = object.held_at_address(address, TABLE_LIMIT)?;
-            if !versions.read_definitions(&bytes, count, dynamic, object) {
-                return Err(hole.unwrap_or_else(|| broken("DT_VERDEF leads out of its segment")));
-            }
+            whole(object, address, "DT_VERDEF", |bytes| {
+                versions.read_definitions(bytes, count, dynamic, object)
+            })?;
         }
         if let Some(address) = dynamic.value(DT_VERSYM) {
             versions.of_symbols = true;
@@ -117,71 +119,104 @@ impl<'a> Versions<'a> {
         self.indices[index] = named;
     }
 
-    fn read_needs(&mut self, bytes: &[u8], count: u64, dynamic: &Dynamic, object: &Object) -> bool {
+    /// Whether the bytes hold the whole table.
+    fn read_needs(
+        &mut self,
+        bytes: &[u8],
+        count: u64,
+        dynamic: &Dynamic,
+        object: &Object,
+    ) -> Result<bool, ElfError> {
+        self.needs.clear();
         let header = synthetic(SHT_GNU_VERNEED, bytes, count);
         let Ok(Some(table)) = VerneedSection::parse(bytes, &[header], object.context()) else {
-            return false;
+            return Ok(false);
         };
         let mut number: u16 = 0;
         for need in table.iter() {
             let mut versions = Vec::new();
             for version in need.iter() {
-                let name = string_at(&dynamic.strings, version.vna_name);
+                let name = dynamic.name(version.vna_name)?;
                 let hash = version_hash(name);
                 let name = String::from_utf8_lossy(name).into_owned();
                 versions.push((name, version.vna_flags & WEAK != 0));
                 let needed = Some(number);
                 self.name(version.vna_other, Named { needed, hash });
                 let Some(next) = number.checked_add(1) else {
-                    return false;
+                    return Ok(false);
                 };
                 number = next;
             }
             if versions.len() != usize::from(need.vn_cnt) {
-                return false;
+                return Ok(false);
             }
             self.needs.push(VersionNeed {
-                file: String::from_utf8_lossy(string_at(&dynamic.strings, need.vn_file))
-                    .into_owned(),
+                file: dynamic.text(need.vn_file)?,
                 versions,
             });
-            if self.needs.len() as u64 >= TABLE_LIMIT {
-                return false;
+            if self.needs.len() >= MOST {
+                return Ok(false);
             }
         }
-        self.needs.len() as u64 == count
+        Ok(self.needs.len() as u64 == count)
     }
 
+    /// Whether the bytes hold the whole table.
     fn read_definitions(
         &mut self,
         bytes: &[u8],
         count: u64,
         dynamic: &Dynamic,
         object: &Object,
-    ) -> bool {
+    ) -> Result<bool, ElfError> {
+        self.definitions.clear();
         let header = synthetic(SHT_GNU_VERDEF, bytes, count);
         let Ok(Some(table)) = VerdefSection::parse(bytes, &[header], object.context()) else {
-            return false;
+            return Ok(false);
         };
-        let mut number = 0;
+        let mut number = 0_usize;
         for definition in table.iter() {
             number += 1;
             // The first name is the version's own, the others are those it inherits from.
             let Some(own) = definition.iter().next() else {
-                return false;
+                return Ok(false);
             };
-            let name = string_at(&dynamic.strings, own.vda_name);
+            let name = dynamic.name(own.vda_name)?;
             if definition.vd_flags & BASE == 0 {
                 self.definitions
                     .push(String::from_utf8_lossy(name).into_owned());
                 let hash = version_hash(name);
                 self.name(definition.vd_ndx, Named { needed: None, hash });
             }
-            if number >= TABLE_LIMIT {
-                return false;
+            if number >= MOST {
+                return Ok(false);
             }
         }
-        number == count
+        Ok(number as u64 == count)
+    }
+}
+
+/// Reads a table at an address: of as many bytes as are mostly enough, else of more, up to its segment's end or to
+/// [`Limit::ElfTableBytes`](crate::limits::Limit::ElfTableBytes). `read` says whether it found the whole table.
+fn whole(
+    object: &Object,
+    address: u64,
+    what: &str,
+    mut read: impl FnMut(&[u8]) -> Result<bool, ElfError>,
+) -> Result<(), ElfError> {
+    let mut length = USUAL;
+    loop {
+        let (bytes, hole) = object.held_at_address(address, length)?;
+        if read(&bytes)? {
+            return Ok(());
+        }
+        if let Some(hole) = hole {
+            return Err(hole);
+        }
+        if (bytes.len() as u64) < length {
+            return Err(broken(format!("{what} leads out of its segment")));
+        }
+        length = length.saturating_mul(GROWTH);
     }
 }
 

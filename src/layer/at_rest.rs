@@ -1,12 +1,14 @@
 //! Uncompressed layers, read at random: from header to header, and of the files only the parts that matter.
 
+use super::budget::Budget;
 use super::content::{SparseRange, elf};
 use super::walk::{entries, is_elf};
 use super::wanted::Wanted;
 use super::{Content, Entry, EntryKind, LayerFacts};
 use crate::archive::{FileRange, Member, RangeInput, Walk};
-use crate::elf::ReadAt;
+use crate::elf::{ElfError, ReadAt};
 use crate::error::{Error, Result};
+use crate::limits::Limit;
 use crate::parallel;
 use crate::source::LayerBlob;
 use crate::source::digest::Hasher;
@@ -28,21 +30,32 @@ pub(super) fn scan(
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
+    let length = wanted.limits.check(Limit::LayerBytes, range.length());
+    length.map_err(|passed| Error::limit(format!("layer {name}"), passed))?;
+    let budget = &Budget::default();
     let (entries, mut contents) = parallel::fed(
         parallel::cores(),
-        |read| walk(blob, name, range, wanted, progress, read),
-        |file: ElfFile| (file.entry, elf(&*file.bytes, wanted)),
+        |read| walk(blob, name, range, wanted, budget, progress, read),
+        |file: ElfFile| (file.entry, content(&*file.bytes, wanted, budget)),
     );
     let mut entries = entries?;
     // Of several errors always the same is told.
     contents.sort_unstable_by_key(|(entry, _)| *entry);
     for (entry, content) in contents {
         let entry = &mut entries[entry];
-        let content =
-            content.map_err(|problem| Error::layer(name, format!("{}: {problem}", entry.path)))?;
+        let content = content.map_err(|error| match error {
+            ElfError::Limit(passed) => Error::layer_limit(name, &entry.path, passed),
+            error => Error::layer(name, format!("{}: {error}", entry.path)),
+        })?;
         entry.kind = EntryKind::File(content);
     }
     Ok(LayerFacts { entries })
+}
+
+fn content(bytes: &dyn ReadAt, wanted: &Wanted, budget: &Budget) -> Result<Content, ElfError> {
+    let content = elf(bytes, wanted, wanted.depth)?;
+    budget.content(&content, &wanted.limits)?;
+    Ok(content)
 }
 
 /// Walks the archive; `read` is given every ELF file.
@@ -51,12 +64,13 @@ fn walk(
     name: &str,
     range: &FileRange,
     wanted: &Wanted,
+    budget: &Budget,
     progress: &(dyn Fn(u64) + Sync),
     read: &mut dyn FnMut(ElfFile),
 ) -> Result<Vec<Entry>> {
     let mut position = 0;
-    let mut walk = Walk::new(RangeInput::new(range.clone()), wanted.limits.archive);
-    let entries = entries(name, &mut walk, wanted, |walk, member, entry| {
+    let mut walk = Walk::new(RangeInput::new(range.clone()), wanted.limits);
+    let entries = entries(name, &mut walk, wanted, budget, |walk, member, entry| {
         progress(walk.position() - position);
         position = walk.position();
         if is_elf(walk, &member, &wanted.limits)? {

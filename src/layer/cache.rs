@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{LayerFacts, Wanted};
 use crate::cache::{Cache, Key};
+use crate::limits::Limit;
 
 /// The code and data that this program makes facts with, as `build.rs` found them.
 const CODE: &str = env!("IMGCHECK_FACTS_CODE");
@@ -52,11 +53,30 @@ impl FactsCache {
     }
 }
 
+/// The limits that a layer can pass: what was read under larger ones must not go unseen under smaller ones.
+const LIMITS: [Limit; 15] = [
+    Limit::Entries,
+    Limit::PathBytes,
+    Limit::LayerBytes,
+    Limit::Ratio,
+    Limit::ZstdWindow,
+    Limit::PaxBytes,
+    Limit::SparseSegments,
+    Limit::SparseBytes,
+    Limit::TextBytes,
+    Limit::TextsBytes,
+    Limit::FactsBytes,
+    Limit::ElfTableBytes,
+    Limit::Symbols,
+    Limit::GpuContainers,
+    Limit::ElfBytes,
+];
+
 /// The version of the facts that this program makes, as in [`Key::Facts`]: names the code and the built-in data, the depth, and
-/// the limits, of which some decide how much is read.
+/// the limits that they were made within.
 pub fn version(wanted: &Wanted) -> String {
-    // All limits, whatever will be added to them: Debug forgets none.
-    let made_with = format!("{CODE} {:?} {:?}", wanted.depth, wanted.limits);
+    let limits = LIMITS.map(|limit| wanted.limits.of(limit));
+    let made_with = format!("{CODE} {:?} {limits:?}", wanted.depth);
     format!("{:016x}", xxh3_64(made_with.as_bytes()))
 }
 
@@ -194,9 +214,12 @@ mod tests {
         let default = Wanted::builtin(Depth::Default).unwrap();
         let deep = Wanted::builtin(Depth::Deep).unwrap();
         let mut limited = Wanted::builtin(Depth::Default).unwrap();
-        limited.limits.elf_bytes -= 1;
+        limited.limits.set(Limit::Symbols, 7);
         let versions = [&default, &deep, &limited].map(version);
         assert_eq!(version(&default), versions[0]);
         assert!(versions[0] != versions[1] && versions[0] != versions[2]);
+        let mut longer = Wanted::builtin(Depth::Default).unwrap();
+        longer.limits.set(Limit::Time, 7);
+        assert_eq!(version(&longer), versions[0]);
     }
 }

@@ -1,6 +1,21 @@
 //! How a layer is compressed, by its first bytes: media types and file names are not always right.
 
 use crate::archive::{BLOCK, begins_archive};
+use crate::limits::{Limit, Limits, Passed};
+
+/// Below this many bytes [`Limit::Ratio`] is of no interest: an honest layer may hold a large file of zeros, which gzip makes a
+/// thousandth of (deflate reaches 1032). Beyond it only a layer of nothing but such files comes near the default: programs
+/// shrink to a third, texts to a tenth, and the weights of models hardly at all.
+pub(super) const RATIO_FLOOR: u64 = 4 << 30;
+
+/// Whether a layer of `stored` bytes may have `plain` ones after decompression.
+pub(super) fn check_length(limits: &Limits, stored: u64, plain: u64) -> Result<(), Passed> {
+    limits.check(Limit::LayerBytes, plain)?;
+    match plain > RATIO_FLOOR {
+        true => limits.check(Limit::Ratio, plain.div_ceil(stored.max(1))),
+        false => Ok(()),
+    }
+}
 
 /// How a layer is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

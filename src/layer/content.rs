@@ -1,12 +1,11 @@
 //! The content of files: what is kept of it, and how ELF files are handed to their reader.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::wanted::{Form, Limits, Wanted};
-use super::{Content, Entry};
+use super::Content;
+use super::wanted::{Form, Wanted};
 use crate::archive::{FileRange, Segment};
-use crate::elf::{self, ElfError, ReadAt};
+use crate::elf::{self, Depth, ElfError, ReadAt};
 
 /// How every ELF file begins.
 pub(super) const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
@@ -67,19 +66,19 @@ impl SparseRange {
     }
 }
 
-/// Reads an ELF file that is wholly at hand. `Err` where its bytes could not be read, which says nothing of the file.
-pub(super) fn elf(bytes: &dyn ReadAt, wanted: &Wanted) -> Result<Content, String> {
-    match elf::read(bytes, &wanted.recipes, wanted.depth) {
+/// Reads an ELF file.
+///
+/// # Errors
+/// Its bytes could not be read or are not held, or it passes a limit, which says nothing of the file.
+pub(super) fn elf(bytes: &dyn ReadAt, wanted: &Wanted, depth: Depth) -> Result<Content, ElfError> {
+    match elf::read_within(bytes, &wanted.recipes, depth, &wanted.limits) {
         Ok(facts) => Ok(Content::Elf(Box::new(facts))),
-        Err(ElfError::Broken(problem)) => Ok(broken(bytes, problem)),
-        Err(error) => Err(error.to_string()),
+        Err(ElfError::Broken(problem)) => Ok(Content::BrokenElf {
+            problem,
+            refusal: elf::refusal(bytes)?,
+        }),
+        Err(error) => Err(error),
     }
-}
-
-/// A file that could not be understood, with what the loader says of it.
-pub(super) fn broken(bytes: &dyn ReadAt, problem: String) -> Content {
-    let refusal = elf::refusal(bytes).unwrap_or_default();
-    Content::BrokenElf { problem, refusal }
 }
 
 /// The content of a wanted file, of which all bytes are there.
@@ -91,27 +90,5 @@ pub(super) fn kept(form: Form, bytes: Vec<u8>) -> Content {
         }),
         Form::Bytes => Content::Bytes(bytes),
         Form::Sniffed => Content::Unread,
-    }
-}
-
-/// How much has been kept, against the limits.
-#[derive(Debug, Default)]
-pub(super) struct Budget(AtomicU64);
-
-impl Budget {
-    /// Takes a file that is to be kept whole. `Err` names the limit that it passes.
-    pub fn take(&self, entry: &Entry, limits: &Limits) -> Result<(), String> {
-        let before = self.0.fetch_add(entry.size, Ordering::Relaxed);
-        let (name, limit) = if entry.size > limits.file_bytes {
-            ("file_bytes", limits.file_bytes)
-        } else if before.saturating_add(entry.size) > limits.kept_bytes {
-            ("kept_bytes", limits.kept_bytes)
-        } else {
-            return Ok(());
-        };
-        Err(format!(
-            "{} has {} bytes; the limit {name} is {limit}",
-            entry.path, entry.size
-        ))
     }
 }

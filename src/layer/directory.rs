@@ -20,13 +20,16 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::content::{Budget, ELF_MAGIC, elf, kept};
+use super::budget::Budget;
+use super::content::{ELF_MAGIC, elf, kept};
 use super::entry;
 use super::wanted::{Form, Wanted};
 use super::{Content, Entry, EntryKind, LayerFacts};
 use crate::archive::FileRange;
 use crate::archive::path::display;
+use crate::elf::ElfError;
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits, Passed};
 use crate::parallel;
 use crate::source::overlay::Overlay;
 use marks::{Mark, Marks};
@@ -83,8 +86,8 @@ impl Scan<'_> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(self.root, flags, Mode::empty())
             .map_err(|error| self.unreadable(Path::new(""), &error.into()))?;
-        let tree = self.tree(&root)?;
         let budget = Budget::default();
+        let tree = self.tree(&root, &budget)?;
         let contents = parallel::map(parallel::cores(), tree.files.len(), |at| {
             let (entry, path) = &tree.files[at];
             progress(tree.entries[*entry].size);
@@ -99,7 +102,7 @@ impl Scan<'_> {
         Ok(facts)
     }
 
-    fn tree(&self, root: &OwnedFd) -> Result<Tree> {
+    fn tree(&self, root: &OwnedFd, budget: &Budget) -> Result<Tree> {
         let wrong = |error: Errno| self.unreadable(Path::new(""), &error.into());
         let device = fstat(root).map_err(wrong)?.st_dev;
         let mut tree = Tree::default();
@@ -116,7 +119,9 @@ impl Scan<'_> {
                 tree.entries.push(plain(name.clone(), EntryKind::Opaque));
             }
             let mut below = Vec::new();
-            for child in children(&directory).map_err(|error| self.unreadable(&path, &error))? {
+            let names = children(&directory, &self.wanted.limits)
+                .map_err(|error| self.unreadable(&path, &error))?;
+            for child in names {
                 let path = path.join(std::ffi::OsStr::from_bytes(&child));
                 let stat = statat(&directory, &*child, AtFlags::SYMLINK_NOFOLLOW)
                     .map_err(|error| self.unreadable(&path, &error.into()))?;
@@ -127,7 +132,7 @@ impl Scan<'_> {
                 }
                 let entry = self.entry(&directory, &child, name, &stat, mark, &mut tree);
                 let entry = entry.map_err(|error| self.unreadable(&path, &error))?;
-                self.add(entry, path, &mut tree)?;
+                self.add(entry, path, budget, &mut tree)?;
             }
             waiting.extend(below.into_iter().rev());
         }
@@ -176,23 +181,23 @@ impl Scan<'_> {
         }))
     }
 
-    fn add(&self, entry: Option<Entry>, path: PathBuf, tree: &mut Tree) -> Result<()> {
+    fn add(
+        &self,
+        entry: Option<Entry>,
+        path: PathBuf,
+        budget: &Budget,
+        tree: &mut Tree,
+    ) -> Result<()> {
         let Some(entry) = entry else {
             return Ok(());
         };
-        let limits = self.wanted.limits.archive;
-        let (what, limit) = if tree.entries.len() as u64 >= limits.members {
-            ("more entries than the limit members", limits.members)
-        } else if entry.path.len() as u64 > limits.path_bytes {
-            ("longer than the limit path_bytes", limits.path_bytes)
-        } else {
-            if matches!(entry.kind, EntryKind::File(_)) {
-                tree.files.push((tree.entries.len(), path));
-            }
-            tree.entries.push(entry);
-            return Ok(());
-        };
-        Err(self.wrong(&path, format!("{what}, {limit}")))
+        let taken = budget.entry(&entry, &self.wanted.limits);
+        taken.map_err(|passed| self.passed(&path, passed))?;
+        if matches!(entry.kind, EntryKind::File(_)) {
+            tree.files.push((tree.entries.len(), path));
+        }
+        tree.entries.push(entry);
+        Ok(())
     }
 
     fn content(
@@ -203,6 +208,7 @@ impl Scan<'_> {
         budget: &Budget,
     ) -> Result<Content> {
         let wrong = |error: io::Error| self.unreadable(path, &error);
+        let limits = &self.wanted.limits;
         let form = self.wanted.form(&entry.path);
         if form == Form::Sniffed && entry.size < ELF_MAGIC.len() as u64 {
             return Ok(Content::Unread);
@@ -216,8 +222,8 @@ impl Scan<'_> {
         }
         if form != Form::Sniffed {
             budget
-                .take(entry, &self.wanted.limits)
-                .map_err(|problem| self.wrong(path, problem))?;
+                .text(entry.size, limits)
+                .map_err(|passed| self.passed(path, passed))?;
             let mut bytes = Vec::new();
             file.take(entry.size)
                 .read_to_end(&mut bytes)
@@ -232,19 +238,36 @@ impl Scan<'_> {
         if range.read_at(0, &mut magic).map_err(wrong)? < magic.len() || magic != *ELF_MAGIC {
             return Ok(Content::Unread);
         }
-        elf(&range, self.wanted).map_err(|problem| self.wrong(path, problem))
+        let content = elf(&range, self.wanted, self.wanted.depth).map_err(|error| match error {
+            ElfError::Limit(passed) => self.passed(path, passed),
+            error => self.wrong(path, error.to_string()),
+        })?;
+        let taken = budget.content(&content, limits);
+        taken.map_err(|passed| self.passed(path, passed))?;
+        Ok(content)
     }
 
     fn unreadable(&self, path: &Path, error: &io::Error) -> Error {
-        self.wrong(path, format!("cannot be read: {error}"))
+        match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(passed) => self.passed(path, *passed),
+            None => self.wrong(path, format!("cannot be read: {error}")),
+        }
+    }
+
+    fn passed(&self, path: &Path, passed: Passed) -> Error {
+        Error::limit(self.shown(path), passed)
     }
 
     fn wrong(&self, path: &Path, problem: String) -> Error {
+        Error::layer(self.shown(path), problem)
+    }
+
+    fn shown(&self, path: &Path) -> String {
         let path = match path.as_os_str().is_empty() {
             true => self.root.to_owned(),
             false => self.root.join(path),
         };
-        Error::layer(path.display().to_string(), problem)
+        path.display().to_string()
     }
 }
 
@@ -301,13 +324,17 @@ fn open_step_by_step(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<O
 }
 
 /// The names in a directory, in order.
-fn children(directory: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
+fn children(directory: impl AsFd, limits: &Limits) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for child in Dir::read_from(directory)? {
         let child = child?;
         let name = child.file_name().to_bytes();
         if name != b"." && name != b".." {
             names.push(name.to_owned());
+            let met = names.len() as u64;
+            limits
+                .check(Limit::Entries, met)
+                .map_err(io::Error::other)?;
         }
     }
     names.sort_unstable();

@@ -26,6 +26,32 @@ impl LayerFacts {
     }
 }
 
+impl Entry {
+    /// Bytes that it takes in memory, with what was read of its file.
+    pub fn memory(&self) -> u64 {
+        let link = match &self.kind {
+            EntryKind::Symlink(target) | EntryKind::HardLink(target) => target.len(),
+            _ => 0,
+        };
+        let content = match &self.kind {
+            EntryKind::File(content) => content.memory(),
+            _ => 0,
+        };
+        (size_of::<Entry>() + self.path.len() + link) as u64 + content
+    }
+}
+
+impl Content {
+    /// Bytes that it takes in memory. Texts count for themselves ([`LayerFacts::kept_bytes`]).
+    pub fn memory(&self) -> u64 {
+        match self {
+            Content::Elf(facts) => facts.memory(),
+            Content::BrokenElf { problem, .. } => problem.len() as u64,
+            Content::Unread | Content::Text(_) | Content::Bytes(_) => 0,
+        }
+    }
+}
+
 /// One entry of a layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {

@@ -2,6 +2,7 @@
 
 mod allowance;
 mod at_rest;
+mod budget;
 mod bytes;
 pub mod cache;
 mod chunked;
@@ -15,9 +16,11 @@ mod pipe;
 mod stream;
 mod walk;
 mod wanted;
+mod zstd;
 
+pub use budget::Budget;
 pub use facts::{Content, Entry, EntryKind, LayerFacts};
-pub use wanted::{Limits, Wanted};
+pub use wanted::Wanted;
 
 use crate::archive::FileRange;
 use crate::error::{Error, Result};

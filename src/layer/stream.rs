@@ -7,18 +7,21 @@ use std::ops::Range;
 use std::thread;
 
 use super::allowance::Allowance;
+use super::budget::Budget;
 use super::bytes::{Bytes, fill, read_blob};
-use super::compression::{Compression, sniff};
-use super::content::{ELF_MAGIC, broken};
+use super::compression::{Compression, check_length, sniff};
+use super::content::{ELF_MAGIC, elf};
 use super::gzip::Gzip;
 use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
 use super::wanted::Wanted;
+use super::zstd::Zstd;
 use super::{Content, Entry, LayerFacts};
 use crate::archive::{ArchiveError, Member, Walk};
 use crate::elf::retain::DEFAULT_LIMIT;
-use crate::elf::{self, ElfError, Retainer};
+use crate::elf::{ElfError, Retainer};
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Passed};
 use crate::parallel::join;
 
 /// Bytes of one buffer between the threads.
@@ -26,9 +29,6 @@ const BUFFER: usize = 512 << 10;
 /// Buffers of the blob, and of what comes out of it: more, so that decompression goes on while a large ELF file is analysed.
 const BLOB_BUFFERS: usize = 4;
 const PLAIN_BUFFERS: usize = 12;
-
-/// The largest zstd window, as a power of two: what zstd itself accepts without being told more.
-const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Passes over a blob. A second one is for the bytes of ELF files that turned out to be needed after they had gone by.
 const PASSES: usize = 8;
@@ -72,16 +72,18 @@ impl Stream<'_> {
     /// The facts of the layer. Its digest and its diff id are verified.
     pub fn scan(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<Streamed> {
         let mut misses = Misses::new();
+        let budget = &Budget::default();
         let mut streamed = self.pass(progress, |walk| {
-            entries(self.name, walk, self.wanted, |walk, member, entry| {
-                self.sniff(walk, &member, entry, Vec::new(), &mut misses)
-            })
+            let sniff = |walk: &mut _, member: Member, entry| {
+                self.sniff(walk, &member, entry, Vec::new(), budget, &mut misses)
+            };
+            entries(self.name, walk, self.wanted, budget, sniff)
         })?;
         for _ in 1..PASSES {
             if misses.is_empty() {
                 break;
             }
-            misses = self.pass_again(&mut streamed.facts.entries, misses)?;
+            misses = self.pass_again(&mut streamed.facts.entries, misses, budget)?;
         }
         match misses.keys().next() {
             None => Ok(streamed),
@@ -96,18 +98,14 @@ impl Stream<'_> {
     }
 
     /// Reads the ELF files again of which something was missing, and gives what is still missing.
-    fn pass_again(&self, facts: &mut [Entry], ranges: Misses) -> Result<Misses> {
+    fn pass_again(&self, facts: &mut [Entry], ranges: Misses, kept: &Budget) -> Result<Misses> {
         let mut misses = Misses::new();
         let again = self.pass(&|_| {}, |walk| {
-            entries(
-                self.name,
-                walk,
-                self.wanted,
-                |walk, member, entry| match ranges.get(&entry) {
-                    Some(ranges) => self.sniff(walk, &member, entry, ranges.clone(), &mut misses),
-                    None => Ok(Content::Unread),
-                },
-            )
+            let sniff = |walk: &mut _, member: Member, entry| match ranges.get(&entry) {
+                Some(ranges) => self.sniff(walk, &member, entry, ranges.clone(), kept, &mut misses),
+                None => Ok(Content::Unread),
+            };
+            entries(self.name, walk, self.wanted, &Budget::default(), sniff)
         })?;
         for (at, entry) in again
             .facts
@@ -128,13 +126,14 @@ impl Stream<'_> {
         member: &Member,
         entry: usize,
         ranges: Vec<Range<u64>>,
+        budget: &Budget,
         misses: &mut Misses,
     ) -> Result<Content, ArchiveError> {
         if !is_elf(walk, member, &self.wanted.limits)? {
             return Ok(Content::Unread);
         }
-        let _kept = KEPT.take(member.size.min(self.wanted.limits.elf_bytes));
-        let mut usual = Retainer::new(member.size, self.wanted.limits.elf_bytes);
+        let _kept = KEPT.take(member.size.min(DEFAULT_LIMIT));
+        let mut usual = Retainer::new(member.size, DEFAULT_LIMIT);
         let mut extra = Retainer::with_ranges(member.size, ranges.clone());
         let mut push = |bytes: &[u8]| {
             usual.push(bytes);
@@ -155,32 +154,26 @@ impl Stream<'_> {
         } else {
             usual.finish().merge(extra.finish())
         };
-        match elf::read(&kept, &self.wanted.recipes, self.wanted.depth) {
-            Ok(facts) => Ok(Content::Elf(Box::new(facts))),
-            Err(ElfError::Broken(problem)) => Ok(broken(&kept, problem)),
-            Err(ElfError::Io(error)) => Err(error.into()),
+        let offset = member.offset;
+        let passed = |passed| ArchiveError::Limit { offset, passed };
+        let limits = &self.wanted.limits;
+        match elf(&kept, self.wanted, self.wanted.depth) {
+            Ok(content) => {
+                budget.content(&content, limits).map_err(passed)?;
+                Ok(content)
+            }
             Err(ElfError::Missing { offset, length }) => {
                 let ranges = with_range(ranges, offset..offset.saturating_add(length));
-                self.check_ranges(member, &ranges)?;
+                limits
+                    .check(Limit::ElfBytes, total(&ranges))
+                    .map_err(passed)?;
                 misses.insert(entry, ranges);
                 Ok(Content::Unread)
             }
+            Err(ElfError::Limit(limit)) => Err(passed(limit)),
+            Err(ElfError::Io(error)) => Err(error.into()),
+            Err(ElfError::Broken(problem)) => Err(io::Error::other(problem).into()),
         }
-    }
-
-    fn check_ranges(&self, member: &Member, ranges: &[Range<u64>]) -> Result<(), ArchiveError> {
-        let limit = self.wanted.limits.elf_missing_bytes;
-        let bytes = ranges.iter().fold(0_u64, |sum, range| {
-            sum.saturating_add(range.end - range.start)
-        });
-        if bytes > limit {
-            return Err(ArchiveError::Limit {
-                what: "bytes of an ELF file to be read in another pass (limit elf_missing_bytes)",
-                offset: member.offset,
-                limit,
-            });
-        }
-        Ok(())
     }
 
     /// One pass over the blob, in three threads, with both digests verified.
@@ -198,7 +191,7 @@ impl Stream<'_> {
             let decompressing = thread::Builder::new()
                 .spawn_scoped(scope, move || self.decompress(blob, &plain_writer))
                 .map_err(|error| self.no_thread(&error))?;
-            let mut walk = Walk::new(plain.hashed(), self.wanted.limits.archive);
+            let mut walk = Walk::new(plain.hashed(), self.wanted.limits);
             let entries = read(&mut walk);
             let diff_id = match &entries {
                 Ok(_) => walk.into_input().finish(),
@@ -240,6 +233,12 @@ impl Stream<'_> {
     }
 
     fn not_decompressed(&self, error: &io::Error) -> Error {
+        let passed = error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<Passed>());
+        if let Some(passed) = passed {
+            return Error::limit(format!("layer {}", self.name), *passed);
+        }
         let problem = match error.kind() {
             io::ErrorKind::UnexpectedEof => {
                 "truncated: the compressed data ends too early".to_owned()
@@ -254,13 +253,8 @@ impl Stream<'_> {
         let mut decoder: Box<dyn Read> = match compression {
             Compression::None => Box::new(blob),
             Compression::Gzip => Box::new(Gzip::new(blob)),
-            Compression::Zstd => {
-                let mut decoder = zstd::Decoder::with_buffer(blob)?;
-                decoder.window_log_max(ZSTD_WINDOW_LOG)?;
-                Box::new(decoder)
-            }
+            Compression::Zstd => Box::new(Zstd::new(blob, self.wanted.limits)?),
         };
-        let limit = self.wanted.limits.decompressed(self.size);
         let mut total = 0;
         loop {
             let count = plain.write(|buffer| fill(&mut *decoder, buffer))?;
@@ -268,11 +262,7 @@ impl Stream<'_> {
             if count == 0 {
                 return Ok(());
             }
-            if total > limit {
-                return Err(io::Error::other(format!(
-                    "it has more than {limit} bytes (limits layer_bytes and ratio)"
-                )));
-            }
+            check_length(&self.wanted.limits, self.size, total).map_err(io::Error::other)?;
         }
     }
 }
@@ -284,6 +274,11 @@ fn verify(name: &str, what: &str, expected: Option<&str>, found: &str) -> Result
         }
         _ => Ok(()),
     }
+}
+
+fn total(ranges: &[Range<u64>]) -> u64 {
+    let lengths = ranges.iter().map(|range| range.end - range.start);
+    lengths.fold(0, u64::saturating_add)
 }
 
 fn with_range(mut ranges: Vec<Range<u64>>, range: Range<u64>) -> Vec<Range<u64>> {
@@ -347,7 +342,11 @@ mod tests {
         entries[2].kind = EntryKind::File(Content::Unread);
         let last = 100_000..plain.len() as u64;
         let misses = stream
-            .pass_again(&mut entries, Misses::from([(2, vec![0..64, last])]))
+            .pass_again(
+                &mut entries,
+                Misses::from([(2, vec![0..64, last])]),
+                &Budget::default(),
+            )
             .unwrap();
         assert!(misses.is_empty());
         assert_eq!(entries, expected);

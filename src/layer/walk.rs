@@ -1,11 +1,13 @@
 //! The entries of a layer's archive, wherever its bytes come from.
 
-use super::content::{Budget, ELF_MAGIC, kept};
+use super::budget::Budget;
+use super::content::{ELF_MAGIC, kept};
 use super::entry::entry;
-use super::wanted::{Form, Limits, Wanted};
+use super::wanted::{Form, Wanted};
 use super::{Content, Entry, EntryKind};
 use crate::archive::{ArchiveError, Input, Member, Walk};
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
 
 /// Walks an archive to its end. Wanted texts and bytes are read on the way; `sniffed` is called for every other regular file,
 /// with the number that its entry will have, and gives its content.
@@ -13,38 +15,53 @@ pub(super) fn entries<I: Input>(
     name: &str,
     walk: &mut Walk<I>,
     wanted: &Wanted,
+    budget: &Budget,
     mut sniffed: impl FnMut(&mut Walk<I>, Member, usize) -> Result<Content, ArchiveError>,
 ) -> Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
-    let budget = Budget::default();
-    let wrong = |last: Option<&Entry>, problem: String| {
-        let after = last.map_or_else(String::new, |entry| format!(" (after {})", entry.path));
-        Error::layer(name, format!("{problem}{after}"))
-    };
+    let limits = &wanted.limits;
     while let Some(member) = walk
         .advance()
-        .map_err(|error| wrong(entries.last(), error.to_string()))?
+        .map_err(|error| failed(name, error, entries.last()))?
     {
-        let Some(mut entry) = entry(&member).map_err(|problem| wrong(entries.last(), problem))?
-        else {
+        let found = entry(&member)
+            .map_err(|problem| Error::layer(name, format!("{problem}{}", after(entries.last()))))?;
+        let Some(mut entry) = found else {
             continue;
         };
+        let passed = |passed| Error::layer_limit(name, &entry.path, passed);
+        budget.entry(&entry, limits).map_err(passed)?;
         if matches!(entry.kind, EntryKind::File(_)) {
             let content = match wanted.form(&entry.path) {
                 Form::Sniffed => sniffed(walk, member, entries.len()),
                 form => {
-                    budget
-                        .take(&entry, &wanted.limits)
-                        .map_err(|problem| Error::layer(name, problem))?;
+                    budget.text(entry.size, limits).map_err(passed)?;
                     whole(walk).map(|bytes| kept(form, bytes))
                 }
             };
-            entry.kind =
-                EntryKind::File(content.map_err(|error| wrong(entries.last(), error.to_string()))?);
+            let content = content.map_err(|error| match error {
+                ArchiveError::Limit { passed, .. } => Error::layer_limit(name, &entry.path, passed),
+                error => failed(name, error, entries.last()),
+            })?;
+            entry.kind = EntryKind::File(content);
         }
         entries.push(entry);
     }
     Ok(entries)
+}
+
+fn failed(name: &str, error: ArchiveError, last: Option<&Entry>) -> Error {
+    let after = after(last);
+    match error {
+        ArchiveError::Limit { offset, passed } => {
+            Error::layer_limit(name, &format!("byte {offset}{after}"), passed)
+        }
+        error => Error::layer(name, format!("{error}{after}")),
+    }
+}
+
+fn after(last: Option<&Entry>) -> String {
+    last.map_or_else(String::new, |entry| format!(" (after {})", entry.path))
 }
 
 /// Reads the magic number of an ELF file, or less where the present member is none. An ELF file whose holes make it too large
@@ -65,12 +82,10 @@ pub(super) fn is_elf<I: Input>(
         let beyond = content.len() - length;
         walk.give_back(beyond);
     }
-    if member.sparse.is_some() && member.size > limits.sparse_bytes {
-        return Err(ArchiveError::Limit {
-            what: "bytes of a sparse ELF file (limit sparse_bytes)",
-            offset: member.offset,
-            limit: limits.sparse_bytes,
-        });
+    if member.sparse.is_some() {
+        let offset = member.offset;
+        let checked = limits.check(Limit::SparseBytes, member.size);
+        checked.map_err(|passed| ArchiveError::Limit { offset, passed })?;
     }
     Ok(true)
 }

@@ -4,11 +4,10 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
 use super::Entry;
-use crate::archive;
-use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{Depth, Recipes};
 use crate::embedded;
 use crate::error::{Error, Result};
+use crate::limits::Limits;
 
 /// The permission bits to execute.
 const EXECUTABLE: u32 = 0o111;
@@ -31,55 +30,6 @@ pub struct Wanted {
     pub depth: Depth,
     /// Bounds on what a layer may ask of its reader.
     pub limits: Limits,
-}
-
-/// Bounds on what a layer may ask of its reader. Passing one is an error that names it.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Bounds on the archive itself.
-    pub archive: archive::Limits,
-    /// Bytes of one file that is kept.
-    pub file_bytes: u64,
-    /// Bytes of all files of a layer that are kept.
-    pub kept_bytes: u64,
-    /// Bytes of an ELF file that is stored sparse, with its holes.
-    pub sparse_bytes: u64,
-    /// Bytes that are kept of one ELF file of a compressed layer when it goes by.
-    pub elf_bytes: u64,
-    /// Bytes that are kept beyond them when it goes by again, because they turned out to be needed. Only [`Depth::Deep`],
-    /// which searches whole sections, comes near it.
-    pub elf_missing_bytes: u64,
-    /// Bytes of a layer after decompression.
-    pub layer_bytes: u64,
-    /// How many times its stored size a layer may have after decompression, as soon as it passes
-    /// [`Limits::RATIO_FLOOR`]. Deflate reaches 1032 on zeros.
-    pub ratio: u64,
-}
-
-impl Limits {
-    /// Below this many bytes the ratio is of no interest: an honest layer may be a large file of zeros.
-    pub const RATIO_FLOOR: u64 = 32 << 30;
-
-    /// Bytes that a layer of `size` stored ones may have after decompression.
-    pub(super) fn decompressed(&self, size: u64) -> u64 {
-        let by_ratio = size.saturating_mul(self.ratio).max(Limits::RATIO_FLOOR);
-        self.layer_bytes.min(by_ratio)
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            archive: archive::Limits::default(),
-            file_bytes: 32 << 20,
-            kept_bytes: 64 << 20,
-            sparse_bytes: 16 << 30,
-            elf_bytes: DEFAULT_LIMIT,
-            elf_missing_bytes: 768 << 20,
-            layer_bytes: 1 << 40,
-            ratio: 1100,
-        }
-    }
 }
 
 /// The data file.

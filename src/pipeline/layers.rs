@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Progress;
 use crate::error::{Error, Result};
 use crate::layer::cache::FactsCache;
-use crate::layer::{self, LayerFacts, Wanted};
+use crate::layer::{self, Budget, LayerFacts, Wanted};
 use crate::parallel;
 use crate::source::{Image, LayerBlob, LayerData, Place};
 
@@ -45,10 +44,25 @@ fn read(
     progress: &dyn Progress,
 ) -> Result<Vec<ReadLayer>> {
     let missing = missing(blobs, read);
-    let kept = Kept::default();
+    // An image may have a layer several times.
+    let mut times: HashMap<Place, u64> = HashMap::new();
+    for blob in blobs {
+        *times.entry(blob.data.place()).or_default() += 1;
+    }
+    let budget = Budget::default();
+    let take = |place: &Place, layer: &ReadLayer| {
+        let times = times.get(place).copied().unwrap_or(1);
+        let taken = budget.layer(&layer.facts, times, &wanted.limits);
+        taken.map_err(|passed| Error::limit("all layers together", passed))
+    };
+    for place in times.keys() {
+        if let Some(layer) = read.get(place) {
+            take(place, layer)?;
+        }
+    }
     let found = parallel::map(AT_A_TIME, missing.len(), |at| {
         let layer = read_one(missing[at], wanted, cache, progress)?;
-        kept.take(&layer.facts, wanted, &missing[at].diff_id)?;
+        take(&missing[at].data.place(), &layer)?;
         progress.layer();
         Ok(layer)
     })?;
@@ -58,26 +72,6 @@ fn read(
     Ok(layers
         .filter_map(|blob| read.get(&blob.data.place()).cloned())
         .collect())
-}
-
-/// Bytes that were kept of several layers: the limit of one layer holds for all of them together.
-#[derive(Default)]
-pub(super) struct Kept(AtomicU64);
-
-impl Kept {
-    /// Adds those of a layer.
-    pub fn take(&self, facts: &LayerFacts, wanted: &Wanted, layer: &str) -> Result<()> {
-        let more = facts.kept_bytes();
-        let kept = self.0.fetch_add(more, Ordering::Relaxed) + more;
-        let limit = wanted.limits.kept_bytes;
-        if kept <= limit {
-            return Ok(());
-        }
-        let problem = format!(
-            "with it the image has {kept} bytes of package metadata and other texts; the limit kept_bytes is {limit}"
-        );
-        Err(Error::layer(layer, problem))
-    }
 }
 
 /// The same of an image, whose progress is told if there is anything left to read.

@@ -95,7 +95,10 @@ impl Scanner {
     /// # Errors
     /// A built-in table is broken, which the tests exclude.
     pub fn new(reading: Reading) -> Result<Self> {
-        let wanted = Wanted::builtin(reading.depth)?;
+        let wanted = Wanted {
+            limits: reading.access.limits,
+            ..Wanted::builtin(reading.depth)?
+        };
         Ok(Scanner {
             cache: FactsCache::new(reading.access.cache.clone(), &wanted),
             wanted,
@@ -354,10 +357,16 @@ pub struct Unjudged {
 
 impl Unjudged {
     fn of(facts: &ImageFacts, error: &Error) -> Self {
-        let fault = error.quoted();
+        let (image, cannot) = (facts.name(), "it cannot be judged");
+        let error = match error {
+            Error::Limit { subject, passed } => {
+                Error::limit(format!("{image}: {cannot}: {subject}"), *passed)
+            }
+            error => Error::source(image, format!("{cannot}: {}", error.quoted())),
+        };
         Unjudged {
-            image: facts.name().to_owned(),
-            error: Error::source(facts.name(), format!("it cannot be judged: {fault}")),
+            image: image.to_owned(),
+            error,
         }
     }
 }

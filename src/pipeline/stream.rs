@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Progress;
-use super::layers::{How, Kept, LayersRead, ReadLayer};
-use crate::archive::{ArchiveError, Input, Kind, Limits, Member, StreamInput, Walk};
+use super::layers::{How, LayersRead, ReadLayer};
+use crate::archive::{ArchiveError, Input, Kind, Member, StreamInput, Walk};
 use crate::error::{Error, Result};
 use crate::layer::cache::FactsCache;
-use crate::layer::{self, Compression, Streamed, Wanted};
+use crate::layer::{self, Budget, Compression, Streamed, Wanted};
 use crate::source::passing::{Parts, Passing};
 use crate::source::{Image, LayerBlob, LayerData};
 
@@ -36,9 +36,9 @@ pub(super) fn read(
         cache,
         progress,
         read: HashMap::new(),
-        kept: Kept::default(),
+        kept: Budget::default(),
     };
-    let mut walk = Walk::new(StreamInput::new(bytes), Limits::default());
+    let mut walk = Walk::new(StreamInput::new(bytes), parts.limits());
     let mut last = None;
     while let Some(member) = walk
         .advance()
@@ -73,7 +73,7 @@ struct Layers<'a> {
     progress: &'a dyn Progress,
     /// By name. That a file cannot be read as a layer is an error only if an image needs it.
     read: HashMap<PathBuf, Result<Layer>>,
-    kept: Kept,
+    kept: Budget,
 }
 
 struct Layer {
@@ -114,8 +114,8 @@ impl Layers<'_> {
             }
         };
         if let Ok(layer) = &layer {
-            self.kept
-                .take(&layer.layer.facts, self.wanted, &layer.diff_id)?;
+            let taken = self.kept.layer(&layer.layer.facts, 1, &self.wanted.limits);
+            taken.map_err(|passed| Error::limit(format!("layer {}", layer.diff_id), passed))?;
         }
         self.read.insert(name, layer);
         Ok(())

@@ -12,6 +12,7 @@ use super::{AllowedStack, Expectation, Ignore, Policy, Requirement, SeverityChan
 use crate::error::{Error, Result};
 use crate::finding::{Location, Severity};
 use crate::json_schema;
+use crate::limits::{self, Limit, Limits};
 use crate::targets::{DriverVersion, Gpu, Misread, Target};
 use crate::yaml::{self, Spanned, nearest};
 
@@ -43,6 +44,8 @@ pub struct Config {
     pub rules: Vec<PathBuf>,
     /// Its baseline.
     pub baseline: Option<PathBuf>,
+    /// Its limits; those that it does not name are the usual ones.
+    pub limits: Limits,
     source: Source,
     /// Each id or pattern of rules, and where it is written.
     named_rules: Vec<(String, Range<usize>)>,
@@ -83,6 +86,7 @@ impl Config {
             policy: source.policy(&file)?,
             rules: file.rules.iter().map(resolved).collect(),
             baseline: file.baseline.as_ref().map(resolved),
+            limits: source.limits(&file.limits)?,
             named_rules: named_rules(&file),
             source,
         })
@@ -151,6 +155,20 @@ impl Source {
                 severity: source.one_of(severity, "severity", &SEVERITIES)?,
             })
         })
+    }
+
+    fn limits(&self, pairs: &Pairs<Spanned<String>>) -> Result<Limits> {
+        let mut limits = Limits::default();
+        let mistake = |misread: limits::Misread| Mistake {
+            problem: misread.problem,
+            help: misread.help,
+        };
+        for (name, value) in &pairs.0 {
+            let limit = self.refused(name, Limit::named(&name.value).map_err(mistake))?;
+            let value = self.refused(value, limit.parse(&value.value).map_err(mistake))?;
+            limits.set(limit, value);
+        }
+        Ok(limits)
     }
 
     fn target(&self, entry: &TargetEntry) -> Result<Target> {

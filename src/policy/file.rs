@@ -9,6 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, json};
 
 use super::expectation::subjects;
+use crate::limits::{self, Limits};
 use crate::yaml::Spanned;
 
 /// The configuration of imgcheck: `.imgcheck.yaml`.
@@ -39,6 +40,9 @@ pub(super) struct File {
     pub consistent: Vec<Spanned<String>>,
     /// Findings that do not count, each with a reason.
     pub ignore: Vec<IgnoreEntry>,
+    /// What an image may ask for, by the names of the limits: `entries: 5000000`, `layer-bytes: 500GiB`, `time: 4h`.
+    #[schemars(with = "LimitValues")]
+    pub limits: Pairs<Spanned<String>>,
     /// A report in JSON, or a file of `--write-baseline`, relative to this file: what it has is known, and does not fail.
     #[schemars(with = "Option<String>")]
     pub baseline: Option<Spanned<String>>,
@@ -119,6 +123,31 @@ impl JsonSchema for StackName {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let names: Vec<&str> = subjects().collect();
         json_schema!({"type": "string", "enum": names})
+    }
+}
+
+/// Limits with their values; for the schema.
+struct LimitValues;
+
+impl JsonSchema for LimitValues {
+    fn schema_name() -> Cow<'static, str> {
+        "Limits".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let usual = Limits::default();
+        let properties = limits::ALL.iter().map(|limit| {
+            let usual = limit.written(usual.of(*limit));
+            let value = json!({
+                "type": ["integer", "string"],
+                "minimum": 1,
+                "pattern": limit.unit().pattern(),
+                "description": format!("At most so much: {}. {usual} by default.", limit.about()),
+            });
+            (limit.name().to_owned(), value)
+        });
+        let properties: Map<_, _> = properties.collect();
+        json_schema!({"type": "object", "properties": properties, "additionalProperties": false})
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
@@ -18,26 +18,17 @@ use super::{functions, knowledge, loader, pages};
 use crate::claims::Claim;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
-
-/// The longest list a rule is evaluated for.
-const MAX_EACH: usize = 10_000;
-/// How long one rule may look at one image or file. It is asked for between the elements of a list.
-const MAX_TIME: Duration = Duration::from_secs(10);
+use crate::limits::{Limit, Limits, Passed, begun_seconds};
 
 /// All findings of some rules, the worst first, then by rule, in the order of the claims.
 ///
 /// # Errors
 ///
-/// An expression does what it cannot do, or takes too long; missing facts are no error.
-pub fn evaluate<'r>(rules: impl Iterator<Item = &'r Rule>, facts: &Facts) -> Result<Vec<Finding>> {
-    evaluate_within(MAX_TIME, rules, facts)
-}
-
-/// The same, where each rule has so much time.
-fn evaluate_within<'r>(
-    limit: Duration,
+/// An expression does what it cannot do, or a rule passes a limit; missing facts are no error.
+pub fn evaluate<'r>(
     rules: impl Iterator<Item = &'r Rule>,
     facts: &Facts,
+    limits: &Limits,
 ) -> Result<Vec<Finding>> {
     let on_demand = OnDemand::new(facts);
     let mut context = functions::context();
@@ -46,7 +37,11 @@ fn evaluate_within<'r>(
     let mut findings = Vec::new();
     let mut explained = Explained::default();
     for rule in precedence::order(rules.collect()) {
-        let evaluation = Evaluation { rule, facts, limit };
+        let evaluation = Evaluation {
+            rule,
+            facts,
+            limits,
+        };
         evaluation.run(&context, &mut explained, &mut findings)?;
     }
     findings.sort_by(|a: &Finding, b: &Finding| {
@@ -140,7 +135,7 @@ fn bind(context: &mut Context<'_, '_>, facts: &Facts) -> Result<()> {
 struct Evaluation<'a> {
     rule: &'a Rule,
     facts: &'a Facts,
-    limit: Duration,
+    limits: &'a Limits,
 }
 
 impl<'a> Evaluation<'a> {
@@ -166,18 +161,13 @@ impl<'a> Evaluation<'a> {
         let Ok(Value::List(items)) = each.evaluate(context)? else {
             return Ok(());
         };
-        if items.len() > MAX_EACH {
-            let problem = format!(
-                "this list has {} elements, more than {MAX_EACH}",
-                items.len()
-            );
-            return Err(each.fault(0..each.text().len(), &problem, None));
-        }
+        self.limits
+            .check(Limit::RuleItems, items.len() as u64)
+            .map_err(|passed| Error::limit(self.subject(), passed))?;
         let mut seen = HashSet::new();
         for (done, item) in items.iter().enumerate() {
-            if begun.elapsed() >= self.limit {
-                return Err(self.too_slow(each, done, items.len()));
-            }
+            let checked = self.limits.check(Limit::RuleTime, begun_seconds(begun));
+            checked.map_err(|passed| self.too_slow(done, items.len(), passed))?;
             let mut inner = context.new_inner_scope();
             inner.add_variable_from_value("it", item.clone());
             if !self.fails(&inner)? {
@@ -197,13 +187,13 @@ impl<'a> Evaluation<'a> {
         Ok(())
     }
 
-    fn too_slow(&self, each: &Expression, done: usize, all: usize) -> Error {
-        let problem = format!(
-            "the rule takes longer than {} seconds: it has looked at {done} of {all} elements",
-            self.limit.as_secs()
-        );
-        let help = "leave out what cannot fail with `filter`, before one element is compared with all others";
-        each.fault(0..each.text().len(), &problem, Some(help))
+    fn subject(&self) -> String {
+        format!("rule {} ({})", self.rule.id, self.rule.source.name)
+    }
+
+    fn too_slow(&self, done: usize, all: usize, passed: Passed) -> Error {
+        let so_far = format!("{} has looked at {done} of {all} elements", self.subject());
+        Error::limit(so_far, passed)
     }
 
     /// Whether the rule applies and fails.
@@ -400,19 +390,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_that_takes_too_long_is_an_error_that_shows_its_list() {
+    fn a_rule_that_takes_too_long_is_an_error_that_names_it() {
         let text = "id: team-slow\ntitle: t\nseverity: note\nsince: \"1\"\neach: '[1, 2, 3]'\nfail: 'true'\nmessage: m\nwhy: w\n";
         let rule = Rule::read("team/slow.yaml", text).unwrap();
-        let run = |limit| evaluate_within(limit, [&rule].into_iter(), &Facts::default());
-        assert_eq!(run(MAX_TIME).unwrap().len(), 3);
-        let error = run(Duration::ZERO).unwrap_err().to_string();
+        let run = |limits: Limits| evaluate([&rule].into_iter(), &Facts::default(), &limits);
+        let mut limits = Limits::default();
+        assert_eq!(run(limits).unwrap().len(), 3);
+        limits.set(Limit::RuleTime, 0);
+        let error = run(limits).unwrap_err();
+        assert_eq!(error.exit_code(), 3);
+        let error = error.to_string();
         for words in [
-            "team/slow.yaml:5:",
-            "takes longer than",
+            "rule team-slow (team/slow.yaml)",
             "0 of 3 elements",
+            "the limit rule-time",
             "help:",
         ] {
             assert!(error.contains(words), "no {words:?} in: {error}");
         }
+        limits.set(Limit::RuleTime, 10);
+        limits.set(Limit::RuleItems, 2);
+        let error = run(limits).unwrap_err().to_string();
+        assert!(
+            error.contains("rule-items") && error.contains("met were 3"),
+            "{error}"
+        );
     }
 }

@@ -28,6 +28,7 @@ pub use file::Rule;
 use crate::embedded;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
+use crate::limits::Limits;
 
 /// The largest rule file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -41,6 +42,8 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     /// Files of the user that were read; one that is named twice counts once.
     files: BTreeSet<PathBuf>,
+    /// What an evaluation may ask for.
+    limits: Limits,
 }
 
 impl RuleSet {
@@ -60,6 +63,12 @@ impl RuleSet {
             }
         }
         Ok(set)
+    }
+
+    /// The same rules, evaluated within other limits.
+    #[must_use]
+    pub fn within(self, limits: Limits) -> Self {
+        RuleSet { limits, ..self }
     }
 
     /// Adds a rule file, or all `*.yaml` and `*.yml` files below a directory, and checks every expression.
@@ -133,7 +142,7 @@ impl RuleSet {
     ///
     /// An expression of a rule does what it cannot do; missing facts are no error.
     pub fn evaluate(&self, facts: &Facts) -> Result<Vec<Finding>> {
-        evaluate::evaluate(self.rules(), facts)
+        evaluate::evaluate(self.rules(), facts, &self.limits)
     }
 }
 

@@ -12,6 +12,7 @@ use super::loader::shape;
 use super::{evaluate, lint, schema, shapes};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
+use crate::limits::Limits;
 use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
 use crate::stack::ContainerToolkit;
@@ -176,7 +177,7 @@ impl RuleTest {
             Ok(facts) => facts,
             Err(problem) => return Some(problem),
         };
-        match evaluate::evaluate(std::iter::once(rule), &facts) {
+        match evaluate::evaluate(std::iter::once(rule), &facts, &Limits::default()) {
             Ok(findings) => self.expect.problem(&findings),
             Err(error) => Some(error.to_string()),
         }

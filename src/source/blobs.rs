@@ -5,12 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::{LayerData, digest};
 use crate::error::{Error, Result};
-
-/// Manifests, indexes and configs are read whole; registries refuse larger ones than this too.
-pub(super) const DOCUMENT_LIMIT: u64 = 16 << 20;
-
-/// Documents of all images of an archive.
-pub(super) const DOCUMENTS_LIMIT: u64 = 64 << 20;
+use crate::limits::{Limit, Limits};
 
 /// What a document is; registries keep the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +67,10 @@ pub(super) fn diff_ids(
     subject: &str,
     config: &ImageConfiguration,
     layers: usize,
+    limits: &Limits,
 ) -> Result<Vec<String>> {
+    let checked = limits.check(Limit::Layers, layers as u64);
+    checked.map_err(|passed| Error::limit(subject, passed))?;
     let diff_ids = config.rootfs().diff_ids();
     if diff_ids.len() != layers {
         return Err(Error::source(

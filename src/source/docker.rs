@@ -1,6 +1,8 @@
 //! `docker save` archives: `manifest.json` names a config and layers for each image. Newer engines put an OCI layout into
 //! the same file, which says more (manifest digests, platforms) and is then what is read.
 
+use std::rc::Rc;
+
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 
@@ -8,6 +10,7 @@ use super::platform::{Candidate, Platform, select};
 use super::store::Store;
 use super::{Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, digest, oci, reference};
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
 
 /// An element of `manifest.json` (Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format").
 #[derive(Debug, Clone, Deserialize)]
@@ -41,27 +44,31 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
             .collect());
     }
     let mut candidates = Vec::new();
-    for entry in entries {
+    for mut entry in entries {
+        let tags = entry.repo_tags.take().unwrap_or_default();
+        let met = candidates.len() + tags.len().max(1);
+        let checked = wanted.limits.check(Limit::Manifests, met as u64);
+        checked.map_err(|passed| Error::limit(store.subject(), passed))?;
         let config = config(store, &entry.config)?;
         let platform = Platform::of_config(&config.0);
-        let tags = entry.repo_tags.clone().unwrap_or_default();
+        // All tags of an image share what may be long.
+        let item = Rc::new((entry, config));
         let references = if tags.is_empty() {
             vec![None]
         } else {
             tags.into_iter().map(Some).collect()
         };
         for reference in references {
-            let item = (entry.clone(), config.clone());
             candidates.push(Candidate {
                 reference,
                 platform: platform.clone(),
-                item,
+                item: Rc::clone(&item),
             });
         }
     }
     select(&store.subject(), candidates, wanted)?
         .into_iter()
-        .map(|candidate| image(store, candidate))
+        .map(|candidate| image(store, candidate, &wanted.limits))
         .collect()
 }
 
@@ -107,11 +114,12 @@ fn digest_of_name(name: &str) -> Option<String> {
 
 fn image(
     store: &Store,
-    candidate: Candidate<(Entry, (ImageConfiguration, String))>,
+    candidate: Candidate<Rc<(Entry, (ImageConfiguration, String))>>,
+    limits: &Limits,
 ) -> Result<Image> {
-    let (entry, (config, config_digest)) = candidate.item;
-    let names = entry.layers.unwrap_or_default();
-    let diff_ids = blobs::diff_ids(&store.subject(), &config, names.len())?;
+    let (entry, (config, config_digest)) = &*candidate.item;
+    let names = entry.layers.as_deref().unwrap_or_default();
+    let diff_ids = blobs::diff_ids(&store.subject(), config, names.len(), limits)?;
     let mut layers = Vec::with_capacity(names.len());
     for (name, diff_id) in names.iter().zip(diff_ids) {
         let blob = store.blob(name)?;
@@ -129,8 +137,8 @@ fn image(
         way: None,
         platform: candidate.platform.to_string(),
         digest: None,
-        config_digest: Some(config_digest),
-        config,
+        config_digest: Some(config_digest.clone()),
+        config: config.clone(),
         layers,
     })
 }

@@ -28,6 +28,7 @@ use serde::Serialize;
 use crate::cache::Cache;
 pub use crate::digest;
 use crate::error::{Error, Result};
+use crate::limits::Limits;
 use crate::reference::transport::{Remote, Target};
 use daemon::{Answer, Engine, Held};
 use overlay::Overlay;
@@ -52,6 +53,8 @@ pub struct Access {
     pub registry: registry::Registries,
     /// Documents that were fetched before.
     pub cache: Cache,
+    /// What images may ask for.
+    pub limits: Limits,
 }
 
 /// What a target leads to.
@@ -94,6 +97,7 @@ pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<F
         reference: reference.clone(),
         platform: platform.clone(),
         all_platforms: selection.all_platforms,
+        limits: access.limits,
     };
     let passing = |expected, reference: &Option<String>| {
         let passing = passing::standard_input(expected, wanted(reference))?;
@@ -113,12 +117,14 @@ pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<F
         }
         Target::Path(path) => recognise::open(path, &wanted(&None)),
         Target::DockerArchive(path, reference) => {
-            docker::open(&Store::archive(path)?, &wanted(reference))
+            docker::open(&Store::archive(path, access.limits)?, &wanted(reference))
         }
         Target::OciArchive(path, reference) => {
-            oci::open(&Store::archive(path)?, &wanted(reference))
+            oci::open(&Store::archive(path, access.limits)?, &wanted(reference))
         }
-        Target::Oci(path, reference) => oci::open(&Store::directory(path)?, &wanted(reference)),
+        Target::Oci(path, reference) => {
+            oci::open(&Store::directory(path, access.limits)?, &wanted(reference))
+        }
         Target::Dir(path) => Ok(vec![root_directory(path)?]),
         Target::Reference(reference) => {
             return engine_or_registry(reference, &wanted(&None), access);
@@ -171,6 +177,7 @@ struct Wanted {
     reference: Option<String>,
     platform: Option<platform::Platform>,
     all_platforms: bool,
+    limits: Limits,
 }
 
 fn root_directory(path: &Path) -> Result<Image> {

@@ -8,12 +8,10 @@ use super::platform::{Candidate, Platform, select};
 use super::store::Store;
 use super::{Image, LayerBlob, SourceKind, Wanted, reference};
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
 
 /// Indexes may point to indexes; nobody needs more than two levels.
 const INDEX_DEPTH: usize = 4;
-
-/// Manifests that one layout may list, through all its indexes.
-const MANIFEST_LIMIT: usize = 2000;
 
 /// An index or a manifest: which of them, its members say, as registries find out too.
 #[derive(Debug, Deserialize)]
@@ -80,7 +78,7 @@ pub(super) fn images(
     wanted: &Wanted,
     kind: SourceKind,
 ) -> Result<Vec<Image>> {
-    let mut found = Found::default();
+    let mut found = Found::new(wanted.limits);
     found.descend(blobs, list, None, 0)?;
     found.check_complete(blobs, wanted)?;
     let candidates = found.candidates(blobs)?;
@@ -92,7 +90,9 @@ pub(super) fn images(
             None => read(blobs, &candidate.item.descriptor)?,
         };
         match content {
-            Content::Manifest(manifest) => images.push(image(blobs, candidate, &manifest, kind)?),
+            Content::Manifest(manifest) => {
+                images.push(image(blobs, candidate, &manifest, kind, &wanted.limits)?);
+            }
             Content::Artifact(kind) => artifact = Some(kind),
             Content::Index(_) => {
                 let name = blobs.blob_name(candidate.item.descriptor.digest().as_ref())?;
@@ -145,9 +145,9 @@ fn read(blobs: &dyn Blobs, descriptor: &Descriptor) -> Result<Content> {
 }
 
 /// What the indexes of a place lead to.
-#[derive(Default)]
 struct Found {
-    seen: usize,
+    limits: Limits,
+    seen: u64,
     listed: Vec<(Option<String>, Listed)>,
     /// Listed, but not stored here, with the name of the image: `docker save` keeps the index of a multi-platform image with
     /// only one platform.
@@ -157,6 +157,16 @@ struct Found {
 }
 
 impl Found {
+    fn new(limits: Limits) -> Self {
+        Found {
+            limits,
+            seen: 0,
+            listed: Vec::new(),
+            missing: None,
+            artifact: None,
+        }
+    }
+
     fn descend(
         &mut self,
         blobs: &dyn Blobs,
@@ -173,10 +183,8 @@ impl Found {
             .filter(|descriptor| !is_attestation(descriptor))
         {
             self.seen += 1;
-            if self.seen > MANIFEST_LIMIT {
-                let problem = format!("more than {MANIFEST_LIMIT} manifests are listed");
-                return Err(error(blobs, problem));
-            }
+            let checked = self.limits.check(Limit::Manifests, self.seen);
+            checked.map_err(|passed| Error::limit(blobs.subject(), passed))?;
             let reference = recorded_name(&descriptor).or_else(|| name.cloned());
             self.follow(blobs, descriptor, reference, depth)?;
         }
@@ -312,9 +320,10 @@ fn image(
     candidate: Candidate<Listed>,
     manifest: &Manifest,
     kind: SourceKind,
+    limits: &Limits,
 ) -> Result<Image> {
     let config = config(blobs, manifest)?;
-    let diff_ids = blobs::diff_ids(&blobs.subject(), &config, manifest.layers.len())?;
+    let diff_ids = blobs::diff_ids(&blobs.subject(), &config, manifest.layers.len(), limits)?;
     let layers = manifest
         .layers
         .iter()

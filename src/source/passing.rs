@@ -9,7 +9,6 @@ use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::blobs::{DOCUMENT_LIMIT, DOCUMENTS_LIMIT};
 use super::daemon::Described;
 use super::members::Members;
 use super::store::{Part, Store, compressed, no_archive, whole_compressed};
@@ -19,6 +18,7 @@ use crate::archive::{ArchiveError, Member};
 use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
 
 /// What stands for standard input where a path is expected.
 const STDIN: &str = "-";
@@ -106,6 +106,11 @@ impl Parts {
         }
     }
 
+    /// What may be asked for by what goes by.
+    pub fn limits(&self) -> Limits {
+        self.wanted.limits
+    }
+
     /// What goes by, for messages.
     pub fn subject(&self) -> &str {
         &self.subject
@@ -128,16 +133,14 @@ impl Parts {
     /// # Errors
     /// It is, but so many are there already that no image can need them.
     pub fn keeps(&mut self, member: &Member) -> Result<bool> {
-        if member.size > DOCUMENT_LIMIT {
+        let limits = &self.wanted.limits;
+        // That one is too long is an error only if it is needed as a document.
+        if limits.check(Limit::DocumentBytes, member.size).is_err() {
             return Ok(false);
         }
         self.kept += member.size;
-        if self.kept > DOCUMENTS_LIMIT {
-            return Err(Error::source(
-                &self.subject,
-                format!("its JSON documents have more than {DOCUMENTS_LIMIT} bytes"),
-            ));
-        }
+        let checked = limits.check(Limit::DocumentsBytes, self.kept);
+        checked.map_err(|passed| Error::limit(&self.subject, passed))?;
         Ok(true)
     }
 
@@ -172,6 +175,9 @@ impl Parts {
         match (error, last) {
             (ArchiveError::Io(error), None) => Error::source(&self.subject, error.to_string()),
             (ArchiveError::Io(error), Some(_)) => self.broke_off(error),
+            (ArchiveError::Limit { offset, passed }, _) => {
+                Error::limit(format!("{}: byte {offset}", self.subject), *passed)
+            }
             (_, None) => no_archive(self.subject.clone()),
             (_, Some(last)) => Error::source(
                 &self.subject,
@@ -185,7 +191,7 @@ impl Parts {
     /// # Errors
     /// It was no archive of images, a part is missing or damaged, or there is no such reference or platform.
     pub fn images(self) -> Result<Vec<Image>> {
-        let store = Store::passed(&self.subject, self.members);
+        let store = Store::passed(&self.subject, self.members, self.wanted.limits);
         match self.expected {
             Expected::Any => recognise::archive(&store, &self.wanted),
             Expected::Docker => docker::open(&store, &self.wanted),

@@ -15,12 +15,12 @@ pub(super) fn open(path: &Path, wanted: &Wanted) -> Result<Vec<Image>> {
     if metadata.is_dir() {
         open_directory(path, wanted)
     } else {
-        archive(&Store::archive(path)?, wanted)
+        archive(&Store::archive(path, wanted.limits)?, wanted)
     }
 }
 
 fn open_directory(path: &Path, wanted: &Wanted) -> Result<Vec<Image>> {
-    let store = Store::directory(path)?;
+    let store = Store::directory(path, wanted.limits)?;
     if oci::is(&store) {
         return oci::open(&store, wanted);
     }

@@ -4,22 +4,27 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use oci_spec::image::Descriptor;
 use serde::de::DeserializeOwned;
 
-use super::blobs::{self, Blobs, DOCUMENT_LIMIT};
+use super::blobs::{self, Blobs};
 use super::members::Members;
 use super::{LayerData, digest};
 use crate::archive::path::normalise;
-use crate::archive::{ArchiveError, FileRange, Kind, Limits, RangeInput, Walk};
+use crate::archive::{ArchiveError, FileRange, Kind, RangeInput, Walk};
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
 
 /// A directory or archive with the parts of images.
 #[derive(Debug)]
 pub(super) struct Store {
     path: PathBuf,
     place: Place,
+    limits: Limits,
+    /// Bytes of all documents that were read.
+    read: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -65,19 +70,16 @@ enum Bytes {
 
 impl Store {
     /// The parts are files below a directory.
-    pub fn directory(path: &Path) -> Result<Self> {
+    pub fn directory(path: &Path, limits: Limits) -> Result<Self> {
         let metadata = path.metadata().map_err(|error| unreadable(path, &error))?;
         if !metadata.is_dir() {
             return Err(Error::source(path.display().to_string(), "not a directory"));
         }
-        Ok(Store {
-            path: path.to_owned(),
-            place: Place::Directory,
-        })
+        Ok(Store::of(path.into(), Place::Directory, limits))
     }
 
     /// The parts are members of a tar file.
-    pub fn archive(path: &Path) -> Result<Self> {
+    pub fn archive(path: &Path, limits: Limits) -> Result<Self> {
         let metadata = path.metadata().map_err(|error| unreadable(path, &error))?;
         if !metadata.is_file() {
             return Err(Error::source(path.display().to_string(), "not a file"));
@@ -85,18 +87,25 @@ impl Store {
         let file = Arc::new(File::open(path).map_err(|error| unreadable(path, &error))?);
         let range = FileRange::new(Arc::clone(&file), 0, metadata.len());
         refuse_compressed(path, &range)?;
-        let members = index(path, range)?;
-        Ok(Store {
-            path: path.to_owned(),
-            place: Place::Archive { file, members },
-        })
+        let members = index(path, range, limits)?;
+        Ok(Store::of(
+            path.into(),
+            Place::Archive { file, members },
+            limits,
+        ))
     }
 
     /// The parts were members of an archive that has gone by.
-    pub fn passed(subject: &str, members: Members<Part>) -> Self {
+    pub fn passed(subject: &str, members: Members<Part>, limits: Limits) -> Self {
+        Store::of(subject.into(), Place::Passed(members), limits)
+    }
+
+    fn of(path: PathBuf, place: Place, limits: Limits) -> Self {
         Store {
-            path: subject.into(),
-            place: Place::Passed(members),
+            path,
+            place,
+            limits,
+            read: AtomicU64::new(0),
         }
     }
 
@@ -147,12 +156,14 @@ impl Store {
 
     fn read(&self, name: &str) -> Result<Vec<u8>> {
         let blob = self.blob(name)?;
-        if blob.length > DOCUMENT_LIMIT {
-            return Err(self.error(format!(
-                "{name} has {} bytes; a JSON document of an image may have {DOCUMENT_LIMIT}",
-                blob.length
-            )));
-        }
+        let read = self.read.fetch_add(blob.length, Ordering::Relaxed);
+        self.limits
+            .check(Limit::DocumentBytes, blob.length)
+            .and_then(|()| {
+                let all = read.saturating_add(blob.length);
+                self.limits.check(Limit::DocumentsBytes, all)
+            })
+            .map_err(|passed| Error::limit(format!("{}: {name}", self.subject()), passed))?;
         blob.read()
             .map_err(|error| self.error(format!("{name} cannot be read: {error}")))
     }
@@ -273,8 +284,8 @@ impl Blob {
     }
 }
 
-fn index(path: &Path, range: FileRange) -> Result<Members<Range>> {
-    let mut walk = Walk::new(RangeInput::new(range), Limits::default());
+fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>> {
+    let mut walk = Walk::new(RangeInput::new(range), limits);
     let mut members = Members::default();
     let mut last = String::new();
     loop {
@@ -287,6 +298,12 @@ fn index(path: &Path, range: FileRange) -> Result<Members<Range>> {
                 return Err(Error::source(path.display().to_string(), problem));
             }
             Err(ArchiveError::Io(error)) => return Err(unreadable(path, &error)),
+            Err(ArchiveError::Limit { offset, passed }) => {
+                return Err(Error::limit(
+                    format!("{}: byte {offset}", path.display()),
+                    passed,
+                ));
+            }
             Err(_) if last.is_empty() => return Err(not_an_archive(path)),
             Err(error) => {
                 return Err(Error::source(

@@ -53,7 +53,7 @@ fn a_document_without_end_is_refused() {
         }
         _ => respond(200, "{}"),
     });
-    check(&server.reference("1")).fails_with(&["has more than 16777216 bytes"]);
+    check(&server.reference("1")).fails_with(&["the limit document-bytes"]);
 }
 
 #[test]

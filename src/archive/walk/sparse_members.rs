@@ -6,7 +6,8 @@ use super::super::header::number;
 use super::super::pax::{PaxSparse, decimal};
 use super::super::sparse::segments;
 use super::super::{ArchiveError, BLOCK, Input};
-use super::{Member, Walk, check, field, invalid};
+use super::{Member, Walk, field, invalid};
+use crate::limits::Limit;
 
 impl<I: Input> Walk<I> {
     /// GNU tar's own sparse format (type `S`): the map is in the header and in blocks that follow it.
@@ -69,8 +70,8 @@ impl<I: Input> Walk<I> {
     fn stored_map(&mut self, start: u64, member: &mut Member) -> Result<Vec<u64>, ArchiveError> {
         let mut text = Vec::new();
         let mut numbers = Vec::new();
-        let mut expected = 1;
-        while numbers.len() < expected {
+        let mut expected = 1_u64;
+        while (numbers.len() as u64) < expected {
             let Some(end) = memchr::memchr(b'\n', &text) else {
                 if text.len() > BLOCK as usize || member.stored < BLOCK {
                     return Err(invalid(start, "a sparse map does not end"));
@@ -85,7 +86,7 @@ impl<I: Input> Walk<I> {
             text.drain(..=end);
             if numbers.is_empty() {
                 self.check_segments(start, value)?;
-                expected += 2 * value as usize;
+                expected = value.saturating_mul(2).saturating_add(1);
             }
             numbers.push(value);
         }
@@ -109,11 +110,6 @@ impl<I: Input> Walk<I> {
     }
 
     fn check_segments(&self, start: u64, count: u64) -> Result<(), ArchiveError> {
-        check(
-            start,
-            count,
-            "segments of a sparse file (limit sparse_segments)",
-            self.limits.sparse_segments,
-        )
+        self.check(start, Limit::SparseSegments, count)
     }
 }

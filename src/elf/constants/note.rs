@@ -8,8 +8,6 @@ use crate::elf::error::ElfError;
 use crate::elf::identify::Subject;
 use crate::elf::notes;
 
-/// Longer sections hold no such note.
-const SECTION_LIMIT: u64 = 64 << 10;
 /// Longer texts, and lists of more numbers, are not what the field is for.
 const VALUE_LIMIT: usize = 64;
 
@@ -32,9 +30,6 @@ impl NoteField {
             return Ok(Vec::new());
         };
         let length = section.file.end - section.file.start;
-        if length > SECTION_LIMIT {
-            return Ok(Vec::new());
-        }
         let bytes = subject.object.optional(section.file.start, length)?;
         let object = notes::json(&bytes.unwrap_or_default(), &self.owner);
         let value = object.and_then(|object| written(object.get(&self.field)?));

@@ -10,14 +10,13 @@ use super::format::{
 };
 use crate::elf::error::ElfError;
 use crate::elf::object::Object;
+use crate::limits::Limit;
 
 /// What one read fetches: headers of small entries stand close together.
 const WINDOW: usize = 1024;
 /// What one read of a search fetches, and the first one, which mostly suffices.
 const SEARCH: usize = 256 << 10;
 const FIRST_SEARCH: usize = 1024;
-/// The most entries of any known file are some 24,000; a file with more than this is damaged on purpose.
-const ENTRY_LIMIT: u32 = 1 << 20;
 
 /// Reads headers through a small window.
 pub(super) struct Walker<'o> {
@@ -46,10 +45,6 @@ impl<'o> Walker<'o> {
     ) -> Result<(), ElfError> {
         let mut from = range.start;
         while let Some(at) = self.find(from..range.end)? {
-            if counts.entries >= ENTRY_LIMIT || counts.containers >= ENTRY_LIMIT {
-                counts.damaged = true;
-                break;
-            }
             match self.container(at, range.end, named, counts)? {
                 Some(end) => from = end.max(at + ALIGNMENT),
                 None => {
@@ -112,15 +107,15 @@ impl<'o> Walker<'o> {
                 number = number.saturating_add(1);
                 self.entries.push(entry.code);
             }
-            if number >= ENTRY_LIMIT {
-                damaged = true;
-                break;
-            }
+            let all = u64::from(counts.entries) + u64::from(number);
+            self.object.limits.check(Limit::GpuContainers, all)?;
             place += entry.header + entry.payload;
         }
         if damaged && number == 0 && !named {
             return Ok(None);
         }
+        let containers = u64::from(counts.containers) + 1;
+        self.object.limits.check(Limit::GpuContainers, containers)?;
         counts.entries = counts.entries.saturating_add(number);
         counts.damaged |= damaged;
         counts.container(&self.entries);

@@ -6,20 +6,14 @@ use std::ops::{ControlFlow, Range};
 use super::Object;
 use crate::elf::error::{ElfError, broken};
 use crate::elf::read_at::ReadAt;
+use crate::limits::Limit;
 
 /// Window of a search through a range.
 pub(in crate::elf) const WINDOW: usize = 256 << 10;
-/// A table (symbols, strings, hashes) larger than this is not that of a real library: the largest known is 26 MB.
-const TABLE_LIMIT: u64 = 512 << 20;
 
 impl Object<'_> {
     /// A whole table; an error if the file does not have it.
     pub fn table(&self, what: &str, offset: u64, length: u64) -> Result<Cow<'_, [u8]>, ElfError> {
-        if length > TABLE_LIMIT {
-            return Err(broken(format!(
-                "{what} of {length} bytes, more than any real file has"
-            )));
-        }
         self.optional(offset, length)?.ok_or_else(|| {
             broken(format!(
                 "{what} at {offset}+{length} end behind the end of the file ({} bytes)",
@@ -28,14 +22,16 @@ impl Object<'_> {
         })
     }
 
-    /// All of a range, or `None` if the file ends before it does or the range is absurdly long.
+    /// All of a range, or `None` if the file ends before it does. An error if it is there and longer than
+    /// [`Limit::ElfTableBytes`].
     pub fn optional(&self, offset: u64, length: u64) -> Result<Option<Cow<'_, [u8]>>, ElfError> {
         let Some(end) = offset.checked_add(length) else {
             return Ok(None);
         };
-        if end > self.size || length > TABLE_LIMIT {
+        if end > self.size {
             return Ok(None);
         }
+        self.limits.check(Limit::ElfTableBytes, length)?;
         if end <= self.head.len() as u64 {
             return Ok(Some(Cow::Borrowed(
                 &self.head[offset as usize..end as usize],

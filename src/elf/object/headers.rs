@@ -8,15 +8,17 @@ use super::bytes::fill;
 use super::{Foreign, Object, Opened, Section, string_at};
 use crate::elf::error::{ElfError, broken};
 use crate::elf::read_at::ReadAt;
+use crate::limits::Limits;
 
 /// What is read in one go when a file is opened: header, program headers and, of most files, every table.
 const HEAD: usize = 16 << 10;
-/// Program headers of real files are fewer than 20, section headers fewer than some thousand.
-const HEADER_LIMIT: u64 = 1 << 16;
+
+/// A section name is read no further: none that anybody looks for is as long, and many names may share their bytes.
+const NAME: usize = 256;
 
 impl<'a> Object<'a> {
     /// Reads the headers.
-    pub fn open(source: &'a dyn ReadAt) -> Result<Opened<'a>, ElfError> {
+    pub fn open(source: &'a dyn ReadAt, limits: &'a Limits) -> Result<Opened<'a>, ElfError> {
         let size = source.size();
         let mut head = vec![0; usize::try_from(size).map_or(HEAD, |size| size.min(HEAD))];
         let held = fill(source, 0, &mut head)?;
@@ -51,6 +53,7 @@ impl<'a> Object<'a> {
             .map_err(|error| broken(format!("the ELF header is wrong: {error}")))?;
         let mut object = Object {
             source,
+            limits,
             size,
             head,
             class,
@@ -108,10 +111,10 @@ impl<'a> Object<'a> {
             (0xffff, Some(null)) => null.sh_link as usize,
             (index, _) => usize::from(index),
         };
-        if count == 0 || count > HEADER_LIMIT {
+        let Some(length) = count.checked_mul(entry).filter(|length| *length > 0) else {
             return Ok(());
-        }
-        let Some(bytes) = self.optional(header.e_shoff, count * entry)? else {
+        };
+        let Some(bytes) = self.optional(header.e_shoff, length)? else {
             return Ok(());
         };
         let Ok(headers) = SectionHeader::parse_from(&bytes, 0, count as usize, self.context())
@@ -126,7 +129,7 @@ impl<'a> Object<'a> {
         self.debug_only = headers
             .iter()
             .filter(|section| section.sh_type == SHT_NOBITS)
-            .any(|section| string_at(&names, section.sh_name) == b".dynamic");
+            .any(|section| name(&names, section.sh_name) == b".dynamic");
         self.sections = headers
             .iter()
             .filter(|section| section.sh_type != SHT_NOBITS && section.sh_type != 0)
@@ -138,7 +141,7 @@ impl<'a> Object<'a> {
     fn section(&self, header: &SectionHeader, names: &[u8]) -> Option<Section> {
         let end = header.sh_offset.checked_add(header.sh_size)?;
         (end <= self.size).then(|| Section {
-            name: String::from_utf8_lossy(string_at(names, header.sh_name)).into_owned(),
+            name: String::from_utf8_lossy(name(names, header.sh_name)).into_owned(),
             file: header.sh_offset..end,
             address: header.sh_addr,
             allocated: header.sh_flags & u64::from(SHF_ALLOC) != 0,
@@ -161,4 +164,9 @@ impl<'a> Object<'a> {
         }
         Ok(())
     }
+}
+
+fn name(names: &[u8], index: usize) -> &[u8] {
+    let end = names.len().min(index.saturating_add(NAME));
+    string_at(&names[..end], index)
 }

@@ -6,10 +6,11 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::super::compression::check_length;
 use super::super::entry::entry;
-use super::super::wanted::Limits;
 use super::super::{Entry, EntryKind};
 use crate::archive::{Kind, Member};
+use crate::limits::{Limit, Limits};
 use crate::source::digest::hexadecimal;
 
 /// The version of the formats that is known.
@@ -149,10 +150,8 @@ impl<'l> Builder<'l> {
             return Ok(());
         };
         let file = matches!(found.kind, EntryKind::File(_)) && size > 0;
-        if self.contents.entries.len() as u64 >= self.limits.archive.members {
-            return Err("more entries than the limit members".to_owned());
-        }
         self.contents.entries.push(found);
+        self.check(Limit::Entries, self.contents.entries.len())?;
         if !file {
             return Ok(());
         }
@@ -168,12 +167,16 @@ impl<'l> Builder<'l> {
         self.chunk(row, size, true)
     }
 
+    /// The archive itself passes the same limit, and says so.
+    fn check(&self, limit: Limit, met: usize) -> Result<(), String> {
+        let checked = self.limits.check(limit, met as u64);
+        checked.map_err(|passed| passed.to_string())
+    }
+
     /// The row as a member of the archive that it describes.
     fn member(&self, row: &Row, size: u64) -> Result<Member, String> {
         for text in [&row.name, &row.link_name] {
-            if text.len() as u64 > self.limits.archive.path_bytes {
-                return Err("longer than the limit path_bytes".to_owned());
-            }
+            self.check(Limit::PathBytes, text.len())?;
             // What is not UTF-8 was lost when the table was written.
             if text.contains(char::REPLACEMENT_CHARACTER) {
                 return Err(format!("a name that is not UTF-8: {text}"));
@@ -261,9 +264,7 @@ impl<'l> Builder<'l> {
     /// Finds out where each frame ends: where the next one starts, and all of them before `end`.
     fn finish(mut self, end: u64) -> Result<Contents, String> {
         self.close()?;
-        if self.bytes > self.limits.decompressed(end) {
-            return Err("more bytes than the limits layer_bytes and ratio".to_owned());
-        }
+        check_length(self.limits, end, self.bytes).map_err(|passed| passed.to_string())?;
         self.offsets.push(end);
         self.offsets.sort_unstable();
         let chunks = self.contents.files.iter_mut().flat_map(|it| &mut it.chunks);

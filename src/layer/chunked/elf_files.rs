@@ -3,14 +3,15 @@
 
 use std::ops::Range;
 
-use super::super::content::{ELF_MAGIC, broken};
+use super::super::budget::Budget;
+use super::super::content::{ELF_MAGIC, elf};
 use super::super::wanted::Wanted;
 use super::super::{Content, Entry, EntryKind};
 use super::Halt;
 use super::contents::File;
 use super::fetch::{CONNECTIONS, Fetcher};
 use super::file::ChunkedFile;
-use crate::elf::{self, Depth, ElfError, ReadAt};
+use crate::elf::{Depth, ElfError, ReadAt};
 use crate::parallel;
 
 /// What is read of a file to see if it is ELF: what its reader asks for first.
@@ -30,6 +31,7 @@ pub(super) fn read(
     files: &[&File],
     entries: &mut [Entry],
     wanted: &Wanted,
+    budget: &Budget,
 ) -> Result<(), Halt> {
     let mut rest = files;
     while !rest.is_empty() {
@@ -42,7 +44,9 @@ pub(super) fn read(
         });
         let (batch, others) = rest.split_at(count.count());
         rest = others;
-        for (entry, content) in read_batch(fetcher, batch, wanted)? {
+        for (entry, content) in read_batch(fetcher, batch, entries, wanted)? {
+            let taken = budget.content(&content, &wanted.limits);
+            taken.map_err(|passed| fetcher.passed(&entries[entry].path, passed))?;
             entries[entry].kind = EntryKind::File(content);
         }
     }
@@ -58,8 +62,16 @@ enum Outcome {
 fn read_batch(
     fetcher: &Fetcher,
     files: &[&File],
+    entries: &[Entry],
     wanted: &Wanted,
 ) -> Result<Vec<(usize, Content)>, Halt> {
+    let look = |(entry, file): &(usize, ChunkedFile)| {
+        look(file, wanted).map_err(|error| match error {
+            ElfError::Limit(passed) => fetcher.passed(&entries[*entry].path, passed),
+            ElfError::Io(error) => error.downcast().unwrap_or(Halt::Stream),
+            ElfError::Broken(_) | ElfError::Missing { .. } => Halt::Stream,
+        })
+    };
     let mut waiting: Vec<(usize, ChunkedFile)> = files
         .iter()
         .map(|file| (file.entry, ChunkedFile::new(fetcher, file)))
@@ -69,9 +81,7 @@ fn read_batch(
     let mut contents = Vec::new();
     let mut alone = Vec::new();
     for _ in 0..ROUNDS {
-        let outcomes = parallel::map(parallel::cores(), waiting.len(), |at| {
-            look(&waiting[at].1, wanted)
-        })?;
+        let outcomes = parallel::map(parallel::cores(), waiting.len(), |at| look(&waiting[at]))?;
         let mut missing = Vec::new();
         for ((entry, file), outcome) in waiting.into_iter().zip(outcomes) {
             match outcome {
@@ -92,7 +102,7 @@ fn read_batch(
     waiting.append(&mut alone);
     let outcomes = parallel::map(CONNECTIONS, waiting.len(), |at| {
         waiting[at].1.fetch_when_read();
-        look(&waiting[at].1, wanted)
+        look(&waiting[at])
     })?;
     for ((entry, _), outcome) in waiting.iter().zip(outcomes) {
         match outcome {
@@ -123,22 +133,12 @@ fn begins_elf(file: &ChunkedFile) -> bool {
     start[..count] == ELF_MAGIC[..]
 }
 
-fn look(file: &ChunkedFile, wanted: &Wanted) -> Result<Outcome, Halt> {
-    let content = match elf::read(file, &wanted.recipes, Depth::Sampled) {
-        Ok(facts) => Ok(Content::Elf(Box::new(facts))),
-        // What the loader says of it is asked first, for it may need bytes that are not held either.
-        Err(ElfError::Broken(problem)) => match elf::refusal(file) {
-            Ok(_) | Err(ElfError::Broken(_)) => Ok(broken(file, problem)),
-            Err(error) => Err(error),
-        },
-        Err(error) => Err(error),
-    };
-    match content {
+fn look(file: &ChunkedFile, wanted: &Wanted) -> Result<Outcome, ElfError> {
+    match elf(file, wanted, Depth::Sampled) {
         Ok(content) => Ok(Outcome::Read(content)),
         Err(ElfError::Missing { offset, length }) => {
             Ok(Outcome::Missing(offset..offset.saturating_add(length)))
         }
-        Err(ElfError::Io(error)) => Err(error.downcast().unwrap_or(Halt::Stream)),
-        Err(ElfError::Broken(_)) => Err(Halt::Stream),
+        Err(error) => Err(error),
     }
 }

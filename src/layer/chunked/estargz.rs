@@ -5,11 +5,11 @@
 use std::ops::Range;
 
 use super::super::entry::entry;
-use super::super::wanted::Limits;
 use super::Halt;
 use super::contents::{Contents, TABLE_LIMIT};
 use super::fetch::{Compression, Fetcher};
 use crate::archive::Walk;
+use crate::limits::Limits;
 use crate::source::LayerBlob;
 use crate::source::digest::sha256;
 
@@ -41,9 +41,9 @@ pub(super) fn contents(
     let table = table(&fetcher.fetch(footer..blob.size)?, footer).ok_or(Halt::Stream)?;
     let compressed = fetcher.fetch(table.clone())?;
     let archive = Compression::Gzip
-        .decompress(&compressed, 0, TABLE_LIMIT + ARCHIVE)
+        .decompress(&compressed, 0, TABLE_LIMIT + ARCHIVE, limits)
         .map_err(|_| Halt::Stream)?;
-    let mut walk = Walk::new(&archive[..], limits.archive);
+    let mut walk = Walk::new(&archive[..], *limits);
     let member = walk.advance().ok().flatten();
     let member = member.filter(|it| it.path == TABLE).ok_or(Halt::Stream)?;
     let json = usize::try_from(member.offset)

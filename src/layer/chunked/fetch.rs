@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::super::zstd::Zstd;
 use super::Halt;
 use super::file::{ChunkedFile, Piece};
 use crate::error::Error;
+use crate::limits::{Limits, Passed};
 use crate::parallel;
 use crate::source::remote::RemoteBlob;
 
@@ -37,10 +39,16 @@ pub(super) enum Compression {
 
 impl Compression {
     /// Up to `length` bytes behind the first `skipped` ones. Fewer if the input is cut off.
-    pub fn decompress(self, input: &[u8], skipped: u64, length: u64) -> io::Result<Vec<u8>> {
+    pub fn decompress(
+        self,
+        input: &[u8],
+        skipped: u64,
+        length: u64,
+        limits: &Limits,
+    ) -> io::Result<Vec<u8>> {
         let mut decoder: Box<dyn Read> = match self {
             Compression::Gzip => Box::new(MultiGzDecoder::new(input)),
-            Compression::Zstd => Box::new(zstd::Decoder::with_buffer(input)?),
+            Compression::Zstd => Box::new(Zstd::new(input, *limits)?),
         };
         let end_is_missing = |error: io::Error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Ok(()),
@@ -61,6 +69,7 @@ pub(super) struct Fetcher<'a> {
     blob: &'a dyn RemoteBlob,
     size: u64,
     compression: Compression,
+    limits: Limits,
     fetched: AtomicU64,
     decompressed: AtomicU64,
     held: AtomicU64,
@@ -73,6 +82,7 @@ impl<'a> Fetcher<'a> {
         name: &'a str,
         blob: &'a dyn RemoteBlob,
         size: u64,
+        limits: Limits,
         progress: &'a (dyn Fn(u64) + Sync),
     ) -> Self {
         Fetcher {
@@ -80,6 +90,7 @@ impl<'a> Fetcher<'a> {
             blob,
             size,
             compression: Compression::Zstd,
+            limits,
             fetched: AtomicU64::new(0),
             decompressed: AtomicU64::new(0),
             held: AtomicU64::new(0),
@@ -103,6 +114,11 @@ impl<'a> Fetcher<'a> {
     /// What is wrong with the layer.
     pub fn failed(&self, problem: String) -> Halt {
         Halt::Failed(Error::layer(self.name, problem))
+    }
+
+    /// The limit that an entry of the layer passes.
+    pub fn passed(&self, path: &str, passed: Passed) -> Halt {
+        Halt::Failed(Error::layer_limit(self.name, path, passed))
     }
 
     /// One range. Half of a blob in parts takes longer than the whole of it at once: then it is to be read as a stream.
@@ -177,8 +193,11 @@ impl<'a> Fetcher<'a> {
         }
         let bytes = self
             .compression
-            .decompress(compressed, piece.inner, piece.wanted)
-            .map_err(|error| wrong(format!("a chunk cannot be decompressed: {error}")))?;
+            .decompress(compressed, piece.inner, piece.wanted, &self.limits)
+            .map_err(|error| match error.downcast() {
+                Ok(passed) => self.passed("a chunk", passed),
+                Err(error) => wrong(format!("a chunk cannot be decompressed: {error}")),
+            })?;
         if self.held.fetch_add(bytes.len() as u64, Ordering::Relaxed) > HELD_LIMIT {
             return Err(Halt::Stream);
         }

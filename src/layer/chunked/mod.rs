@@ -13,7 +13,8 @@ mod zstd_chunked;
 
 use thiserror::Error;
 
-use super::content::{Budget, kept};
+use super::budget::Budget;
+use super::content::kept;
 use super::wanted::{Form, Wanted};
 use super::{Entry, EntryKind, LayerFacts};
 use crate::elf::Depth;
@@ -63,7 +64,7 @@ fn read(
         return Err(Halt::Stream);
     }
     let name = blob.name();
-    let fetcher = Fetcher::new(&name, remote, blob.size, progress);
+    let fetcher = Fetcher::new(&name, remote, blob.size, wanted.limits, progress);
     let (contents, compression) =
         if let Some(contents) = zstd_chunked::contents(blob, &fetcher, &wanted.limits)? {
             (contents, fetch::Compression::Zstd)
@@ -77,12 +78,17 @@ fn read(
     let (whole, others): (Vec<_>, Vec<_>) = files
         .iter()
         .partition(|file| wanted.form(&entries[file.entry].path) != Form::Sniffed);
-    keep(&fetcher, &whole, &mut entries, wanted)?;
+    let budget = Budget::default();
+    for entry in &entries {
+        let taken = budget.entry(entry, &wanted.limits);
+        taken.map_err(|passed| fetcher.passed(&entry.path, passed))?;
+    }
+    keep(&fetcher, &whole, &mut entries, wanted, &budget)?;
     let candidates: Vec<&File> = others
         .into_iter()
         .filter(|file| wanted.may_be_elf(&entries[file.entry]))
         .collect();
-    elf_files::read(&fetcher, &candidates, &mut entries, wanted)?;
+    elf_files::read(&fetcher, &candidates, &mut entries, wanted, &budget)?;
     progress(blob.size.saturating_sub(fetcher.fetched()));
     Ok(LayerFacts { entries })
 }
@@ -93,12 +99,12 @@ fn keep(
     files: &[&File],
     entries: &mut [Entry],
     wanted: &Wanted,
+    budget: &Budget,
 ) -> Result<(), Halt> {
-    let budget = Budget::default();
     for file in files {
-        budget
-            .take(&entries[file.entry], &wanted.limits)
-            .map_err(|problem| fetcher.failed(problem))?;
+        let entry = &entries[file.entry];
+        let taken = budget.text(entry.size, &wanted.limits);
+        taken.map_err(|passed| fetcher.passed(&entry.path, passed))?;
     }
     let opened: Vec<_> = files
         .iter()

@@ -4,10 +4,10 @@
 
 use std::ops::Range;
 
-use super::super::wanted::Limits;
 use super::Halt;
 use super::contents::{Contents, TABLE_LIMIT};
 use super::fetch::{Compression, Fetcher};
+use crate::limits::Limits;
 use crate::source::LayerBlob;
 use crate::source::digest::sha256;
 
@@ -53,7 +53,7 @@ pub(super) fn contents(
         )));
     }
     let json = Compression::Zstd
-        .decompress(&compressed, 0, position.length)
+        .decompress(&compressed, 0, position.length, limits)
         .map_err(|_| Halt::Stream)?;
     Contents::parse(&json, position.range.start, limits)
         .map(Some)

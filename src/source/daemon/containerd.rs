@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bollard::models::SystemInfo;
 use oci_spec::image::Descriptor;
 
+use crate::limits::Limits;
 use crate::source::blobs::Blobs;
 use crate::source::store::Store;
 
@@ -15,12 +16,16 @@ const CONTENT: &str = "io.containerd.content.v1.content";
 const SYSTEM: &str = "/var/lib/containerd";
 
 /// The content store that holds the manifests; `None` if this process finds none that it may read.
-pub(super) fn content(info: &SystemInfo, manifests: &[Descriptor]) -> Option<Store> {
+pub(super) fn content(
+    info: &SystemInfo,
+    manifests: &[Descriptor],
+    limits: Limits,
+) -> Option<Store> {
     let own = info.docker_root_dir.as_ref();
     let own = own.map(|root| Path::new(root).join("containerd/daemon"));
     let places = own.into_iter().chain([PathBuf::from(SYSTEM)]);
     places
-        .filter_map(|place| Store::directory(&place.join(CONTENT)).ok())
+        .filter_map(|place| Store::directory(&place.join(CONTENT), limits).ok())
         .find(|store| {
             let holds = |manifest: &Descriptor| store.has_blob(manifest.digest().as_ref());
             manifests

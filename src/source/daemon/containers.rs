@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::is_name;
 use crate::digest;
-use crate::source::blobs::DOCUMENT_LIMIT;
+use crate::limits::{Limit, Limits};
 use crate::source::overlay::{Attributes, Overlay};
 use crate::source::{Annotations, LayerBlob, LayerData};
 
@@ -50,12 +50,13 @@ impl Storage {
     }
 
     /// The configuration of the image `id`, which is its digest: one of the files that are kept with the image.
-    pub fn configuration(&self, id: &str) -> Option<Vec<u8>> {
+    pub fn configuration(&self, id: &str, limits: &Limits) -> Option<Vec<u8>> {
         let directory = self.0.join("overlay-images").join(digest::hexadecimal(id)?);
         let files = fs::read_dir(directory).ok()?.flatten();
+        let most = limits.of(Limit::DocumentBytes);
         let small = files.filter(|file| {
             file.metadata()
-                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= DOCUMENT_LIMIT)
+                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= most)
         });
         small
             .filter_map(|file| fs::read(file.path()).ok())

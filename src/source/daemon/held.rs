@@ -12,6 +12,7 @@ use super::storage::Storage;
 use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
+use crate::limits::Limit;
 use crate::source::blobs::Blobs;
 use crate::source::passing::{Expected, Parts, Passing};
 use crate::source::{
@@ -134,7 +135,8 @@ impl Question<'_> {
     /// Engines that keep images in containerd: the id is that of a manifest or of an index.
     fn of_manifests(&self, manifests: &[Descriptor]) -> Option<Vec<Image>> {
         let info = self.info.as_ref();
-        let content = info.and_then(|info| containerd::content(info, manifests));
+        let content =
+            info.and_then(|info| containerd::content(info, manifests, self.access.limits));
         let known = Known {
             id: self.id,
             cache: &self.access.cache,
@@ -150,6 +152,9 @@ impl Question<'_> {
     /// All others: the id is the digest of the configuration.
     fn of_configuration(&self) -> Option<Image> {
         let diff_ids = describe::diff_ids(self.inspect)?;
+        let layers = diff_ids.len() as u64;
+        // What the engine sends has as many, and says so.
+        self.access.limits.check(Limit::Layers, layers).ok()?;
         let info = self.info.as_ref();
         let storage = info.and_then(|info| Storage::of(self.kind, info));
         let layers = storage
@@ -175,7 +180,8 @@ impl Question<'_> {
     fn configuration(&self, storage: Option<&Storage>) -> Option<ImageConfiguration> {
         let digest = self.id.to_owned();
         let known = self.access.cache.get(&Key::Document { digest });
-        let stored = || storage.and_then(|storage| storage.configuration(self.id));
+        let stored =
+            || storage.and_then(|storage| storage.configuration(self.id, &self.access.limits));
         if let Some(bytes) = known.or_else(stored) {
             return serde_json::from_slice(&bytes).ok();
         }

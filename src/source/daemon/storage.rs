@@ -3,6 +3,7 @@
 use bollard::models::SystemInfo;
 
 use super::{Engine, containers, overlay2};
+use crate::limits::Limits;
 use crate::source::LayerBlob;
 
 /// Where an engine keeps configurations and unpacked layers.
@@ -22,10 +23,10 @@ impl Storage {
     }
 
     /// The configuration with this digest, verified.
-    pub fn configuration(&self, id: &str) -> Option<Vec<u8>> {
+    pub fn configuration(&self, id: &str, limits: &Limits) -> Option<Vec<u8>> {
         match self {
             Storage::Docker(storage) => storage.configuration(id),
-            Storage::Podman(storage) => storage.configuration(id),
+            Storage::Podman(storage) => storage.configuration(id, limits),
         }
     }
 

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::body::Body;
 use super::retry::{Patience, retry_after};
 use crate::error::Error;
+use crate::limits::Passed;
 
 /// Bytes of an error's body that are read, and letters of it that are shown.
 const BODY_LIMIT: u64 = 64 << 10;
@@ -39,6 +40,8 @@ pub(super) enum Kind {
     Denied,
     /// There is no such thing.
     Absent,
+    /// More than a limit allows.
+    Limit(Passed),
     /// Anything else, for good.
     Final,
 }
@@ -103,12 +106,20 @@ impl Failure {
         Failure::new(kind, format!("{host} answered {}{reason}", name(status)))
     }
 
+    /// An answer that is longer than a limit allows.
+    pub fn of_limit(passed: Passed) -> Self {
+        Failure::new(Kind::Limit(passed), passed.to_string())
+    }
+
     /// As the error of a whole image.
     pub fn into_error(self, subject: &str) -> Error {
-        Error::Source {
-            subject: subject.to_owned(),
-            problem: self.problem,
-            help: self.help,
+        match self.kind {
+            Kind::Limit(passed) => Error::limit(subject, passed),
+            _ => Error::Source {
+                subject: subject.to_owned(),
+                problem: self.problem,
+                help: self.help,
+            },
         }
     }
 }

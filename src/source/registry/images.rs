@@ -7,8 +7,8 @@ use oci_spec::image::{Descriptor, MediaType, Sha256Digest};
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
 
-use super::super::blobs::{self, Blobs, DOCUMENT_LIMIT, DOCUMENTS_LIMIT, Part};
-use super::super::{LayerData, digest};
+use super::super::blobs::{self, Blobs, Part};
+use super::super::{Access, LayerData, digest};
 use super::body::Body;
 use super::download::Blob;
 use super::failure::{Failure, Kind, host};
@@ -16,6 +16,7 @@ use super::repository::Repository;
 use super::retry::retry;
 use crate::cache::{Cache, Key};
 use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
 
 /// The kinds of manifests that are understood; without them registries convert to older ones.
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.index.v1+json, \
@@ -29,15 +30,17 @@ pub(super) struct Found {
     reference: String,
     repository: Arc<Repository>,
     cache: Cache,
+    limits: Limits,
     read: Mutex<HashMap<String, Vec<u8>>>,
 }
 
 impl Found {
-    pub fn new(reference: &str, repository: Arc<Repository>, cache: Cache) -> Self {
+    pub fn new(reference: &str, repository: Arc<Repository>, access: &Access) -> Self {
         Found {
             reference: reference.to_owned(),
             repository,
-            cache,
+            cache: access.cache.clone(),
+            limits: access.limits,
             read: Mutex::default(),
         }
     }
@@ -74,10 +77,9 @@ impl Found {
     fn keep(&self, digest: &str, bytes: Vec<u8>) -> Result<(), Failure> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let kept: usize = read.values().map(Vec::len).sum();
-        if (kept + bytes.len()) as u64 > DOCUMENTS_LIMIT {
-            let problem = format!("its manifests have more than {DOCUMENTS_LIMIT} bytes");
-            return Err(Failure::new(Kind::Final, problem));
-        }
+        let all = (kept + bytes.len()) as u64;
+        let checked = self.limits.check(Limit::DocumentsBytes, all);
+        checked.map_err(Failure::of_limit)?;
         let key = Key::Document {
             digest: digest.to_owned(),
         };
@@ -105,15 +107,12 @@ impl Found {
                 .and_then(|value| value.to_str().ok())
                 .filter(|claimed| digest::hexadecimal(claimed).is_some())
                 .map(str::to_owned);
-            let bytes = Body::new(response, patience).read_all(DOCUMENT_LIMIT + 1)?;
-            if bytes.len() as u64 > DOCUMENT_LIMIT {
-                return Err(Failure::new(
-                    Kind::Final,
-                    format!(
-                        "{path} at {host} has more than {DOCUMENT_LIMIT} bytes, which no JSON document of an image may have"
-                    ),
-                ));
-            }
+            let length = response.content_length().unwrap_or(0);
+            let check = |met| self.limits.check(Limit::DocumentBytes, met);
+            check(length).map_err(Failure::of_limit)?;
+            let most = self.limits.of(Limit::DocumentBytes).saturating_add(1);
+            let bytes = Body::new(response, patience).read_all(most)?;
+            check(bytes.len() as u64).map_err(Failure::of_limit)?;
             if let Some(claimed) = claimed {
                 check_digest(&host, &bytes, &claimed)?;
             }

@@ -105,7 +105,7 @@ pub(super) fn open(reference: &str, wanted: &Wanted, access: &Access) -> Result<
     let mut failures = Vec::new();
     for address in access.registry.addresses(&name) {
         let repository = access.registry.repository(address)?;
-        let found = Found::new(reference, Arc::clone(&repository), access.cache.clone());
+        let found = Found::new(reference, Arc::clone(&repository), access);
         match found.resolve(&named) {
             Ok(descriptor) => return images(reference, &found, descriptor, wanted),
             Err(failure) => failures.push((repository, failure)),
