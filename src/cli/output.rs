@@ -1,6 +1,6 @@
 //! Where reports go: the standard output and files, in one format or several.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -214,20 +214,41 @@ pub fn write<F: ReportFormat>(
         })
     };
     for destination in &arguments.output {
-        let subject = destination.path.display().to_string();
         let format = destination.format.unwrap_or(arguments.format);
-        let text = rendered(format, &subject)?;
+        let text = rendered(format, &destination.path.display().to_string())?;
         let plain = anstream::adapter::strip_str(&text).to_string();
-        fs::write(&destination.path, plain).map_err(|error| Error::Output {
-            subject,
-            problem: error.to_string(),
-        })?;
+        write_file(&destination.path, &plain)?;
     }
     if arguments.to_standard_output() {
         let text = rendered(arguments.format, "standard output")?;
         standard_output(&text, arguments.color)?;
     }
     Ok(())
+}
+
+/// Writes a file to the disk. One that does not fit is left empty: half a report would be taken for a whole one.
+///
+/// # Errors
+/// [`Error::Output`].
+pub fn write_file(path: &Path, text: &str) -> Result<()> {
+    let written = File::create(path).and_then(|mut file| {
+        let is_file = file.metadata()?.is_file();
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| match is_file {
+                // File systems of a network tell only now that there is no room.
+                true => file.sync_all(),
+                false => Ok(()),
+            });
+        if written.is_err() && is_file {
+            file.set_len(0)?;
+        }
+        written
+    });
+    written.map_err(|error| Error::Output {
+        subject: path.display().to_string(),
+        problem: error.to_string(),
+    })
 }
 
 /// Writes lines of a command that has no report formats, such as a list of rules.

@@ -1,7 +1,6 @@
 //! What findings are judged by: the configuration file, and what the command line and the environment say above it.
 
 use std::env;
-use std::fs;
 use std::path::PathBuf;
 
 use chrono::{NaiveDate, Utc};
@@ -219,7 +218,7 @@ impl Asked {
         let count = findings.len();
         let text =
             Baseline::text(findings.into_iter()).map_err(|error| failed(error.to_string()))?;
-        fs::write(path, safe_json(&text)).map_err(|error| failed(error.to_string()))?;
+        output::write_file(path, &safe_json(&text))?;
         output::remark(&format!(
             "{shown}: findings written: {count}; with --baseline {shown} only others fail\n"
         ));

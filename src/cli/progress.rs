@@ -110,7 +110,10 @@ impl Progress for Report {
         self.bar.set_style(style(bytes));
         self.bar.set_length(bytes);
         self.show(&state);
-        self.bar.enable_steady_tick(Duration::from_millis(200));
+        // The tick is a thread of its own.
+        if !self.bar.is_hidden() {
+            self.bar.enable_steady_tick(Duration::from_millis(200));
+        }
     }
 
     fn advance(&self, bytes: u64) {
