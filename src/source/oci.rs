@@ -162,7 +162,7 @@ impl Found {
             limits,
             seen: 0,
             listed: Vec::new(),
-            missing: None,
+            missing: Vec::new(),
             artifact: None,
         }
     }
