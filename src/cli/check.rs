@@ -141,7 +141,7 @@ fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
         if let Target::Path(path) = target
             && Kind::of_name(&path.display().to_string()).is_some()
         {
-            let path = report::printable(&path.display().to_string());
+            let path = report::one_line(&path.display().to_string());
             output::remark(&format!(
                 "an image is built from it; this checks the file itself: imgcheck lint {path}\n"
             ));
@@ -155,7 +155,7 @@ fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
                 .iter()
                 .any(|finding| finding.severity > Severity::Note)
         {
-            output::remark(&report::text::claims(&[report], None));
+            output::styled_remark(&report::text::claims(&[report], None));
         }
     }
     Ok(())

@@ -129,7 +129,7 @@ impl Stream<'_> {
         budget: &Budget,
         misses: &mut Misses,
     ) -> Result<Content, ArchiveError> {
-        if !is_elf(walk, member, &self.wanted.limits)? {
+        if !is_elf(walk, member, budget, &self.wanted.limits)? {
             return Ok(Content::Unread);
         }
         let _kept = KEPT.take(member.size.min(DEFAULT_LIMIT));

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::blobs::{self, Blobs, Part};
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{Image, LayerBlob, SourceKind, Wanted, reference};
+use super::{Image, LayerBlob, SourceKind, Wanted, reference, spelling};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 
@@ -67,7 +67,7 @@ pub(super) fn open_as(store: &Store, wanted: &Wanted, kind: SourceKind) -> Resul
             return Err(store.error(format!("not an OCI layout: it has no {name}")));
         }
     }
-    let (index, _): (Document, _) = store.document("index.json")?;
+    let (index, _): (Document, _) = store.document("index.json", spelling::OCI)?;
     images(store, index.manifests.unwrap_or_default(), wanted, kind)
 }
 
