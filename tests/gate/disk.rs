@@ -1,7 +1,7 @@
 //! File systems that are full or take nothing, and readers that go away.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
@@ -49,10 +49,8 @@ impl Small {
     }
 
     /// Writes a file until there is no room.
-    fn fill(&self) -> PathBuf {
-        let path = self.path().join("filler");
-        assert!(fs::write(&path, vec![1; 1 << 20]).is_err());
-        path
+    fn fill(&self) {
+        assert!(fs::write(self.path().join("filler"), vec![1; 1 << 20]).is_err());
     }
 }
 
@@ -76,7 +74,7 @@ fn a_cache_that_is_full_or_takes_nothing_changes_no_verdict() {
     // More than one entry does not fit; then not even the directory; then nothing may be written.
     for at in 0..4 {
         match at {
-            2 => drop(small.fill()),
+            2 => small.fill(),
             3 => small.set_read_only(),
             _ => {}
         }

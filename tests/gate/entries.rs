@@ -4,11 +4,13 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::case::{Case, Ending, run};
-use crate::common::say;
+use crate::case::{Case, Ending, run, run_while};
+use crate::common::{self, say};
 
 /// A user that no machine has.
 const STRANGER: u32 = 54_321;
@@ -38,7 +40,7 @@ fn what_is_no_entry_is_not_believed_and_not_waited_for() {
     let kinds: [(&str, fn(&Path)); 6] = [
         ("removed", |_| ()),
         ("fifo", |path| {
-            crate::common::run("mkfifo", &[path.to_str().unwrap()]);
+            common::run("mkfifo", &[path.to_str().unwrap()]);
         }),
         ("endless", |path| symlink("/dev/zero", path).unwrap()),
         ("link to another entry", |path| {
@@ -104,7 +106,7 @@ fn a_cache_may_be_named_by_a_link_and_must_be_a_directory() {
     let all = entries(&cache).len();
     assert_eq!(cached(&run(&mut case.cached(&link))), all);
     let fifo = case.path("fifo");
-    crate::common::run("mkfifo", &[fifo.to_str().unwrap()]);
+    common::run("mkfifo", &[fifo.to_str().unwrap()]);
     let file = case.path("file");
     fs::write(&file, "").unwrap();
     for no_directory in [fifo, file, "/dev/null".into(), "/dev/zero".into()] {
@@ -123,10 +125,10 @@ fn an_entry_that_goes_away_while_it_is_used_is_read_anew() {
     let cache = case.path("cache");
     for _ in 0..6 {
         run(&mut case.cached(&cache));
-        let output = crate::case::run_while(&mut case.cached(&cache), Default::default(), || {
+        let output = run_while(&mut case.cached(&cache), Duration::ZERO, || {
             for entry in entries(&cache) {
                 let _ = fs::remove_file(entry);
-                std::thread::sleep(std::time::Duration::from_millis(5));
+                thread::sleep(Duration::from_millis(5));
             }
         });
         assert_eq!(case.ending(&output), Ending::Whole);

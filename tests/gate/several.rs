@@ -1,12 +1,12 @@
 //! Several images in one call, of which one cannot be read.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::case::{Case, Ending, MISLABELLED, check, run};
+use crate::case::{Case, Ending, MISLABELLED, check, image, run};
 use crate::common::{Compression, Image, file, oci_layout, write_directory};
 
 /// Each format, and what it says of an image that could not be read.
@@ -82,7 +82,7 @@ fn nothing_that_is_asked_for_makes_it_a_pass() {
 fn an_image_that_a_layout_names_and_does_not_hold_is_no_pass() {
     let case = Case::new(4096);
     let other = Image::new("other:1", &[&[file("etc/os-release", "ID=debian\n")]]);
-    let both = [crate::case::image(4096), other];
+    let both = [image(4096), other];
     let layout = case.path("both");
     write_directory(&layout, &oci_layout(&both, Compression::Gzip, false));
     let check_it = |arguments: &[&str]| {
@@ -107,7 +107,7 @@ fn an_image_that_a_layout_names_and_does_not_hold_is_no_pass() {
 #[test]
 fn all_platforms_are_all_that_are_listed() {
     let case = Case::new(4096);
-    let image = crate::case::image(4096);
+    let image = image(4096);
     let other = Image {
         architecture: "arm64".to_owned(),
         ..image.clone()
@@ -135,16 +135,15 @@ fn an_image_cannot_hide_as_an_attestation() {
         &[&[file("etc/os-release", "ID=debian\n")]],
     );
     let layout = case.path("hidden");
-    let both = [crate::case::image(4096), harmless];
+    let both = [image(4096), harmless];
     write_directory(&layout, &oci_layout(&both, Compression::Gzip, false));
     let path = layout.join("index.json");
     let mut index: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     for at in 0..2 {
-        index["manifests"][at]["platform"] =
-            serde_json::json!({"os": "linux", "architecture": "amd64"});
+        index["manifests"][at]["platform"] = json!({"os": "linux", "architecture": "amd64"});
     }
     index["manifests"][0]["annotations"]["vnd.docker.reference.type"] =
-        serde_json::json!("attestation-manifest");
+        json!("attestation-manifest");
     fs::write(&path, index.to_string()).unwrap();
     let output = run(&mut check(&[layout.to_str().unwrap()]));
     assert_eq!((output.status.code(), images(&output)), (Some(1), 2));
@@ -156,13 +155,13 @@ fn images(output: &Output) -> usize {
 }
 
 /// The file of the document that the layout lists at this place.
-fn manifest(layout: &Path, at: usize) -> std::path::PathBuf {
+fn manifest(layout: &Path, at: usize) -> PathBuf {
     let index = fs::read(layout.join("index.json")).unwrap();
     let index: Value = serde_json::from_slice(&index).unwrap();
     blob(layout, &index["manifests"][at]["digest"])
 }
 
-fn blob(layout: &Path, digest: &Value) -> std::path::PathBuf {
+fn blob(layout: &Path, digest: &Value) -> PathBuf {
     let name = digest.as_str().unwrap().replace(':', "/");
     layout.join("blobs").join(name)
 }
