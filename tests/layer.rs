@@ -293,7 +293,9 @@ fn the_holes_of_all_elf_files_count_together() {
         for stored in [plain.clone(), compress(&plain, Compression::Gzip)] {
             let scanned = layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {});
             let problem = scanned.map_err(|error| error.to_string()).err();
-            let named = problem.as_deref().map(|it| it.contains("the limit sparse-bytes"));
+            let named = problem
+                .as_deref()
+                .map(|it| it.contains("the limit sparse-bytes"));
             assert_eq!(named, (!is_allowed).then_some(true), "{name}: {problem:?}");
         }
     }

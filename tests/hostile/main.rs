@@ -16,6 +16,8 @@ mod bombs;
 mod documents;
 mod links;
 mod names;
+mod references;
+mod sparse;
 mod table;
 mod tars;
 
@@ -30,8 +32,10 @@ fn attacks() -> Vec<Attack> {
         links::attacks(),
         names::attacks(),
         archives::attacks(),
+        sparse::attacks(),
         bombs::attacks(),
         documents::attacks(),
+        references::attacks(),
     ]
     .into_iter()
     .flatten()
@@ -48,4 +52,4 @@ macro_rules! kinds {
     )*};
 }
 
-kinds! { links names archives bombs documents }
+kinds! { links names archives sparse bombs documents references }
