@@ -21,7 +21,9 @@ mod links;
 mod loader;
 mod names;
 mod output;
+mod references;
 mod rules_input;
+mod sparse;
 mod table;
 mod tars;
 
@@ -44,4 +46,4 @@ macro_rules! kinds {
     };
 }
 
-kinds! { links names archives bombs documents elf gpu loader rules_input output }
+kinds! { links names archives sparse bombs documents references elf gpu loader rules_input output }
