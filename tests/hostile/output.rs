@@ -97,7 +97,6 @@ pub fn attacks() -> Vec<Attack> {
             name: "markdown",
             holds: "a path with a picture that phones home, a link, a mention and a cell of a table",
             outcome: Outcome::Printed("no link, picture, mention or cell comes of it", |text| {
-                assert!(!text.contains("![") || text.contains("`"), "{text}");
                 let events =
                     pulldown_cmark::Parser::new_ext(text, pulldown_cmark::Options::ENABLE_TABLES);
                 for event in events {

@@ -75,12 +75,11 @@ impl Told {
     }
 }
 
+/// What a document is made of.
+type Shape = fn(&str) -> Vec<String>;
+
 /// A format: how it is written, and what a document in it is made of.
-type Format = (
-    &'static str,
-    fn(&Told, &RuleSet) -> String,
-    fn(&str) -> Vec<String>,
-);
+type Format = (&'static str, fn(&Told, &RuleSet) -> String, Shape);
 
 const FORMATS: [Format; 22] = [
     (
@@ -251,7 +250,7 @@ fn is_shown(c: char, text: &str) -> bool {
 }
 
 /// Compares a document of a hostile text with one of a harmless text.
-fn compare(name: &str, text: &str, document: &str, harmless: &str, shape: fn(&str) -> Vec<String>) {
+fn compare(name: &str, text: &str, document: &str, harmless: &str, shape: Shape) {
     let about = format!("{name} of {text:?}:\n{document}\nand not:\n{harmless}");
     assert_eq!(hidden(document), hidden(harmless), "{about}");
     assert_eq!(

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::common::{self, Item, file, hex, symlink, write_archive};
 use crate::payloads::harmless;
 use crate::program::{imgcheck, repository};
-use crate::{compare, hidden, shape};
+use crate::{Shape, compare, hidden, shape};
 
 /// Texts that an image can have in a name: neither zero bytes nor `..`.
 const TEXTS: [&str; 3] = [
@@ -23,8 +23,11 @@ const TEXTS: [&str; 3] = [
 const SONAME: &[u8] = b"libcudart.so.12\0";
 const HOSTILE_SONAME: &[u8] = b"\x1b[2J\n::error::z\0";
 
+/// Arguments, and what is made of their output.
+type Run = (&'static [&'static str], Shape);
+
 /// What is run in a directory with the image, and the format of what comes out.
-const RUNS: [(&[&str], fn(&str) -> Vec<String>); 25] = [
+const RUNS: [Run; 25] = [
     (&["check", "image.tar"], shape::lines),
     (&["check", "image.tar", "--color", "always"], shape::lines),
     (&["check", "image.tar", "-f", "json"], shape::json),
@@ -234,7 +237,7 @@ fn a_text_of_an_image_stays_a_text_in_all_that_is_printed() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-fn check(text: &str, arguments: &[&str], shape: fn(&str) -> Vec<String>) {
+fn check(text: &str, arguments: &[&str], shape: Shape) {
     let (name, letters) = (arguments.join(" "), harmless(text));
     let (outcome, expected) = (run(text, arguments), run(&letters, arguments));
     let error = &outcome.error;
