@@ -12,6 +12,7 @@ pub mod glob;
 pub mod json_schema;
 pub mod limits;
 pub mod parallel;
+pub mod spelling;
 pub mod tls;
 pub mod yaml;
 

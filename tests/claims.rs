@@ -407,6 +407,23 @@ fn labels_claim_what_they_name() {
     );
 }
 
+/// The configuration of an image may have megabytes of them, and each claim quotes all of its text.
+#[test]
+fn a_text_that_is_no_version_any_more_promises_nothing() {
+    let grammar = Grammar::builtin().unwrap();
+    let name = "org.opencontainers.image.version";
+    let versions = |count: u32| -> String {
+        let versions = (0..count).map(|at| format!("torch2.{}.{}", at % 50, at / 50));
+        versions.collect::<Vec<_>>().join("-")
+    };
+    let claims = |text: String| {
+        let labels = pairs(&[(name, text.as_str())]).into_iter().collect();
+        grammar.image_claims(None, &labels, [])
+    };
+    assert_eq!(claims(versions(50)).len(), 50);
+    assert_eq!(claims(versions(100_000)), []);
+}
+
 #[test]
 fn tag_label_and_environment_each_keep_their_promise() {
     let labels = pairs(&[("com.nvidia.cuda.version", "12.8")])

@@ -133,11 +133,17 @@ impl<I: Input> Walk<I> {
                     extensions.pax =
                         Pax::parse(&data).map_err(|problem| invalid(start, problem))?;
                 }
-                b'L' => extensions.path = Some(self.long_name(start, size)?),
-                b'K' => extensions.link = Some(self.long_name(start, size)?),
-                // Like Go and the engines built on it: a global header (git writes one with its commit) changes no member.
-                // A volume label is no member either.
-                b'g' | b'V' => self.pass(size, "an extended header")?,
+                b'L' => extensions.path = self.long_name(start, size)?,
+                b'K' => extensions.link = self.long_name(start, size)?,
+                // Like Go and the engines built on it: a global header (git writes one with its commit) changes no member, but is
+                // one itself, to which the extended headers before it belong.
+                b'g' => {
+                    self.pass(size, "an extended header")?;
+                    extensions = Extensions::default();
+                    extended = false;
+                    continue;
+                }
+                b'V' => self.pass(size, "a volume label")?,
                 _ => return self.member(start, &header, size, extensions).map(Some),
             }
             extended = true;
@@ -211,7 +217,7 @@ impl<I: Input> Walk<I> {
         } = extensions;
         let path = long_path
             .or(pax.path)
-            .unwrap_or_else(|| header.path_bytes().into_owned());
+            .unwrap_or_else(|| header::path(header));
         let link = long_link
             .or(pax.link)
             .unwrap_or_else(|| until_nul(&header.as_old().linkname).to_vec());
@@ -239,9 +245,9 @@ impl<I: Input> Walk<I> {
             member.size = member.stored;
             if header.entry_type().is_gnu_sparse() {
                 self.old_sparse(start, header, &mut member)?;
-            } else if pax.sparse.major == 1 || pax.sparse.numbers.is_some() {
+            } else if let Some(map) = pax.sparse.map() {
                 member.path = pax.sparse.name.clone().unwrap_or(member.path);
-                self.pax_sparse(start, pax.sparse, &mut member)?;
+                self.pax_sparse(start, map, pax.sparse, &mut member)?;
             }
         }
         for path in [&member.path, &member.link] {
@@ -296,12 +302,13 @@ impl<I: Input> Walk<I> {
         Ok(Some(header))
     }
 
-    fn long_name(&mut self, start: u64, size: u64) -> Result<Vec<u8>, ArchiveError> {
+    /// The name in an extended header of GNU; an empty one names nothing.
+    fn long_name(&mut self, start: u64, size: u64) -> Result<Option<Vec<u8>>, ArchiveError> {
         // A NUL ends it.
         self.check(start, Limit::PathBytes, size.saturating_sub(1))?;
         let mut name = self.extension(size)?;
         name.truncate(until_nul(&name).len());
-        Ok(name)
+        Ok(Some(name).filter(|name| !name.is_empty()))
     }
 
     fn extension(&mut self, size: u64) -> Result<Vec<u8>, ArchiveError> {

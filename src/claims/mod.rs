@@ -9,7 +9,7 @@ mod pattern;
 mod publisher;
 mod scan;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,10 @@ pub const SUBJECTS: &[&str] = &[
 
 /// The directory of the grammar files below `rules/`.
 const DIRECTORY: &str = "knowledge/tags";
+
+/// The longest value of a label or variable, in bytes, that is read as a version. Longer ones are no versions, but could hold so many
+/// numbers that the claims, each of which quotes the value, would fill the memory.
+const LONGEST_VALUE: usize = 1024;
 
 /// One promise, with the text it was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -173,6 +177,9 @@ impl Grammar {
         (name, value): (&str, &str),
         neighbours: &BTreeMap<String, String>,
     ) -> Vec<Claim> {
+        if value.len() > LONGEST_VALUE {
+            return Vec::new();
+        }
         let mut scan = self.scan(origin, value);
         for variable in known.iter().filter(|variable| variable.name == name) {
             scan.read(&variable.value);
@@ -231,19 +238,14 @@ impl Grammar {
 
 /// Each promise once for each place it was read in; tag and repository are one place.
 fn distinct(claims: impl Iterator<Item = Claim>) -> Vec<Claim> {
-    let place = |claim: &Claim| match claim.origin.as_str() {
-        "repository" => "tag".to_owned(),
-        origin => origin.to_owned(),
-    };
-    let mut kept: Vec<Claim> = Vec::new();
-    for claim in claims {
-        let again = |earlier: &Claim| {
-            (&earlier.subject, &earlier.version, place(earlier))
-                == (&claim.subject, &claim.version, place(&claim))
+    let mut seen = HashSet::new();
+    let mut is_new = |claim: &Claim| {
+        let place = match claim.origin.as_str() {
+            "repository" => "tag",
+            origin => origin,
         };
-        if !kept.iter().any(again) {
-            kept.push(claim);
-        }
-    }
-    kept
+        let read = [claim.subject.as_str(), claim.version.as_str(), place];
+        seen.insert(read.map(str::to_owned))
+    };
+    claims.filter(|claim| is_new(claim)).collect()
 }

@@ -183,7 +183,7 @@ impl Scan<'_> {
         let Some(entry) = entry else {
             return Ok(());
         };
-        let taken = budget.entry(&entry, &self.wanted.limits);
+        let taken = budget.entry(tree.entries.last(), &entry, &self.wanted.limits);
         taken.map_err(|passed| self.passed(&path, passed))?;
         if matches!(entry.kind, EntryKind::File(_)) {
             tree.files.push((tree.entries.len(), path));
@@ -217,6 +217,9 @@ impl Scan<'_> {
             file.take(entry.size)
                 .read_to_end(&mut bytes)
                 .map_err(wrong)?;
+            if (bytes.len() as u64) < entry.size {
+                return Err(wrong(io::Error::other("it was cut while it was read")));
+            }
             return Ok(kept(form, bytes));
         }
         let mut magic = [0; ELF_MAGIC.len()];

@@ -44,6 +44,14 @@ pub struct Object<'r> {
 }
 
 impl Object<'_> {
+    /// Forgets the objects from this one on. What was opened with one of them was not opened.
+    pub(super) fn forget(&mut self, from: ObjectId) {
+        self.needed.retain(|id| *id < from);
+        if self.search_list.iter().any(|id| *id >= from) {
+            self.search_list.clear();
+        }
+    }
+
     /// The directory that `$ORIGIN` stands for.
     pub(super) fn origin(&self) -> &str {
         match self.path.rsplit_once('/') {

@@ -157,6 +157,7 @@ impl<'r> Process<'r> {
                 self.names.retain(|_, id| *id < before);
                 self.files.retain(|_, id| *id < before);
                 self.search.forget(before);
+                self.objects.iter_mut().for_each(|it| it.forget(before));
                 Err(Failure { faults, discarded })
             }
         }

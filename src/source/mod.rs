@@ -14,6 +14,7 @@ mod recognise;
 mod reference;
 pub mod registry;
 pub mod remote;
+mod spelling;
 mod store;
 
 use std::collections::HashMap;

@@ -159,10 +159,14 @@ impl Store {
             .ok_or_else(|| self.error(format!("{name} is missing; the image is not complete")))
     }
 
-    /// Reads and parses a JSON document; also gives its bytes, for their digest.
-    pub fn document<T: DeserializeOwned>(&self, name: &str) -> Result<(T, Vec<u8>)> {
+    /// Reads and parses a JSON document, in which these names have one spelling; also gives its bytes, for their digest.
+    pub fn document<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        names: &[&str],
+    ) -> Result<(T, Vec<u8>)> {
         let bytes = self.read(name)?;
-        Ok((blobs::parse(&self.subject(), name, &bytes)?, bytes))
+        Ok((blobs::parse(&self.subject(), name, &bytes, names)?, bytes))
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>> {
@@ -299,7 +303,9 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
     loop {
         let member = match walk.advance() {
             Ok(Some(member)) => member,
-            Ok(None) => return Ok(members),
+            Ok(None) if walk.has_end_marker() => return Ok(members),
+            Ok(None) if last.is_empty() => return Err(not_an_archive(path)),
+            Ok(None) => return Err(cut_off(path, &last)),
             Err(ArchiveError::Io(error)) => return Err(unreadable(path, &error)),
             Err(ArchiveError::Limit { offset, passed }) => {
                 return Err(Error::limit(
@@ -326,6 +332,18 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
             ),
             _ => members.link(&member),
         }
+    }
+}
+
+/// What is behind the cut could be more than the image needs, or another platform of it.
+fn cut_off(path: &Path, last: &str) -> Error {
+    Error::Source {
+        subject: path.display().to_string(),
+        problem: format!("cut off: the archive has no end ({last} is the last member)"),
+        help: Some(
+            "save the image again: nothing is said of an image of which a part may be missing"
+                .to_owned(),
+        ),
     }
 }
 

@@ -217,3 +217,20 @@ fn a_cache_of_one_name_a_hundred_thousand_times() {
     }
     assert_eq!(sample.cache(&entries).fails().len(), 1000);
 }
+
+/// The interpreter is there before all that it needs, which is loaded when it is opened by name.
+#[test]
+fn an_interpreter_that_cannot_be_opened_forgets_what_it_needs() {
+    let sample = Sample::new(&[])
+        .library("/lib64/ld-linux-x86-64.so.2", &["liba.so"])
+        .file("/lib64/liba.so", importing(&["none"], Bound::Now, elf(&[])));
+    sample.run(|process| {
+        let mut process = process.map_err(messages).unwrap();
+        for _ in 0..2 {
+            let failure = process.open("ld-linux-x86-64.so.2", 0, GLOBAL).unwrap_err();
+            assert_eq!(failure.discarded.len(), 1);
+            let interpreter = process.named("/lib64/ld-linux-x86-64.so.2").unwrap();
+            assert!(interpreter.needed.is_empty() && interpreter.search_list.is_empty());
+        }
+    });
+}

@@ -1,0 +1,61 @@
+//! A file of the cache, and what is in it. Facts of a layer that are read from it can be written and read again, and put on top
+//! of each other.
+
+#![no_main]
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use imgcheck::cache::{Cache, Key, Places};
+use imgcheck::digest::sha256;
+use imgcheck::image::RootFilesystem;
+use imgcheck::layer::cache::{FactsCache, version};
+use imgcheck_fuzz::layers::WANTED;
+use libfuzzer_sys::fuzz_target;
+
+/// A directory of this process. It is left behind, with one small file: `fuzz/run` removes it.
+static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let name = format!("imgcheck-fuzz-{}", std::process::id());
+    std::env::temp_dir().join(name)
+});
+static CACHE: LazyLock<Cache> = LazyLock::new(|| {
+    let places = Places {
+        directory: Some(DIRECTORY.clone()),
+        ..Places::default()
+    };
+    Cache::open(&places).expect("a cache")
+});
+
+fuzz_target!(|bytes: &[u8]| {
+    let diff_id = sha256(b"a layer");
+    let key = Key::Facts {
+        diff_id: diff_id.clone(),
+        version: version(&WANTED),
+    };
+    let facts = FactsCache::new(CACHE.clone(), &WANTED);
+    CACHE.put(&key, bytes);
+    assert_eq!(
+        CACHE.get(&key).as_deref(),
+        Some(bytes),
+        "what was put is there"
+    );
+    let Some(found) = facts.get(&diff_id) else {
+        return damaged(&key, bytes);
+    };
+    let _ = RootFilesystem::merge([&found, &found]).files().count();
+    facts.put(&diff_id, &found);
+    assert_eq!(
+        facts.get(&diff_id),
+        Some(found),
+        "facts are read as they were written"
+    );
+});
+
+/// The same bytes as the file itself.
+fn damaged(key: &Key, bytes: &[u8]) {
+    for stored in fs::read_dir(&*DIRECTORY).expect("the directory").flatten() {
+        fs::write(stored.path(), bytes).expect("room for a file");
+    }
+    let _ = CACHE.get(key);
+}

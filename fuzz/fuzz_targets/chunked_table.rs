@@ -1,0 +1,27 @@
+//! The table of contents of a layer that is read in parts (zstd:chunked and eStargz): a fuzzed table in front of which a fixed
+//! layer lies, whose manifest names the digest of the table. Nothing outside the blob is asked for, whatever the table says.
+
+#![no_main]
+
+use imgcheck_fuzz::chunked::{Format, Lazy};
+use imgcheck_fuzz::layers::scan;
+use libfuzzer_sys::fuzz_target;
+
+/// What the layer has in front of the table: a file of each kind of content that is kept.
+const FILES: [&[u8]; 3] = [
+    b"ID=debian\nVERSION_ID=\"12\"\n",
+    b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0",
+    b"Name: torch\nVersion: 2.8.0\n",
+];
+
+fuzz_target!(|table: &[u8]| {
+    for format in [Format::ZstdChunked, Format::Estargz] {
+        let mut layer = Lazy::new(format);
+        for content in FILES {
+            layer.store(content);
+        }
+        if let Ok(scanned) = scan(&layer.with_table(table)) {
+            assert!(scanned.in_parts || scanned.verified);
+        }
+    }
+});

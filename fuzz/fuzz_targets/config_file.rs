@@ -1,0 +1,42 @@
+//! Configuration files, tables of recipes, and YAML of any kind. What is refused is refused with the file's name.
+
+#![no_main]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use chrono::NaiveDate;
+use imgcheck::elf::Recipes;
+use imgcheck::error::Error;
+use imgcheck::policy::{Config, Expectation, Subjects};
+use imgcheck::yaml;
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+const NAME: &str = "fuzzed.yaml";
+
+fuzz_target!(|text: &str| {
+    let known: Result<Value, Error> = yaml::parse(NAME, text);
+    named(known.as_ref().err());
+    named(Recipes::parse(NAME, text).as_ref().err());
+    match Config::read(NAME, text, Path::new("configuration")) {
+        Err(error) => named(Some(&error)),
+        Ok(config) => {
+            named(config.check_rules(&["claim-cuda", "load-missing"]).as_ref().err());
+            let policy = config.policy;
+            let day = NaiveDate::from_ymd_opt(2026, 1, 1).expect("a day");
+            let _ = policy.facts(&[]);
+            let _ = policy.ignore_facts(Subjects::Images(&["a/b:1"]), &BTreeSet::new(), day);
+            assert!(policy.apply(Vec::new(), "a/b:1", day).findings.is_empty());
+        }
+    }
+    for line in text.lines() {
+        let _ = Expectation::parse(line, "--expect");
+    }
+});
+
+fn named(error: Option<&Error>) {
+    if let Some(error) = error {
+        assert!(error.to_string().contains(NAME), "{error}");
+    }
+}

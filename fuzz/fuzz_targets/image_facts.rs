@@ -1,0 +1,93 @@
+//! All that is made of an image once its layers are read: its stack from libraries and package metadata of any content, what its
+//! processes load, whether it runs on machines, what the built-in rules say, and the loader model as a tree.
+//!
+//! The input describes an image.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use imgcheck::claims::Grammar;
+use imgcheck::elf::Depth;
+use imgcheck::image::{RootFilesystem, configuration};
+use imgcheck::process::{Knowledge, Programs};
+use imgcheck::report::tree::{self, Question};
+use imgcheck::rules::{Facts, ImageFacts, RuleSet};
+use imgcheck::stack::{self, Catalogue, ToolkitRow};
+use imgcheck::targets::{self, Evidence, Target};
+use imgcheck_fuzz::described::Described;
+use libfuzzer_sys::fuzz_target;
+
+struct Tables {
+    grammar: Grammar,
+    catalogue: Catalogue,
+    processes: Knowledge,
+    toolkits: Vec<ToolkitRow>,
+    rules: RuleSet,
+}
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
+    grammar: Grammar::builtin().expect("the grammars"),
+    catalogue: Catalogue::builtin().expect("the catalogue"),
+    processes: Knowledge::builtin().expect("the tables of processes"),
+    toolkits: stack::toolkits().expect("the table of drivers"),
+    rules: RuleSet::builtin().expect("the rules"),
+});
+
+fuzz_target!(|text: &str| {
+    let tables = &*TABLES;
+    let image = Described::new(text);
+    let root = RootFilesystem::merge(&image.layers);
+    let config = image.configuration();
+    let mut stack = stack::read(&root, &config, &tables.catalogue);
+    for component in &stack.components {
+        assert!(component.layer.is_none_or(|layer| layer < image.layers.len()), "{component:?}");
+    }
+    let (environment, labels) = (configuration::environment(&config), configuration::labels(&config));
+    let claims = tables.grammar.image_claims(image.reference.as_deref(), &labels, &environment);
+
+    let programs = Programs::of(&root, &config, &stack, &tables.processes);
+    let model = programs.model();
+    let loader = model.facts();
+    for library in ["", "lib"] {
+        let question = Question { image: "image", library: Some(library).filter(|it| !it.is_empty()) };
+        let _ = tree::text(question, &model.tree());
+        let _ = tree::dot(question, &model.tree());
+    }
+    stack.follow(loader.main_files());
+
+    let driver = stack.driver_floor(&tables.toolkits);
+    let targets: Vec<Target> = image.targets.iter().map(target).collect();
+    let evidence = Evidence {
+        depth: Depth::Default,
+        gpu: &stack.gpu,
+        loader: Some(&loader),
+        stack: &stack.components,
+        driver: driver.as_ref(),
+    };
+    // A target that names no GPU is refused before an image is read.
+    let judged = targets::judge(&targets, &evidence).unwrap_or_default();
+    let about = ImageFacts {
+        reference: image.reference.clone().unwrap_or_default(),
+        env: Some(environment),
+        labels: Some(labels),
+        ..ImageFacts::default()
+    };
+    let facts = Facts {
+        gpu: serde_json::to_value(&stack.gpu).ok(),
+        driver: driver.as_ref().and_then(|floor| serde_json::to_value(floor).ok()),
+        loader: Some(loader),
+        targets: judged,
+        ..Facts::of_image(about, claims, &stack)
+    };
+    // Every built-in rule can be evaluated on the facts of every image.
+    let findings = tables.rules.evaluate(&facts).expect("a judgement");
+    for finding in findings {
+        assert!(!finding.message.is_empty(), "{} says nothing", finding.rule);
+    }
+});
+
+fn target([name, gpu, driver]: &[String; 3]) -> Target {
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    Target { name: name.clone(), gpus: given(gpu).into_iter().collect(), driver: given(driver) }
+}

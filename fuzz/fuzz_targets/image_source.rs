@@ -1,0 +1,113 @@
+//! Manifests, indexes and configurations: a docker archive or an OCI layout with fuzzed documents. As an archive and in a
+//! directory it holds the same images, and each has as many layers as diff ids, all of them digests.
+
+#![no_main]
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use imgcheck::digest::hexadecimal;
+use imgcheck::error::Result;
+use imgcheck::image::configuration::{environment, labels};
+use imgcheck::image::provenance::build_steps;
+use imgcheck::reference::transport::Target;
+use imgcheck::source::{self, Access, Image, Selection};
+use imgcheck_fuzz::documents::{Document, archive, documents};
+use imgcheck_fuzz::file;
+use libfuzzer_sys::fuzz_target;
+
+/// A directory of this process, empty between two runs.
+static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let name = format!("imgcheck-fuzz-{}", std::process::id());
+    std::env::temp_dir().join(name)
+});
+static ACCESS: LazyLock<Access> = LazyLock::new(Access::default);
+
+fuzz_target!(|text: &str| {
+    let documents = documents(text);
+    let file = file(&archive(&documents));
+    let path = PathBuf::from(format!("/proc/self/fd/{}", Arc::as_ref(&file).as_raw_fd()));
+    for all_platforms in [false, true] {
+        let selection = Selection {
+            platform: None,
+            all_platforms,
+        };
+        let images = open(&Target::Path(path.clone()), &selection);
+        check(images.as_deref().unwrap_or_default());
+        let archived = open(&Target::OciArchive(path.clone(), None), &selection);
+        check(archived.as_deref().unwrap_or_default());
+        if written(&documents) {
+            let unpacked = open(&Target::Oci(DIRECTORY.clone(), None), &selection);
+            same(&archived, &unpacked);
+        }
+        let _ = fs::remove_dir_all(&*DIRECTORY);
+    }
+    let first = documents.first().map(|document| document.name.clone());
+    let _ = open(&Target::DockerArchive(path, first), &Selection::default());
+});
+
+fn open(target: &Target, selection: &Selection) -> Result<Vec<Image>> {
+    source::open(target, selection, &ACCESS)
+}
+
+fn check(images: &[Image]) {
+    for image in images {
+        let diff_ids = image.config.rootfs().diff_ids();
+        assert_eq!(diff_ids.len(), image.layers.len());
+        assert!(diff_ids.iter().all(|id| hexadecimal(id).is_some()));
+        let layers = image.layers.iter().map(|layer| &layer.diff_id);
+        assert!(layers.eq(diff_ids));
+        assert_eq!(
+            build_steps(&image.config, image.layers.len()).len(),
+            image.layers.len()
+        );
+        let _ = (environment(&image.config), labels(&image.config));
+    }
+}
+
+/// Writes the files below the directory. Not if a file system keeps them in another way than an archive, which may have a file
+/// and another below it, and two of one name.
+fn written(documents: &[Document]) -> bool {
+    let write = |document: &Document| {
+        let path = Path::new(&document.name);
+        let plain = path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        let fits = document.name.len() <= 100 && !document.name.contains(['\0', '\\']);
+        if !plain || !fits || document.name.ends_with('/') || document.name.contains("//") {
+            return None;
+        }
+        let path = DIRECTORY.join(path);
+        fs::create_dir_all(path.parent()?).ok()?;
+        let mut file = fs::File::create_new(path).ok()?;
+        std::io::Write::write_all(&mut file, &document.bytes).ok()
+    };
+    documents.iter().all(|document| write(document).is_some())
+}
+
+fn same(archived: &Result<Vec<Image>>, unpacked: &Result<Vec<Image>>) {
+    match (archived, unpacked) {
+        (Ok(archived), Ok(unpacked)) => {
+            let facts = |image: &Image| {
+                let layers: Vec<String> = image.layers.iter().map(|it| it.name()).collect();
+                let digests = (image.digest.clone(), image.config_digest.clone());
+                (
+                    image.reference.clone(),
+                    image.platform.clone(),
+                    digests,
+                    layers,
+                )
+            };
+            let (archived, unpacked) = (archived.iter().map(facts), unpacked.iter().map(facts));
+            assert!(
+                archived.eq(unpacked),
+                "an archive holds other images than a directory"
+            );
+        }
+        (Err(_), Err(_)) => {}
+        (Ok(_), Err(error)) => panic!("the directory cannot be read: {error}"),
+        (Err(error), Ok(_)) => panic!("the archive cannot be read: {error}"),
+    }
+}

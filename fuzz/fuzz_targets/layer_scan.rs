@@ -1,0 +1,43 @@
+//! An archive as a layer. Read at rest, as it goes by, compressed with gzip and with zstd, it has the same facts, or cannot be
+//! read in any of these ways. Cut off it never passes for something else.
+
+#![no_main]
+
+use imgcheck::digest::sha256;
+use imgcheck::image::RootFilesystem;
+use imgcheck::layer::{Compression, SNIFFED, sniff};
+use imgcheck_fuzz::layers::{assert_same, gzip, scan, scan_passing, stored, zstd};
+use imgcheck_fuzz::tar;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((archive, cut)) = input.split_last_chunk::<2>() else {
+        return;
+    };
+    let archive = tar::repaired(archive);
+    if archive.is_empty() || sniff(&archive[..archive.len().min(SNIFFED)]) != Ok(Compression::None)
+    {
+        return;
+    }
+    let diff_id = sha256(&archive);
+    let facts = |blob: &[u8]| scan(&stored(blob, diff_id.clone())).map(|it| it.facts);
+    let at_rest = facts(&archive);
+    assert_same(
+        &at_rest,
+        &scan_passing(&archive).map(|it| it.facts),
+        "at rest, passing",
+    );
+    let cut = archive.len() * usize::from(u16::from_le_bytes(*cut)) / (1 << 16);
+    if let Ok(rest) = facts(&archive[..cut]) {
+        let whole = at_rest.as_ref().expect("all of what can be read in part");
+        assert_eq!(*whole, rest, "a part passes for the whole");
+    }
+    for compressed in [gzip(&archive), zstd(&archive)] {
+        assert_same(&at_rest, &facts(&compressed), "at rest, compressed");
+        let cut = compressed.len() * cut / archive.len().max(1);
+        assert!(facts(&compressed[..cut]).is_err(), "cut off at {cut}");
+    }
+    if let Ok(facts) = &at_rest {
+        let _ = RootFilesystem::merge([facts]).files().count();
+    }
+});

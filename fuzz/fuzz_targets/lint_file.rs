@@ -1,0 +1,64 @@
+//! Dockerfiles, requirements, `environment.yml` and `pyproject.toml` of any text, with files beside them. Each place that is told
+//! lies in the text, and every built-in rule can be evaluated.
+//!
+//! The first letter is the kind of the file; a line `%% NAME` begins another file.
+
+#![no_main]
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use imgcheck::finding::Location;
+use imgcheck::lint::{self, Kind, Sources};
+use imgcheck::rules::{Facts, RuleSet};
+use imgcheck::stack::Catalogue;
+use libfuzzer_sys::fuzz_target;
+
+static CATALOGUE: LazyLock<Catalogue> =
+    LazyLock::new(|| Catalogue::builtin().expect("the built-in catalogue"));
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::builtin().expect("the built-in rules"));
+
+fuzz_target!(|text: &str| {
+    let Some((letter, text)) = text.split_at_checked(1) else {
+        return;
+    };
+    let (kind, name) = match letter {
+        "D" => (Kind::Dockerfile, "Dockerfile"),
+        "R" => (Kind::Requirements, "requirements.txt"),
+        "E" => (Kind::Environment, "environment.yml"),
+        _ => (Kind::Pyproject, "pyproject.toml"),
+    };
+    let mut parts = text.split("\n%% ");
+    let text = parts.next().unwrap_or_default();
+    let mut files: HashMap<&str, &str> = parts.filter_map(|part| part.split_once('\n')).collect();
+    let neighbours = |name: &str| files.get(name).map(|text| (*text).to_owned());
+    let _ = (Kind::of_text("x.txt", text), Kind::of_name(text));
+    let Ok(sources) = lint::read(name, text, kind, &CATALOGUE, &neighbours) else {
+        return;
+    };
+    files.insert(name, text);
+    places(&sources, &files);
+    RULES.evaluate(&Facts::of_sources(sources)).expect("a judgement");
+});
+
+fn places(sources: &Sources, files: &HashMap<&str, &str>) {
+    for stage in &sources.stages {
+        let bases = stage.base.iter().map(|it| &it.location);
+        let pins = stage.pins.iter().map(|it| &it.location);
+        let variables = stage.env.iter().map(|it| &it.location);
+        let directories = stage.search_directories.iter().map(|it| &it.location);
+        for place in bases.chain(pins).chain(variables).chain(directories) {
+            check(place, files);
+        }
+    }
+}
+
+fn check(place: &Location, files: &HashMap<&str, &str>) {
+    let text = files.get(place.file.as_str()).unwrap_or_else(|| panic!("no such file: {place:?}"));
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let line = text.split('\n').nth(place.line - 1).unwrap_or_else(|| panic!("no such line: {place:?}"));
+    assert!(line.starts_with(&place.text), "{place:?}: the line is {line:?}");
+    // The place behind the last character is one, too.
+    assert!(place.column >= 1 && place.column <= line.chars().count() + 1, "{place:?}");
+    assert!(place.end_column > place.column, "{place:?}");
+}

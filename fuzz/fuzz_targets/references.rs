@@ -1,0 +1,65 @@
+//! What was typed as an image, and what it promises. A reference that is written down is read again as the same, and what it
+//! is in full stays the same in full; a claim quotes the text that it was read from.
+
+#![no_main]
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use imgcheck::claims::Grammar;
+use imgcheck::reference::name::{Name, is_tag};
+use imgcheck::reference::transport::Target;
+use libfuzzer_sys::fuzz_target;
+
+static GRAMMAR: LazyLock<Grammar> =
+    LazyLock::new(|| Grammar::builtin().expect("the built-in grammar"));
+
+/// Names of labels and variables that promise something, and one that does not.
+const NAMES: [&str; 6] = [
+    "org.opencontainers.image.title",
+    "org.opencontainers.image.version",
+    "com.nvidia.pytorch.version",
+    "NV_LIBNCCL_PACKAGE_VERSION",
+    "PYTORCH_VERSION",
+    "OTHER",
+];
+
+fuzz_target!(|text: &str| {
+    let target = Target::parse(text);
+    assert_eq!(Target::parse(&target.to_string()), target);
+    if let Ok(name) = text.parse::<Name>() {
+        reference(text, &name);
+    }
+    let values: BTreeMap<String, String> = NAMES
+        .iter()
+        .zip(text.lines())
+        .map(|(name, value)| ((*name).to_owned(), value.to_owned()))
+        .collect();
+    for claim in GRAMMAR.image_claims(None, &values, &values) {
+        let quoted = values
+            .iter()
+            .any(|(name, value)| claim.text == format!("{name}={value}"));
+        assert!(quoted, "{claim:?}");
+    }
+});
+
+fn reference(text: &str, name: &Name) {
+    assert_eq!(name.to_string(), text);
+    assert!(name.tag.as_deref().is_none_or(is_tag), "{name:?}");
+    assert!(
+        name.components()
+            .all(|part| !part.is_empty() && !part.starts_with('.')),
+        "{name:?}"
+    );
+    let full = name.canonical();
+    assert_eq!(full.canonical(), full);
+    if full.to_string().len() <= 255 {
+        assert_eq!(
+            full.to_string().parse::<Name>().expect("the full name"),
+            full
+        );
+    }
+    for claim in GRAMMAR.claims(text).expect("claims of a reference") {
+        assert!(text.contains(&claim.text), "{claim:?}");
+    }
+}

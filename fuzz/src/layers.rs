@@ -1,0 +1,128 @@
+//! Layers made of fuzzed bytes.
+
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use imgcheck::digest::sha256;
+use imgcheck::elf::Depth;
+use imgcheck::error::Result;
+use imgcheck::layer::{self, LayerFacts, Scanned, Wanted};
+use imgcheck::limits::Limit;
+use imgcheck::source::remote::RemoteBlob;
+use imgcheck::source::{Annotations, LayerBlob, LayerData};
+
+use crate::file;
+
+/// Enough to pass every other limit of a layer of this size, and little enough that a bomb ends at once.
+const LAYER_BYTES: u64 = 16 << 20;
+/// Holes of a sparse ELF file.
+const SPARSE_BYTES: u64 = 1 << 20;
+
+/// What the built-in rules want of a layer, of which little may come out.
+///
+/// # Panics
+/// The built-in data is wrong.
+pub static WANTED: LazyLock<Wanted> = LazyLock::new(|| {
+    let mut wanted = Wanted::builtin(Depth::Default).expect("the built-in data");
+    wanted.limits.set(Limit::LayerBytes, LAYER_BYTES);
+    wanted.limits.set(Limit::SparseBytes, SPARSE_BYTES);
+    wanted
+});
+
+/// A layer in a file.
+pub fn stored(bytes: &[u8], diff_id: String) -> LayerBlob {
+    let length = bytes.len() as u64;
+    LayerBlob {
+        diff_id,
+        digest: Some(sha256(bytes)),
+        annotations: Annotations::new(),
+        size: length,
+        data: LayerData::Range {
+            file: file(bytes),
+            name: "fuzzed".into(),
+            offset: 0,
+            length,
+        },
+    }
+}
+
+/// The same layer as a registry has it.
+pub fn remote(bytes: &[u8], diff_id: String, annotations: Annotations) -> LayerBlob {
+    LayerBlob {
+        diff_id,
+        digest: Some(sha256(bytes)),
+        annotations,
+        size: bytes.len() as u64,
+        data: LayerData::Remote(Arc::new(Remote(bytes.to_vec()))),
+    }
+}
+
+/// The facts of a layer.
+///
+/// # Errors
+/// It cannot be read whole.
+pub fn scan(blob: &LayerBlob) -> Result<Scanned> {
+    layer::scan(blob, &WANTED, &|_| {})
+}
+
+/// The facts of a layer that goes by once, its digest and its diff id.
+///
+/// # Errors
+/// It cannot be read whole.
+pub fn scan_passing(bytes: &[u8]) -> Result<layer::Streamed> {
+    layer::scan_passing("fuzzed", bytes, bytes.len() as u64, &WANTED, &|_| {})
+}
+
+/// Whether two ways of reading the same layer gave the same.
+///
+/// # Panics
+/// They did not.
+pub fn assert_same(left: &Result<LayerFacts>, right: &Result<LayerFacts>, ways: &str) {
+    match (left, right) {
+        (Ok(left), Ok(right)) => assert_eq!(left, right, "{ways}"),
+        (Err(_), Err(_)) => {}
+        (Ok(_), Err(error)) => panic!("{ways}: only the first can be read: {error}"),
+        (Err(error), Ok(_)) => panic!("{ways}: only the second can be read: {error}"),
+    }
+}
+
+/// Compressed with gzip.
+///
+/// # Panics
+/// Out of memory.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    written.expect("room in memory")
+}
+
+/// Compressed with zstd.
+///
+/// # Panics
+/// Out of memory.
+pub fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::bulk::compress(bytes, 1).expect("room in memory")
+}
+
+#[derive(Debug)]
+struct Remote(Vec<u8>);
+
+impl RemoteBlob for Remote {
+    fn address(&self) -> String {
+        "fuzzed".to_owned()
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(io::Cursor::new(self.0.clone())))
+    }
+
+    fn read_range(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        assert!(range.start < range.end, "nothing is asked for");
+        assert!(
+            range.end <= self.0.len() as u64,
+            "bytes beyond the blob are asked for"
+        );
+        Ok(self.0[range.start as usize..range.end as usize].to_vec())
+    }
+}
