@@ -105,7 +105,8 @@ fn make(root: &Path, path: &[u8], kind: &Kind) {
         }
         Kind::Symlink(target) => symlink(OsStr::from_bytes(target), &path),
         Kind::Chain(length, target) => {
-            let link = |at: usize| format!("{}l{at}", if at % 2 == 0 { "/" } else { "../" });
+            let link =
+                |at: usize| format!("{}l{at}", if at.is_multiple_of(2) { "/" } else { "../" });
             for at in 1..*length {
                 let _ = symlink(link(at + 1), root.join(format!("l{at}")));
             }
