@@ -29,9 +29,6 @@ const DEFAULT_DIRECTORIES: [&str; 8] = [
     "/usr/lib",
 ];
 
-/// Linux takes no path of this length or more (`include/uapi/linux/limits.h`).
-const PATH_MAX: usize = 4096;
-
 /// Marks the copy of each component that the process gets, and puts it before the other copies. Gives the process's environment.
 pub(super) fn select<'e>(
     components: &mut [Component],
@@ -242,7 +239,7 @@ fn own_directories(file: &ElfFile, path: Option<&str>, inventory: &Inventory) ->
     path.unwrap_or_default()
         .split(':')
         // A path has one origin; more would make it long without end.
-        .filter(|directory| directory.len() < PATH_MAX && directory.matches('$').count() <= 1)
+        .filter(|directory| directory.matches('$').count() <= 1)
         .map(|directory| {
             directory
                 .replace("${ORIGIN}", origin)

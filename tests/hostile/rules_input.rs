@@ -14,9 +14,6 @@ pub fn attacks() -> Vec<Attack> {
     [yaml(), rules(), builds()].into_iter().flatten().collect()
 }
 
-/// A file of the user is refused.
-const REFUSED: Outcome = Outcome::Misuse("error");
-
 fn yaml() -> Vec<Attack> {
     vec![
         Attack {
@@ -90,7 +87,7 @@ fn rules() -> Vec<Attack> {
         Attack {
             name: "rule-2000-deep",
             holds: "a rule whose expression is 2,000 brackets deep",
-            outcome: REFUSED,
+            outcome: Outcome::Misuse("Recursion limit of 96 exceeded"),
             make: |scratch| {
                 rule(
                     scratch,
@@ -181,7 +178,7 @@ fn builds() -> Vec<Attack> {
         Attack {
             name: "requirements-marker-deep",
             holds: "requirements with markers that are 10,000 brackets deep and long",
-            outcome: REFUSED,
+            outcome: Outcome::Misuse("this requirement is too long"),
             make: |scratch| {
                 let deep = format!(
                     "torch==2.8 ; {}os_name == 'posix'{}\n",
