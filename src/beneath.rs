@@ -12,6 +12,10 @@ use std::path::{Component, Path};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
+/// How often a path is looked up when the kernel cannot tell whether a `..` in a link stays below, for something was renamed
+/// meanwhile anywhere on the machine (EAGAIN).
+const ATTEMPTS: usize = 1000;
+
 /// What is done about symbolic links on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
@@ -78,7 +82,11 @@ fn open(root: impl AsFd, path: &Path, flags: OFlags, links: Links) -> io::Result
     if links == Links::Refused {
         resolve |= ResolveFlags::NO_SYMLINKS;
     }
-    match openat2(&root, path, flags, Mode::empty(), resolve) {
+    let opened = (0..ATTEMPTS)
+        .map(|_| openat2(&root, path, flags, Mode::empty(), resolve))
+        .find(|opened| !matches!(opened, Err(Errno::AGAIN)))
+        .unwrap_or(Err(Errno::AGAIN));
+    match opened {
         // Linux before 5.6, and sandboxes that do not know the call.
         Err(Errno::NOSYS | Errno::PERM) => step_by_step(root, path, flags),
         Err(Errno::XDEV) => Err(io::Error::other("it leads out of the directory")),

@@ -126,6 +126,14 @@ fn in_plain_words(text: &str) -> (String, Option<String>) {
         _ if text.contains("DuplicateKeyPolicy") => {
             plain("this key is here a second time", "keep one of them")
         }
+        _ if text.contains("budget breached") => plain(
+            "this document is too large when its aliases are written out",
+            "write it shorter, without aliases (`*name`) of lists of aliases",
+        ),
+        _ if text.contains("recursion limit") => plain(
+            "this is nested too deeply",
+            "real files of this kind are a few levels deep",
+        ),
         _ => (text.to_owned(), None),
     }
 }

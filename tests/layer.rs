@@ -374,7 +374,7 @@ fn listed(entry: &Entry) -> String {
         EntryKind::Directory => ("directory", ""),
         EntryKind::Symlink(target) => ("symlink", target.as_str()),
         EntryKind::HardLink(target) => ("hard", target.as_str()),
-        EntryKind::Special => ("special", ""),
+        EntryKind::Special | EntryKind::WhiteoutDevice => ("special", ""),
         other => panic!("{other:?}"),
     };
     format!(

@@ -75,7 +75,7 @@ const CASES: [Case; ALL.len()] = [
     }),
     case(Limit::TextBytes, "10", |at| docker(at, &[two_layers()])),
     case(Limit::TextsBytes, "30", |at| docker(at, &[two_layers()])),
-    case(Limit::FactsBytes, "500", |at| docker(at, &[two_layers()])),
+    case(Limit::FactsBytes, "300", |at| docker(at, &[two_layers()])),
     case(Limit::ElfTableBytes, "100", |at| layer(at, &[program()])),
     case(Limit::Symbols, "5", |at| layer(at, &[program()])),
     case(Limit::GpuContainers, "1", |at| {

@@ -82,8 +82,9 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
-    let matches = without_empty_variables(Cli::command()).get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = without_empty_variables(Cli::command()).try_get_matches();
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = cli.unwrap_or_else(|error| output::misuse(error));
     let result = match cli.command {
         None => check_by_default(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments),

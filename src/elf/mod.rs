@@ -12,6 +12,7 @@ mod fat_binary;
 mod identify;
 mod notes;
 mod object;
+mod ranges;
 pub mod read_at;
 mod recipes;
 mod refusal;
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
     use crate::limits::Limit;
 
-    fn within(file: &Vec<u8>, limit: Limit, value: u64) -> Result<ElfFacts, ElfError> {
+    fn within(file: &dyn ReadAt, limit: Limit, value: u64) -> Result<ElfFacts, ElfError> {
         let mut limits = Limits::default();
         limits.set(limit, value);
         let recipes = Recipes::parse("test", "libraries: []").unwrap();

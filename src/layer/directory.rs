@@ -217,6 +217,9 @@ impl Scan<'_> {
             file.take(entry.size)
                 .read_to_end(&mut bytes)
                 .map_err(wrong)?;
+            if (bytes.len() as u64) < entry.size {
+                return Err(wrong(io::Error::other("it was cut while it was read")));
+            }
             return Ok(kept(form, bytes));
         }
         let mut magic = [0; ELF_MAGIC.len()];

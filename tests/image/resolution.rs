@@ -26,7 +26,13 @@ type Bytes = Vec<u8>;
 /// Where a path leads inside a root, as imgcheck writes it.
 fn kernel(root: &fs::File, path: &[u8], last: OFlags) -> Result<String, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | last;
-    let found = openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
+    let found = loop {
+        match openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
+            // Something was renamed meanwhile, anywhere on the machine.
+            Err(Errno::AGAIN) => {}
+            found => break found?,
+        }
+    };
     let whole = |file: i32| fs::read_link(format!("/proc/self/fd/{file}")).unwrap();
     let place = whole(found.as_raw_fd());
     let place = place.strip_prefix(whole(root.as_raw_fd())).unwrap();
@@ -99,7 +105,8 @@ fn make(root: &Path, path: &[u8], kind: &Kind) {
         }
         Kind::Symlink(target) => symlink(OsStr::from_bytes(target), &path),
         Kind::Chain(length, target) => {
-            let link = |at: usize| format!("{}l{at}", if at % 2 == 0 { "/" } else { "../" });
+            let link =
+                |at: usize| format!("{}l{at}", if at.is_multiple_of(2) { "/" } else { "../" });
             for at in 1..*length {
                 let _ = symlink(link(at + 1), root.join(format!("l{at}")));
             }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::engines::all;
 use crate::layer::{Kind, Member};
-use crate::listing::difference;
+use crate::listing::{difference, merged};
 use crate::{archives, runner};
 
 /// A state of a file system: sorted paths, each with all its parents.
@@ -127,14 +127,14 @@ fn what_builders_write_every_engine_and_imgcheck_understand() {
             layers.push(layer(&before, &state));
         }
         let archives = archives(&layers);
-        let merged = crate::imgcheck(&archives);
+        let found = merged(&archives);
         let paths: Vec<String> = state.keys().map(|path| format!("/{path}")).collect();
-        prop_assert!(merged.keys().eq(&paths), "{merged:?}\n{state:?}");
+        prop_assert!(found.keys().eq(&paths), "{found:?}\n{state:?}");
         for engine in &engines {
-            let shown = crate::engine(engine, &archives);
+            let shown = engine.unpack(&archives);
             let shown =
                 shown.map_err(|error| TestCaseError::fail(format!("{}: {error}", engine.name)))?;
-            let difference = difference(&merged, &shown);
+            let difference = difference(&found, &shown);
             prop_assert!(
                 difference.is_none(),
                 "{}: {}",

@@ -3,7 +3,7 @@
 
 use crate::engines::all;
 use crate::layer::{Kind, Member, archive};
-use crate::listing::short;
+use crate::listing::{merged, short};
 
 /// Members in short: `a/`, `b -> c`, `b => a` for a hard link, `c 0:0` for a device, all others files.
 fn layer(members: &str) -> Vec<u8> {
@@ -106,7 +106,7 @@ fn where_engines_disagree_imgcheck_follows_the_overlay() {
     for case in CASES {
         let layers: Vec<Vec<u8>> = case.layers.iter().map(|members| layer(members)).collect();
         assert_eq!(
-            short(&crate::imgcheck(&layers)).join(", "),
+            short(&merged(&layers)).join(", "),
             case.shown,
             "{:?}",
             case.layers
@@ -115,7 +115,7 @@ fn where_engines_disagree_imgcheck_follows_the_overlay() {
     for engine in all() {
         for case in CASES {
             let layers: Vec<Vec<u8>> = case.layers.iter().map(|members| layer(members)).collect();
-            let shown = crate::engine(&engine, &layers).ok();
+            let shown = engine.unpack(&layers).ok();
             let shown = shown.map(|shown| short(&shown).join(", "));
             let context = format!("{}: {:?}", engine.name, case.layers);
             match engine.has_overlay() {

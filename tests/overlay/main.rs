@@ -16,9 +16,7 @@ mod layer;
 mod listing;
 mod wild;
 
-use engines::Engine;
 use layer::Member;
-use listing::Listing;
 use proptest::test_runner::{Config, TestRunner};
 
 /// Runs a property with a number of cases that suits every test run, or with as many as the environment says.
@@ -46,14 +44,4 @@ fn archives(layers: &[Vec<Member>]) -> Vec<Vec<u8>> {
         .iter()
         .map(|members| layer::archive(members))
         .collect()
-}
-
-/// What imgcheck makes of layers.
-fn imgcheck(archives: &[Vec<u8>]) -> Listing {
-    listing::merged(archives)
-}
-
-/// What an engine makes of them, or why it refuses them.
-fn engine(engine: &Engine, archives: &[Vec<u8>]) -> Result<Listing, String> {
-    engine.unpack(archives)
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::engines::{Engine, all};
 use crate::layer::{Kind, Member};
-use crate::listing::{Listing, What, difference};
+use crate::listing::{Listing, What, difference, merged};
 use crate::{archives, runner};
 
 fn step() -> impl Strategy<Value = &'static str> {
@@ -137,13 +137,13 @@ fn whatever_a_layer_says_the_overlay_shows_it() {
     let counts = std::cell::RefCell::new(vec![Count::default(); engines.len()]);
     let outcome = runner(12).run(&layers(), |layers| {
         let archives = archives(&layers);
-        let merged = crate::imgcheck(&archives);
+        let found = merged(&archives);
         for (engine, count) in engines.iter().zip(counts.borrow_mut().iter_mut()) {
             // What is refused cannot be run; imgcheck may take it all the same.
-            let Ok(shown) = crate::engine(engine, &archives) else {
+            let Ok(shown) = engine.unpack(&archives) else {
                 continue;
             };
-            let difference = difference(&known_modes(engine, &merged), &shown);
+            let difference = difference(&known_modes(engine, &found), &shown);
             count.taken += 1;
             count.alike += u32::from(difference.is_none());
             if engine.has_overlay() {
@@ -167,7 +167,7 @@ fn whatever_a_layer_says_the_overlay_shows_it() {
 
 /// Without the permissions of directories where the engine gives those that a layer does not list the usual ones. imgcheck keeps what
 /// a lower layer says of them, as containerd does.
-pub fn known_modes(engine: &Engine, merged: &Listing) -> Listing {
+fn known_modes(engine: &Engine, merged: &Listing) -> Listing {
     let mut known = merged.clone();
     if !engine.keeps_modes() {
         for found in known.values_mut() {
