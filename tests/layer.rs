@@ -276,6 +276,15 @@ fn every_tar_format_and_every_sparse_format_gives_the_same_facts() {
     }
 }
 
+#[test]
+fn one_block_of_zeros_is_no_end() {
+    let whole = tar(&sample());
+    let (cut, end) = whole.split_at(whole.len() - 512);
+    assert!(end.iter().all(|byte| *byte == 0));
+    assert!(problem(scan(&layer_blob(cut, &whole))).contains("is cut off"));
+    assert_eq!(scan_tar(cut).unwrap(), scan_tar(&whole).unwrap());
+}
+
 /// A stream goes through the holes of each, and an archive can have thousands of files of some bytes and gigabytes of holes.
 #[test]
 fn the_holes_of_all_elf_files_count_together() {

@@ -50,9 +50,21 @@ fuzz_target!(|text: &str| {
     }
 });
 
+/// A text without the colours, which are the program's own and which it takes out again where no terminal is.
+fn plain(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (colour, rest) = part.split_once('m').unwrap_or(("?", part));
+        assert!(colour.bytes().all(|byte| byte.is_ascii_digit()), "{part:?}");
+        plain.push_str(rest);
+    }
+    plain
+}
+
 fn written(report: &Report) -> [String; 6] {
     [
-        report::text::report(report, Some(80)),
+        plain(&report::text::report(report, Some(80))),
         report::json::report(report).expect("JSON"),
         report::markdown::report(report),
         report::sarif::report(report).expect("SARIF"),

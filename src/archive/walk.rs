@@ -287,10 +287,10 @@ impl<I: Input> Walk<I> {
             _ => return Err(self.truncated("a header")),
         }
         if is_zero(&header) {
-            self.end_marker = true;
             let mut second = Header::new_old();
             let length = self.fill(second.as_mut_bytes())?;
-            return if length < BLOCK || is_zero(&second) {
+            self.end_marker = length == BLOCK && is_zero(&second);
+            return if length < BLOCK || self.end_marker {
                 Ok(None)
             } else {
                 Err(invalid(start, "a single block of zeros inside the archive"))
