@@ -245,3 +245,58 @@ fn files_stay_readable() {
         );
     }
 }
+
+/// Files of the source whose code has one of these words.
+fn files_with(words: &[&str]) -> BTreeSet<String> {
+    let has_one = |source: &Source| words.iter().any(|word| source.code.contains(word));
+    let sources = sources().into_iter().filter(has_one);
+    let name = |source: Source| {
+        let path = source.path.strip_prefix(root()).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    sources.map(name).collect()
+}
+
+/// Helpers for credentials are run by `docker_credential`, and `ssh` by `bollard`, as the user has configured them.
+#[test]
+fn no_program_is_started() {
+    let words = ["Command::new", "process::Command", "execve", "fork("];
+    assert_eq!(files_with(&words), BTreeSet::new());
+}
+
+#[test]
+fn only_the_cache_and_what_was_asked_for_is_written() {
+    let words = [
+        "fs::write",
+        "File::create",
+        "OpenOptions",
+        "fs::rename",
+        ".persist(",
+        "tempfile",
+        "remove_file",
+        "remove_dir",
+        "create_dir",
+        "set_len",
+        "hard_link(",
+        "fs::symlink",
+        "set_permissions",
+        "mkdir",
+        "unlink",
+    ];
+    let known = [
+        "src/cache/local.rs",
+        // Reports (`-o`), the summary of a job on GitHub, and a baseline.
+        "src/cli/formats.rs",
+        "src/cli/output.rs",
+        // `imgcheck man` and `imgcheck rules docs`.
+        "src/cli/completions.rs",
+        "src/rules/pages.rs",
+    ];
+    let found = files_with(&words);
+    let known: BTreeSet<String> = known.map(str::to_owned).into();
+    assert_eq!(
+        found.difference(&known).collect::<Vec<_>>(),
+        Vec::<&String>::new()
+    );
+    assert!(found.contains("src/cache/local.rs"));
+}
