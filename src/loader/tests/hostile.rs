@@ -227,9 +227,7 @@ fn an_interpreter_that_cannot_be_opened_forgets_what_it_needs() {
     sample.run(|process| {
         let mut process = process.map_err(messages).unwrap();
         for _ in 0..2 {
-            let failure = process
-                .open("ld-linux-x86-64.so.2", 0, GLOBAL)
-                .unwrap_err();
+            let failure = process.open("ld-linux-x86-64.so.2", 0, GLOBAL).unwrap_err();
             assert_eq!(failure.discarded.len(), 1);
             let interpreter = process.named("/lib64/ld-linux-x86-64.so.2").unwrap();
             assert!(interpreter.needed.is_empty() && interpreter.search_list.is_empty());
