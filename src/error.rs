@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The command line, a configuration or an option is wrong.
-    #[error("{problem}{}", with_help(.help))]
+    #[error("{}{}", line(.problem), with_help(.help))]
     Usage {
         /// What is wrong.
         problem: String,
@@ -28,7 +28,7 @@ pub enum Error {
         problem: String,
     },
     /// The image could not be found, opened or understood.
-    #[error("{subject}: {problem}{}", with_help(.help))]
+    #[error("{}: {}{}", line(.subject), line(.problem), with_help(.help))]
     Source {
         /// The archive, layout, directory or reference.
         subject: String,
@@ -38,7 +38,7 @@ pub enum Error {
         help: Option<String>,
     },
     /// A layer could not be read whole, so nothing can be said of the image.
-    #[error("layer {subject}: {problem}")]
+    #[error("layer {}: {}", line(.subject), line(.problem))]
     Layer {
         /// The digest or name of the layer, and the entry within it where one was being read.
         subject: String,
@@ -54,7 +54,7 @@ pub enum Error {
         passed: Passed,
     },
     /// The report could not be written.
-    #[error("{subject}: {problem}")]
+    #[error("{}: {}", line(.subject), line(.problem))]
     Output {
         /// The file or stream.
         subject: String,
@@ -65,7 +65,12 @@ pub enum Error {
 
 fn with_help(help: &Option<String>) -> String {
     help.as_ref()
-        .map_or_else(String::new, |text| format!("\n  help: {text}"))
+        .map_or_else(String::new, |text| format!("\n  help: {}", line(text)))
+}
+
+/// What an image says stays on its line, so that it cannot pass for help or for another message.
+fn line(text: &str) -> String {
+    text.replace('\n', "\\n")
 }
 
 impl Error {
@@ -125,5 +130,24 @@ impl Error {
             | Error::Limit { .. }
             | Error::Output { .. } => 3,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_quoted_has_a_line_of_its_own() {
+        let error = Error::Source {
+            subject: "x\n  help: run this".to_owned(),
+            problem: "a\nb".to_owned(),
+            help: Some("c\nd".to_owned()),
+        };
+        assert_eq!(
+            error.to_string(),
+            "x\\n  help: run this: a\\nb\n  help: c\\nd"
+        );
+        assert_eq!(Error::layer("a\nb", "c").to_string(), "layer a\\nb: c");
     }
 }

@@ -4,6 +4,7 @@
 //! reference → source → layer facts (with ELF facts) → root filesystem → stack and claims → rules →
 //! findings → report. [`pipeline`] is the only place that joins them.
 
+pub mod beneath;
 pub mod digest;
 pub mod embedded;
 pub mod error;
@@ -11,6 +12,7 @@ pub mod glob;
 pub mod json_schema;
 pub mod limits;
 pub mod parallel;
+pub mod spelling;
 pub mod tls;
 pub mod yaml;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::yaml::nearest;
+use crate::spelling::nearest;
 
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub enum Limit {
     PaxBytes,
     /// Stored pieces of a sparse file.
     SparseSegments,
-    /// Length of a sparse ELF file with its holes.
+    /// Length of the sparse ELF files of a layer with their holes.
     SparseBytes,
     /// Length of a manifest, index or configuration.
     DocumentBytes,
@@ -120,7 +120,7 @@ descriptions! {
     ZstdWindow "zstd-window" Bytes 128 * MIB, "memory that a zstd layer asks for as its window";
     PaxBytes "pax-bytes" Bytes MIB, "length of an extended header of an archive";
     SparseSegments "sparse-segments" Count 65_536, "stored pieces of a sparse file";
-    SparseBytes "sparse-bytes" Bytes 16 * GIB, "length of a sparse ELF file with its holes";
+    SparseBytes "sparse-bytes" Bytes 16 * GIB, "length of the sparse ELF files of a layer with their holes";
     DocumentBytes "document-bytes" Bytes 16 * MIB, "length of a manifest, index or image configuration";
     DocumentsBytes "documents-bytes" Bytes 64 * MIB, "length of all manifests, indexes and configurations of a source";
     Manifests "manifests" Count 2_000, "manifests that the indexes of a source list";

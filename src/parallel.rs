@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 /// How many threads the machine runs at once.
 pub fn cores() -> usize {
@@ -33,14 +33,9 @@ pub fn map<T: Send, E: Send>(
         }
     };
     let mut results = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(count)).map(|_| scope.spawn(run)).collect();
+        let others = start(scope, threads.min(count), run);
         let mut results = run();
-        for other in others {
-            match other.join() {
-                Ok(more) => results.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
+        results.extend(others.into_iter().flat_map(join));
         results
     });
     results.sort_unstable_by_key(|(item, _)| *item);
@@ -62,19 +57,42 @@ pub fn fed<T: Send, R: Send, P>(
     };
     let run = || -> Vec<R> { iter::from_fn(next).map(&work).collect() };
     thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let others = start(scope, threads, run);
         // The receiver outlives the sender, so nothing can be lost.
         let produced = produce(&mut |item| drop(sender.send(item)));
         drop(sender);
         let mut results = run();
-        for other in others {
-            match other.join() {
-                Ok(more) => results.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
+        results.extend(others.into_iter().flat_map(join));
         (produced, results)
     })
+}
+
+/// Runs `beside` on another thread while `own` runs; one after the other where the system gives no thread.
+pub fn both<A: Send, B>(beside: impl Fn() -> A + Sync, own: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, &beside);
+        let own = own();
+        let beside = other.map_or_else(|_| beside(), join);
+        (beside, own)
+    })
+}
+
+/// What a thread gives. If it panicked, this one does: a part of the work that was lost is never taken for nothing.
+pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Starts all threads but the present one, or as many as the system gives: fewer do the same work.
+fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    threads: usize,
+    run: impl Fn() -> T + Copy + Send + 'scope,
+) -> Vec<ScopedJoinHandle<'scope, T>> {
+    (1..threads)
+        .map_while(|_| thread::Builder::new().spawn_scoped(scope, run).ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -109,6 +127,26 @@ mod tests {
             assert_eq!(count, 100);
             assert_eq!(results, (0..100).map(|item| item * 2).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_panic_in_any_thread_ends_all() {
+        let panics =
+            |work: &(dyn Fn() + std::panic::RefUnwindSafe)| std::panic::catch_unwind(work).is_err();
+        let work = |item: usize| match item {
+            7 => panic!("the seventh"),
+            _ => Ok::<_, Error>(item),
+        };
+        for threads in [1, 3] {
+            assert!(panics(&|| drop(map(threads, 100, work))));
+            assert!(panics(&|| drop(fed(
+                threads,
+                |hand_over| (0..100).for_each(hand_over),
+                work
+            ))));
+        }
+        assert!(panics(&|| drop(both(|| work(7), || ()))));
+        assert!(panics(&|| drop(both(|| (), || work(7)))));
     }
 
     #[test]

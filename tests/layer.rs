@@ -276,6 +276,40 @@ fn every_tar_format_and_every_sparse_format_gives_the_same_facts() {
     }
 }
 
+#[test]
+fn one_block_of_zeros_is_no_end() {
+    let whole = tar(&sample());
+    let (cut, end) = whole.split_at(whole.len() - 512);
+    assert!(end.iter().all(|byte| *byte == 0));
+    assert!(problem(scan(&layer_blob(cut, &whole))).contains("is cut off"));
+    assert_eq!(scan_tar(cut).unwrap(), scan_tar(&whole).unwrap());
+}
+
+/// A stream goes through the holes of each, and an archive can have thousands of files of some bytes and gigabytes of holes.
+#[test]
+fn the_holes_of_all_elf_files_count_together() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("root");
+    fs::create_dir(&root).unwrap();
+    let archive = place.path().join("root.tar");
+    let mut wanted = wanted();
+    wanted.limits.set(Limit::SparseBytes, 1 << 20);
+    for (name, is_allowed) in [("one.so", true), ("two.so", false)] {
+        sparse_file(&root.join(name), b"\x7fELF", 600 << 10);
+        let (root, archive) = (root.to_str().unwrap(), archive.to_str().unwrap());
+        run("tar", &["--sparse", "-C", root, "-cf", archive, "."]);
+        let plain = fs::read(archive).unwrap();
+        for stored in [plain.clone(), compress(&plain, Compression::Gzip)] {
+            let scanned = layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {});
+            let problem = scanned.map_err(|error| error.to_string()).err();
+            let named = problem
+                .as_deref()
+                .map(|it| it.contains("the limit sparse-bytes"));
+            assert_eq!(named, (!is_allowed).then_some(true), "{name}: {problem:?}");
+        }
+    }
+}
+
 /// A file with `content` at its beginning, then a hole, then more, and a hole at the end.
 fn sparse_file(path: &Path, content: &[u8], hole: u64) {
     use std::os::unix::fs::FileExt;
@@ -349,7 +383,7 @@ fn listed(entry: &Entry) -> String {
         EntryKind::Directory => ("directory", ""),
         EntryKind::Symlink(target) => ("symlink", target.as_str()),
         EntryKind::HardLink(target) => ("hard", target.as_str()),
-        EntryKind::Special => ("special", ""),
+        EntryKind::Special | EntryKind::WhiteoutDevice => ("special", ""),
         other => panic!("{other:?}"),
     };
     format!(

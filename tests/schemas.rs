@@ -234,6 +234,10 @@ fn what_the_program_refuses_the_configuration_schema_refuses() {
         "stacks: [torch]",
         "targets: [{gpus: [a100]}]",
         "rules: ci",
+        "limits: {entrys: 4}",
+        "limits: {layer-bytes: large}",
+        "limits: {entries: 64MiB}",
+        "limits: {time: 0}",
     ] {
         assert!(
             imgcheck::policy::Config::read("c", text, Path::new("")).is_err(),

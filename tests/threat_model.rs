@@ -27,8 +27,14 @@ fn rows(page: &str) -> Vec<[String; 3]> {
     let table = table.split("\n## ").next().unwrap();
     let rows = table.lines().filter(|line| line.starts_with('|')).skip(2);
     rows.map(|row| {
-        let cells: Vec<String> = row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
-        cells.try_into().unwrap_or_else(|_| panic!("not three cells: {row}"))
+        let cells: Vec<String> = row
+            .trim_matches('|')
+            .split(" | ")
+            .map(|cell| cell.trim().to_owned())
+            .collect();
+        cells
+            .try_into()
+            .unwrap_or_else(|_| panic!("not three cells: {row}"))
     })
     .collect()
 }
@@ -37,7 +43,9 @@ fn rows(page: &str) -> Vec<[String; 3]> {
 fn names(path: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(repository(path)).unwrap();
     let name = Regex::new(r#"fn (\w+)\(|name: "([a-z0-9-]+)""#).unwrap();
-    name.captures_iter(&text).map(|found| found.iter().flatten().nth(1).unwrap().as_str().to_owned()).collect()
+    name.captures_iter(&text)
+        .map(|found| found.iter().flatten().nth(1).unwrap().as_str().to_owned())
+        .collect()
 }
 
 #[test]
@@ -48,11 +56,19 @@ fn places_and_tests_are_there() {
         for path in quoted(prevented).filter(|it| it.starts_with("src/")) {
             assert!(repository(path).exists(), "{never}: {path}");
         }
-        let files: Vec<&str> = quoted(proven).filter(|it| it.starts_with("tests/")).collect();
+        let files: Vec<&str> = quoted(proven)
+            .filter(|it| it.starts_with("tests/"))
+            .collect();
         let known: BTreeSet<String> = files.iter().flat_map(|path| names(path)).collect();
         for name in quoted(proven).filter(|it| !it.contains('/')) {
-            assert!(known.contains(name), "{never}: no test `{name}` in {files:?}");
+            assert!(
+                known.contains(name),
+                "{never}: no test `{name}` in {files:?}"
+            );
         }
-        assert!(!files.is_empty() || proven.contains("]("), "{never} is not proven");
+        assert!(
+            !files.is_empty() || proven.contains("]("),
+            "{never} is not proven"
+        );
     }
 }

@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use imgcheck::cache::Cache;
 use imgcheck::reference::transport::{Remote, Target};
 use imgcheck::source::registry::{Options, Patience, Registries};
 use imgcheck::source::{self, Access, Selection};
@@ -43,7 +42,7 @@ fuzz_target!(|text: &str| {
     let (run, registry) = client();
     let access = Access {
         registry,
-        cache: Cache::default(),
+        ..Access::default()
     };
     let target = Target::Remote(Remote::Registry, format!("{address}/fuzz/{run}:tag"));
     for image in source::open(&target, &Selection::default(), &access).unwrap_or_default() {

@@ -105,6 +105,36 @@ def images():
     }
 
 
+def checked():
+    """Whole images by name: the files of a layer, and how it is run."""
+    site = "usr/local/lib/python3.11/site-packages"
+    wheel = lambda name, version, *more: (
+        f"{site}/{name}-{version}.dist-info/METADATA",
+        "\n".join(["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *more, ""]))
+    torch = (f"{site}/torch/version.py", "__version__ = '2.8.0+cu128'\ncuda = '12.8'\ngit_version = 'a1cb3cc'\n")
+    release = ("etc/os-release", 'ID=ubuntu\nVERSION_ID="22.04"\nPRETTY_NAME="Ubuntu 22.04"\n')
+    config = ("config", json.dumps({
+        "RepoTags": ["pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime"], "Entrypoint": ["/opt/entrypoint.sh"], "Cmd": ["python"],
+        "Env": ["PATH=/usr/local/bin", "LD_LIBRARY_PATH=/usr/local/cuda/lib64:", "NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=tesla"],
+        "Labels": {"com.nvidia.cuda.version": "12.8", "org.opencontainers.image.version": "2.8.0"}}))
+    status = ("var/lib/dpkg/status", "Package: libcudnn9-cuda-12\nStatus: install ok installed\nVersion: 9.10.2.21-1\n\n")
+    return {
+        "wheels": files(config, release, torch, wheel("torch", "2.8.0+cu128", "Requires-Dist: triton==3.4.0"),
+                        wheel("triton", "3.3.0"), wheel("torchvision", "0.22.0", "Requires-Dist: torch (==2.7.0)")),
+        "conda": files(
+            config, ("opt/conda/conda-meta/pytorch-2.5.1-py3.11_cuda12.4_cudnn9.1.0_0.json", json.dumps({
+                "name": "pytorch", "version": "2.5.1", "build": "py3.11_cuda12.4_cudnn9.1.0_0", "depends": ["python >=3.11"]})),
+            ("usr/local/cuda-12.4/version.json", '{"cuda": {"name": "CUDA SDK", "version": "12.4.1"}}')),
+        "debian": files(config, release, status, ("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n"),
+                        ("etc/ld.so.conf.d/cuda.conf", "/usr/local/cuda/lib64\n")),
+        "shell": files(config, ("opt/entrypoint.sh", '#!/bin/sh\nexport LD_LIBRARY_PATH=/opt/lib:$LD_LIBRARY_PATH\nexec "$@"\n')),
+        "venv": files(config, ("opt/venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.9\n"), release),
+        "escapes": files(
+            ("config", json.dumps({"RepoTags": ["a\x1b[31m"], "Labels": {"com.nvidia.cuda.version": "12\x1b]0;x\x07"}})),
+            ("etc/os-release", 'ID="\x1b[2J\u202e"\n')),
+    }
+
+
 def answer(status, body="", *headers):
     """One answer of a registry."""
     return ("answer", "\n".join([f"HTTP/1.1 {status} x", *headers, f"Content-Length: {len(body)}", "", body]))
@@ -186,6 +216,8 @@ def cached():
 def main():
     for name, content in images().items():
         write("image_source", name, content)
+    for name, content in checked().items():
+        write("image_check", name, content)
     for name, content in registries().items():
         write("registry", name, content)
     for at, reference in enumerate(REFERENCES):

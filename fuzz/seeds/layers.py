@@ -150,6 +150,8 @@ def archives():
         "size-on-link": header(b"link", b"2", 512) + tar(member("a")),
         "no-end": tar(*usual)[:-1024],
         "one-zero-block": tar(*usual)[:-512],
+        # Cut in the middle it once passed for an archive that ends there.
+        "zero-block-first": bytes(512) + header(b"a"),
         "no-padding": header(b"a", b"0", 3) + b"abc",
         "empty": end,
     }

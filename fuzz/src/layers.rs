@@ -8,6 +8,7 @@ use imgcheck::digest::sha256;
 use imgcheck::elf::Depth;
 use imgcheck::error::Result;
 use imgcheck::layer::{self, LayerFacts, Scanned, Wanted};
+use imgcheck::limits::Limit;
 use imgcheck::source::remote::RemoteBlob;
 use imgcheck::source::{Annotations, LayerBlob, LayerData};
 
@@ -24,8 +25,8 @@ const SPARSE_BYTES: u64 = 1 << 20;
 /// The built-in data is wrong.
 pub static WANTED: LazyLock<Wanted> = LazyLock::new(|| {
     let mut wanted = Wanted::builtin(Depth::Default).expect("the built-in data");
-    wanted.limits.layer_bytes = LAYER_BYTES;
-    wanted.limits.sparse_bytes = SPARSE_BYTES;
+    wanted.limits.set(Limit::LayerBytes, LAYER_BYTES);
+    wanted.limits.set(Limit::SparseBytes, SPARSE_BYTES);
     wanted
 });
 

@@ -1,7 +1,56 @@
 //! The fields of one tar header block. The layout is that of the `tar` crate; numbers are read as Go's `archive/tar` reads
 //! them: octal with any padding, empty for zero, or base-256.
 
+use std::ops::Range;
+
 use tar::Header;
+
+use super::overlay;
+
+/// Position of the type of a member in the block.
+const TYPE: usize = 156;
+/// Positions in the block: the magic with its version, the prefix of POSIX, and the mark at the end of a header of star.
+const MAGIC: Range<usize> = 257..265;
+const PREFIX: Range<usize> = 345..500;
+const TRAILER: Range<usize> = 508..512;
+/// In a header of star a time follows a shorter prefix; in one of GNU two times stand in its place.
+const STAR_PREFIX: usize = 131;
+const GNU_TIME: usize = 12;
+
+/// The name in the header: with the prefix where `readHeader` of Go's `archive/tar` sees one.
+pub fn path(header: &Header) -> Vec<u8> {
+    let name = until_nul(&header.as_old().name);
+    match prefix(header.as_bytes()) {
+        [] => name.to_vec(),
+        prefix => [prefix, b"/", name].concat(),
+    }
+}
+
+fn prefix(block: &[u8; 512]) -> &[u8] {
+    let field = &block[PREFIX];
+    match &block[MAGIC] {
+        [b'u', b's', b't', b'a', b'r', 0, ..] if block[TRAILER] == *b"tar\0" => {
+            until_nul(&field[..STAR_PREFIX])
+        }
+        [b'u', b's', b't', b'a', b'r', 0, ..] => until_nul(field),
+        // Go before 1.8 wrote a prefix over the times, where none belongs.
+        b"ustar  \0" if !field[..2 * GNU_TIME].chunks(GNU_TIME).all(is_time) => {
+            Some(until_nul(field))
+                .filter(|it| it.is_ascii())
+                .unwrap_or_default()
+        }
+        _ => &[],
+    }
+}
+
+/// Whether Go takes a field for a time: octal digits, or base-256, which is no text either.
+fn is_time(field: &[u8]) -> bool {
+    let digits = field.trim_ascii_start();
+    let is_padding = |byte: &u8| matches!(byte, b' ' | 0);
+    let end = digits.iter().rposition(|byte| !is_padding(byte));
+    let digits = until_nul(&digits[..end.map_or(0, |end| end + 1)]);
+    matches!(field, [0 | 0x80.., ..]) || digits.iter().all(|byte| matches!(byte, b'0'..=b'7'))
+}
 
 /// Whether the stored checksum is that of the block, in the unsigned sum of POSIX or the signed one of old writers.
 pub fn checksum_is_right(header: &Header) -> bool {
@@ -59,6 +108,18 @@ fn octal(field: &[u8]) -> Option<u64> {
         })
 }
 
+/// Whether the member is a character device that the kernel's overlay takes for a whiteout. Of a header without numbers Go
+/// reads zeros.
+pub fn is_whiteout_device(header: &Header) -> bool {
+    let numbers = match (header.as_ustar(), header.as_gnu()) {
+        (Some(ustar), _) => [number(&ustar.dev_major), number(&ustar.dev_minor)],
+        (_, Some(gnu)) => [number(&gnu.dev_major), number(&gnu.dev_minor)],
+        _ => [Some(0); 2],
+    };
+    let [major, minor] = numbers.map(Option::unwrap_or_default);
+    header.as_bytes()[TYPE] == b'3' && overlay::is_whiteout_device(major, minor)
+}
+
 /// The bytes before the first NUL.
 pub fn until_nul(field: &[u8]) -> &[u8] {
     let end = memchr::memchr(0, field).unwrap_or(field.len());
@@ -83,6 +144,43 @@ mod tests {
             (b"0000648\0", None),
         ] {
             assert_eq!(number(field), value, "{field:?}");
+        }
+    }
+
+    /// A header of the name `b`, with this magic, prefix and end.
+    fn named(magic: &[u8], prefix: &[u8], trailer: &[u8]) -> Header {
+        let mut header = Header::new_old();
+        let block = header.as_mut_bytes();
+        block[0] = b'b';
+        block[MAGIC][..magic.len()].copy_from_slice(magic);
+        block[PREFIX][..prefix.len()].copy_from_slice(prefix);
+        block[TRAILER][..trailer.len()].copy_from_slice(trailer);
+        header
+    }
+
+    #[test]
+    fn a_prefix_is_seen_where_go_sees_one() {
+        let long = [b'a'; 155];
+        for (magic, prefix, trailer, path) in [
+            (&b"ustar\x0000"[..], &b"a"[..], &b""[..], &b"a/b"[..]),
+            (b"ustar\0", b"a", b"", b"a/b"),
+            (b"ustar\0 7", b"", b"", b"b"),
+            (b"", b"a", b"", b"b"),
+            (b"ustar  \0", b"12345670123\012345670123\0", b"", b"b"),
+            (b"ustar  \0", b"usr/lib", b"", b"usr/lib/b"),
+            (b"ustar  \0", b"\0\0\0\0\0\0\0\0\0\0\0\0usr", b"", b"b"),
+            (b"ustar  \0", b"\xc3\xa9", b"", b"b"),
+            (b"ustar   ", b"usr/lib", b"", b"b"),
+            (
+                b"ustar\x0000",
+                &long,
+                b"tar\0",
+                &[&long[..131], b"/b"].concat(),
+            ),
+            (b"ustar\x0000", &long, b"", &[&long[..], b"/b"].concat()),
+        ] {
+            let found = super::path(&named(magic, prefix, trailer));
+            assert_eq!(found, path, "{magic:?} {prefix:?}");
         }
     }
 

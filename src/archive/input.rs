@@ -20,7 +20,7 @@ pub struct FileRange {
 }
 
 impl FileRange {
-    /// `length` bytes of `file` from `offset`. A range that passes the end of the file reads as a short one.
+    /// `length` bytes of `file` from `offset`, which it must have: see [`FileRange::read_at`].
     pub fn new(file: Arc<File>, offset: u64, length: u64) -> Self {
         let length = length.min(u64::MAX - offset);
         FileRange {
@@ -46,6 +46,10 @@ impl FileRange {
     }
 
     /// Reads at `offset` until the buffer is full or the range ends; returns the number of bytes.
+    ///
+    /// # Errors
+    /// Those of the system, and where the file ends before the range does: it was cut while it was read, and what is missing
+    /// must not be taken for an end that was meant.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let available = self.length.saturating_sub(offset);
         let wanted = buffer
@@ -57,7 +61,10 @@ impl FileRange {
                 &mut buffer[done..wanted],
                 self.offset + offset + done as u64,
             ) {
-                Ok(0) => break,
+                Ok(0) => {
+                    let problem = "the file has become shorter while it was read";
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, problem));
+                }
                 Ok(count) => done += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

@@ -6,6 +6,7 @@
 
 mod header;
 pub mod input;
+pub mod overlay;
 pub mod path;
 mod pax;
 pub mod sparse;

@@ -1,5 +1,7 @@
 //! Extended headers (`x`): records of `LENGTH KEY=VALUE\n`, POSIX.1-2001 "pax Header Block".
 
+use super::overlay;
+
 /// The records of one extended header that change how a member is read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pax {
@@ -12,14 +14,37 @@ pub struct Pax {
 /// The `GNU.sparse.*` records: GNU tar manual, "Storing Sparse Files", formats 0.0, 0.1 and 1.0.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PaxSparse {
-    /// 1 when the map is stored before the content.
-    pub major: u64,
+    /// The version, as written: empty where there is none.
+    pub major: Vec<u8>,
+    pub minor: Vec<u8>,
     /// The true name; `path` holds a made-up one.
     pub name: Option<Vec<u8>>,
     /// The expanded size.
     pub real_size: Option<u64>,
     /// The map of formats 0.0 and 0.1: offsets and lengths in turn. `None` where no record of a map was seen.
     pub numbers: Option<Vec<u64>>,
+}
+
+/// Where the map of a sparse file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Map {
+    /// In the extended header.
+    Header,
+    /// In front of the content.
+    Stored,
+}
+
+impl PaxSparse {
+    /// Where the map is; `None` for a file that is not sparse to Go (`readGNUSparsePAXHeaders`): of another version it is read as
+    /// it is stored, under its made-up name.
+    pub fn map(&self) -> Option<Map> {
+        match (&*self.major, &*self.minor) {
+            (b"0", b"0" | b"1") => Some(Map::Header),
+            (b"1", b"0") => Some(Map::Stored),
+            (b"", b"") => self.numbers.as_ref().map(|_| Map::Header),
+            _ => None,
+        }
+    }
 }
 
 impl Pax {
@@ -37,19 +62,30 @@ impl Pax {
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), &'static str> {
         let number = || decimal(value).ok_or("a number of a pax record is wrong");
         let text = || (!value.is_empty()).then(|| value.to_vec());
+        // Of what is behind a NUL, readers make different things.
+        let path = || match memchr::memchr(0, value) {
+            Some(_) => Err("a name has a NUL in it"),
+            None => Ok(text()),
+        };
         match key {
-            b"path" => self.path = text(),
-            b"linkpath" => self.link = text(),
+            b"path" => self.path = path()?,
+            b"linkpath" => self.link = path()?,
             b"size" => self.size = Some(number()?),
-            b"GNU.sparse.major" => self.sparse.major = number()?,
-            b"GNU.sparse.name" => self.sparse.name = text(),
+            b"GNU.sparse.major" => self.sparse.major = value.to_vec(),
+            b"GNU.sparse.minor" => self.sparse.minor = value.to_vec(),
+            b"GNU.sparse.name" => self.sparse.name = path()?,
             b"GNU.sparse.size" | b"GNU.sparse.realsize" => self.sparse.real_size = Some(number()?),
             b"GNU.sparse.numblocks" => self.sparse.numbers = Some(Vec::new()),
             b"GNU.sparse.offset" | b"GNU.sparse.numbytes" => {
                 self.sparse.numbers.get_or_insert_default().push(number()?);
             }
             b"GNU.sparse.map" => self.sparse.numbers = Some(map(value)?),
-            _ => {}
+            _ => {
+                let attribute = key.strip_prefix(b"SCHILY.xattr.").unwrap_or_default();
+                if overlay::is_attribute(attribute) {
+                    return Err(overlay::ATTRIBUTE);
+                }
+            }
         }
         Ok(())
     }
@@ -109,6 +145,33 @@ mod tests {
     }
 
     #[test]
+    fn attributes_of_an_overlay_are_refused() {
+        let parse = |name: &str| {
+            let record = format!("SCHILY.xattr.{name}=y");
+            // With two digits, a space and a newline.
+            Pax::parse(format!("{} {record}\n", record.len() + 4).as_bytes())
+        };
+        for name in ["trusted.overlay.opaque", "user.overlay.redirect"] {
+            assert_eq!(parse(name), Err(overlay::ATTRIBUTE), "{name}");
+        }
+        assert_eq!(parse("user.overlays"), Ok(Pax::default()));
+    }
+
+    #[test]
+    fn the_version_says_where_a_map_is() {
+        let map = |records: &[u8]| Pax::parse(records).unwrap().sparse.map();
+        let (major, minor) = (b"22 GNU.sparse.major=1\n", b"22 GNU.sparse.minor=0\n");
+        assert_eq!(map(&[&major[..], minor].concat()), Some(Map::Stored));
+        assert_eq!(map(major), None);
+        assert_eq!(
+            map(&[&major[..], b"22 GNU.sparse.minor=1\n"].concat()),
+            None
+        );
+        assert_eq!(map(b"22 GNU.sparse.map=5,7\n"), Some(Map::Header));
+        assert_eq!(map(b"13 size=1234\n"), None);
+    }
+
+    #[test]
     fn wrong_records_are_errors() {
         for data in [
             &b"x"[..],
@@ -117,6 +180,7 @@ mod tests {
             b"3 \n",
             b"0 a=b\n",
             b"8 path=a\n",
+            b"11 path=a\0\n",
         ] {
             assert!(
                 Pax::parse(data).is_err(),

@@ -6,7 +6,7 @@ use std::io;
 
 use tar::Header;
 
-use super::header::{checksum_is_right, number, until_nul};
+use super::header::{self, checksum_is_right, number, until_nul};
 use super::pax::Pax;
 use super::sparse::{Piece, Segment, pieces};
 use super::{ArchiveError, BLOCK, Input};
@@ -46,6 +46,8 @@ pub enum Kind {
     HardLink,
     /// A device or fifo.
     Special,
+    /// A character device of the number 0, which the kernel's overlay takes for a whiteout.
+    WhiteoutDevice,
 }
 
 /// Walks an archive. [`Walk::advance`] goes to the next member and [`Walk::content`] reads the present one, as far as the
@@ -131,11 +133,17 @@ impl<I: Input> Walk<I> {
                     extensions.pax =
                         Pax::parse(&data).map_err(|problem| invalid(start, problem))?;
                 }
-                b'L' => extensions.path = Some(self.long_name(start, size)?),
-                b'K' => extensions.link = Some(self.long_name(start, size)?),
-                // Like Go and the engines built on it: a global header (git writes one with its commit) changes no member.
-                // A volume label is no member either.
-                b'g' | b'V' => self.pass(size, "an extended header")?,
+                b'L' => extensions.path = self.long_name(start, size)?,
+                b'K' => extensions.link = self.long_name(start, size)?,
+                // Like Go and the engines built on it: a global header (git writes one with its commit) changes no member, but is
+                // one itself, to which the extended headers before it belong.
+                b'g' => {
+                    self.pass(size, "an extended header")?;
+                    extensions = Extensions::default();
+                    extended = false;
+                    continue;
+                }
+                b'V' => self.pass(size, "a volume label")?,
                 _ => return self.member(start, &header, size, extensions).map(Some),
             }
             extended = true;
@@ -209,12 +217,15 @@ impl<I: Input> Walk<I> {
         } = extensions;
         let path = long_path
             .or(pax.path)
-            .unwrap_or_else(|| header.path_bytes().into_owned());
+            .unwrap_or_else(|| header::path(header));
         let link = long_link
             .or(pax.link)
             .unwrap_or_else(|| until_nul(&header.as_old().linkname).to_vec());
         let mode = field(start, "mode", number(&header.as_old().mode))?;
-        let kind = kind(header.entry_type().as_byte(), &path);
+        let kind = match kind(header.entry_type().as_byte(), &path) {
+            Kind::Special if header::is_whiteout_device(header) => Kind::WhiteoutDevice,
+            kind => kind,
+        };
         let mut member = Member {
             path,
             kind,
@@ -234,9 +245,9 @@ impl<I: Input> Walk<I> {
             member.size = member.stored;
             if header.entry_type().is_gnu_sparse() {
                 self.old_sparse(start, header, &mut member)?;
-            } else if pax.sparse.major == 1 || pax.sparse.numbers.is_some() {
+            } else if let Some(map) = pax.sparse.map() {
                 member.path = pax.sparse.name.clone().unwrap_or(member.path);
-                self.pax_sparse(start, pax.sparse, &mut member)?;
+                self.pax_sparse(start, map, pax.sparse, &mut member)?;
             }
         }
         for path in [&member.path, &member.link] {
@@ -276,10 +287,10 @@ impl<I: Input> Walk<I> {
             _ => return Err(self.truncated("a header")),
         }
         if is_zero(&header) {
-            self.end_marker = true;
             let mut second = Header::new_old();
             let length = self.fill(second.as_mut_bytes())?;
-            return if length < BLOCK || is_zero(&second) {
+            self.end_marker = length == BLOCK && is_zero(&second);
+            return if length < BLOCK || self.end_marker {
                 Ok(None)
             } else {
                 Err(invalid(start, "a single block of zeros inside the archive"))
@@ -291,12 +302,13 @@ impl<I: Input> Walk<I> {
         Ok(Some(header))
     }
 
-    fn long_name(&mut self, start: u64, size: u64) -> Result<Vec<u8>, ArchiveError> {
+    /// The name in an extended header of GNU; an empty one names nothing.
+    fn long_name(&mut self, start: u64, size: u64) -> Result<Option<Vec<u8>>, ArchiveError> {
         // A NUL ends it.
         self.check(start, Limit::PathBytes, size.saturating_sub(1))?;
         let mut name = self.extension(size)?;
         name.truncate(until_nul(&name).len());
-        Ok(name)
+        Ok(Some(name).filter(|name| !name.is_empty()))
     }
 
     fn extension(&mut self, size: u64) -> Result<Vec<u8>, ArchiveError> {

@@ -1,6 +1,6 @@
 //! The directory of this machine: one file an entry, removed when it was not used for longest.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::entry::MAXIMUM;
 use super::is_version;
+use super::trust::Trusted;
 use crate::digest::is_hexadecimal;
 
 /// How the names of files begin that are being written.
@@ -84,11 +85,11 @@ impl Directory {
         &self.path
     }
 
-    /// The file of this name, which counts as used from now on. `None` if it is missing or cannot be read.
+    /// The file of this name, which counts as used from now on. `None` if it is missing, cannot be read, or others can write it.
     pub fn get(&self, name: &str) -> Option<Vec<u8>> {
-        let mut file = File::open(self.path.join(name)).ok()?;
+        let mut file = Trusted::open(&self.path).ok()?.entry(name).ok()?;
         let metadata = file.metadata().ok()?;
-        if !metadata.is_file() || metadata.len() > MAXIMUM {
+        if metadata.len() > MAXIMUM {
             return None;
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).ok()?);
@@ -114,15 +115,15 @@ impl Directory {
     }
 
     fn try_put(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
-        match self.write(name, sealed) {
+        match Trusted::open(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 // For the user alone: who can write an entry decides what is believed of a layer.
                 let mut builder = DirBuilder::new();
                 builder.recursive(true).mode(0o700).create(&self.path)?;
-                self.write(name, sealed)?;
             }
-            written => written?,
+            trusted => drop(trusted?),
         }
+        self.write(name, sealed)?;
         if self.is_sweep_due(sealed.len() as u64) {
             self.sweep();
         }
@@ -134,7 +135,7 @@ impl Directory {
         // Others may read it where the user's umask and the directory say so, as in a directory of several users.
         let mut file = tempfile::Builder::new()
             .prefix(&temporary())
-            .permissions(Permissions::from_mode(0o666))
+            .permissions(Permissions::from_mode(0o644))
             .tempfile_in(&self.path)?;
         file.write_all(sealed)?;
         file.persist(self.path.join(name))
@@ -296,7 +297,7 @@ mod tests {
     }
 
     fn set_age(directory: &Directory, name: &str, age: Duration) {
-        let file = File::options()
+        let file = fs::File::options()
             .append(true)
             .open(directory.path.join(name))
             .unwrap();

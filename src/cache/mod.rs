@@ -10,6 +10,7 @@
 mod entry;
 mod local;
 mod shared;
+mod trust;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -15,6 +15,7 @@ use crate::elf::Depth;
 use crate::error::Result;
 use crate::layer::{Wanted, cache};
 use crate::limits;
+use crate::report::{self, one_line};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The form of `imgcheck cache info -f json`.
@@ -120,7 +121,7 @@ pub fn run(arguments: &CommandArguments) -> Result<ExitCode> {
             let info = Info::of(&places.open()?, places.cache_size)?;
             output::write(output, |format| match format {
                 Format::Text => Ok(info.text()),
-                Format::Json => Ok(serde_json::to_string_pretty(&info)? + "\n"),
+                Format::Json => report::to_json(&info),
             })?;
         }
         Command::Clean {
@@ -216,7 +217,9 @@ impl Info {
 
     fn text(&self) -> String {
         let directory = self.directory.as_deref().unwrap_or("none: HOME is not set");
-        let shared = self.shared.iter().map(|url| format!("shared      {url}\n"));
+        let directory = one_line(directory);
+        let shared = self.shared.iter();
+        let shared = shared.map(|url| format!("shared      {}\n", one_line(url)));
         format!(
             "directory   {directory}\n{}limit       {}\ntotal       {}\nfacts       {}\nstale       {}\ndocuments   {}\n",
             shared.collect::<String>(),

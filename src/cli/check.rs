@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::finding::{Finding, Severity};
 use crate::limits::Limits;
 use crate::lint::Kind;
+use crate::parallel;
 use crate::pipeline::{self, Scan};
 use crate::policy::Config;
 use crate::reference::transport::Target;
@@ -114,14 +115,9 @@ fn scan(
         let (scans, unreadable) = arguments.image.scan_all(draws, limits)?;
         return Ok((scans, unreadable, rules));
     }
-    std::thread::scope(|scope| {
-        let rules = scope.spawn(load);
-        let (scans, unreadable) = arguments.image.scan_all(draws, limits)?;
-        let rules = rules
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        Ok((scans, unreadable, rules))
-    })
+    let (rules, read) = parallel::both(load, || arguments.image.scan_all(draws, limits));
+    let (scans, unreadable) = read?;
+    Ok((scans, unreadable, rules?))
 }
 
 /// All findings that count, each with the name of its image.
@@ -145,7 +141,7 @@ fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
         if let Target::Path(path) = target
             && Kind::of_name(&path.display().to_string()).is_some()
         {
-            let path = report::printable(&path.display().to_string());
+            let path = report::one_line(&path.display().to_string());
             output::remark(&format!(
                 "an image is built from it; this checks the file itself: imgcheck lint {path}\n"
             ));
@@ -159,7 +155,7 @@ fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
                 .iter()
                 .any(|finding| finding.severity > Severity::Note)
         {
-            output::remark(&report::text::claims(&[report], None));
+            output::styled_remark(&report::text::claims(&[report], None));
         }
     }
     Ok(())

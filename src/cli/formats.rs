@@ -11,7 +11,7 @@ use serde::ser::Error as _;
 use super::output::{self, OutputArguments, ReportFormat};
 use crate::error::Result;
 use crate::finding::Severity;
-use crate::report::{self, ImageFacts, Report, UnreadImage, printable};
+use crate::report::{self, ImageFacts, Report, UnreadImage, one_line};
 
 /// A format of the report of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -184,7 +184,7 @@ fn append_summary(path: &Path, text: &str) {
             .map_err(|error| error.to_string()),
     };
     if let Err(problem) = written {
-        let path = printable(&path.display().to_string());
+        let path = one_line(&path.display().to_string());
         output::remark(&format!(
             "the step's summary {path} is not written: {problem}\n"
         ));

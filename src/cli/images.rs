@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::pipeline::{Progress as _, Reading, Scan, Scanner, Unjudged};
 use crate::reference::name::Name;
 use crate::reference::transport::Target;
-use crate::report::UnreadImage;
+use crate::report::{UnreadImage, one_line};
 use crate::source::{Access, Selection};
 
 /// The images to read, and how.
@@ -182,7 +182,7 @@ impl Reader {
             }
         }
         for remark in self.cache.remarks() {
-            output::remark(&format!("{}\n", crate::report::printable(&remark)));
+            output::remark(&format!("{}\n", one_line(&remark)));
         }
         (scans, unreadable)
     }

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::Error;
-use crate::yaml::nearest;
+use crate::spelling::nearest;
 
 /// Proves what a GPU container image really holds, without running it, and compares that with what its labels promise.
 #[derive(Debug, Parser)]
@@ -82,8 +82,9 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
-    let matches = without_empty_variables(Cli::command()).get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = without_empty_variables(Cli::command()).try_get_matches();
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = cli.unwrap_or_else(|error| output::misuse(error));
     let result = match cli.command {
         None => check_by_default(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments),

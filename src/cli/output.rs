@@ -1,14 +1,16 @@
 //! Where reports go: the standard output and files, in one format or several.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use clap::error::ContextValue;
 use clap::{Args, ValueEnum};
 
 use crate::error::{Error, Result};
 use crate::reference::transport::Target;
+use crate::report::{one_line, printable};
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
@@ -72,6 +74,7 @@ impl<F: ReportFormat> FromStr for Destination<F> {
                         .filter_map(|known| Some(known.to_possible_value()?.get_name().to_owned()))
                         .collect();
                     let names = names.join(", ");
+                    let (format, text) = (one_line(format), one_line(text));
                     format!("`{format}` is no format ({names}); write a name with `=` as ./{text}")
                 });
                 (Some(known?), path)
@@ -211,20 +214,41 @@ pub fn write<F: ReportFormat>(
         })
     };
     for destination in &arguments.output {
-        let subject = destination.path.display().to_string();
         let format = destination.format.unwrap_or(arguments.format);
-        let text = rendered(format, &subject)?;
+        let text = rendered(format, &destination.path.display().to_string())?;
         let plain = anstream::adapter::strip_str(&text).to_string();
-        fs::write(&destination.path, plain).map_err(|error| Error::Output {
-            subject,
-            problem: error.to_string(),
-        })?;
+        write_file(&destination.path, &plain)?;
     }
     if arguments.to_standard_output() {
         let text = rendered(arguments.format, "standard output")?;
         standard_output(&text, arguments.color)?;
     }
     Ok(())
+}
+
+/// Writes a file to the disk. One that does not fit is left empty: half a report would be taken for a whole one.
+///
+/// # Errors
+/// [`Error::Output`].
+pub fn write_file(path: &Path, text: &str) -> Result<()> {
+    let written = File::create(path).and_then(|mut file| {
+        let is_file = file.metadata()?.is_file();
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| match is_file {
+                // File systems of a network tell only now that there is no room.
+                true => file.sync_all(),
+                false => Ok(()),
+            });
+        if written.is_err() && is_file {
+            file.set_len(0)?;
+        }
+        written
+    });
+    written.map_err(|error| Error::Output {
+        subject: path.display().to_string(),
+        problem: error.to_string(),
+    })
 }
 
 /// Writes lines of a command that has no report formats, such as a list of rules.
@@ -251,10 +275,31 @@ fn standard_output(text: &str, colour: Colour) -> Result<()> {
     }
 }
 
-/// Writes a remark beside the report on the standard error stream.
+/// Writes a remark beside the report on the standard error stream, whatever it quotes.
 pub fn remark(text: &str) {
+    styled_remark(&printable(text));
+}
+
+/// The same of a text with styles, in which what is quoted was escaped.
+pub fn styled_remark(text: &str) {
     // Nothing can be done where even the error stream is closed.
     let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// Tells on the standard error stream what is wrong with the command line, and ends the program; shows help that was asked for.
+pub fn misuse(mut error: clap::Error) -> ! {
+    let quoted = error.context().filter_map(|(kind, value)| match value {
+        ContextValue::String(text) => Some((kind, ContextValue::String(one_line(text)))),
+        _ => None,
+    });
+    for (kind, value) in quoted.collect::<Vec<_>>() {
+        error.insert(kind, value);
+    }
+    match error.to_string().strip_prefix("error: ") {
+        Some(problem) => tell(problem.trim_end()),
+        None => error.exit(),
+    }
+    std::process::exit(error.exit_code())
 }
 
 /// Tells an error on the standard error stream.
@@ -264,15 +309,18 @@ pub fn error(error: &Error) {
 
 /// The same of the error of an image, which is named if the error does not do so.
 pub fn error_about(image: &str, error: &Error) {
-    let red = anstyle::AnsiColor::Red.on_default().bold();
     let text = match error.to_string() {
         text if text.contains(image) => text,
-        _ => format!("{image}: {}", error.quoted()),
+        _ => format!("{}: {}", one_line(image), error.quoted()),
     };
-    let text = crate::report::printable(&text);
     match error {
         // A fault of a rule or configuration file comes as a diagnostic of its own.
         Error::Rule { .. } if text.starts_with("error") => remark(&format!("{text}\n")),
-        _ => remark(&format!("{red}error{red:#}: {text}\n")),
+        _ => tell(&text),
     }
+}
+
+fn tell(problem: &str) {
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    styled_remark(&format!("{red}error{red:#}: {}\n", printable(problem)));
 }

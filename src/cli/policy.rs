@@ -1,7 +1,6 @@
 //! What findings are judged by: the configuration file, and what the command line and the environment say above it.
 
 use std::env;
-use std::fs;
 use std::path::PathBuf;
 
 use chrono::{NaiveDate, Utc};
@@ -16,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::limits::Limits;
 use crate::policy::{Baseline, Config, Expectation, Policy, discover};
+use crate::report::{one_line, safe_json};
 use crate::rules::RuleSet;
 
 const CONFIG: &str = "IMGCHECK_CONFIG";
@@ -203,7 +203,7 @@ impl Asked {
         let Some(path) = &self.write_baseline else {
             return Ok(false);
         };
-        let shown = path.display();
+        let shown = one_line(&path.display().to_string());
         if !all_read {
             output::remark(&format!(
                 "{shown} is not written, for an image is missing\n"
@@ -211,14 +211,14 @@ impl Asked {
             return Ok(false);
         }
         let failed = |problem: String| Error::Output {
-            subject: shown.to_string(),
+            subject: path.display().to_string(),
             problem,
         };
         let findings: Vec<_> = findings.collect();
         let count = findings.len();
         let text =
             Baseline::text(findings.into_iter()).map_err(|error| failed(error.to_string()))?;
-        fs::write(path, text).map_err(|error| failed(error.to_string()))?;
+        output::write_file(path, &safe_json(&text))?;
         output::remark(&format!(
             "{shown}: findings written: {count}; with --baseline {shown} only others fail\n"
         ));

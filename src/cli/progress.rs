@@ -8,6 +8,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output;
 use crate::pipeline::Progress;
+use crate::report::one_line;
 
 /// Where there is no terminal: how long nothing is said, at first and between two lines.
 const QUIET: Duration = Duration::from_secs(10);
@@ -100,7 +101,7 @@ impl Progress for Report {
     fn image(&self, name: &str, layers: usize, bytes: u64) {
         let mut state = self.state();
         *state = State {
-            image: crate::report::printable(name),
+            image: one_line(name),
             layers,
             done: 0,
             told: Instant::now(),
@@ -109,7 +110,10 @@ impl Progress for Report {
         self.bar.set_style(style(bytes));
         self.bar.set_length(bytes);
         self.show(&state);
-        self.bar.enable_steady_tick(Duration::from_millis(200));
+        // The tick is a thread of its own.
+        if !self.bar.is_hidden() {
+            self.bar.enable_steady_tick(Duration::from_millis(200));
+        }
     }
 
     fn advance(&self, bytes: u64) {
@@ -129,7 +133,7 @@ impl Progress for Report {
     }
 
     fn note(&self, text: &str) {
-        let text = format!("note: {}\n", crate::report::printable(text));
+        let text = format!("note: {}\n", one_line(text));
         self.bar.suspend(|| output::remark(&text));
     }
 

@@ -9,7 +9,7 @@ use super::check::RuleArguments;
 use super::output;
 use crate::error::{Error, Result};
 use crate::policy;
-use crate::report;
+use crate::report::{self, printable};
 use crate::rules::{Rule, RuleSet, file, pages, testing};
 
 /// Arguments of `imgcheck rules`.
@@ -59,7 +59,8 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode> {
     let text = match &arguments.command {
         Command::List => report::text::rules(&pages::list_table(&rules), output::width()),
         Command::Show { id } => {
-            pages::render(rules.get(id).ok_or_else(|| unknown(id, rules.rules()))?)
+            let rule = rules.get(id).ok_or_else(|| unknown(id, rules.rules()))?;
+            printable(&pages::render(rule))
         }
         Command::Test { paths } => {
             let mut named = RuleSet::default();
@@ -67,7 +68,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode> {
                 named.add_path(path)?;
             }
             let report = testing::run(if paths.is_empty() { rules } else { named }.rules());
-            output::print(&format!("{report}\n"))?;
+            output::print(&format!("{}\n", printable(&report.to_string())))?;
             return Ok(ExitCode::from(u8::from(report.failures().next().is_some())));
         }
         Command::Schema { report, config } => schema(*report, *config)?,

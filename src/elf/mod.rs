@@ -12,6 +12,7 @@ mod fat_binary;
 mod identify;
 mod notes;
 mod object;
+mod ranges;
 pub mod read_at;
 mod recipes;
 mod refusal;
@@ -127,4 +128,71 @@ pub fn read_within(
     facts.identity = identify::identify(&subject, recipes)?;
     facts.gpu = fat_binary::read(&object, depth)?;
     Ok(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::testing::Sample;
+    use super::*;
+    use crate::limits::Limit;
+
+    fn within(file: &dyn ReadAt, limit: Limit, value: u64) -> Result<ElfFacts, ElfError> {
+        let mut limits = Limits::default();
+        limits.set(limit, value);
+        let recipes = Recipes::parse("test", "libraries: []").unwrap();
+        read_within(file, &recipes, Depth::Default, &limits)
+    }
+
+    fn passed(found: Result<ElfFacts, ElfError>) -> (Limit, u64) {
+        match found {
+            Err(ElfError::Limit(passed)) => (passed.limit, passed.met),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn replace(file: &mut [u8], old: &[u8], new: &[u8]) {
+        let at = file.windows(old.len()).position(|bytes| bytes == old);
+        let at = at.unwrap();
+        file[at..at + new.len()].copy_from_slice(new);
+    }
+
+    #[test]
+    fn what_is_there_and_too_long_passes_a_limit_and_what_lies_is_broken() {
+        let sample = ["x", "y", "z"]
+            .into_iter()
+            .fold(Sample::new(62), |sample, name| {
+                sample.function(name, b"\xc3")
+            });
+        let mut file = sample.build();
+        assert_eq!(within(&file, Limit::Symbols, 4).unwrap().exports.len(), 3);
+        assert_eq!(
+            passed(within(&file, Limit::Symbols, 3)),
+            (Limit::Symbols, 4)
+        );
+        assert!(within(&file, Limit::ElfTableBytes, 120).is_ok());
+        let table = passed(within(&file, Limit::ElfTableBytes, 90));
+        assert_eq!(table.0, Limit::ElfTableBytes);
+        // DT_HASH: no bucket, four symbols.
+        let (honest, lie) = ([0, 0, 0, 0, 4, 0, 0, 0], [0, 0, 0, 0, 255, 255, 255, 255]);
+        replace(&mut file, &honest, &lie);
+        let lying = within(&file, Limit::Symbols, 1);
+        assert!(matches!(lying, Err(ElfError::Broken(_))), "{lying:?}");
+    }
+
+    #[test]
+    fn names_that_share_their_bytes_count_each() {
+        let long = "a_name_of_64_bytes_to_be_shared_by_both_symbols_of_the_test_file";
+        let mut file = Sample::new(62)
+            .function(long, b"\xc3")
+            .function("b", b"\xc3")
+            .build();
+        assert!(within(&file, Limit::ElfTableBytes, 120).is_ok());
+        let second = long.len() as u8 + 2;
+        replace(&mut file, &[second, 0, 0, 0, 0x12], &[1, 0, 0, 0]);
+        assert_eq!(
+            passed(within(&file, Limit::ElfTableBytes, 120)),
+            (Limit::ElfTableBytes, 128)
+        );
+    }
 }

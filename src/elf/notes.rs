@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::error::ElfError;
 use super::object::{Object, string_at};
 
-/// Behind so many bytes no build id is searched: it only tells copies of a file apart, and the notes of a core dump are long.
+/// What is read of all notes of a file. Behind so many bytes no build id is searched: it only tells copies of a file apart, and the
+/// notes of a core dump are long.
 const NOTES_LIMIT: u64 = 1 << 20;
 /// PATH_MAX of Linux, whose kernel runs no program with a longer PT_INTERP (fs/binfmt_elf.c).
 const INTERPRETER_LIMIT: u64 = 4096;
@@ -28,8 +29,10 @@ pub(super) fn interpreter(object: &Object) -> Result<Option<String>, ElfError> {
 
 /// NT_GNU_BUILD_ID of any PT_NOTE, lower-case hexadecimal.
 pub(super) fn build_id(object: &Object) -> Result<Option<String>, ElfError> {
+    let mut left = NOTES_LIMIT;
     for segment in object.segments.iter().filter(|it| it.p_type == PT_NOTE) {
-        let length = segment.p_filesz.min(NOTES_LIMIT);
+        let length = segment.p_filesz.min(left);
+        left -= length;
         let Some(bytes) = object.optional(segment.p_offset, length)? else {
             continue;
         };

@@ -11,6 +11,7 @@ use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::ProgramHeader;
 use goblin::elf::program_header::{PF_X, PT_DYNAMIC, PT_LOAD};
 
+use super::ranges::disjoint;
 use super::read_at::ReadAt;
 use crate::limits::Limits;
 pub(super) use bytes::{WINDOW, fill};
@@ -118,32 +119,39 @@ impl Object<'_> {
     }
 
     /// The file ranges of machine code: the executable sections, or the executable segments when no section says where it is.
+    /// No byte is in two of them.
     pub fn code(&self) -> Vec<Range<u64>> {
-        let sections = self.sections.iter();
-        let sections = sections.filter(|section| section.allocated && section.executable);
-        let found: Vec<_> = sections.map(|section| section.file.clone()).collect();
-        if !found.is_empty() {
-            return found;
-        }
-        self.loads()
-            .filter(|segment| segment.p_flags & PF_X != 0)
-            .map(file_range)
-            .collect()
+        self.sections_or_segments(
+            |section| section.allocated && section.executable,
+            |segment| segment.p_flags & PF_X != 0,
+        )
     }
 
     /// The file ranges of constants and strings: `.rodata` and `.lrodata`, or all segments when no section says where they are.
+    /// No byte is in two of them.
     pub fn constants(&self) -> Vec<Range<u64>> {
-        let sections = self.sections.iter();
-        let sections = sections.filter(|it| matches!(it.name.as_str(), ".rodata" | ".lrodata"));
+        self.sections_or_segments(
+            |section| matches!(section.name.as_str(), ".rodata" | ".lrodata"),
+            |_| true,
+        )
+    }
+
+    fn sections_or_segments(
+        &self,
+        section: impl Fn(&&Section) -> bool,
+        segment: impl Fn(&&ProgramHeader) -> bool,
+    ) -> Vec<Range<u64>> {
+        let sections = self.sections.iter().filter(section);
         let found: Vec<_> = sections.map(|section| section.file.clone()).collect();
-        if !found.is_empty() {
-            return found;
-        }
-        self.loads().map(file_range).collect()
+        disjoint(match found.is_empty() {
+            false => found,
+            true => self.loads().filter(segment).map(file_range).collect(),
+        })
     }
 }
 
-fn file_range(segment: &ProgramHeader) -> Range<u64> {
+/// The file range of a segment.
+pub(super) fn file_range(segment: &ProgramHeader) -> Range<u64> {
     segment.p_offset..segment.p_offset.saturating_add(segment.p_filesz)
 }
 

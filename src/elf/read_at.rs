@@ -108,4 +108,19 @@ mod tests {
         assert_eq!(range.read_at(5, &mut buffer).unwrap(), 0);
         assert_eq!(range.read_at(6, &mut buffer).unwrap(), 0);
     }
+
+    #[test]
+    fn a_file_that_was_cut_is_no_shorter_range() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"0123456789").unwrap();
+        let range = FileRange::new(Arc::new(file.try_clone().unwrap()), 2, 5);
+        file.set_len(4).unwrap();
+        let mut buffer = [0; 10];
+        assert_eq!(range.read_at(0, &mut buffer[..2]).unwrap(), 2);
+        for offset in [0, 2, 4] {
+            let error = range.read_at(offset, &mut buffer).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        }
+        assert_eq!(range.read_at(5, &mut buffer).unwrap(), 0);
+    }
 }

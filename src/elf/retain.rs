@@ -4,6 +4,7 @@
 //! binaries, of which only headers are needed, and symbols and debugging information that no segment loads. What is left is
 //! kept up to a limit: first what the program headers name, then all else from the start of the file on.
 
+mod names;
 mod plan;
 
 use std::ops::Range;
@@ -13,9 +14,11 @@ use memchr::memmem;
 use super::fat_binary::format::{
     ALIGNMENT, CONTAINER_HEADER, Container, ENTRY_HEADER, Entry, MAGIC,
 };
+use super::ranges::merged;
 use super::read_at::ReadAt;
 use super::sparse::SparseFile;
-use plan::{Plan, merged, overlap};
+use names::{AROUND, Names};
+use plan::{Plan, overlap};
 
 /// What is looked at in one go.
 const BLOCK: usize = 256 << 10;
@@ -23,10 +26,6 @@ const BLOCK: usize = 256 << 10;
 pub const DEFAULT_LIMIT: u64 = 192 << 20;
 /// Payloads are kept up to this many bytes: the few of a small library stand among its strings, where readings look.
 const PAYLOADS: u64 = 8 << 20;
-/// Kept on both sides of the name of the section name table, which stands within that table.
-const NAMES: usize = 32 << 10;
-/// That name. Behind the last segment nothing else tells where the table is before the section headers come, at the end.
-const NAME_TABLE: &[u8] = b".shstrtab\0";
 
 /// Takes a file in pieces, in order, and keeps what reading it will need.
 #[derive(Debug)]
@@ -42,8 +41,7 @@ pub struct Retainer {
     /// Bytes before this are dropped unseen.
     skip: u64,
     state: State,
-    /// A section name table that was found may reach this far.
-    names: u64,
+    names: Names,
     /// Payloads that may still be kept.
     payloads: u64,
     plan: Option<Plan>,
@@ -72,7 +70,7 @@ impl Retainer {
             start: 0,
             skip: 0,
             state: State::Outside,
-            names: 0,
+            names: Names::default(),
             payloads: PAYLOADS,
             plan: None,
         }
@@ -177,7 +175,7 @@ impl Retainer {
                     .is_none_or(|plan| plan.loads(&(end.saturating_sub(1)..end)));
                 let undecided = if !loaded {
                     // The name of the name table may follow, and the table starts before it.
-                    NAMES.min(self.pending().len())
+                    AROUND.min(self.pending().len())
                 } else {
                     // The first bytes of a magic may be the last ones.
                     (end % ALIGNMENT) as usize
@@ -264,21 +262,18 @@ impl Retainer {
 
     /// Keeps or drops the first pending bytes. `header` marks those of a fat binary.
     fn settle(&mut self, length: usize, header: bool) {
+        let range = self.start..self.start + length as u64;
         let Some(plan) = self.plan.as_ref().filter(|_| length > 0) else {
             return;
         };
-        let range = self.start..self.start + length as u64;
         let kept = if header && self.held < self.limit {
             vec![range.clone()]
         } else {
             let mut kept = plan.choose(&range, self.held, self.limit);
-            if !plan.loaded.is_empty() && !plan.loads(&range) && self.held < self.limit {
-                for at in memmem::find_iter(&self.block[self.decided..], NAME_TABLE) {
-                    let place = self.start + at as u64;
-                    kept.push(place.saturating_sub(NAMES as u64)..place);
-                    self.names = place + NAMES as u64;
-                }
-                kept.push(0..self.names);
+            let loads = plan.loaded.is_empty() || plan.loads(&range);
+            if !loads && self.held < self.limit {
+                self.names.search(self.start, &self.block[self.decided..]);
+                kept.extend(self.names.around(&range));
             }
             merged(kept.into_iter().map(|it| overlap(&it, &range)).collect())
         };

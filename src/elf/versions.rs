@@ -234,6 +234,9 @@ fn synthetic(kind: u32, bytes: &[u8], count: u64) -> SectionHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elf::object::{Opened, X86_64};
+    use crate::elf::testing::Sample;
+    use crate::limits::{Limit, Limits};
 
     #[test]
     fn definitions_answer_by_index_and_hidden_bit() {
@@ -260,5 +263,24 @@ mod tests {
         for (symbol, expected) in expected.into_iter().enumerate() {
             assert_eq!(versions.defined(symbol), expected, "{symbol}");
         }
+    }
+
+    #[test]
+    fn a_long_table_is_read_as_far_as_the_limit_goes() {
+        let file = Sample::new(X86_64).data(&vec![1; 3 << 20]).build();
+        let find = |length: usize, most: u64| {
+            let mut limits = Limits::default();
+            limits.set(Limit::ElfTableBytes, most);
+            let Ok(Opened::Little(object)) = Object::open(&file, &limits) else {
+                panic!("it is no ELF file");
+            };
+            let start = object.address_of(0).unwrap_or_default();
+            whole(&object, start, "a table", |bytes| Ok(bytes.len() >= length))
+        };
+        for length in [100, 100_000, 2_000_000] {
+            assert!(find(length, 4 << 20).is_ok(), "{length}");
+        }
+        assert!(matches!(find(2_000_000, 1 << 20), Err(ElfError::Limit(_))));
+        assert!(matches!(find(9 << 20, 4 << 20), Err(ElfError::Broken(_))));
     }
 }

@@ -6,6 +6,7 @@ pub mod configuration;
 mod merge;
 pub mod provenance;
 mod resolve;
+mod unpack;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map;
@@ -40,11 +41,25 @@ enum NodeKind<'a> {
     Directory {
         children: BTreeMap<&'a str, NodeId>,
         mode: Option<u32>,
+        /// While a layer is merged: whether it hides what lower layers have in the directory.
+        opaque: bool,
     },
     Other {
         entry: &'a Entry,
         identity: NodeId,
     },
+    /// While a layer is merged: lower layers have nothing here.
+    Whiteout,
+}
+
+impl NodeKind<'_> {
+    fn new_directory(mode: Option<u32>) -> Self {
+        NodeKind::Directory {
+            children: BTreeMap::new(),
+            mode,
+            opaque: false,
+        }
+    }
 }
 
 /// Which file a path leads to: equal for all hard links of one file, and for nothing else.
@@ -95,7 +110,7 @@ impl<'a> RootFilesystem<'a> {
         static NONE: BTreeMap<&str, NodeId> = BTreeMap::new();
         match &self.data(id).kind {
             NodeKind::Directory { children, .. } => children,
-            NodeKind::Other { .. } => &NONE,
+            NodeKind::Other { .. } | NodeKind::Whiteout => &NONE,
         }
     }
 
@@ -107,13 +122,42 @@ impl<'a> RootFilesystem<'a> {
         matches!(self.data(id).kind, NodeKind::Directory { .. })
     }
 
+    fn is_whiteout(&self, id: NodeId) -> bool {
+        matches!(self.data(id).kind, NodeKind::Whiteout)
+    }
+
+    /// Saturates: an arena of 2³² nodes is far beyond any limit on entries, and would need hundreds of gigabytes.
+    fn next_id(&self) -> NodeId {
+        NodeId::try_from(self.nodes.len()).unwrap_or(NodeId::MAX)
+    }
+
+    /// Gives a directory an entry, and returns what had its name.
+    fn insert_child(&mut self, directory: NodeId, name: &'a str, child: NodeId) -> Option<NodeId> {
+        match &mut self.nodes[directory as usize].kind {
+            NodeKind::Directory { children, .. } => children.insert(name, child),
+            NodeKind::Other { .. } | NodeKind::Whiteout => None,
+        }
+    }
+
+    fn set_mode(&mut self, directory: NodeId, new: Option<u32>) {
+        if let NodeKind::Directory { mode, .. } = &mut self.nodes[directory as usize].kind {
+            *mode = new;
+        }
+    }
+
+    fn set_opaque(&mut self, directory: NodeId) {
+        if let NodeKind::Directory { opaque, .. } = &mut self.nodes[directory as usize].kind {
+            *opaque = true;
+        }
+    }
+
     fn symlink_target(&self, id: NodeId) -> Option<&'a str> {
         match self.data(id).kind {
             NodeKind::Other { entry, .. } => match &entry.kind {
                 EntryKind::Symlink(target) => Some(target),
                 _ => None,
             },
-            NodeKind::Directory { .. } => None,
+            NodeKind::Directory { .. } | NodeKind::Whiteout => None,
         }
     }
 }
@@ -207,6 +251,7 @@ impl<'r> Node<'r> {
         match &self.root.data(self.id).kind {
             NodeKind::Directory { mode, .. } => *mode,
             NodeKind::Other { entry, .. } => Some(entry.mode),
+            NodeKind::Whiteout => None,
         }
     }
 
@@ -214,7 +259,7 @@ impl<'r> Node<'r> {
     pub fn identity(self) -> Option<FileIdentity> {
         match self.root.data(self.id).kind {
             NodeKind::Other { identity, .. } => Some(FileIdentity(identity)),
-            NodeKind::Directory { .. } => None,
+            NodeKind::Directory { .. } | NodeKind::Whiteout => None,
         }
     }
 
@@ -229,7 +274,7 @@ impl<'r> Node<'r> {
     fn entry(self) -> Option<&'r Entry> {
         match self.root.data(self.id).kind {
             NodeKind::Other { entry, .. } => Some(entry),
-            NodeKind::Directory { .. } => None,
+            NodeKind::Directory { .. } | NodeKind::Whiteout => None,
         }
     }
 }

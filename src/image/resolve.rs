@@ -10,6 +10,9 @@ pub(super) const MAX_LINKS: usize = 40;
 /// Linux takes no path or link target of this length or more, the final NUL included (`PATH_MAX`, `include/uapi/linux/limits.h`).
 pub(super) const PATH_MAX: usize = 4096;
 
+/// The file systems that images are unpacked on take no longer name (`NAME_MAX`, `include/uapi/linux/limits.h`).
+const NAME_MAX: usize = 255;
+
 /// Why a path leads to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ResolveError {
@@ -30,12 +33,12 @@ pub enum ResolveError {
 impl<'a> RootFilesystem<'a> {
     /// The node a path leads to, all symbolic links followed. A path without a leading `/` starts at the root, too.
     pub fn resolve(&self, path: &str) -> Result<Node<'_>, ResolveError> {
-        self.walk(path, true).map(|id| self.node(id))
+        self.walk(ROOT, path, true).map(|id| self.node(id))
     }
 
     /// The node at a path itself: a symbolic link as the last component is not followed.
     pub fn entry(&self, path: &str) -> Option<Node<'_>> {
-        self.walk(path, false).ok().map(|id| self.node(id))
+        self.walk(ROOT, path, false).ok().map(|id| self.node(id))
     }
 
     /// The entries of the directory that a path leads to, in the order of their names; none if there is no such directory.
@@ -43,11 +46,17 @@ impl<'a> RootFilesystem<'a> {
         self.resolve(path).into_iter().flat_map(Node::children)
     }
 
-    pub(super) fn walk(&self, path: &str, follow_last: bool) -> Result<NodeId, ResolveError> {
+    /// The same for a tree of which the directory `root` is the root.
+    pub(super) fn walk(
+        &self,
+        root: NodeId,
+        path: &str,
+        follow_last: bool,
+    ) -> Result<NodeId, ResolveError> {
         if path.len() >= PATH_MAX {
             return Err(ResolveError::NameTooLong);
         }
-        let mut current = ROOT;
+        let mut current = root;
         let mut links = 0;
         // What is left of the path, and above it what is left of the targets of the links met on the way.
         let mut pending = vec![path];
@@ -66,7 +75,7 @@ impl<'a> RootFilesystem<'a> {
                 "" | "." => current,
                 ".." => self.data(current).parent,
                 name => {
-                    let child = self.child(current, name).ok_or(ResolveError::NotFound)?;
+                    let child = self.child(current, name).ok_or(missing(name))?;
                     match self.symlink_target(child) {
                         Some(target) if follow_last || !pending.is_empty() => {
                             links += 1;
@@ -79,7 +88,7 @@ impl<'a> RootFilesystem<'a> {
                                 _ => pending.push(target),
                             }
                             if target.starts_with('/') {
-                                ROOT
+                                root
                             } else {
                                 current
                             }
@@ -90,6 +99,14 @@ impl<'a> RootFilesystem<'a> {
             };
         }
         Ok(current)
+    }
+}
+
+/// Why there is nothing of that name in a directory.
+fn missing(name: &str) -> ResolveError {
+    match name.len() > NAME_MAX {
+        true => ResolveError::NameTooLong,
+        false => ResolveError::NotFound,
     }
 }
 

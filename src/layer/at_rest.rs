@@ -73,7 +73,7 @@ fn walk(
     let entries = entries(name, &mut walk, wanted, budget, |walk, member, entry| {
         progress(walk.position() - position);
         position = walk.position();
-        if is_elf(walk, &member, &wanted.limits)? {
+        if is_elf(walk, &member, budget, &wanted.limits)? {
             read(ElfFile {
                 entry,
                 bytes: bytes(range, member),

@@ -11,6 +11,7 @@ pub struct Budget {
     entries: AtomicU64,
     texts: AtomicU64,
     facts: AtomicU64,
+    sparse: AtomicU64,
 }
 
 impl Budget {
@@ -28,21 +29,31 @@ impl Budget {
             limits,
             Limit::TextsBytes,
         )?;
-        let memory = facts.entries.iter().map(Entry::memory).sum();
-        take(&self.facts, all(memory), limits, Limit::FactsBytes)
+        take(&self.facts, all(facts.memory()), limits, Limit::FactsBytes)
     }
 
-    /// Takes an entry whose content is not read yet.
-    pub(super) fn entry(&self, entry: &Entry, limits: &Limits) -> Result<(), Passed> {
+    /// Takes an entry whose content is not read yet, behind another one.
+    pub(super) fn entry(
+        &self,
+        before: Option<&Entry>,
+        entry: &Entry,
+        limits: &Limits,
+    ) -> Result<(), Passed> {
         limits.check(Limit::PathBytes, entry.path.len() as u64)?;
         take(&self.entries, 1, limits, Limit::Entries)?;
-        take(&self.facts, entry.memory(), limits, Limit::FactsBytes)
+        let memory = entry.memory_after(before);
+        take(&self.facts, memory, limits, Limit::FactsBytes)
     }
 
     /// Takes a file that is to be kept whole.
     pub(super) fn text(&self, bytes: u64, limits: &Limits) -> Result<(), Passed> {
         limits.check(Limit::TextBytes, bytes)?;
         take(&self.texts, bytes, limits, Limit::TextsBytes)
+    }
+
+    /// Takes an ELF file with its holes, which cost nothing in the archive.
+    pub(super) fn sparse(&self, bytes: u64, limits: &Limits) -> Result<(), Passed> {
+        take(&self.sparse, bytes, limits, Limit::SparseBytes)
     }
 
     /// Takes what was read of an ELF file.

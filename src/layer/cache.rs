@@ -174,6 +174,7 @@ mod tests {
             EntryKind::Special,
             EntryKind::Whiteout,
             EntryKind::Opaque,
+            EntryKind::WhiteoutDevice,
         ];
         let files = contents.map(|content| entry("usr/lib/\\xff", EntryKind::File(content)));
         let entries = kinds.map(|kind| entry("", kind)).into_iter().chain(files);

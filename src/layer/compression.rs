@@ -52,3 +52,23 @@ pub fn sniff(start: &[u8]) -> Result<Compression, String> {
 fn unknown(name: &str) -> String {
     format!("unknown compression: it is {name}; layers of images are plain, gzip or zstd")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ratio_counts_above_its_floor() {
+        let limits = Limits::default();
+        let passed = |stored, plain| {
+            check_length(&limits, stored, plain)
+                .err()
+                .map(|it| it.limit)
+        };
+        assert_eq!(passed(0, RATIO_FLOOR), None);
+        assert_eq!(passed(0, RATIO_FLOOR + 1), Some(Limit::Ratio));
+        assert_eq!(passed(1 << 30, 250 << 30), None);
+        assert_eq!(passed(1 << 30, (250 << 30) + 1), Some(Limit::Ratio));
+        assert_eq!(passed(1 << 40, 1 << 40), Some(Limit::LayerBytes));
+    }
+}

@@ -6,18 +6,13 @@ mod marks;
 mod tests;
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat,
-    statat,
-};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::budget::Budget;
@@ -27,6 +22,7 @@ use super::wanted::{Form, Wanted};
 use super::{Content, Entry, EntryKind, LayerFacts};
 use crate::archive::FileRange;
 use crate::archive::path::display;
+use crate::beneath::{self, Links};
 use crate::elf::ElfError;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits, Passed};
@@ -43,12 +39,13 @@ pub(super) fn scan(
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
-    Scan {
+    let scan = Scan {
         root,
         wanted,
         marks: None,
-    }
-    .run(progress)
+    };
+    let opened = beneath::root(root).map_err(|error| scan.unreadable(Path::new(""), &error))?;
+    scan.run(opened, progress)
 }
 
 /// The facts of a layer of an overlay. An error also where it says more than its directory alone, or is being removed.
@@ -57,20 +54,18 @@ pub(super) fn scan_overlay(
     wanted: &Wanted,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
-    let root = &overlay.directory;
-    let marks = Some(Marks::new(overlay.attributes));
-    let facts = Scan {
-        root,
+    let scan = Scan {
+        root: &overlay.path(),
         wanted,
-        marks,
-    }
-    .run(progress)?;
-    match overlay.record.symlink_metadata() {
+        marks: Some(Marks::new(overlay.attributes)),
+    };
+    let wrong = |error: io::Error| scan.unreadable(Path::new(""), &error);
+    let storage = beneath::root(&overlay.storage).map_err(wrong)?;
+    let opened = beneath::directory(&storage, &overlay.directory, Links::Refused).map_err(wrong)?;
+    let facts = scan.run(opened, progress)?;
+    match statat(&storage, &overlay.record, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(_) => Ok(facts),
-        Err(_) => Err(Error::layer(
-            root.display().to_string(),
-            "was removed while it was read",
-        )),
+        Err(_) => Err(scan.wrong(Path::new(""), "was removed while it was read".to_owned())),
     }
 }
 
@@ -82,10 +77,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn run(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<LayerFacts> {
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(self.root, flags, Mode::empty())
-            .map_err(|error| self.unreadable(Path::new(""), &error.into()))?;
+    fn run(&self, root: OwnedFd, progress: &(dyn Fn(u64) + Sync)) -> Result<LayerFacts> {
         let budget = Budget::default();
         let tree = self.tree(&root, &budget)?;
         let contents = parallel::map(parallel::cores(), tree.files.len(), |at| {
@@ -108,7 +100,7 @@ impl Scan<'_> {
         let mut tree = Tree::default();
         let mut waiting = vec![(PathBuf::new(), String::new())];
         while let Some((path, name)) = waiting.pop() {
-            let directory = open_below(root, &path, OFlags::DIRECTORY)
+            let directory = beneath::directory(root, &path, Links::Refused)
                 .map_err(|error| self.unreadable(&path, &error))?;
             let mark = match &self.marks {
                 Some(marks) => marks.of_directory(&directory),
@@ -191,7 +183,7 @@ impl Scan<'_> {
         let Some(entry) = entry else {
             return Ok(());
         };
-        let taken = budget.entry(&entry, &self.wanted.limits);
+        let taken = budget.entry(tree.entries.last(), &entry, &self.wanted.limits);
         taken.map_err(|passed| self.passed(&path, passed))?;
         if matches!(entry.kind, EntryKind::File(_)) {
             tree.files.push((tree.entries.len(), path));
@@ -213,10 +205,7 @@ impl Scan<'_> {
         if form == Form::Sniffed && entry.size < ELF_MAGIC.len() as u64 {
             return Ok(Content::Unread);
         }
-        let file = File::from(open_below(root, path, OFlags::empty()).map_err(wrong)?);
-        if !file.metadata().map_err(wrong)?.is_file() {
-            return Err(wrong(io::Error::other("it is no longer a file")));
-        }
+        let file = beneath::file(root, path, Links::Refused).map_err(wrong)?;
         if let Some(marks) = &self.marks {
             marks.check_file(&file).map_err(wrong)?;
         }
@@ -228,6 +217,9 @@ impl Scan<'_> {
             file.take(entry.size)
                 .read_to_end(&mut bytes)
                 .map_err(wrong)?;
+            if (bytes.len() as u64) < entry.size {
+                return Err(wrong(io::Error::other("it was cut while it was read")));
+            }
             return Ok(kept(form, bytes));
         }
         let mut magic = [0; ELF_MAGIC.len()];
@@ -290,34 +282,6 @@ impl Tree {
         }
         first
     }
-}
-
-/// Opens what is below the root for reading, if no link is on the way. A fifo is not waited for.
-fn open_below(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let path = match path.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => path,
-    };
-    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match openat2(root, path, flags, Mode::empty(), resolve) {
-        // Linux before 5.6, and sandboxes that do not know the call.
-        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(root, path, flags),
-        opened => Ok(opened?),
-    }
-}
-
-/// The same where the kernel cannot be told to follow no link on the way.
-fn open_step_by_step(root: &OwnedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let on_the_way = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut directory = root.try_clone()?;
-    if let Some(parent) = path.parent() {
-        for name in parent.iter() {
-            directory = openat(&directory, name, on_the_way, Mode::empty())?;
-        }
-    }
-    let name = path.file_name().unwrap_or_else(|| OsStr::new("."));
-    Ok(openat(&directory, name, flags, Mode::empty())?)
 }
 
 /// The names in a directory, in order.

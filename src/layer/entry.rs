@@ -7,8 +7,8 @@ use crate::archive::{Kind, Member};
 /// OCI image specification, "Whiteouts".
 const WHITEOUT: &str = ".wh.";
 const OPAQUE: &str = ".wh..wh..opq";
-/// Names that aufs used for itself; engines pass over them.
-const AUFS: &str = ".wh..wh.";
+/// What aufs kept for itself at the top of a layer, in the first years of images. Docker passes over it.
+const AUFS: [&str; 3] = [".wh..wh.aufs", ".wh..wh.orph", ".wh..wh.plnk"];
 
 /// The entry of a member, with the content of a file still unread. `None` for the root and for what engines pass over;
 /// `Err` says what is wrong.
@@ -20,12 +20,19 @@ pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
     if path.is_empty() {
         return Ok(None);
     }
+    let link = normalise(&member.link);
+    if member.kind == Kind::HardLink && link.starts_with(WHITEOUT) {
+        return Err(format!(
+            "{path} is a hard link to {link}, which not every engine has"
+        ));
+    }
     let kind = match member.kind {
         Kind::File => EntryKind::File(Content::Unread),
         Kind::Directory => EntryKind::Directory,
         Kind::Symlink => EntryKind::Symlink(display(&member.link)),
-        Kind::HardLink => EntryKind::HardLink(normalise(&member.link)),
+        Kind::HardLink => EntryKind::HardLink(link),
         Kind::Special => EntryKind::Special,
+        Kind::WhiteoutDevice => EntryKind::WhiteoutDevice,
     };
     Ok(Some(Entry {
         path,
@@ -43,11 +50,15 @@ pub(super) fn is_whiteout(path: &str) -> bool {
 /// What the name of a whiteout says; `None` for what engines pass over.
 pub(super) fn whiteout(path: &str) -> Result<Option<Entry>, String> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    if path
-        .split('/')
-        .any(|name| name.starts_with(AUFS) && name != OPAQUE)
-    {
+    let top = path.split('/').next().unwrap_or_default();
+    if AUFS.contains(&top) {
         return Ok(None);
+    }
+    // The specification has no names like this, and each engine does something else with them.
+    if directory.split('/').any(|name| name.starts_with(WHITEOUT)) {
+        return Err(format!(
+            "{path} is below a directory with the name of a whiteout"
+        ));
     }
     let entry = |path: String, kind| {
         Ok(Some(Entry {
@@ -99,6 +110,10 @@ mod tests {
         assert_eq!(of(".wh..wh..opq"), opaque(""));
         assert_eq!(of(".wh..wh.plnk/1.2"), Ok(None));
         assert_eq!(of(".wh..wh.aufs"), Ok(None));
+        assert_eq!(of("usr/.wh..wh.aufs"), removed("usr/.wh.aufs"));
+        for below in [".wh.opt/lib.so", "usr/.wh..wh.plnk/1", "a/.wh..wh..opq/b"] {
+            assert!(of(below).is_err(), "{below}");
+        }
         assert!(of("usr/.wh.").is_err());
         assert!(of("usr/.wh...").is_err());
         assert_eq!(

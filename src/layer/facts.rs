@@ -14,7 +14,17 @@ pub struct LayerFacts {
     pub entries: Vec<Entry>,
 }
 
+/// Bytes of a directory that no layer lists, once layers are merged.
+const IMPLIED_DIRECTORY: u64 = 320;
+
 impl LayerFacts {
+    /// Bytes that all entries take in memory, with the directories that only their paths imply.
+    pub fn memory(&self) -> u64 {
+        let before = std::iter::once(None).chain(self.entries.iter().map(Some));
+        let each = before.zip(&self.entries);
+        each.map(|(before, entry)| entry.memory_after(before)).sum()
+    }
+
     /// Bytes of the files that are kept whole.
     pub fn kept_bytes(&self) -> u64 {
         let kept = |entry: &Entry| match &entry.kind {
@@ -27,8 +37,22 @@ impl LayerFacts {
 }
 
 impl Entry {
+    /// Bytes that it takes in memory behind another entry, with the directories that neither that nor its own directories have:
+    /// a path of 16 KiB can imply thousands.
+    pub(super) fn memory_after(&self, before: Option<&Entry>) -> u64 {
+        let before = before.map_or("", |entry| &entry.path).bytes();
+        let common = before
+            .zip(self.path.bytes())
+            .take_while(|(one, other)| one == other)
+            .count();
+        let rest = &self.path.as_bytes()[common..];
+        let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+        let implied = memchr::memchr_iter(b'/', rest).count() as u64;
+        self.memory() + implied * IMPLIED_DIRECTORY
+    }
+
     /// Bytes that it takes in memory, with what was read of its file.
-    pub fn memory(&self) -> u64 {
+    fn memory(&self) -> u64 {
         let link = match &self.kind {
             EntryKind::Symlink(target) | EntryKind::HardLink(target) => target.len(),
             _ => 0,
@@ -83,6 +107,8 @@ pub enum EntryKind {
     Whiteout,
     /// `.wh..wh..opq`: hides all that lower layers have in the directory (the entry's `path` is the directory).
     Opaque,
+    /// A character device of the number 0, which the kernel's overlay takes for a whiteout.
+    WhiteoutDevice,
 }
 
 /// What was read of a regular file.

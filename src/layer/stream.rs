@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 use super::allowance::Allowance;
 use super::budget::Budget;
@@ -22,6 +22,7 @@ use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{ElfError, Retainer};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Passed};
+use crate::parallel::join;
 
 /// Bytes of one buffer between the threads.
 const BUFFER: usize = 512 << 10;
@@ -128,7 +129,7 @@ impl Stream<'_> {
         budget: &Budget,
         misses: &mut Misses,
     ) -> Result<Content, ArchiveError> {
-        if !is_elf(walk, member, &self.wanted.limits)? {
+        if !is_elf(walk, member, budget, &self.wanted.limits)? {
             return Ok(Content::Unread);
         }
         let _kept = KEPT.take(member.size.min(DEFAULT_LIMIT));
@@ -184,8 +185,12 @@ impl Stream<'_> {
         let (blob_writer, blob) = pipe(BLOB_BUFFERS, BUFFER);
         let (plain_writer, plain) = pipe(PLAIN_BUFFERS, BUFFER);
         thread::scope(|scope| {
-            let reading = scope.spawn(move || read_blob(self.bytes, &blob_writer, progress));
-            let decompressing = scope.spawn(move || self.decompress(blob, &plain_writer));
+            let reading = thread::Builder::new()
+                .spawn_scoped(scope, move || read_blob(self.bytes, &blob_writer, progress))
+                .map_err(|error| self.no_thread(&error))?;
+            let decompressing = thread::Builder::new()
+                .spawn_scoped(scope, move || self.decompress(blob, &plain_writer))
+                .map_err(|error| self.no_thread(&error))?;
             let mut walk = Walk::new(plain.hashed(), self.wanted.limits);
             let entries = read(&mut walk);
             let diff_id = match &entries {
@@ -218,6 +223,13 @@ impl Stream<'_> {
                 diff_id,
             })
         })
+    }
+
+    fn no_thread(&self, error: &io::Error) -> Error {
+        Error::layer(
+            self.name,
+            format!("cannot be read: the system gives no thread: {error}"),
+        )
     }
 
     fn not_decompressed(&self, error: &io::Error) -> Error {
@@ -272,12 +284,6 @@ fn total(ranges: &[Range<u64>]) -> u64 {
 fn with_range(mut ranges: Vec<Range<u64>>, range: Range<u64>) -> Vec<Range<u64>> {
     ranges.push(range);
     ranges
-}
-
-fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

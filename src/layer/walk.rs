@@ -7,7 +7,7 @@ use super::wanted::{Form, Wanted};
 use super::{Content, Entry, EntryKind};
 use crate::archive::{ArchiveError, Input, Member, Walk};
 use crate::error::{Error, Result};
-use crate::limits::{Limit, Limits};
+use crate::limits::Limits;
 
 /// Walks an archive to its end. Wanted texts and bytes are read on the way; `sniffed` is called for every other regular file,
 /// with the number that its entry will have, and gives its content.
@@ -30,7 +30,9 @@ pub(super) fn entries<I: Input>(
             continue;
         };
         let passed = |passed| Error::layer_limit(name, &entry.path, passed);
-        budget.entry(&entry, limits).map_err(passed)?;
+        budget
+            .entry(entries.last(), &entry, limits)
+            .map_err(passed)?;
         if matches!(entry.kind, EntryKind::File(_)) {
             let content = match wanted.form(&entry.path) {
                 Form::Sniffed => sniffed(walk, member, entries.len()),
@@ -64,11 +66,12 @@ fn after(last: Option<&Entry>) -> String {
     last.map_or_else(String::new, |entry| format!(" (after {})", entry.path))
 }
 
-/// Reads the magic number of an ELF file, or less where the present member is none. An ELF file whose holes make it too large
-/// is an error, for a stream has to go through them.
+/// Reads the magic number of an ELF file, or less where the present member is none. ELF files whose holes make them too large
+/// are an error, for a stream has to go through them.
 pub(super) fn is_elf<I: Input>(
     walk: &mut Walk<I>,
     member: &Member,
+    budget: &Budget,
     limits: &Limits,
 ) -> Result<bool, ArchiveError> {
     let mut magic = &ELF_MAGIC[..];
@@ -84,8 +87,8 @@ pub(super) fn is_elf<I: Input>(
     }
     if member.sparse.is_some() {
         let offset = member.offset;
-        let checked = limits.check(Limit::SparseBytes, member.size);
-        checked.map_err(|passed| ArchiveError::Limit { offset, passed })?;
+        let taken = budget.sparse(member.size, limits);
+        taken.map_err(|passed| ArchiveError::Limit { offset, passed })?;
     }
     Ok(true)
 }

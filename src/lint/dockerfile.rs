@@ -18,7 +18,7 @@ use super::variables::Expanded;
 use super::{Base, Context, Stage};
 use crate::error::{Error, Result};
 use crate::reference::name::Name;
-use crate::yaml::nearest;
+use crate::spelling::nearest;
 
 /// How many stages are followed.
 const MAX_STAGES: usize = 256;

@@ -3,7 +3,7 @@
 use super::Progress;
 use super::layers::{self, How, LayersRead};
 use super::stream;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layer::Wanted;
 use crate::layer::cache::FactsCache;
 use crate::source::daemon::Held;
@@ -34,6 +34,8 @@ pub(super) fn read(
         .collect();
     match images {
         Ok(images) if described => Ok(images),
+        // The engine would send as much.
+        Err(error @ Error::Limit { .. }) => Err(error),
         _ => stream::read(held.passing()?, wanted, cache, read, progress),
     }
 }

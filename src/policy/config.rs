@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 use crate::finding::{Location, Severity};
 use crate::json_schema;
 use crate::limits::{self, Limit, Limits};
+use crate::spelling::nearest;
 use crate::targets::{DriverVersion, Gpu, Misread, Target};
-use crate::yaml::{self, Spanned, nearest};
+use crate::yaml::{self, Spanned};
 
 /// The largest configuration file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;

@@ -1,8 +1,8 @@
 //! What the team wants an image to hold.
 
+use crate::spelling::nearest;
 use crate::stack::NAMES;
 use crate::version;
-use crate::yaml::nearest;
 
 /// The release of the CUDA runtime that the process gets, major and minor: the one subject that is no part of the stack.
 pub const CUDA: &str = "cuda";

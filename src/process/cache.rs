@@ -1,5 +1,7 @@
 //! The index of libraries, as facts.
 
+use std::collections::HashMap;
+
 use super::facts::CacheFacts;
 use super::model::Model;
 use crate::loader::abi::Abi;
@@ -34,9 +36,11 @@ pub(super) fn read<'s>(model: &Model<'s>) -> (Option<CacheFacts>, Option<Rebuilt
     (Some(facts), Some(rebuilt))
 }
 
-/// The file that would answer to a name if `ldconfig` were run; empty if there is none.
-pub(super) fn answer(rebuilt: Option<&Rebuilt>, name: &str) -> String {
-    let mut entries = rebuilt.into_iter().flat_map(|it| &it.cache.entries);
-    let entry = entries.find(|entry| entry.name == name);
-    entry.map_or_else(String::new, |entry| entry.path.clone())
+/// The files that would answer to names if `ldconfig` were run.
+pub(super) fn answers<'c>(rebuilt: Option<&'c Rebuilt>) -> HashMap<&'c str, &'c str> {
+    let mut answers = HashMap::new();
+    for entry in rebuilt.into_iter().flat_map(|it| &it.cache.entries) {
+        answers.entry(entry.name.as_str()).or_insert(&*entry.path);
+    }
+    answers
 }

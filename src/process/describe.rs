@@ -37,8 +37,10 @@ impl Model<'_> {
             facts.shadowed.extend(shadowed::of(&describer, process));
             faults::tell(&describer, process, &mut facts);
         }
+        let answers = cache::answers(rebuilt.as_ref());
         for missing in facts.missing.iter_mut().filter(|it| it.broken.is_empty()) {
-            missing.after_ldconfig = cache::answer(rebuilt.as_ref(), &missing.library);
+            let answer = answers.get(missing.library.as_str());
+            missing.after_ldconfig = answer.copied().unwrap_or_default().to_owned();
         }
         facts.objects = facts.processes.first().map_or(0, |process| {
             let mapped = process.objects.iter().filter(|object| object.when != "use");

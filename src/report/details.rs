@@ -1,8 +1,8 @@
-//! What is told of a finding beside its message, in the words that several formats share. Nothing is escaped here.
+//! What is told of a finding beside its message, in the words that several formats share. Each format escapes it.
 
 use std::fmt::Write;
 
-use super::{ImageFacts, Subject};
+use super::{ImageFacts, Subject, one_line, printable};
 use crate::finding::{Finding, Severity};
 use crate::stack::{Evidence, EvidenceKind};
 
@@ -34,6 +34,16 @@ pub(super) fn details(subject: Subject, finding: &Finding) -> Vec<(&'static str,
         details.push(("help", help.trim_end().to_owned()));
     }
     details
+}
+
+/// The same as lines `name: text`, safe to print. Only help has more than one: its lines are those of the rule.
+pub(super) fn detail_lines(subject: Subject, finding: &Finding) -> Vec<String> {
+    let details = details(subject, finding).into_iter();
+    let lines = details.map(|(name, text)| match name {
+        "help" => format!("{name}: {}", printable(&text)),
+        _ => format!("{name}: {}", one_line(&text)),
+    });
+    lines.collect()
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.

@@ -1,14 +1,30 @@
 //! How texts of an image are written where a person or a build system reads them: an image is hostile, and its names may
 //! hold anything.
+//!
+//! A format escapes a text where it writes it, and nowhere else:
+//!
+//! | format | by |
+//! |---|---|
+//! | text, tree, diff, lint, progress, remarks and errors | [`one_line`]; [`printable`] where a rule's help has lines of its own |
+//! | JSON, CycloneDX, baselines | [`json`] as a whole: a program gets the exact text, a terminal nothing hidden |
+//! | SARIF | as JSON, and each text by [`printable`]; addresses by [`percent`]; links and placeholders in `sarif` |
+//! | GitLab | as JSON, and each text by [`one_line`] |
+//! | JUnit | each text by [`printable`] or [`one_line`], tags by `quick_junit` |
+//! | GitHub annotations | [`printable`], and what the runner undoes in `github` |
+//! | Markdown | `markdown::escape`, upon [`one_line`] |
+//! | HTML | tags by the templates and `html::markup`, the whole page by [`printable`] |
+//! | Graphviz | [`printable`], and quotes in `tree::graph` |
 
 use serde::Serialize;
 
 /// Characters that nobody sees and that change what is seen, or that hold a text which only a program reads: control
 /// characters, line and paragraph separators, marks of the writing direction (Unicode Technical Report 36, "Bidirectional
 /// Text Spoofing"), and all that Unicode calls default ignorable (`Default_Ignorable_Code_Point` of
-/// `DerivedCoreProperties.txt`): zero-width characters, fillers, variation selectors and tags.
+/// `DerivedCoreProperties.txt`): zero-width characters, fillers, variation selectors and tags. Noncharacters are none that
+/// anybody could see, and XML has no way to write two of them.
 fn is_hidden(c: char) -> bool {
     c.is_control()
+        || is_noncharacter(c)
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}')
         || matches!(c,
             '\u{ad}'
@@ -31,6 +47,11 @@ fn is_hidden(c: char) -> bool {
         )
 }
 
+/// The Unicode Standard, section 23.7.
+fn is_noncharacter(c: char) -> bool {
+    u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}')
+}
+
 /// A text for a terminal or a log: hidden characters are written `\u{…}`, so that nothing an image holds can steer a
 /// terminal or make a name read as another, and what a build system would take for a command is written so that it does
 /// not. Line breaks stay.
@@ -49,12 +70,19 @@ pub(crate) fn printable(text: &str) -> String {
     without_commands(&shown)
 }
 
-/// The same on one line.
-pub(super) fn one_line(text: &str) -> String {
-    let shown = printable(text);
-    let lines = shown.lines().map(str::trim).filter(|line| !line.is_empty());
+/// The same on one line: a line break is written `\n`, so that no name makes a line that looks like one of the report.
+pub(crate) fn one_line(text: &str) -> String {
+    printable(text).replace('\n', "\\n")
+}
+
+/// A text with lines of its own, such as help, as one line; not escaped.
+pub(super) fn unwrapped(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")
 }
+
+/// What begins a command wherever it stands in a line.
+const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 
 /// Build systems read the log of a program: GitHub obeys lines that begin with `::` and text behind `##[`, Azure text
 /// behind `##vso[`, TeamCity text behind `##teamcity[`.
@@ -63,7 +91,7 @@ fn without_commands(text: &str) -> String {
         return text.to_owned();
     }
     let mut shown = text.to_owned();
-    for command in ["##[", "##vso[", "##teamcity["] {
+    for command in COMMANDS {
         shown = shown.replace(command, &format!("\\u{{23}}{}", &command[1..]));
     }
     let lines = shown.split_inclusive('\n').map(|line| {
@@ -76,12 +104,19 @@ fn without_commands(text: &str) -> String {
     lines.collect()
 }
 
-/// A JSON document, indented, that ends with a line break. Hidden characters are written `\uXXXX`, those beyond four
-/// digits as the two halves of UTF-16 (RFC 8259, section 7): who parses it gets exactly the text of the image, and who prints it is
-/// safe.
-pub(super) fn json<T: Serialize>(document: &T) -> serde_json::Result<String> {
-    let text = serde_json::to_string_pretty(document)?;
-    let mut escaped = String::with_capacity(text.len() + 1);
+/// A JSON document, indented, that ends with a line break; see [`safe_json`].
+///
+/// # Errors
+/// None that the data can cause.
+pub(crate) fn json<T: Serialize>(document: &T) -> serde_json::Result<String> {
+    Ok(safe_json(&serde_json::to_string_pretty(document)?) + "\n")
+}
+
+/// A document in JSON as it may be printed. Hidden characters and commands of build systems are written `\uXXXX`, what is
+/// beyond four digits as the two halves of UTF-16 (RFC 8259, section 7): who parses it gets exactly the text of the image,
+/// and who prints it is safe.
+pub(crate) fn safe_json(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         // A line break only stands between values here; within them it is escaped already.
         match c != '\n' && is_hidden(c) {
@@ -93,8 +128,11 @@ pub(super) fn json<T: Serialize>(document: &T) -> serde_json::Result<String> {
             false => escaped.push(c),
         }
     }
-    escaped.push('\n');
-    Ok(escaped)
+    // No line begins with `::`, for each text stands in quotes.
+    for command in COMMANDS {
+        escaped = escaped.replace(command, &format!("\\u0023{}", &command[1..]));
+    }
+    escaped
 }
 
 /// Percent-encoding (RFC 3986, section 2.1) of all but unreserved characters and those of `keep`.
@@ -149,7 +187,9 @@ mod tests {
         );
         assert_eq!(printable("é 漢 한 🙂 …"), "é 漢 한 🙂 …");
         assert_eq!(printable("line\nline"), "line\nline");
-        assert_eq!(one_line("\nline\n\n  line\n"), "line line");
+        assert_eq!(one_line("line\n\n  line\n"), "line\\n\\n  line\\n");
+        assert_eq!(unwrapped("\nline\n\n  line\n"), "line line");
+        assert_eq!(printable("\u{fffe}\u{10ffff}"), "\\u{fffe}\\u{10ffff}");
     }
 
     #[test]
@@ -167,9 +207,10 @@ mod tests {
 
     #[test]
     fn json_hides_nothing_and_loses_nothing() {
-        let hostile = "a\u{9b}2J\u{202e}\u{feff}\u{7f}\u{e0041}\u{e01ef}🙂\n\"";
+        let hostile = "a\u{9b}2J\u{202e}\u{feff}\u{7f}\u{e0041}\u{e01ef}🙂\n\"\\##[error]";
         let text = json(&[hostile]).unwrap_or_default();
         assert!(!text.contains(|c| c != '\n' && is_hidden(c)), "{text}");
+        assert!(!text.contains("##["), "{text}");
         let read: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
         assert_eq!(read, [hostile]);
     }

@@ -1,9 +1,8 @@
 //! GitHub's workflow commands: a line `::error file=…,line=…,title=…::message` becomes an annotation
 //! (<https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>).
 
-use super::details::{details, tally};
-use super::escape::{one_line, printable};
-use super::{Report, Subject};
+use super::details::{detail_lines, tally};
+use super::{Report, Subject, one_line, printable};
 use crate::finding::{Finding, Severity};
 
 /// An annotation for each image that could not be read and each finding that is not ignored, then a line for each image or
@@ -48,12 +47,12 @@ fn annotation(out: &mut String, subject: Subject, finding: &Finding) {
         None => Vec::new(),
     };
     properties.push(("title", format!("imgcheck: {}", finding.rule)));
-    let mut message = format!("{}: {}", subject.name(), finding.message);
-    for (name, detail) in details(subject, finding) {
-        message.push_str(&format!("\n{name}: {detail}"));
+    let mut message = one_line(&format!("{}: {}", subject.name(), finding.message));
+    for detail in detail_lines(subject, finding) {
+        message.push_str(&format!("\n{detail}"));
     }
     if !finding.docs.is_empty() {
-        message.push_str(&format!("\n{}", finding.docs));
+        message.push_str(&format!("\n{}", one_line(&finding.docs)));
     }
     command(out, word, &properties, &message);
 }

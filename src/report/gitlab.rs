@@ -6,8 +6,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use super::details::details;
-use super::escape::{self, one_line};
-use super::{Report, Subject, printable};
+use super::{Report, Subject, escape, one_line};
 use crate::digest;
 use crate::finding::{Finding, Severity};
 
@@ -40,9 +39,10 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
     let mut seen = HashSet::new();
     for unread in report.errors {
         issues.push(Issue {
-            description: printable(&format!(
+            description: one_line(&format!(
                 "{} could not be read: {}",
-                unread.image, unread.error
+                unread.image,
+                escape::unwrapped(&unread.error)
             )),
             check_name: "unreadable".to_owned(),
             fingerprint: digest::sha256(unread.image.as_bytes()),
@@ -85,7 +85,9 @@ fn description(subject: Subject, finding: &Finding) -> String {
     let help = details(subject, finding)
         .into_iter()
         .find(|(name, _)| *name == "help");
-    let help = help.map_or_else(String::new, |(_, help)| format!(". Help: {help}"));
+    let help = help.map_or_else(String::new, |(_, help)| {
+        format!(". Help: {}", escape::unwrapped(&help))
+    });
     one_line(&format!("{}: {}{help}", subject.name(), finding.message))
 }
 

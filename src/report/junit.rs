@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use super::details::{details, severity};
-use super::escape::one_line;
-use super::{Report, Subject, printable};
+use super::details::{detail_lines, severity};
+use super::{Report, Subject, one_line, printable};
 use crate::finding::{Finding, Severity};
 use crate::rules::Rule;
 
@@ -107,13 +106,13 @@ fn text(subject: Subject, findings: &[&Finding]) -> String {
         text.push_str(&format!(
             "{}: {}\n",
             severity(finding.severity),
-            finding.message
+            one_line(&finding.message)
         ));
-        for (name, detail) in details(subject, finding) {
-            text.push_str(&format!("  {name}: {detail}\n"));
+        for detail in detail_lines(subject, finding) {
+            text.push_str(&format!("  {detail}\n"));
         }
         if !finding.docs.is_empty() {
-            text.push_str(&format!("  docs: {}\n", finding.docs));
+            text.push_str(&format!("  docs: {}\n", one_line(&finding.docs)));
         }
         text.push('\n');
     }

@@ -4,7 +4,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::details::{count, tally};
 use super::text::{BOLD, coloured};
-use super::{FileReport, printable};
+use super::{FileReport, one_line, printable};
 use crate::finding::{Finding, Location, Severity};
 
 /// The report for a terminal. It carries ANSI styles; whoever writes it strips them where no terminal is.
@@ -15,7 +15,7 @@ pub fn text(files: &[FileReport]) -> String {
 
 /// One file: a line, or more of them where something is found.
 fn block(file: &FileReport) -> String {
-    let (verdict, name) = (coloured(file.verdict), printable(&file.file));
+    let (verdict, name) = (coloured(file.verdict), one_line(&file.file));
     let mut out = format!("{verdict}  {BOLD}{name}{BOLD:#}\n");
     for finding in &file.findings {
         out.push_str(&format!("\n{}\n", diagnostic(finding)));
@@ -40,8 +40,8 @@ fn diagnostic(finding: &Finding) -> String {
     };
     let place = finding.location.as_ref().map(Shown::from);
     let title = level
-        .primary_title(printable(&finding.message))
-        .id(finding.rule.clone());
+        .primary_title(one_line(&finding.message))
+        .id(one_line(&finding.rule));
     let mut group = match &place {
         Some(place) => title.element(
             Snippet::source(place.text.as_str())
@@ -55,7 +55,7 @@ fn diagnostic(finding: &Finding) -> String {
         group = group.element(Level::HELP.message(printable(help.trim_end())));
     }
     if !finding.docs.is_empty() {
-        group = group.element(Level::NOTE.message(format!("see {}", finding.docs)));
+        group = group.element(Level::NOTE.message(format!("see {}", one_line(&finding.docs))));
     }
     Renderer::styled().render(&[group]).to_string()
 }
@@ -73,7 +73,7 @@ impl From<&Location> for Shown {
     fn from(place: &Location) -> Self {
         let columns = |from: usize, to: usize| {
             let characters = place.text.chars().skip(from).take(to.saturating_sub(from));
-            printable(&characters.collect::<String>())
+            one_line(&characters.collect::<String>())
         };
         let before = columns(0, place.column.saturating_sub(1));
         let meant = columns(
@@ -82,14 +82,14 @@ impl From<&Location> for Shown {
         );
         let after = columns(place.end_column.saturating_sub(1), usize::MAX);
         let parts = format!("{before}{meant}{after}");
-        let text = printable(&parts);
+        let text = one_line(&parts);
         // Of a command to a build system that begins before what is meant and ends in it, the whole line is shown as meant.
         let (start, end) = match text == parts {
             true => (before.len(), before.len() + meant.len()),
             false => (0, text.len()),
         };
         Shown {
-            file: printable(&place.file),
+            file: one_line(&place.file),
             line: place.line,
             text,
             start,

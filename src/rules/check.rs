@@ -13,7 +13,7 @@ use super::functions::{FUNCTIONS, Gives, STANDARD};
 use super::knowledge;
 use super::schema::Shape;
 use crate::error::Result;
-use crate::yaml::nearest;
+use crate::spelling::nearest;
 
 /// How deep comprehensions (`filter`, `map`, `exists` …) may be nested: each level multiplies the time.
 const MAX_NESTING: usize = 4;

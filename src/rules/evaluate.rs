@@ -1,8 +1,7 @@
 //! Evaluates rules on facts.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
 
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
@@ -10,6 +9,7 @@ use cel::objects::Key;
 use cel::{Context, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::deadline::Deadline;
 use super::expression::{Expression, Missing};
 use super::facts::Facts;
 use super::file::{Level, Named, Rule};
@@ -18,7 +18,7 @@ use super::{functions, knowledge, loader, pages};
 use crate::claims::Claim;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
-use crate::limits::{Limit, Limits, Passed, begun_seconds};
+use crate::limits::{Limit, Limits};
 
 /// All findings of some rules, the worst first, then by rule, in the order of the claims.
 ///
@@ -31,7 +31,8 @@ pub fn evaluate<'r>(
     limits: &Limits,
 ) -> Result<Vec<Finding>> {
     let on_demand = OnDemand::new(facts);
-    let mut context = functions::context();
+    let deadline: Arc<Deadline> = Arc::default();
+    let mut context = functions::context(&deadline);
     context.set_variable_resolver(&on_demand);
     bind(&mut context, facts)?;
     let mut findings = Vec::new();
@@ -41,8 +42,9 @@ pub fn evaluate<'r>(
             rule,
             facts,
             limits,
+            deadline: &deadline,
         };
-        evaluation.run(&context, &mut explained, &mut findings)?;
+        evaluation.run_in_time(&context, &mut explained, &mut findings)?;
     }
     findings.sort_by(|a: &Finding, b: &Finding| {
         b.severity
@@ -62,7 +64,9 @@ pub fn evaluate<'r>(
 pub fn dry_run(rule: &Rule) -> Result<()> {
     let facts = Facts::sample();
     let on_demand = OnDemand::new(&facts);
-    let mut context = functions::context();
+    let deadline: Arc<Deadline> = Arc::default();
+    let mut context = functions::context(&deadline);
+    deadline.start(Limits::default().duration(Limit::RuleTime));
     context.set_variable_resolver(&on_demand);
     bind(&mut context, &facts)?;
     let item = match &rule.each {
@@ -85,8 +89,14 @@ pub fn dry_run(rule: &Rule) -> Result<()> {
     rule.help
         .as_ref()
         .map_or(Ok(String::new()), |help| help.render(&context))?;
-    Ok(())
+    match deadline.has_passed() {
+        true => Err(rule.fail.fault(0..rule.fail.text().len(), TOO_SLOW, None)),
+        false => Ok(()),
+    }
 }
+
+/// What is said of a rule that needs long for some dozen facts.
+const TOO_SLOW: &str = "the rule takes too long on a small image";
 
 /// Facts that are many and seldom asked for, made when an expression first names them.
 struct OnDemand<'f> {
@@ -136,6 +146,7 @@ struct Evaluation<'a> {
     rule: &'a Rule,
     facts: &'a Facts,
     limits: &'a Limits,
+    deadline: &'a Deadline,
 }
 
 impl<'a> Evaluation<'a> {
@@ -157,7 +168,6 @@ impl<'a> Evaluation<'a> {
             }
             return Ok(());
         };
-        let begun = Instant::now();
         let Ok(Value::List(items)) = each.evaluate(context)? else {
             return Ok(());
         };
@@ -166,8 +176,10 @@ impl<'a> Evaluation<'a> {
             .map_err(|passed| Error::limit(self.subject(), passed))?;
         let mut seen = HashSet::new();
         for (done, item) in items.iter().enumerate() {
-            let checked = self.limits.check(Limit::RuleTime, begun_seconds(begun));
-            checked.map_err(|passed| self.too_slow(done, items.len(), passed))?;
+            if !self.deadline.is_in_time() {
+                let (done, all) = (done, items.len());
+                return Err(self.too_slow(&format!(" has looked at {done} of {all} elements")));
+            }
             let mut inner = context.new_inner_scope();
             inner.add_variable_from_value("it", item.clone());
             if !self.fails(&inner)? {
@@ -187,13 +199,31 @@ impl<'a> Evaluation<'a> {
         Ok(())
     }
 
+    /// The same within the time that a rule has.
+    fn run_in_time(
+        &self,
+        context: &Context<'_, '_>,
+        explained: &mut Explained<'a>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        self.deadline.start(self.limits.duration(Limit::RuleTime));
+        match self.run(context, explained, findings) {
+            Err(error @ Error::Limit { .. }) => Err(error),
+            // What came of lists that were cut off is worth nothing, an error neither.
+            _ if self.deadline.has_passed() => Err(self.too_slow("")),
+            outcome => outcome,
+        }
+    }
+
     fn subject(&self) -> String {
         format!("rule {} ({})", self.rule.id, self.rule.source.name)
     }
 
-    fn too_slow(&self, done: usize, all: usize, passed: Passed) -> Error {
-        let so_far = format!("{} has looked at {done} of {all} elements", self.subject());
-        Error::limit(so_far, passed)
+    /// `so_far` tells what was done in the time.
+    fn too_slow(&self, so_far: &str) -> Error {
+        let allowed = self.limits.of(Limit::RuleTime);
+        let passed = self.limits.passed(Limit::RuleTime, allowed + 1);
+        Error::limit(format!("{}{so_far}", self.subject()), passed)
     }
 
     /// Whether the rule applies and fails.

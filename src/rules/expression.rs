@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use cel::parser::{Expression as Tree, PrattParser};
 use cel::{ExecutionError, Program, Value};
 
-use super::functions;
+use super::{deadline, functions};
 use crate::error::{Error, Result};
 use crate::yaml::{self, Spanned};
 
@@ -90,10 +90,11 @@ impl Expression {
             return Ok(tree);
         }
         let parser = PrattParser::new().enable_optional_syntax(true);
-        let tree = match parser.parse(self.text()) {
+        let mut tree = match parser.parse(self.text()) {
             Ok(tree) => tree,
             Err(_) => self.program()?.expression().clone(),
         };
+        deadline::guard(&mut tree);
         Ok(self.tree.get_or_init(|| tree))
     }
 
@@ -265,7 +266,8 @@ impl Template {
         })
     }
 
-    /// Fills it in. A fact that is not there is written as `unknown`.
+    /// Fills it in. A fact that is not there is written as `unknown`. Line breaks of a fact are written `\n`: the lines are those
+    /// of the rule.
     ///
     /// # Errors
     ///
@@ -276,7 +278,7 @@ impl Template {
             match piece {
                 Piece::Text(text) => rendered.push_str(text),
                 Piece::Value(expression) => match expression.evaluate(context)? {
-                    Ok(value) => rendered.push_str(&written(&value)),
+                    Ok(value) => rendered.push_str(&written(&value).replace('\n', "\\n")),
                     Err(Missing) => rendered.push_str("unknown"),
                 },
             }
@@ -357,7 +359,7 @@ mod tests {
 
     #[test]
     fn templates_are_filled_in() {
-        let mut context = functions::context();
+        let mut context = functions::context(&Arc::default());
         context.add_variable_from_value("name", "torch");
         for (text, expected) in [
             ("plain", "plain"),
@@ -373,6 +375,9 @@ mod tests {
                 "{text}"
             );
         }
+        context.add_variable_from_value("name", "a\nb");
+        let of_a_fact = template("one\n{name}").unwrap().render(&context);
+        assert_eq!(of_a_fact.unwrap(), "one a\\nb", "YAML folds the other");
         assert!(template("an {open brace").is_err());
     }
 }

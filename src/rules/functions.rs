@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use cel::{Context, Env, ExecutionError, Value, extensions};
 
+use super::deadline::{self, Deadline};
 pub use crate::glob::glob;
 use crate::version;
 
@@ -155,7 +156,9 @@ pub fn environment() -> &'static Arc<Env> {
 }
 
 /// A context with all functions and no variable.
-pub fn context<'v>() -> Context<'static, 'v> {
+/// The time that expressions may take is that of `deadline`.
+pub fn context<'v>(deadline: &Arc<Deadline>) -> Context<'static, 'v> {
+    let deadline = Arc::clone(deadline);
     let mut context = Context::with_env(Arc::clone(environment()));
     type Text = Arc<String>;
     let added = [
@@ -187,6 +190,7 @@ pub fn context<'v>() -> Context<'static, 'v> {
         }),
         context.add_function("directory", |path: Text| split(&path).0.to_owned()),
         context.add_function("file", |path: Text| split(&path).1.to_owned()),
+        context.add_function(deadline::FUNCTION, move || deadline.is_in_time()),
     ];
     debug_assert!(added.iter().all(std::result::Result::is_ok));
     context
@@ -235,7 +239,7 @@ mod tests {
         environment()
             .compile(expression)
             .unwrap()
-            .execute(&context())
+            .execute(&context(&Arc::default()))
     }
 
     #[test]
@@ -283,7 +287,7 @@ mod tests {
 
     #[test]
     fn every_function_is_declared_and_described() {
-        let context = context();
+        let context = context(&Arc::default());
         for function in FUNCTIONS {
             let arguments = vec!["'1.2'"; function.arguments].join(", ");
             let call = format!("{}({arguments})", function.name);

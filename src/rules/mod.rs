@@ -4,6 +4,7 @@
 //! the built-in ones can: no rule is written in Rust. [`Facts`] is what an expression sees.
 
 pub mod check;
+pub mod deadline;
 pub mod evaluate;
 pub mod expression;
 pub mod facts;

@@ -3,7 +3,7 @@
 use oci_spec::image::{Descriptor, ImageConfiguration};
 use serde::de::DeserializeOwned;
 
-use super::{LayerData, digest};
+use super::{LayerData, digest, spelling};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 
@@ -37,12 +37,24 @@ pub(super) trait Blobs {
 /// Reads a document.
 pub(super) fn read<T: DeserializeOwned>(blobs: &dyn Blobs, part: Part, digest: &str) -> Result<T> {
     let bytes = blobs.read_document(part, digest)?;
-    parse(&blobs.subject(), &blobs.blob_name(digest)?, &bytes)
+    parse(
+        &blobs.subject(),
+        &blobs.blob_name(digest)?,
+        &bytes,
+        spelling::OCI,
+    )
 }
 
-/// Parses a document.
-pub(super) fn parse<T: DeserializeOwned>(subject: &str, name: &str, bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| {
+/// Parses a document, in which these names have one spelling.
+pub(super) fn parse<T: DeserializeOwned>(
+    subject: &str,
+    name: &str,
+    bytes: &[u8],
+    names: &[&str],
+) -> Result<T> {
+    let document = serde_json::from_slice(bytes);
+    let checked = document.and_then(|parsed| spelling::check(bytes, names).map(|()| parsed));
+    checked.map_err(|error| {
         Error::source(
             subject,
             format!("{name} is not the JSON it should be: {error}"),

@@ -8,7 +8,9 @@ use serde::Deserialize;
 
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, digest, oci, reference};
+use super::{
+    Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, digest, oci, reference, spelling,
+};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 
@@ -31,7 +33,8 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
     if !is(store) {
         return Err(not_a_docker_archive(store));
     }
-    let (entries, _): (Vec<Entry>, _) = store.document("manifest.json")?;
+    let (entries, _): (Vec<Entry>, _) =
+        store.document("manifest.json", spelling::DOCKER_ARCHIVE)?;
     if oci::is(store) {
         let tags: Vec<String> = entries
             .into_iter()
@@ -97,7 +100,7 @@ fn with_short_name(image: Image, tags: &[String]) -> Image {
 /// The config and its digest. Its file is named by the digest, which is verified; archives of other tools that use free
 /// names have nothing to verify.
 fn config(store: &Store, name: &str) -> Result<(ImageConfiguration, String)> {
-    let (config, bytes) = store.document(name)?;
+    let (config, bytes) = store.document(name, spelling::OCI)?;
     if let Some(digest) = digest_of_name(name) {
         blobs::verify(&store.subject(), name, &bytes, &digest)?;
     }

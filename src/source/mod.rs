@@ -14,6 +14,7 @@ mod recognise;
 mod reference;
 pub mod registry;
 pub mod remote;
+mod spelling;
 mod store;
 
 use std::collections::HashMap;
@@ -329,7 +330,7 @@ impl LayerData {
             } => (name.clone(), *offset, *length),
             LayerData::Directory(path) => (path.clone(), 0, 0),
             LayerData::Remote(blob) => (blob.address().into(), 0, 0),
-            LayerData::Overlay(overlay) => (overlay.directory.clone(), 0, 0),
+            LayerData::Overlay(overlay) => (overlay.path(), 0, 0),
             LayerData::Passed(member) => (member.clone(), 0, 0),
             LayerData::Held(digest) => (digest.into(), 0, 0),
         }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::blobs::{self, Blobs, Part};
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{Image, LayerBlob, SourceKind, Wanted};
+use super::{Image, LayerBlob, SourceKind, Wanted, reference, spelling};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 
@@ -67,7 +67,7 @@ pub(super) fn open_as(store: &Store, wanted: &Wanted, kind: SourceKind) -> Resul
             return Err(store.error(format!("not an OCI layout: it has no {name}")));
         }
     }
-    let (index, _): (Document, _) = store.document("index.json")?;
+    let (index, _): (Document, _) = store.document("index.json", spelling::OCI)?;
     images(store, index.manifests.unwrap_or_default(), wanted, kind)
 }
 
@@ -80,6 +80,7 @@ pub(super) fn images(
 ) -> Result<Vec<Image>> {
     let mut found = Found::new(wanted.limits);
     found.descend(blobs, list, None, 0)?;
+    found.check_complete(blobs, wanted)?;
     let candidates = found.candidates(blobs)?;
     let mut images = Vec::new();
     let mut artifact = None;
@@ -148,8 +149,9 @@ struct Found {
     limits: Limits,
     seen: u64,
     listed: Vec<(Option<String>, Listed)>,
-    /// Listed, but not stored here: `docker save` keeps the index of a multi-platform image with only one platform.
-    missing: Option<String>,
+    /// Listed, but not stored here, with the name of the image: `docker save` keeps the index of a multi-platform image with
+    /// only one platform.
+    missing: Vec<(Option<String>, String)>,
     /// Stored, but something else than an image, by its media type.
     artifact: Option<String>,
 }
@@ -160,7 +162,7 @@ impl Found {
             limits,
             seen: 0,
             listed: Vec::new(),
-            missing: None,
+            missing: Vec::new(),
             artifact: None,
         }
     }
@@ -198,7 +200,7 @@ impl Found {
     ) -> Result<()> {
         let digest = descriptor.digest().as_ref();
         if !blobs.has_blob(digest)? {
-            self.missing.get_or_insert(blobs.blob_name(digest)?);
+            self.missing.push((reference, blobs.blob_name(digest)?));
             return Ok(());
         }
         if says_all(&descriptor) {
@@ -231,15 +233,31 @@ impl Found {
         Ok(())
     }
 
+    /// An error where a wanted image is not stored. A platform may be absent if it is not asked for and another one is there.
+    fn check_complete(&self, blobs: &dyn Blobs, wanted: &Wanted) -> Result<()> {
+        let is_wanted = |name: &Option<String>| match (&wanted.reference, name) {
+            (Some(wanted), Some(name)) => reference::same(wanted, name),
+            (wanted, _) => wanted.is_none(),
+        };
+        let has_other = |name: &Option<String>| self.listed.iter().any(|(it, _)| it == name);
+        let absent = self
+            .missing
+            .iter()
+            .find(|(name, _)| is_wanted(name) && (wanted.all_platforms || !has_other(name)));
+        match absent {
+            None => Ok(()),
+            Some((_, blob)) => Err(error(
+                blobs,
+                format!("{blob} is missing; the image is not complete"),
+            )),
+        }
+    }
+
     fn candidates(self, blobs: &dyn Blobs) -> Result<Vec<Candidate<Listed>>> {
-        match (&self.missing, &self.artifact) {
-            _ if !self.listed.is_empty() => {}
-            (Some(name), _) => {
-                let problem = format!("{name} is missing; the image is not complete");
-                return Err(error(blobs, problem));
-            }
-            (None, Some(kind)) => return Err(only_an_artifact(blobs, kind)),
-            (None, None) => {}
+        if let Some(kind) = &self.artifact
+            && self.listed.is_empty()
+        {
+            return Err(only_an_artifact(blobs, kind));
         }
         let mut candidates = Vec::with_capacity(self.listed.len());
         for (reference, item) in self.listed {
@@ -268,16 +286,16 @@ fn says_all(descriptor: &Descriptor) -> bool {
     manifest && descriptor.platform().is_some()
 }
 
-/// BuildKit puts provenance and SBOM beside each image, as a manifest of the platform `unknown/unknown`.
+/// BuildKit puts provenance and SBOM beside each image, as a manifest of the platform `unknown/unknown`. What names a platform
+/// that can run is an image, whatever else it says of itself: an engine would start it.
 fn is_attestation(descriptor: &Descriptor) -> bool {
-    let annotated = |annotations: &std::collections::HashMap<String, String>| {
-        annotations.contains_key("vnd.docker.reference.type")
-    };
-    descriptor.annotations().as_ref().is_some_and(annotated)
-        || descriptor
-            .platform()
+    match descriptor.platform() {
+        Some(platform) => Platform::of_descriptor(platform).is_unknown(),
+        None => descriptor
+            .annotations()
             .as_ref()
-            .is_some_and(|platform| Platform::of_descriptor(platform).is_unknown())
+            .is_some_and(|it| it.contains_key("vnd.docker.reference.type")),
+    }
 }
 
 fn recorded_name(descriptor: &Descriptor) -> Option<String> {

@@ -6,12 +6,21 @@ use std::path::PathBuf;
 /// An upper directory of an overlay: what a layer adds, and marks for what it removes.
 #[derive(Debug, Clone)]
 pub struct Overlay {
-    /// What the layer adds.
+    /// The storage that the rest is part of.
+    pub storage: PathBuf,
+    /// What the layer adds: a directory, from the storage on.
     pub directory: PathBuf,
     /// Which extended attributes mark what it removes.
     pub attributes: Attributes,
-    /// Is there as long as the directory is whole: its owner removes this one first.
+    /// Is there, from the storage on, as long as the directory is whole: its owner removes this one first.
     pub record: PathBuf,
+}
+
+impl Overlay {
+    /// Where the directory is.
+    pub fn path(&self) -> PathBuf {
+        self.storage.join(&self.directory)
+    }
 }
 
 /// The name space of the attributes of an overlay.

@@ -2,11 +2,14 @@
 //! archive that has gone by.
 
 use std::fs::File;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oci_spec::image::Descriptor;
+use rustix::fs::{AtFlags, statat};
 use serde::de::DeserializeOwned;
 
 use super::blobs::{self, Blobs};
@@ -14,6 +17,7 @@ use super::members::Members;
 use super::{LayerData, digest};
 use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, FileRange, Kind, RangeInput, Walk};
+use crate::beneath::{self, Links};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 
@@ -29,7 +33,7 @@ pub(super) struct Store {
 
 #[derive(Debug)]
 enum Place {
-    Directory,
+    Directory(OwnedFd),
     Archive {
         file: Arc<File>,
         members: Members<Range>,
@@ -69,13 +73,15 @@ enum Bytes {
 }
 
 impl Store {
-    /// The parts are files below a directory.
+    /// The parts are files below a directory. It may have been unpacked from an archive of anybody, so that a link in it leads no
+    /// further than the directory.
     pub fn directory(path: &Path, limits: Limits) -> Result<Self> {
         let metadata = path.metadata().map_err(|error| unreadable(path, &error))?;
         if !metadata.is_dir() {
             return Err(Error::source(path.display().to_string(), "not a directory"));
         }
-        Ok(Store::of(path.into(), Place::Directory, limits))
+        let directory = beneath::root(path).map_err(|error| unreadable(path, &error))?;
+        Ok(Store::of(path.into(), Place::Directory(directory), limits))
     }
 
     /// The parts are members of a tar file.
@@ -127,7 +133,10 @@ impl Store {
     /// Whether there is a file of this name.
     pub fn contains(&self, name: &str) -> bool {
         match &self.place {
-            Place::Directory => self.file_path(name).is_file(),
+            Place::Directory(directory) => {
+                let name = normalise(name.as_bytes());
+                beneath::file(directory, name.as_ref(), Links::Beneath).is_ok()
+            }
             Place::Archive { members, .. } => members.get(name).is_some(),
             Place::Passed(members) => members.get(name).is_some(),
         }
@@ -136,7 +145,9 @@ impl Store {
     /// Whether there is something of this name at the top.
     pub fn has_at_top(&self, prefix: &str) -> bool {
         match &self.place {
-            Place::Directory => self.path.join(prefix).exists(),
+            Place::Directory(directory) => {
+                statat(directory, prefix, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            }
             Place::Archive { members, .. } => members.has_at_top(prefix),
             Place::Passed(members) => members.has_at_top(prefix),
         }
@@ -148,10 +159,14 @@ impl Store {
             .ok_or_else(|| self.error(format!("{name} is missing; the image is not complete")))
     }
 
-    /// Reads and parses a JSON document; also gives its bytes, for their digest.
-    pub fn document<T: DeserializeOwned>(&self, name: &str) -> Result<(T, Vec<u8>)> {
+    /// Reads and parses a JSON document, in which these names have one spelling; also gives its bytes, for their digest.
+    pub fn document<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        names: &[&str],
+    ) -> Result<(T, Vec<u8>)> {
         let bytes = self.read(name)?;
-        Ok((blobs::parse(&self.subject(), name, &bytes)?, bytes))
+        Ok((blobs::parse(&self.subject(), name, &bytes, names)?, bytes))
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>> {
@@ -170,7 +185,7 @@ impl Store {
 
     fn find(&self, name: &str) -> Result<Option<Blob>> {
         match &self.place {
-            Place::Directory => self.find_file(name),
+            Place::Directory(directory) => self.find_file(directory, name),
             Place::Archive { file, members } => Ok(members.get(name).map(|(name, range)| Blob {
                 name: self.path.join(name),
                 length: range.length,
@@ -194,28 +209,25 @@ impl Store {
         }
     }
 
-    fn find_file(&self, name: &str) -> Result<Option<Blob>> {
-        let path = self.file_path(name);
-        let Ok(metadata) = path.metadata() else {
-            return Ok(None);
+    fn find_file(&self, directory: &OwnedFd, name: &str) -> Result<Option<Blob>> {
+        // Never outside the directory, whatever the name is.
+        let name = normalise(name.as_bytes());
+        let path = self.path.join(&name);
+        let opened = beneath::file(directory, name.as_ref(), Links::Beneath)
+            .and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (length, file) = match opened {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(&path, &error)),
         };
-        if !metadata.is_file() {
-            return Ok(None);
-        }
-        let file = File::open(&path).map_err(|error| unreadable(&path, &error))?;
         Ok(Some(Blob {
             name: path,
-            length: metadata.len(),
+            length,
             bytes: Bytes::File {
                 file: Arc::new(file),
                 offset: 0,
             },
         }))
-    }
-
-    /// Never outside the directory, whatever the name is.
-    fn file_path(&self, name: &str) -> PathBuf {
-        self.path.join(normalise(name.as_bytes()))
     }
 }
 
@@ -291,7 +303,9 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
     loop {
         let member = match walk.advance() {
             Ok(Some(member)) => member,
-            Ok(None) => return Ok(members),
+            Ok(None) if walk.has_end_marker() => return Ok(members),
+            Ok(None) if last.is_empty() => return Err(not_an_archive(path)),
+            Ok(None) => return Err(cut_off(path, &last)),
             Err(ArchiveError::Io(error)) => return Err(unreadable(path, &error)),
             Err(ArchiveError::Limit { offset, passed }) => {
                 return Err(Error::limit(
@@ -318,6 +332,18 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
             ),
             _ => members.link(&member),
         }
+    }
+}
+
+/// What is behind the cut could be more than the image needs, or another platform of it.
+fn cut_off(path: &Path, last: &str) -> Error {
+    Error::Source {
+        subject: path.display().to_string(),
+        problem: format!("cut off: the archive has no end ({last} is the last member)"),
+        help: Some(
+            "save the image again: nothing is said of an image of which a part may be missing"
+                .to_owned(),
+        ),
     }
 }
 

@@ -22,6 +22,10 @@ use super::{Component, Distribution};
 use crate::version::marker;
 use crate::version::requirement::{Requirement, normalized};
 
+/// Copies of one distribution in one directory that a requirement is compared with. Beside the one that is installed there may be what
+/// was left of another.
+const COPIES: usize = 16;
+
 /// A requirement that what is installed does not meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -192,7 +196,7 @@ fn requirement<'i>(
     let specifiers = requirement.specifiers;
     // A version that cannot be read is not compared.
     let met = |copy: &&Distribution| meets(&copy.version, &specifiers).unwrap_or(true);
-    match copies.iter().any(met) {
+    match copies.iter().take(COPIES).any(met) {
         true => None,
         false => copies.first().map(|copy| (specifiers, *copy)),
     }

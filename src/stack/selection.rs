@@ -238,6 +238,8 @@ fn own_directories(file: &ElfFile, path: Option<&str>, inventory: &Inventory) ->
     let origin = directory_of(&file.path);
     path.unwrap_or_default()
         .split(':')
+        // A path has one origin; more would make it long without end.
+        .filter(|directory| directory.matches('$').count() <= 1)
         .map(|directory| {
             directory
                 .replace("${ORIGIN}", origin)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Misread;
 use crate::embedded;
-use crate::yaml::nearest;
+use crate::spelling::nearest;
 
 /// A compute capability: `9.0`. It is the number of the architecture, too: `sm_90`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

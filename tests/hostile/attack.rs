@@ -73,9 +73,13 @@ impl Attack {
     fn attempt(&self) -> Result<(), String> {
         let scratch = tempfile::tempdir().unwrap();
         let arguments = (self.make)(scratch.path());
+        let before = files(scratch.path());
         let run = imgcheck(scratch.path(), &arguments);
-        let verdict = std::panic::catch_unwind(|| self.check(&run))
+        let mut verdict = std::panic::catch_unwind(|| self.check(&run))
             .unwrap_or_else(|_| Err("see above".to_owned()));
+        if files(scratch.path()) != before {
+            verdict = Err("something was written".to_owned());
+        }
         super::table::note(self, &run);
         verdict.map_err(|problem| {
             format!(
@@ -95,6 +99,9 @@ impl Attack {
         if run.error.contains("panicked") {
             return Err("a panic".to_owned());
         }
+        if run.error.chars().any(moves_the_terminal) {
+            return Err(format!("a control character in {:?}", run.error));
+        }
         if run.memory > MEMORY {
             return Err(format!("{} KiB of memory", run.memory));
         }
@@ -111,6 +118,27 @@ impl Attack {
             (_, code) => Err(format!("exit code {code:?}")),
         }
     }
+}
+
+/// Whether a character does more on a terminal than stand there (Unicode Standard Annex 9, "Directional Formatting Characters").
+fn moves_the_terminal(character: char) -> bool {
+    let directs = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    directs || character.is_control() && character != '\n'
+}
+
+/// The files below a directory, with their lengths.
+fn files(directory: &Path) -> Vec<(PathBuf, u64)> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let mut files = Vec::new();
+    for entry in entries {
+        let metadata = entry.metadata().unwrap();
+        match metadata.is_dir() {
+            true => files.extend(self::files(&entry.path())),
+            false => files.push((entry.path(), metadata.len())),
+        }
+    }
+    files.sort();
+    files
 }
 
 fn first(text: &str) -> String {

@@ -10,28 +10,40 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod archives;
 mod attack;
+mod bombs;
+mod documents;
+mod elf;
+mod forge;
+mod gpu;
 mod links;
+mod loader;
+mod names;
+mod output;
+mod references;
+mod rules_input;
+mod sparse;
 mod table;
+mod tars;
 
 #[path = "../common/mod.rs"]
 mod common;
 
 use attack::Attack;
 
-/// Every attack there is, in the order of the table.
-fn attacks() -> Vec<Attack> {
-    [links::attacks()].into_iter().flatten().collect()
-}
-
-/// One test a kind of attack, so that they run beside each other.
+/// Every attack there is, in the order of the table; and one test a kind of attack, so that they run beside each other.
 macro_rules! kinds {
-    ($($kind:ident)*) => {$(
-        #[test]
+    ($($kind:ident)*) => {
+        fn attacks() -> Vec<Attack> {
+            [$($kind::attacks()),*].into_iter().flatten().collect()
+        }
+
+        $(#[test]
         fn $kind() {
             attack::try_all(&$kind::attacks());
-        }
-    )*};
+        })*
+    };
 }
 
-kinds! { links }
+kinds! { links names archives sparse bombs documents references elf gpu loader rules_input output }

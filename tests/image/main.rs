@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod kernel;
+mod resolution;
 #[path = "../support/say.rs"]
 mod say;
 
@@ -82,7 +82,7 @@ fn later_layers_replace_and_remove() {
 }
 
 #[test]
-fn a_whiteout_acts_on_lower_layers_only_wherever_it_stands() {
+fn a_marker_acts_on_lower_layers_only_wherever_it_stands() {
     // The example of the OCI image specification, layer.md, "Whiteouts", in both orders.
     let base = vec![
         directory("a"),
@@ -96,15 +96,61 @@ fn a_whiteout_acts_on_lower_layers_only_wherever_it_stands() {
         directory("a/b/c"),
         file("a/b/c/foo", ""),
     ];
-    let expected = ["/a/ 0", "/a/b/ 1", "/a/b/c/ 1", "/a/b/c/foo 1"];
     for marker_first in [true, false] {
-        for marker in [opaque("a"), whiteout("a/b")] {
+        let listing = |marker: Entry| {
             let mut upper = recreated.to_vec();
             upper.insert(if marker_first { 0 } else { upper.len() }, marker);
             let layers = layers([base.clone(), upper]);
-            assert_eq!(listing(&RootFilesystem::merge(&layers)), expected);
-        }
+            listing(&RootFilesystem::merge(&layers))
+        };
+        let hidden = ["/a/ 0", "/a/b/ 1", "/a/b/c/ 1", "/a/b/c/foo 1"];
+        assert_eq!(listing(opaque("a")), hidden);
+        // To an overlay this directory lies over the lower one, whatever stood in its place before.
+        let merged = [
+            "/a/ 0",
+            "/a/b/ 0",
+            "/a/b/c/ 0",
+            "/a/b/c/bar 0",
+            "/a/b/c/foo 1",
+        ];
+        assert_eq!(listing(whiteout("a/b")), merged);
     }
+}
+
+#[test]
+fn what_is_below_a_whiteout_is_new() {
+    let layers = layers([
+        vec![file("a/old", ""), file("b/old", "")],
+        vec![
+            whiteout("a"),
+            file("a/new", ""),
+            whiteout("b"),
+            whiteout("b/old"),
+        ],
+    ]);
+    assert_eq!(
+        listing(&RootFilesystem::merge(&layers)),
+        ["/a/ 0", "/a/new 1"]
+    );
+}
+
+#[test]
+fn a_device_without_a_number_is_a_whiteout() {
+    let device = |path: &str| entry(path, EntryKind::WhiteoutDevice);
+    let layers = layers([
+        vec![file("a/x", ""), file("a/y", ""), device("base")],
+        vec![
+            file("a/x", ""),
+            device("a/x"),
+            device("a/y"),
+            file("a/y", ""),
+            device("new/z"),
+        ],
+    ]);
+    assert_eq!(
+        listing(&RootFilesystem::merge(&layers)),
+        ["/a/ 0", "/a/y 1", "/new/ 1"]
+    );
 }
 
 #[test]
@@ -113,13 +159,19 @@ fn a_whiteout_of_nothing_and_of_the_root_does_nothing() {
         vec![file("a", "")],
         vec![whiteout("x/y"), whiteout(""), opaque("z")],
     ]);
-    assert_eq!(listing(&RootFilesystem::merge(&layers)), ["/a 0", "/z/ 1"]);
+    assert_eq!(
+        listing(&RootFilesystem::merge(&layers)),
+        ["/a 0", "/x/ 1", "/z/ 1"]
+    );
 }
 
 #[test]
-fn an_opaque_root_hides_all_lower_layers() {
+fn an_opaque_root_hides_nothing() {
     let layers = layers([vec![file("a/b", "")], vec![file("c", ""), opaque("")]]);
-    assert_eq!(listing(&RootFilesystem::merge(&layers)), ["/c 1"]);
+    assert_eq!(
+        listing(&RootFilesystem::merge(&layers)),
+        ["/a/ 0", "/a/b 0", "/c 1"]
+    );
 }
 
 #[test]
@@ -180,24 +232,35 @@ fn hard_links_are_one_file_also_across_layers() {
 }
 
 #[test]
-fn links_in_the_parents_of_an_entry_are_followed() {
-    // As COPY does on a distribution whose /lib leads to /usr/lib.
+fn links_in_the_parents_of_an_entry_are_followed_in_its_layer() {
     let layers = layers([
-        vec![directory("usr/lib"), symlink("lib", "usr/lib")],
-        vec![file("lib/x/libfoo.so", ""), whiteout("lib/none")],
+        vec![
+            directory("usr/lib"),
+            symlink("lib", "usr/lib"),
+            symlink("lib64", "usr/lib"),
+            file("lib/x/libfoo.so", ""),
+            file("usr/lib/gone", ""),
+        ],
+        vec![
+            file("lib/libbar.so", ""),
+            symlink("usr64", "/usr"),
+            whiteout("usr64/lib/gone"),
+            whiteout("lib64/x"),
+        ],
     ]);
     let root = RootFilesystem::merge(&layers);
     assert_eq!(
-        root.resolve("/usr/lib/x/libfoo.so").unwrap().layer(),
-        Some(1)
-    );
-    assert_eq!(
-        root.resolve("/lib/x/libfoo.so").unwrap().path(),
-        "/usr/lib/x/libfoo.so"
-    );
-    assert_eq!(
-        root.entry("/lib").unwrap().symlink_target(),
-        Some("usr/lib")
+        listing(&root),
+        [
+            "/lib/ 1",
+            "/lib/libbar.so 1",
+            "/lib64/ 1",
+            "/usr/ 0",
+            "/usr/lib/ 0",
+            "/usr/lib/x/ 0",
+            "/usr/lib/x/libfoo.so 0",
+            "/usr64 1"
+        ]
     );
 }
 

@@ -60,11 +60,21 @@ fn a_document_without_end_is_refused() {
 fn a_reason_does_not_write_to_the_terminal() {
     let server = Server::new(|seen| match seen.path.as_str() {
         "/v2/" => respond(200, "{}"),
-        _ => error(418, "TEAPOT", "\u{1b}[2J\u{1b}[1;1Hall is well"),
+        _ => error(
+            418,
+            "TEAPOT",
+            "\u{1b}[2J\u{1b}[1;1Hall is well\n::add-mask::x\u{202e}##[error]",
+        ),
     });
     let outcome = check(&server.reference("1"));
     outcome.fails_with(&["answered 418 I'm a teapot (TEAPOT:", "all is well"]);
-    assert!(!outcome.stderr.contains('\u{1b}'));
+    assert!(!outcome.stderr.contains(['\u{1b}', '\u{202e}']));
+    assert!(
+        outcome.stderr.contains("\\u{202e}\\u{23}#[error]"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(!outcome.stderr.contains("\n::"), "{}", outcome.stderr);
 }
 
 const CONFIG: &str = r#"{"auths": {"127.0.0.1": {"auth": "dXNlcjpzZWNyZXQ="}}}"#;

@@ -1,5 +1,7 @@
 //! Writes small OCI layouts, sound ones and deliberately broken ones.
 
+#![allow(dead_code)] // each test file uses its part
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use tar::Header;
 
 use super::super::header::number;
-use super::super::pax::{PaxSparse, decimal};
+use super::super::pax::{Map, PaxSparse, decimal};
 use super::super::sparse::segments;
 use super::super::{ArchiveError, BLOCK, Input};
 use super::{Member, Walk, field, invalid};
@@ -54,13 +54,14 @@ impl<I: Input> Walk<I> {
     pub(super) fn pax_sparse(
         &mut self,
         start: u64,
+        map: Map,
         sparse: PaxSparse,
         member: &mut Member,
     ) -> Result<(), ArchiveError> {
         let expanded = field(start, "GNU.sparse size", sparse.real_size)?;
-        let map = match sparse.numbers {
-            Some(numbers) if sparse.major == 0 => numbers,
-            _ => self.stored_map(start, member)?,
+        let map = match map {
+            Map::Header => sparse.numbers.unwrap_or_default(),
+            Map::Stored => self.stored_map(start, member)?,
         };
         self.check_segments(start, map.len() as u64 / 2)?;
         self.set_sparse(start, &map, expanded, member)

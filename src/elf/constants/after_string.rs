@@ -1,5 +1,6 @@
 //! A number that the compiler placed directly behind a known string: both belong to one function.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use serde::Deserialize;
@@ -23,13 +24,14 @@ pub(in crate::elf) struct AfterString {
 
 impl AfterString {
     pub fn read(&self, subject: &Subject, decoder: Decoder) -> Result<Found, ElfError> {
+        let mut known = HashSet::new();
         let mut found: Found = Vec::new();
         for range in subject.object.constants() {
             subject.object.windows(range, OVERLAP, |offset, bytes| {
                 for string in self.string.0.find_iter(bytes) {
                     let text = String::from_utf8_lossy(string.as_bytes());
                     if let Some(value) = number_behind(bytes, string.end(), offset, decoder)
-                        && !found.iter().any(|(known, _)| *known == value)
+                        && known.insert(value.clone())
                     {
                         found.push((value, format!("behind the string {text}")));
                     }

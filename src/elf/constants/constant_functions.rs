@@ -47,16 +47,8 @@ impl ConstantFunctions {
         functions.dedup();
         let numbers: Vec<u32> = match self.take {
             Take::Any => functions.iter().map(|(_, value)| *value).collect(),
-            take => self
-                .runs(&functions)
-                .filter_map(|run| {
-                    if take == Take::First {
-                        run.first().copied()
-                    } else {
-                        run.last().copied()
-                    }
-                })
-                .collect(),
+            Take::First => self.runs(&functions).iter().map(|run| run.0).collect(),
+            Take::Last => self.runs(&functions).iter().map(|run| run.1).collect(),
         };
         Ok(unanimous(
             numbers,
@@ -65,24 +57,23 @@ impl ConstantFunctions {
         ))
     }
 
-    /// The numbers of each run. Another function may stand between two of them.
-    fn runs(&self, functions: &[(u64, u32)]) -> impl Iterator<Item = Vec<u32>> {
-        let starts = functions.iter().enumerate();
-        let starts = starts.filter(|(_, (_, value))| self.first.decode(*value).is_some());
-        starts.filter_map(|(index, &(place, value))| {
-            let mut last = place;
-            let mut run = vec![value];
-            for &(next, value) in &functions[index + 1..] {
-                if next > last + 2 * STRIDE as u64 {
-                    break;
-                }
-                if self.then.decode(value).is_some() {
-                    last = next;
-                    run.push(value);
-                }
+    /// The first and the last number of each run. Another function may stand between two of them.
+    ///
+    /// A run may hold all functions that follow, and each of them may begin another, so the last is handed on from the end.
+    fn runs(&self, functions: &[(u64, u32)]) -> Vec<(u32, u32)> {
+        let mut runs = Vec::new();
+        // The nearest function behind that goes on with a run: its place, and the last number of the run.
+        let mut following: Option<(u64, u32)> = None;
+        for &(place, value) in functions.iter().rev() {
+            let reached = following.filter(|(next, _)| *next <= place + 2 * STRIDE as u64);
+            if let Some((_, last)) = reached.filter(|_| self.first.decode(value).is_some()) {
+                runs.push((value, last));
             }
-            (run.len() > 1).then_some(run)
-        })
+            if self.then.decode(value).is_some() {
+                following = Some((place, reached.map_or(value, |(_, last)| last)));
+            }
+        }
+        runs
     }
 }
 

@@ -30,6 +30,9 @@ use super::recipes::Pattern;
 /// Values with the place where each was found.
 pub(super) type Found = Vec<(String, String)>;
 
+/// A file in which one reading finds more values than this tells nothing: it was made so. Real ones have a handful.
+const CANDIDATES: usize = 64;
+
 /// One way to read a value; see the module of each.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -86,7 +89,7 @@ impl Primitive {
 
     /// Takes the reading; empty if the file does not have it.
     pub fn read(&self, subject: &Subject, decoder: Decoder) -> Result<Found, ElfError> {
-        match self {
+        let found: Found = match self {
             Primitive::StoredThroughArgument(it) => it.read(subject, decoder),
             Primitive::Stored(it) => it.read(subject, decoder),
             Primitive::StoredPair(it) => it.read(subject),
@@ -103,7 +106,11 @@ impl Primitive {
             Primitive::Getter(it) => it.read(subject, decoder),
             Primitive::GuardedStore(it) => it.read(subject, decoder),
             Primitive::NoteField(it) => it.read(subject),
-        }
+        }?;
+        Ok(match found.len() {
+            ..=CANDIDATES => found,
+            _ => Vec::new(),
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! A version in a string of the constants, or in the SONAME.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use serde::Deserialize;
@@ -70,13 +71,14 @@ impl StringMatch {
         let Some(each) = &self.each else {
             return String::from_utf8_lossy(text).into_owned();
         };
+        let mut known = HashSet::new();
         let mut values: Vec<String> = Vec::new();
         for captures in each.0.captures_iter(text) {
             let Some(value) = captures.get(1).or(captures.get(0)) else {
                 continue;
             };
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            if !values.contains(&value) {
+            if known.insert(value.clone()) {
                 values.push(value);
             }
         }

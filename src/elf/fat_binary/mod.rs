@@ -13,7 +13,8 @@ use std::ops::Range;
 use super::Depth;
 use super::error::ElfError;
 use super::facts::GpuCode;
-use super::object::Object;
+use super::object::{Object, file_range};
+use super::ranges::disjoint;
 
 use format::{Architecture, Code, Kind};
 use walk::Walker;
@@ -44,12 +45,8 @@ pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, Elf
     if depth == Depth::Sampled && sample(object, &mut walker, &mut counts)? {
         return Ok(counts.finish());
     }
-    for section in object
-        .sections
-        .iter()
-        .filter(|it| NAMED.contains(&it.name.as_str()))
-    {
-        walker.section(section.file.clone(), true, &mut counts)?;
+    for range in named(object) {
+        walker.section(range, true, &mut counts)?;
     }
     for range in elsewhere(object, depth) {
         walker.section(range, false, &mut counts)?;
@@ -81,23 +78,26 @@ fn sample(object: &Object, walker: &mut Walker, counts: &mut Counts) -> Result<b
     Ok(false)
 }
 
+/// The sections that hold nothing else. No byte is in two of them.
+fn named(object: &Object) -> Vec<Range<u64>> {
+    let sections = object.sections.iter();
+    let named = sections.filter(|it| NAMED.contains(&it.name.as_str()));
+    disjoint(named.map(|section| section.file.clone()).collect())
+}
+
 fn elsewhere(object: &Object, depth: Depth) -> Vec<Range<u64>> {
     if object.sections.is_empty() {
-        let loads = object.loads();
-        return loads
-            .map(|segment| segment.p_offset..segment.p_offset.saturating_add(segment.p_filesz))
-            .collect();
+        return disjoint(object.loads().map(file_range).collect());
     }
     if depth != Depth::Deep {
         return Vec::new();
     }
     let sections = object.sections.iter();
-    sections
+    let data = sections
         .filter(|section| section.allocated && !section.executable)
         .filter(|section| !NAMED.contains(&section.name.as_str()))
-        .filter(|section| !UNWINDING.contains(&section.name.as_str()))
-        .map(|section| section.file.clone())
-        .collect()
+        .filter(|section| !UNWINDING.contains(&section.name.as_str()));
+    disjoint(data.map(|section| section.file.clone()).collect())
 }
 
 impl Counts {

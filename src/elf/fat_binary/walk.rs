@@ -111,7 +111,7 @@ impl<'o> Walker<'o> {
             self.object.limits.check(Limit::GpuContainers, all)?;
             place += entry.header + entry.payload;
         }
-        if damaged && number == 0 && !named {
+        if damaged && place == at + container.header && !named {
             return Ok(None);
         }
         let containers = u64::from(counts.containers) + 1;
@@ -126,7 +126,9 @@ impl<'o> Walker<'o> {
     fn find(&mut self, range: Range<u64>) -> Result<Option<u64>, ElfError> {
         let mut offset = range.start.next_multiple_of(ALIGNMENT);
         let mut length = FIRST_SEARCH;
-        while range.end.saturating_sub(offset) >= CONTAINER_HEADER as u64 {
+        // The window mostly reaches on behind a container that was none.
+        let mut found = self.find_held(offset);
+        while found.is_none() && range.end.saturating_sub(offset) >= CONTAINER_HEADER as u64 {
             let left = usize::try_from(range.end - offset).unwrap_or(SEARCH);
             // What a source does not hold is missing up to the end of the range, so that it need be fetched only once.
             let refilled = self.refill(offset, length.min(left), MAGIC.len());
@@ -140,17 +142,21 @@ impl<'o> Walker<'o> {
             if self.window.len() < MAGIC.len() {
                 return Ok(None);
             }
-            for at in memmem::find_iter(&self.window, &MAGIC) {
-                if (at as u64).is_multiple_of(ALIGNMENT) {
-                    return Ok(Some(offset + at as u64));
-                }
-            }
+            found = self.find_held(offset);
             // An unaligned end of the window is read again.
             let done = (self.window.len() as u64 / ALIGNMENT * ALIGNMENT).max(ALIGNMENT);
             offset += done;
             length = SEARCH;
         }
-        Ok(None)
+        Ok(found.filter(|at| range.end.saturating_sub(*at) >= CONTAINER_HEADER as u64))
+    }
+
+    /// The next place in the window, from an offset on, where the magic stands.
+    fn find_held(&self, offset: u64) -> Option<u64> {
+        let from = usize::try_from(offset.checked_sub(self.start)?).ok()?;
+        let places = memmem::find_iter(self.window.get(from..)?, &MAGIC);
+        let mut places = places.map(|at| offset + at as u64);
+        places.find(|at| at.is_multiple_of(ALIGNMENT))
     }
 
     /// `length` bytes at an offset; `None` at the end of the file.

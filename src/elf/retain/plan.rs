@@ -7,12 +7,16 @@ use goblin::container::{Container as Class, Ctx, Endian};
 use goblin::elf::program_header::{PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE};
 use goblin::elf::{Elf, ProgramHeader};
 
+use crate::elf::ranges::merged;
+
 /// Kept free for the headers of fat binaries.
 const HEADERS: u64 = 16 << 20;
 /// Always kept of the start of a file.
 const PREFIX: u64 = 1 << 20;
 /// Always kept around a place that a program header names.
 const MARGIN: u64 = 64 << 10;
+/// Program headers of each kind that are looked at: what others name is fetched in another pass. Real files have a handful.
+const NAMED: usize = 64;
 /// A loaded segment up to this size is always kept, as far as half of the limit goes.
 const SMALL_SEGMENT: u64 = 64 << 20;
 
@@ -63,6 +67,7 @@ impl Plan {
         let mut ranges: Vec<Range<u64>> = segments
             .iter()
             .filter(|segment| named.contains(&segment.p_type) && segment.p_filesz <= PREFIX)
+            .take(NAMED)
             .map(|segment| within(segment, MARGIN))
             .collect();
         ranges.push(0..PREFIX.min(size));
@@ -72,7 +77,7 @@ impl Plan {
         let mut small: Vec<Range<u64>> = loads.map(|segment| within(segment, 0)).collect();
         small.sort_by_key(|range| range.end - range.start);
         let mut budget = limit / 2;
-        for range in small {
+        for range in small.into_iter().take(NAMED) {
             let length = range.end - range.start;
             if length > SMALL_SEGMENT || length > budget {
                 break;
@@ -86,21 +91,24 @@ impl Plan {
         })
     }
 
-    /// What is to be kept around a range, when `held` of `limit` bytes are kept already.
+    /// What is to be kept of a range, when `held` of `limit` bytes are kept already.
     pub fn choose(&self, range: &Range<u64>, held: u64, limit: u64) -> Vec<Range<u64>> {
         let ahead = |it: &Range<u64>| it.end.saturating_sub(it.start.max(range.end));
         let reserved: u64 = self.ranges.iter().map(ahead).sum();
         let mut kept = self.ranges.clone();
         if held.saturating_add(reserved).saturating_add(HEADERS) < limit {
-            kept.extend(self.loaded.iter().cloned());
+            let first = self.loaded.partition_point(|it| it.end <= range.start);
+            let loaded = self.loaded[first..].iter();
+            kept.extend(loaded.take_while(|it| it.start < range.end).cloned());
         }
         kept
     }
 
     /// Whether all of a range belongs to one loaded segment.
     pub fn loads(&self, range: &Range<u64>) -> bool {
-        let mut loaded = self.loaded.iter();
-        loaded.any(|it| it.start <= range.start && range.end <= it.end)
+        let last = self.loaded.partition_point(|it| it.end < range.end);
+        let loaded = self.loaded.get(last);
+        loaded.is_some_and(|it| it.start <= range.start)
     }
 
     /// End of the last loaded segment.
@@ -112,18 +120,4 @@ impl Plan {
 /// The part of a range that lies within another.
 pub(super) fn overlap(range: &Range<u64>, within: &Range<u64>) -> Range<u64> {
     range.start.max(within.start)..range.end.min(within.end)
-}
-
-/// Ordered, and joined where they overlap or touch.
-pub(super) fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    ranges.retain(|range| range.start < range.end);
-    ranges.sort_by_key(|range| range.start);
-    let mut joined: Vec<Range<u64>> = Vec::new();
-    for range in ranges {
-        match joined.last_mut() {
-            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
-            _ => joined.push(range),
-        }
-    }
-    joined
 }

@@ -1,6 +1,7 @@
 //! What a table of contents says, in either format: both are JSON, and have most of their fields from CRFS.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::super::compression::check_length;
 use super::super::entry::entry;
 use super::super::{Entry, EntryKind};
+use crate::archive::overlay::{ATTRIBUTE as OVERLAY_ATTRIBUTE, is_attribute, is_whiteout_device};
 use crate::archive::{Kind, Member};
 use crate::limits::{Limit, Limits};
 use crate::source::digest::hexadecimal;
@@ -97,6 +99,11 @@ struct Row<'a> {
     chunk_digest: Cow<'a, str>,
     #[serde(borrow)]
     chunk_type: Cow<'a, str>,
+    dev_major: u64,
+    dev_minor: u64,
+    /// Extended attributes.
+    #[serde(borrow)]
+    xattrs: BTreeMap<Cow<'a, str>, IgnoredAny>,
 }
 
 /// Takes the rows one by one, so that a long table needs no memory twice.
@@ -182,6 +189,9 @@ impl<'l> Builder<'l> {
                 return Err(format!("a name that is not UTF-8: {text}"));
             }
         }
+        if row.xattrs.keys().any(|name| is_attribute(name.as_bytes())) {
+            return Err(OVERLAY_ATTRIBUTE.to_owned());
+        }
         Ok(Member {
             path: row.name.as_bytes().to_vec(),
             kind: match &*row.kind {
@@ -189,6 +199,7 @@ impl<'l> Builder<'l> {
                 "dir" => Kind::Directory,
                 "symlink" => Kind::Symlink,
                 "hardlink" => Kind::HardLink,
+                "char" if is_whiteout_device(row.dev_major, row.dev_minor) => Kind::WhiteoutDevice,
                 "char" | "block" | "fifo" => Kind::Special,
                 other => return Err(format!("an unknown type: {other}")),
             },

@@ -79,8 +79,9 @@ fn read(
         .iter()
         .partition(|file| wanted.form(&entries[file.entry].path) != Form::Sniffed);
     let budget = Budget::default();
-    for entry in &entries {
-        let taken = budget.entry(entry, &wanted.limits);
+    for (at, entry) in entries.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| &entries[at]);
+        let taken = budget.entry(before, entry, &wanted.limits);
         taken.map_err(|passed| fetcher.passed(&entry.path, passed))?;
     }
     keep(&fetcher, &whole, &mut entries, wanted, &budget)?;

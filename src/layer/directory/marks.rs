@@ -1,12 +1,16 @@
 //! How an overlay marks what a layer removes (Linux, `Documentation/filesystems/overlayfs.rst`, "whiteouts and opaque
 //! directories").
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fgetxattr, fgetxattr_query, openat};
+use rustix::fs::{FileType, Stat, fgetxattr, fgetxattr_query};
 use rustix::io::Errno;
 
+use crate::beneath::{self, Links};
 use crate::source::overlay::Attributes;
 
 /// The names of the attributes.
@@ -64,9 +68,9 @@ impl Marks {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::CharacterDevice => Ok(stat.st_rdev == 0),
             FileType::RegularFile if mark == Mark::Whiteouts && stat.st_size == 0 => {
-                let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let name = Path::new(OsStr::from_bytes(child));
                 has(
-                    openat(directory, child, flags, Mode::empty())?,
+                    beneath::file(directory, name, Links::Refused)?,
                     &self.whiteout,
                 )
             }

@@ -1,8 +1,10 @@
 #![allow(clippy::unwrap_used)]
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, setxattr};
+use rustix::fs::{CWD, FileType, Mode, RenameFlags, XattrFlags, mknodat, renameat_with, setxattr};
 
 use super::*;
 use crate::elf::Depth;
@@ -39,9 +41,10 @@ impl Layer {
 
     fn scan(&self) -> Result<LayerFacts> {
         let overlay = Overlay {
-            directory: self.path("diff"),
+            storage: self.0.path().to_owned(),
+            directory: "diff".into(),
             attributes: Attributes::User,
-            record: self.path("record"),
+            record: "record".into(),
         };
         let wanted = Wanted::builtin(Depth::Default).unwrap();
         scan_overlay(&overlay, &wanted, &|_| {})
@@ -101,49 +104,105 @@ fn what_is_partly_in_a_lower_layer_is_an_error() {
 }
 
 #[test]
-fn no_link_is_followed_and_no_fifo_is_opened() {
-    let place = tempfile::tempdir().unwrap();
-    fs::create_dir(place.path().join("directory")).unwrap();
-    fs::write(place.path().join("directory/file"), "x").unwrap();
-    symlink("directory", place.path().join("link")).unwrap();
-    symlink("file", place.path().join("directory/link")).unwrap();
-    let fifo = place.path().join("fifo");
-    mknodat(CWD, fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
-    let root = rustix::fs::open(place.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
-    let open = |path: &str| open_below(&root, Path::new(path), OFlags::empty());
-    assert!(open("directory/file").is_ok());
-    for path in ["link/file", "directory/link", "link"] {
-        let error = open(path).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(Errno::LOOP.raw_os_error()));
-    }
-    // A fifo that were waited for would keep the test for ever.
-    let file = File::from(open("fifo").unwrap());
-    assert!(!file.metadata().unwrap().is_file());
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
-    let facts = scan(place.path(), &wanted, &|_| {}).unwrap();
-    let special = facts.entries.iter().find(|entry| entry.path == "fifo");
-    assert_eq!(special.unwrap().kind, EntryKind::Special);
+fn a_layer_that_is_a_link_is_not_followed() {
+    let layer = Layer::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::rename(layer.path("diff"), outside.path().join("diff")).unwrap();
+    symlink(outside.path().join("diff"), layer.path("diff")).unwrap();
+    assert!(layer.scan().is_err());
 }
 
 #[test]
-fn no_link_is_followed_where_the_kernel_cannot_be_told_so() {
-    let scratch = tempfile::tempdir().unwrap();
-    let root = scratch.path();
-    fs::create_dir_all(root.join("a/b")).unwrap();
-    fs::write(root.join("a/b/file"), "text").unwrap();
-    symlink("a", root.join("link")).unwrap();
-    symlink("file", root.join("a/b/link")).unwrap();
-    let root: OwnedFd = File::open(root).unwrap().into();
-    for (path, opens) in [
-        ("", true),
-        ("a/b/file", true),
-        ("link/b/file", false),
-        ("a/b/link", false),
-        ("a/none", false),
+fn devices_and_fifos_are_seen_and_never_opened() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, kind) in [
+        ("fifo", FileType::Fifo),
+        ("device", FileType::CharacterDevice),
     ] {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW;
-        let stepwise = open_step_by_step(&root, Path::new(path), flags).is_ok();
-        let at_once = open_below(&root, Path::new(path), OFlags::RDONLY).is_ok();
-        assert_eq!([stepwise, at_once], [opens; 2], "{path}");
+        // A fifo that were waited for would keep the test for ever, and there is no device of this number.
+        let number = rustix::fs::makedev(4095, 1);
+        mknodat(CWD, place.path().join(name), kind, Mode::RUSR, number).unwrap();
     }
+    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    let facts = scan(place.path(), &wanted, &|_| {}).unwrap();
+    let found = facts
+        .entries
+        .iter()
+        .map(|entry| (&*entry.path, &entry.kind));
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            ("device", &EntryKind::Special),
+            ("fifo", &EntryKind::Special)
+        ]
+    );
+}
+
+/// Ends a race, also where a check fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Scans again and again while `inside`, a path below the scanned directory, is exchanged with what `make` makes of a path beside it.
+fn race(inside: &str, make: impl FnOnce(&Path, &Path)) {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = |name: &str| scratch.path().join(name);
+    for (place, text) in [("root", "ID=inside"), ("outside", "ID=outside")] {
+        fs::create_dir_all(path(place).join("etc")).unwrap();
+        fs::write(path(place).join("etc/os-release"), text).unwrap();
+    }
+    fs::copy("/proc/self/exe", path("outside/etc/only-outside")).unwrap();
+    make(&path("evil"), &path("outside"));
+    let (inside, evil) = (path("root").join(inside), path("evil"));
+    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    let (is_over, mut scans, mut refused) = (AtomicBool::new(false), 0, 0);
+    std::thread::scope(|scope| {
+        let _over = Over(&is_over);
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                renameat_with(CWD, &inside, CWD, &evil, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let end = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < end {
+            scans += 1;
+            let Ok(facts) = scan(&path("root"), &wanted, &|_| {}) else {
+                refused += 1;
+                continue;
+            };
+            for entry in facts.entries {
+                assert!(!entry.path.contains("only-outside"), "{entry:?}");
+                assert_ne!(
+                    entry.kind,
+                    EntryKind::File(Content::Text("ID=outside".to_owned()))
+                );
+            }
+        }
+    });
+    assert!(scans > refused, "all of {scans} scans were refused");
+}
+
+#[test]
+fn a_directory_that_becomes_a_link_shows_nothing_of_the_outside() {
+    race("etc", |evil, outside| {
+        symlink(outside.join("etc"), evil).unwrap()
+    });
+}
+
+#[test]
+fn a_file_that_becomes_a_link_shows_nothing_of_the_outside() {
+    race("etc/os-release", |evil, outside| {
+        symlink(outside.join("etc/os-release"), evil).unwrap();
+    });
+}
+
+#[test]
+fn a_file_that_becomes_a_fifo_stops_no_scan() {
+    race("etc/os-release", |evil, _| {
+        mknodat(CWD, evil, FileType::Fifo, Mode::RUSR, 0).unwrap();
+    });
 }

@@ -163,6 +163,8 @@ fn extensions(bytes: &[u8], start: usize, cache: &mut Cache) -> Result<()> {
     if count > (header.len() - 8) / 16 {
         return wrong("its directory leaves the file");
     }
+    // Of several parts of a kind the last counts, as in `_dl_cache_extension_load`.
+    let mut names = None;
     for section in header[8..8 + count * 16].chunks_exact(16) {
         let field = |at| u32_at(section, at).unwrap_or_default();
         let (offset, size) = (field(8) as usize, field(12) as usize);
@@ -174,10 +176,13 @@ fn extensions(bytes: &[u8], start: usize, cache: &mut Cache) -> Result<()> {
             GENERATOR => cache.generator = Some(display(&content[..size.min(MAX_STRING)])),
             // glibc passes over one that is empty or out of step.
             SUBDIRECTORIES if offset.is_multiple_of(4) && size.is_multiple_of(4) => {
-                cache.subdirectories = subdirectories(bytes, content)?;
+                names = Some(content);
             }
             _ => {}
         }
+    }
+    if let Some(offsets) = names {
+        cache.subdirectories = subdirectories(bytes, offsets)?;
     }
     Ok(())
 }
@@ -190,7 +195,7 @@ fn subdirectories(bytes: &[u8], offsets: &[u8]) -> Result<Vec<String>> {
             let offset = u32_at(offset, 0).unwrap_or_default();
             let name = string(bytes, 0, 0, offset).unwrap_or_default();
             left = left
-                .checked_sub(name.len())
+                .checked_sub(size_of::<String>() + name.len())
                 .ok_or(CacheError::Strings(Cache::MAX_STRINGS))?;
             Ok(display(name))
         })

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{Change, Difference, Side};
 use crate::finding::Finding;
 use crate::report::details::count;
-use crate::report::printable;
+use crate::report::one_line;
 use crate::report::text::{BOLD, DIM, coloured, finding_head, line, table};
 
 /// So many rows of a table are shown.
@@ -37,7 +37,7 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
     }
     gpu(&mut out, difference, width);
     if !difference.same.is_empty() {
-        let names = difference.same.join(", ");
+        let names = one_line(&difference.same.join(", "));
         let _ = writeln!(out, "\n{DIM}The same in both: {names}{DIM:#}");
     }
     findings(&mut out, "B has", &difference.findings.new);
@@ -48,10 +48,10 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
 
 fn side(out: &mut String, letter: &str, side: &Side) {
     let verdict = coloured(side.verdict);
-    let name = printable(side.name());
+    let name = one_line(side.name());
     let about = match side.platform.as_str() {
         "" => String::new(),
-        platform => format!("  {DIM}{}{DIM:#}", printable(platform)),
+        platform => format!("  {DIM}{}{DIM:#}", one_line(platform)),
     };
     line(
         out,
@@ -66,7 +66,7 @@ fn section(out: &mut String, title: &str, changes: &[Change], width: Option<u16>
     let mut table = table(width, &[title, "A", "B"]);
     for change in changes.iter().take(ROWS_SHOWN) {
         table.add_row([
-            printable(&change.name),
+            one_line(&change.name),
             value(change.from.as_deref()),
             value(change.to.as_deref()),
         ]);
@@ -79,7 +79,7 @@ fn section(out: &mut String, title: &str, changes: &[Change], width: Option<u16>
 }
 
 fn value(value: Option<&str>) -> String {
-    value.map_or_else(|| "-".to_owned(), printable)
+    value.map_or_else(|| "-".to_owned(), one_line)
 }
 
 fn gpu(out: &mut String, difference: &Difference, width: Option<u16>) {
@@ -89,11 +89,11 @@ fn gpu(out: &mut String, difference: &Difference, width: Option<u16>) {
     let mut table = table(width, &["GPU CODE", "ONLY IN A", "ONLY IN B"]);
     let list = |names: &[String]| match names {
         [] => "-".to_owned(),
-        names => names.join(" "),
+        names => one_line(&names.join(" ")),
     };
     for change in &difference.gpu {
         table.add_row([
-            printable(&change.name),
+            one_line(&change.name),
             list(&change.lost),
             list(&change.gained),
         ]);

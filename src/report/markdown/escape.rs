@@ -1,7 +1,7 @@
 //! Texts of an image within GitHub Flavored Markdown (<https://github.github.com/gfm/>), where a name could be a table cell,
 //! a tag, a link, a mention of a person or a reference to an issue.
 
-use super::super::escape::{one_line, shortened};
+use super::super::escape::{one_line, percent, shortened};
 
 /// Characters of one text; a build step can be a whole script.
 const LONGEST: usize = 600;
@@ -33,6 +33,11 @@ fn next_code(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (code, after) = rest.split_once('`')?;
     Some((before, code, after))
+}
+
+/// An address within the brackets of a link: what would end it is percent-encoded.
+pub(super) fn address(url: &str) -> String {
+    percent(url, ":/?#&=%+,;@!")
 }
 
 /// A name, a path, a command: as code, in which neither mentions nor links are made.
@@ -70,8 +75,8 @@ fn entities(text: &str) -> String {
     written
 }
 
-/// The signs that mean something within a line, as character references. GitHub looks for mentions, issues and emoji in the
-/// text that comes out, and does not find them behind a zero-width space.
+/// The signs that mean something within a line, as character references. GitHub and GitLab look for mentions, issues,
+/// merge requests and emoji in the text that comes out, and do not find them behind a zero-width space.
 fn plain(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -84,6 +89,11 @@ fn plain(text: &str) -> String {
             '@' | '#' | ':' if before_word => {
                 push_reference(&mut written, c);
                 written.push_str("&#8203;");
+            }
+            // `GH-1` is an issue, `!1` a merge request.
+            '-' if written.ends_with("GH") => written.push_str("&#8203;-"),
+            '!' if letters.peek().is_some_and(char::is_ascii_digit) => {
+                written.push_str("!&#8203;");
             }
             // `www.` would be a link.
             '.' if written.ends_with("www") => push_reference(&mut written, c),
@@ -110,6 +120,18 @@ mod tests {
         assert_eq!(
             prose("one ` backtick <b> @team #1 https://x.example"),
             "one &#96; backtick &#60;b&#62; &#64;&#8203;team &#35;&#8203;1 https&#58;&#8203;//x.example"
+        );
+    }
+
+    #[test]
+    fn nobody_is_mentioned_and_nothing_linked() {
+        assert_eq!(
+            prose("GH-1 !2 (www.x) !=3"),
+            "GH&#8203;-1 !&#8203;2 (www&#46;x) !=3"
+        );
+        assert_eq!(
+            address("https://x/a) ![b](c\n`<"),
+            "https://x/a%29%20!%5Bb%5D%28c%0A%60%3C"
         );
     }
 

@@ -4,12 +4,13 @@ mod difference;
 mod escape;
 
 use super::details::{count, details, severity, tally};
+use super::escape::unwrapped;
 use super::summary::{self, Agreement};
 use super::targets::{Answer, Grade, machines};
 use super::{ImageReport, Report, Subject, UnreadImage, Verdict};
 use crate::finding::{Finding, IgnoredFinding, Severity};
 pub use difference::difference;
-use escape::{code, html, html_code, prose};
+use escape::{address, code, html, html_code, prose};
 
 /// The longest comment that GitHub takes has 65,536 characters; what is said of the rest needs some too.
 const LONGEST: usize = 65_000;
@@ -91,7 +92,7 @@ fn unreadable(unread: &UnreadImage) -> String {
     format!(
         "\n### ❌ {}\n\nIt could not be read: {}\n",
         code(&unread.image),
-        prose(&unread.error)
+        prose(&unwrapped(&unread.error))
     )
 }
 
@@ -216,7 +217,7 @@ fn folded(subject: Subject, finding: &Finding) -> String {
     for (name, detail) in details(subject, finding) {
         // Help is a sentence, in which commands stand between backticks; the others are data.
         let text = match name {
-            "help" => prose(&detail),
+            "help" => prose(&unwrapped(&detail)),
             _ => code(&detail),
         };
         block.push_str(&format!("- {name}: {text}\n"));
@@ -230,7 +231,7 @@ fn folded(subject: Subject, finding: &Finding) -> String {
 /// A link to where more is said of the rule; of a rule of the user only a web address is one.
 fn explained(finding: &Finding) -> String {
     match finding.docs.starts_with("https://") {
-        true => format!("[what this means]({})", finding.docs),
+        true => format!("[what this means]({})", address(&finding.docs)),
         false => code(&finding.docs),
     }
 }

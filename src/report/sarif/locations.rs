@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::details::layer_text;
-use super::super::escape::{self, percent, printable};
-use super::super::{ImageReport, Subject};
+use super::super::escape::{self, percent};
+use super::super::{ImageReport, Subject, one_line};
 use super::model::*;
 use crate::finding::{self, Finding};
 use crate::reference::name::Name;
@@ -73,7 +73,7 @@ fn region(at: &finding::Location) -> Region {
         start_column: Some(at.column.max(1)),
         end_column: Some(at.end_column.max(at.column).max(1)),
         snippet: Some(Text {
-            text: printable(&at.text),
+            text: one_line(&at.text),
         }),
     }
 }
@@ -106,10 +106,10 @@ fn layer_location(image: &ImageReport, layer: usize) -> LogicalLocation {
     let facts = &image.facts;
     let digest = facts.digest.as_ref().or(facts.config_digest.as_ref());
     let digest = digest.map_or_else(String::new, |digest| format!("@{digest}"));
-    let step = layer_text(facts, layer).replace('\n', " ");
+    let step = layer_text(facts, layer);
     LogicalLocation {
-        name: escape::shortened(&printable(&format!("layer {step}")), STEP_SHOWN),
-        fully_qualified_name: printable(&format!("{}{digest}/layer/{layer}", facts.name())),
+        name: escape::shortened(&one_line(&format!("layer {step}")), STEP_SHOWN),
+        fully_qualified_name: one_line(&format!("{}{digest}/layer/{layer}", facts.name())),
         kind: "layer",
     }
 }

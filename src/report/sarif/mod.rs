@@ -8,9 +8,8 @@ mod model;
 
 use std::collections::BTreeMap;
 
-use super::details::{details, severity};
-use super::escape::{self, printable};
-use super::{Report, Subject};
+use super::details::{detail_lines, severity};
+use super::{Report, Subject, escape, one_line, printable};
 use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
 use crate::rules::{Rule, RuleSet, pages};
 use model::*;
@@ -25,7 +24,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
     let mut bases = BTreeMap::new();
     for (index, subject) in report.subjects().enumerate() {
         if let Subject::Image(_) = subject {
-            let text = format!("The root directory of {}", printable(subject.name()));
+            let text = format!("The root directory of {}", one_line(subject.name()));
             let description = Text { text };
             bases.insert(locations::base_id(index), BaseId { description });
         }
@@ -73,7 +72,7 @@ fn suppression(ignore: &IgnoreReason) -> Suppression {
     let until = until.map_or_else(String::new, |day| format!(" (until {day})"));
     Suppression {
         kind: "external",
-        justification: printable(&format!("{}{until}", ignore.reason)),
+        justification: one_line(&format!("{}{until}", ignore.reason)),
     }
 }
 
@@ -138,7 +137,8 @@ fn invocation(report: &Report) -> Invocation {
         level: "error",
         message: plain(&format!(
             "{} could not be read: {}",
-            unread.image, unread.error
+            one_line(&unread.image),
+            unread.error
         )),
     });
     Invocation {
@@ -149,16 +149,18 @@ fn invocation(report: &Report) -> Invocation {
 
 /// The message first, as lists show only the first sentence, then whose it is and where.
 fn message(subject: Subject, finding: &Finding) -> Text {
-    let mut text = format!("{}\n\nin: {}", finding.message, subject.name());
-    for (name, detail) in details(subject, finding) {
-        text.push_str(&format!("\n{name}: {detail}"));
+    let (message, name) = (one_line(&finding.message), one_line(subject.name()));
+    let mut text = format!("{message}\n\nin: {name}");
+    for detail in detail_lines(subject, finding) {
+        text.push_str(&format!("\n{detail}"));
     }
     plain(&text)
 }
 
-/// A text in which nothing is a link or a placeholder (sections 3.11.5 and 3.11.6).
+/// A text in which nothing is a placeholder or a link (sections 3.11.5 and 3.11.6). Other braces stay as they are, for many
+/// viewers show doubled ones.
 fn plain(text: &str) -> Text {
-    let mut text = printable(text);
+    let mut text = without_placeholders(&printable(text));
     if text.contains("](") {
         text = text
             .replace('\\', "\\\\")
@@ -166,4 +168,38 @@ fn plain(text: &str) -> Text {
             .replace(']', "\\]");
     }
     Text { text }
+}
+
+/// `{0}` stands for an argument of the message, `{{0}}` for itself.
+fn without_placeholders(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('{') {
+        let (before, from) = rest.split_at(start);
+        let digits = from[1..].bytes().take_while(u8::is_ascii_digit).count();
+        let placeholder = from.get(..digits + 2);
+        let placeholder = placeholder.filter(|it| digits > 0 && it.ends_with('}'));
+        let piece = placeholder.unwrap_or("{");
+        written.push_str(before);
+        match placeholder {
+            Some(_) => written.push_str(&format!("{{{piece}}}")),
+            None => written.push_str(piece),
+        }
+        rest = &from[piece.len()..];
+    }
+    written + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_a_placeholder_or_a_link() {
+        let text = |text| plain(text).text;
+        assert_eq!(text("{0} {} {x} {12}é{3"), "{{0}} {} {x} {{12}}é{3");
+        assert_eq!(text("\u{7}"), "\\u{{7}}");
+        assert_eq!(text("[a](javascript:b)"), "\\[a\\](javascript:b)");
+        assert_eq!(text("a[0]"), "a[0]");
+    }
 }

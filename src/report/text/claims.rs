@@ -5,7 +5,7 @@ use anstyle::AnsiColor;
 use super::finding::{advice, caret, head};
 use super::{BOLD, colour, line, separate, table};
 use crate::report::details::count;
-use crate::report::{ReferenceReport, printable};
+use crate::report::{ReferenceReport, one_line};
 
 /// What references promise.
 pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
@@ -14,13 +14,13 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
         separate(&mut out);
         line(
             &mut out,
-            &format!("{BOLD}{}{BOLD:#}", printable(&report.reference)),
+            &format!("{BOLD}{}{BOLD:#}", one_line(&report.reference)),
         );
         if let Some(error) = &report.error {
             let red = colour(AnsiColor::Red);
             line(
                 &mut out,
-                &format!("  {red}error{red:#}: {}", printable(error)),
+                &format!("  {red}error{red:#}: {}", one_line(error)),
             );
         } else if report.claims.is_empty() {
             line(
@@ -30,11 +30,9 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
         } else {
             let mut table = table(width, &["SUBJECT", "VERSION", "READ FROM"]);
             for claim in &report.claims {
-                table.add_row([
-                    claim.subject.clone(),
-                    claim.version.clone(),
-                    format!("{} ({})", printable(&claim.text), claim.origin),
-                ]);
+                let read_from = format!("{} ({})", claim.text, claim.origin);
+                let cells = [&claim.subject, &claim.version, &read_from];
+                table.add_row(cells.map(|text| one_line(text)));
             }
             line(&mut out, &table.trim_fmt());
         }

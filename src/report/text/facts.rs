@@ -2,7 +2,7 @@
 
 use super::{BOLD, field, heading, line, separate, table};
 use crate::report::details::{evidence_text, layer_text};
-use crate::report::{ImageFacts, printable};
+use crate::report::{ImageFacts, one_line};
 use crate::stack::Component;
 
 /// What is in the images: every component with its evidence.
@@ -31,10 +31,10 @@ fn stack_table(stack: &[Component], width: Option<u16>) -> String {
             " (another copy)"
         };
         table.add_row([
-            format!("{}{marker}", component.name),
-            printable(&component.version),
+            format!("{}{marker}", one_line(&component.name)),
+            one_line(&component.version),
             layer,
-            printable(&component.path),
+            one_line(&component.path),
         ]);
     }
     table.trim_fmt()
@@ -45,9 +45,9 @@ fn component(out: &mut String, component: &Component, facts: &ImageFacts) {
         out,
         &format!(
             "\n{BOLD}{} {}{BOLD:#}  {}",
-            component.name,
-            printable(&component.version),
-            printable(&component.path)
+            one_line(&component.name),
+            one_line(&component.version),
+            one_line(&component.path)
         ),
     );
     if let Some(layer) = component.layer {

@@ -2,11 +2,11 @@
 
 use anstyle::AnsiColor;
 
-use super::{BOLD, colour, field, line};
+use super::{BOLD, colour, field, line, paragraph};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::report::details::{EVIDENCE_SHOWN, evidence_text, layer_text};
-use crate::report::{ImageFacts, printable};
+use crate::report::{ImageFacts, one_line};
 
 /// The line that begins a finding: severity, rule and message.
 pub(in crate::report) fn head(out: &mut String, finding: &Finding) {
@@ -19,8 +19,8 @@ pub(in crate::report) fn head(out: &mut String, finding: &Finding) {
         out,
         &format!(
             "{style}{word}[{}]{style:#}{BOLD}: {}{BOLD:#}",
-            finding.rule,
-            printable(&finding.message)
+            one_line(&finding.rule),
+            one_line(&finding.message)
         ),
     );
 }
@@ -67,14 +67,14 @@ pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Cl
     };
     let Some(start) = position else { return };
     let style = colour(AnsiColor::Red);
-    let indent = printable(&reference[..start]).chars().count();
-    line(out, &format!("  {}", printable(reference)));
+    let indent = one_line(&reference[..start]).chars().count();
+    line(out, &format!("  {}", one_line(reference)));
     line(
         out,
         &format!(
             "  {:indent$}{style}{}{style:#}",
             "",
-            "^".repeat(printable(&claim.text).chars().count())
+            "^".repeat(one_line(&claim.text).chars().count())
         ),
     );
 }
@@ -82,7 +82,7 @@ pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Cl
 /// What to do, and where more is told.
 pub(super) fn advice(out: &mut String, finding: &Finding) {
     if let Some(help) = &finding.help {
-        field(out, "help", help.trim_end());
+        paragraph(out, "help", help.trim_end());
     }
     if !finding.docs.is_empty() {
         field(out, "docs", &finding.docs);

@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
 use super::details::{count, source_name, tally};
-use super::{ImageFacts, ImageReport, Report, Verdict, lint, printable};
+use super::{ImageFacts, ImageReport, Report, Verdict, lint, one_line, printable};
 
 pub use claims::claims;
 pub use facts::facts;
@@ -48,7 +48,8 @@ pub fn report(report: &Report, width: Option<u16>) -> String {
 /// A table of rules: id, severity and title.
 pub fn rules(rows: &[[String; 3]], width: Option<u16>) -> String {
     let mut table = table(width, &["RULE", "SEVERITY", "TITLE"]);
-    table.add_rows(rows.iter().cloned());
+    let cells = |row: &[String; 3]| row.each_ref().map(|text| one_line(text));
+    table.add_rows(rows.iter().map(cells));
     format!("{}\n", table.trim_fmt())
 }
 
@@ -70,7 +71,7 @@ fn heading(
     verdict: Option<Verdict>,
     elapsed_ms: Option<u64>,
 ) {
-    let name = printable(facts.name());
+    let name = one_line(facts.name());
     let heading = match verdict {
         None => format!("{BOLD}{name}{BOLD:#}"),
         Some(verdict) => {
@@ -84,7 +85,7 @@ fn heading(
     line(out, &heading);
     let mut about = vec![source_name(facts)];
     if !facts.platform.is_empty() {
-        about.push(printable(&facts.platform));
+        about.push(one_line(&facts.platform));
     }
     about.push(format!(
         "{} and {}",
@@ -135,8 +136,19 @@ fn colour(colour: AnsiColor) -> Style {
 }
 
 fn field(out: &mut String, name: &str, text: &str) {
-    let text = printable(text).replace('\n', "\n            ");
-    line(out, &format!("  {DIM}{name:>8}{DIM:#}  {text}"));
+    labelled(out, name, &one_line(text));
+}
+
+/// A field whose text has lines of its own.
+fn paragraph(out: &mut String, name: &str, text: &str) {
+    labelled(out, name, &printable(text).replace('\n', "\n            "));
+}
+
+fn labelled(out: &mut String, name: &str, shown: &str) {
+    line(
+        out,
+        &format!("  {DIM}{:>8}{DIM:#}  {shown}", one_line(name)),
+    );
 }
 
 fn closing(out: &mut String, image: &ImageReport) {

@@ -5,7 +5,7 @@ use comfy_table::{Cell, Color};
 use super::{line, table};
 use crate::finding::{Finding, Severity};
 use crate::report::summary::{Agreement, Row, rows};
-use crate::report::{ImageFacts, printable};
+use crate::report::{ImageFacts, one_line};
 use crate::stack::Component;
 
 /// The table, and what is to be known of it.
@@ -57,11 +57,11 @@ fn cells(row: Row) -> [Cell; 4] {
         if text.is_empty() {
             "-".to_owned()
         } else {
-            printable(&text)
+            one_line(&text)
         }
     };
     [
-        Cell::new(row.subject),
+        Cell::new(one_line(&row.subject)),
         Cell::new(or_dash(row.claimed)),
         Cell::new(or_dash(row.found)),
         verdict,

@@ -3,7 +3,7 @@
 use anstyle::AnsiColor;
 
 use super::{DIM, colour};
-use crate::report::printable;
+use crate::report::one_line;
 use crate::report::targets::{Answer, Grade, machines};
 use crate::targets::TargetFacts;
 
@@ -32,13 +32,13 @@ pub(super) fn lines(targets: &[TargetFacts]) -> String {
 
 /// The rows of one target, whose name stands in the first.
 fn rows(target: &TargetFacts) -> Vec<[String; 3]> {
-    let mut name = printable(&target.name);
+    let mut name = one_line(&target.name);
     let machines = machines(target).into_iter();
     let rows = machines.map(|machine| {
         let answers: Vec<String> = machine.answers.iter().map(said).collect();
         [
             std::mem::take(&mut name),
-            printable(&machine.name),
+            one_line(&machine.name),
             answers.join(", "),
         ]
     });
@@ -54,9 +54,9 @@ fn said(answer: &Answer) -> String {
     };
     let subject = match answer.subject.as_str() {
         "" => String::new(),
-        subject => format!("{} ", printable(subject)),
+        subject => format!("{} ", one_line(subject)),
     };
-    format!("{subject}{word}{}{}", answer.joint, printable(&answer.rest))
+    format!("{subject}{word}{}{}", answer.joint, one_line(&answer.rest))
 }
 
 fn coloured(of: AnsiColor, text: &str) -> String {

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{
-    DIM, Relations, failure_line, heading, is_meant, matches, object_line, printable, title,
-};
+use super::{DIM, Relations, failure_line, heading, is_meant, matches, object_line, title};
 use crate::process::tree::{Failed, ProcessTree, Searched};
+use crate::report::one_line;
 
 /// All about one library; whether there was anything to say.
 pub(super) fn write(out: &mut String, process: &ProcessTree, library: &str) -> bool {
@@ -42,7 +41,7 @@ fn explain(out: &mut String, process: &ProcessTree, relations: &Relations, id: u
         let _ = writeln!(out, "  layer {layer}");
     }
     let asked = match object.parent {
-        Some(parent) => printable(&process.objects[parent].facts.path),
+        Some(parent) => one_line(&process.objects[parent].facts.path),
         None => title(process, &facts.package, &facts.when),
     };
     let _ = writeln!(out, "  loaded for {asked}");
@@ -55,8 +54,8 @@ fn explain(out: &mut String, process: &ProcessTree, relations: &Relations, id: u
     let _ = writeln!(
         out,
         "  found: {}, {}",
-        printable(&facts.path),
-        printable(&facts.reason)
+        one_line(&facts.path),
+        one_line(&facts.reason)
     );
     list(out, "not loaded", &object.others);
     list(out, "opens", &paths(&relations.opened[id]));
@@ -72,14 +71,14 @@ fn places(out: &mut String, searched: &[Searched]) {
         let _ = writeln!(
             out,
             "  looked in {}  {DIM}{}: {outcome}{DIM:#}",
-            printable(&place.place),
-            printable(&place.reason)
+            one_line(&place.place),
+            one_line(&place.reason)
         );
     }
 }
 
 fn list(out: &mut String, title: &str, paths: &[String]) {
     for path in paths {
-        let _ = writeln!(out, "  {title} {}", printable(path));
+        let _ = writeln!(out, "  {title} {}", one_line(path));
     }
 }

@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
+use super::one_line;
 use crate::process::tree::{Failed, Mapped, ProcessTree, Tree};
 
 pub use graph::dot;
@@ -16,11 +17,6 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
-
-/// A text of the image on one line.
-fn printable(text: &str) -> String {
-    super::printable(text).replace('\n', "\\n")
-}
 
 /// What is asked of the trees: all, or one library.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +29,7 @@ pub struct Question<'a> {
 
 /// Trees for a terminal. `None` if a library was asked for and no process has to do with it.
 pub fn text(question: Question, tree: &Tree) -> Option<String> {
-    let mut out = format!("{BOLD}{}{BOLD:#}\n", printable(question.image));
+    let mut out = format!("{BOLD}{}{BOLD:#}\n", one_line(question.image));
     let mut answered = question.library.is_none();
     for process in &tree.processes {
         match question.library {
@@ -56,13 +52,13 @@ fn heading(out: &mut String, process: &ProcessTree) {
     let _ = writeln!(
         out,
         "\n{BOLD}{}{BOLD:#} {DIM}{role}{DIM:#}",
-        printable(&process.name)
+        one_line(&process.name)
     );
     if !process.library_path.is_empty() {
-        let path = printable(&process.library_path);
+        let path = one_line(&process.library_path);
         let from = match process.library_path_from.as_str() {
             "" | "image" => "set by the image".to_owned(),
-            script => format!("set by {}, as far as it can be read", printable(script)),
+            script => format!("set by {}, as far as it can be read", one_line(script)),
         };
         let _ = writeln!(out, "{DIM}LD_LIBRARY_PATH={path} ({from}){DIM:#}");
     }
@@ -76,8 +72,8 @@ fn title(process: &ProcessTree, package: &str, when: &str) -> String {
     let version = version.map_or("", |import| import.version.as_str());
     match when {
         "start" => "start".to_owned(),
-        "import" => printable(format!("import {package} {version}").trim_end()),
-        _ => printable(&format!("first use of {package}")),
+        "import" => one_line(format!("import {package} {version}").trim_end()),
+        _ => one_line(&format!("first use of {package}")),
     }
 }
 
@@ -85,17 +81,13 @@ fn title(process: &ProcessTree, package: &str, when: &str) -> String {
 fn object_line(object: &Mapped) -> String {
     let facts = &object.facts;
     let mut line = match facts.request == facts.path || facts.request.contains('/') {
-        true => printable(&facts.path),
-        false => format!(
-            "{} => {}",
-            printable(&facts.request),
-            printable(&facts.path)
-        ),
+        true => one_line(&facts.path),
+        false => format!("{} => {}", one_line(&facts.request), one_line(&facts.path)),
     };
     if let Some(version) = facts.readings.get("version") {
-        let _ = write!(line, "  {}", printable(version));
+        let _ = write!(line, "  {}", one_line(version));
     }
-    let _ = write!(line, "  {DIM}{}{DIM:#}", printable(&facts.reason));
+    let _ = write!(line, "  {DIM}{}{DIM:#}", one_line(&facts.reason));
     if facts.global && facts.when != "start" {
         let _ = write!(line, " {DIM}RTLD_GLOBAL{DIM:#}");
     }
@@ -111,10 +103,10 @@ fn object_line(object: &Mapped) -> String {
 }
 
 fn failure_line(failure: &Failed) -> String {
-    let message = printable(&failure.message);
+    let message = one_line(&failure.message);
     let needed_by = match failure.needed_by.as_str() {
         "" => String::new(),
-        path => format!(" {DIM}(for {}){DIM:#}", printable(path)),
+        path => format!(" {DIM}(for {}){DIM:#}", one_line(path)),
     };
     match failure.optional {
         true => format!("{YELLOW}not loaded{YELLOW:#} {message}{needed_by}"),

@@ -1,24 +1,23 @@
 //! The storage of Podman, read where it lies (containers/storage, driver `overlay`, of the root user).
 
-use std::fs::{self, File};
-use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::Path;
 
 use bollard::models::SystemInfo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::is_name;
+use super::storage::Root;
 use crate::digest;
-use crate::limits::{Limit, Limits};
-use crate::source::overlay::{Attributes, Overlay};
+use crate::limits::Limits;
+use crate::source::overlay::Attributes;
 use crate::source::{Annotations, LayerBlob, LayerData};
 
 const DRIVER: &str = "overlay";
 
 /// The root directory (`graphRoot`) of Podman.
 #[derive(Debug)]
-pub(super) struct Storage(PathBuf);
+pub(super) struct Storage(Root);
 
 /// An element of `overlay-images/images.json`.
 #[derive(Debug, Deserialize)]
@@ -39,27 +38,25 @@ struct Layer {
 
 impl Storage {
     /// The storage of the Podman that says this of itself; `None` if this process cannot read it as the kernel does.
-    pub fn of(info: &SystemInfo) -> Option<Self> {
+    pub fn of(info: &SystemInfo, limits: &Limits) -> Option<Self> {
         let status = info.driver_status.as_deref().unwrap_or_default();
         let is_whole = status
             .iter()
             .any(|pair| pair[..] == ["Native Overlay Diff", "true"]);
         let is_readable = info.driver.as_deref() == Some(DRIVER) && is_whole;
-        let root = info.docker_root_dir.as_ref()?.into();
-        (is_readable && Attributes::Trusted.are_seen()).then_some(Storage(root))
+        let is_seen = is_readable && Attributes::Trusted.are_seen();
+        is_seen
+            .then(|| Root::of(info, limits).map(Storage))
+            .flatten()
     }
 
     /// The configuration of the image `id`, which is its digest: one of the files that are kept with the image.
-    pub fn configuration(&self, id: &str, limits: &Limits) -> Option<Vec<u8>> {
-        let directory = self.0.join("overlay-images").join(digest::hexadecimal(id)?);
-        let files = fs::read_dir(directory).ok()?.flatten();
-        let most = limits.of(Limit::DocumentBytes);
-        let small = files.filter(|file| {
-            file.metadata()
-                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= most)
-        });
-        small
-            .filter_map(|file| fs::read(file.path()).ok())
+    pub fn configuration(&self, id: &str) -> Option<Vec<u8>> {
+        let directory = Path::new("overlay-images").join(digest::hexadecimal(id)?);
+        let files = self.0.list(&directory)?;
+        files
+            .iter()
+            .filter_map(|file| self.0.read(file))
             .find(|bytes| digest::sha256(bytes) == id)
     }
 
@@ -85,31 +82,29 @@ impl Storage {
     }
 
     fn layer(&self, layer: &Layer, diff_id: &str) -> Option<LayerBlob> {
-        let place = self.0.join(DRIVER);
+        let place = Path::new(DRIVER);
         let own = place.join(Some(&layer.id).filter(|id| is_name(id))?);
-        let link = fs::read_to_string(own.join("link")).ok()?;
+        let link = self.0.line(&own.join("link"))?;
         // With composefs the directory holds blobs, not files.
-        if !is_name(&link) || own.join("composefs-data").exists() {
+        let is_composefs = self.0.list(&own.join("composefs-data")).is_some();
+        if !is_name(&link) || is_composefs {
             return None;
         }
-        let directory = own.join("diff");
-        fs::read_dir(&directory).ok()?;
+        // The short name of the layer is removed before it.
+        let record = place.join("l").join(link);
+        let overlay = self
+            .0
+            .overlay(own.join("diff"), Attributes::Trusted, record)?;
         Some(LayerBlob {
             diff_id: diff_id.to_owned(),
             digest: None,
             annotations: Annotations::new(),
             size: layer.diff_size.unwrap_or(0),
-            data: LayerData::Overlay(Overlay {
-                directory,
-                attributes: Attributes::Trusted,
-                // The short name of the layer, which is removed before it.
-                record: place.join("l").join(link),
-            }),
+            data: LayerData::Overlay(overlay),
         })
     }
 
     fn list<T: DeserializeOwned>(&self, name: &str) -> Option<Vec<T>> {
-        let file = File::open(self.0.join(name)).ok()?;
-        serde_json::from_reader(BufReader::new(file)).ok()
+        serde_json::from_slice(&self.0.read(Path::new(name))?).ok()
     }
 }

@@ -156,7 +156,7 @@ impl Question<'_> {
         // What the engine sends has as many, and says so.
         self.access.limits.check(Limit::Layers, layers).ok()?;
         let info = self.info.as_ref();
-        let storage = info.and_then(|info| Storage::of(self.kind, info));
+        let storage = info.and_then(|info| Storage::of(self.kind, info, &self.access.limits));
         let layers = storage
             .as_ref()
             .and_then(|storage| storage.layers(self.id, &diff_ids));
@@ -180,8 +180,7 @@ impl Question<'_> {
     fn configuration(&self, storage: Option<&Storage>) -> Option<ImageConfiguration> {
         let digest = self.id.to_owned();
         let known = self.access.cache.get(&Key::Document { digest });
-        let stored =
-            || storage.and_then(|storage| storage.configuration(self.id, &self.access.limits));
+        let stored = || storage.and_then(|storage| storage.configuration(self.id));
         if let Some(bytes) = known.or_else(stored) {
             return serde_json::from_slice(&bytes).ok();
         }

@@ -1,14 +1,15 @@
 //! The storage of an engine with the driver `overlay2`, read where it lies: each layer is a directory that the kernel's
 //! overlay file system merges with those below it (moby, `daemon/graphdriver/overlay2` and `layer/filestore.go`).
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bollard::models::SystemInfo;
 
 use super::is_name;
+use super::storage::Root;
 use crate::digest;
-use crate::source::overlay::{Attributes, Overlay};
+use crate::limits::Limits;
+use crate::source::overlay::Attributes;
 use crate::source::{Annotations, LayerBlob, LayerData};
 
 const DRIVER: &str = "overlay2";
@@ -16,13 +17,13 @@ const DRIVER: &str = "overlay2";
 /// The root directory of an engine.
 #[derive(Debug)]
 pub(super) struct Storage {
-    root: PathBuf,
+    root: Root,
     attributes: Attributes,
 }
 
 impl Storage {
     /// The storage of the engine that says this of itself; `None` if this process cannot read it as the kernel does.
-    pub fn of(info: &SystemInfo) -> Option<Self> {
+    pub fn of(info: &SystemInfo, limits: &Limits) -> Option<Self> {
         if info.driver.as_deref() != Some(DRIVER) {
             return None;
         }
@@ -37,7 +38,7 @@ impl Storage {
             false => Attributes::Trusted,
         };
         attributes.are_seen().then_some(Storage {
-            root: info.docker_root_dir.as_ref()?.into(),
+            root: Root::of(info, limits)?,
             attributes,
         })
     }
@@ -45,7 +46,7 @@ impl Storage {
     /// The configuration of the image `id`, which is its digest.
     pub fn configuration(&self, id: &str) -> Option<Vec<u8>> {
         let hex = digest::hexadecimal(id)?;
-        let bytes = fs::read(self.image("imagedb/content/sha256").join(hex)).ok()?;
+        let bytes = self.root.read(&image("imagedb/content/sha256").join(hex))?;
         (digest::sha256(&bytes) == id).then_some(bytes)
     }
 
@@ -64,34 +65,26 @@ impl Storage {
     }
 
     fn layer(&self, chain: &str, diff_id: &str) -> Option<LayerBlob> {
-        let record = self
-            .image("layerdb/sha256")
-            .join(digest::hexadecimal(chain)?);
-        let read = |name: &str| {
-            let text = fs::read_to_string(record.join(name)).ok()?;
-            Some(text.trim().to_owned())
-        };
+        let record = image("layerdb/sha256").join(digest::hexadecimal(chain)?);
+        let read = |name: &str| self.root.line(&record.join(name));
         let name = read("cache-id")?;
         if read("diff")? != diff_id || !is_name(&name) {
             return None;
         }
-        let directory = self.root.join(DRIVER).join(name).join("diff");
-        fs::read_dir(&directory).ok()?;
+        let size = read("size")?.parse().ok()?;
+        let directory = Path::new(DRIVER).join(name).join("diff");
+        // The engine renames the record before it removes anything of the layer.
+        let overlay = self.root.overlay(directory, self.attributes, record)?;
         Some(LayerBlob {
             diff_id: diff_id.to_owned(),
             digest: None,
             annotations: Annotations::new(),
-            size: read("size")?.parse().ok()?,
-            data: LayerData::Overlay(Overlay {
-                directory,
-                attributes: self.attributes,
-                // The engine renames it before it removes anything of the layer.
-                record,
-            }),
+            size,
+            data: LayerData::Overlay(overlay),
         })
     }
+}
 
-    fn image(&self, name: &str) -> PathBuf {
-        self.root.join("image").join(DRIVER).join(name)
-    }
+fn image(name: &str) -> PathBuf {
+    Path::new("image").join(DRIVER).join(name)
 }

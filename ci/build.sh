@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Builds the binary of a release, so that whoever builds it again gets the same bytes: no path of the machine is in it.
+#
+#     ci/build.sh TARGET
+#
+# Wants cargo-auditable, which puts the list of crates into the binary. Prints the path of the binary.
+set -euo pipefail
+
+target=${1:?usage: ci/build.sh TARGET}
+cd "$(dirname "$0")/.."
+output=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")
+
+# The last prefix that fits counts, and the target directory often lies in the source.
+rust=() c=()
+for prefix in "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$PWD=/imgcheck" "$output=/target"; do
+  rust+=("--remap-path-prefix=$prefix")
+  c+=("-ffile-prefix-map=$prefix")
+done
+CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${rust[*]}")
+export CARGO_ENCODED_RUSTFLAGS CFLAGS="${c[*]}" CARGO_TARGET_DIR=$output
+
+cargo auditable build --release --locked --target "$target" >&2
+echo "$output/$target/release/imgcheck"

@@ -1,0 +1,114 @@
+//! Files below a directory that may be somebody else's. Nothing outside of it is opened, and no device or fifo, whatever happens to
+//! the tree meanwhile: the kernel is told so for each path (`openat2(2)`, RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS).
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Component, Path};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::io::Errno;
+
+/// How often a path is looked up when the kernel cannot tell whether a `..` in a link stays below, for something was renamed
+/// meanwhile anywhere on the machine (EAGAIN).
+const ATTEMPTS: usize = 1000;
+
+/// What is done about symbolic links on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// None is followed: ELOOP.
+    Refused,
+    /// They are followed as long as they stay below the directory. Where the kernel cannot be told so, none is.
+    Beneath,
+}
+
+/// Opens the directory that the user named; links that lead there are the user's word.
+///
+/// # Errors
+/// There is no such directory, or it may not be read.
+pub fn root(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+/// Opens a directory below another one, or that one itself by the empty path.
+///
+/// # Errors
+/// It is none, is not there, may not be read, or is not below.
+pub fn directory(root: impl AsFd, path: &Path, links: Links) -> io::Result<OwnedFd> {
+    open(root, path, OFlags::DIRECTORY, links)
+}
+
+/// Opens a regular file below a directory for reading.
+///
+/// # Errors
+/// As [`directory`]; also if it is no regular file.
+pub fn file(root: impl AsFd, path: &Path, links: Links) -> io::Result<File> {
+    // Opening a device may already do something, so first it is only found.
+    let found = open(&root, path, OFlags::PATH, links)?;
+    check(&found)?;
+    let own = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match rustix::fs::open(own, flags, Mode::empty()) {
+        Ok(file) => Ok(file.into()),
+        // There is no /proc.
+        Err(Errno::NOENT) => {
+            let file = open(&root, path, OFlags::NONBLOCK, links)?;
+            check(&file)?;
+            Ok(file.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn check(file: impl AsFd) -> io::Result<()> {
+    match FileType::from_raw_mode(fstat(file)?.st_mode) {
+        FileType::RegularFile => Ok(()),
+        FileType::Symlink => Err(Errno::LOOP.into()),
+        _ => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+fn open(root: impl AsFd, path: &Path, flags: OFlags, links: Links) -> io::Result<OwnedFd> {
+    let path = match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    };
+    let flags = flags | OFlags::CLOEXEC;
+    let mut resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    if links == Links::Refused {
+        resolve |= ResolveFlags::NO_SYMLINKS;
+    }
+    let opened = (0..ATTEMPTS)
+        .map(|_| openat2(&root, path, flags, Mode::empty(), resolve))
+        .find(|opened| !matches!(opened, Err(Errno::AGAIN)))
+        .unwrap_or(Err(Errno::AGAIN));
+    match opened {
+        // Linux before 5.6, and sandboxes that do not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => step_by_step(root, path, flags),
+        Err(Errno::XDEV) => Err(io::Error::other("it leads out of the directory")),
+        opened => Ok(opened?),
+    }
+}
+
+/// The same where the kernel cannot be told what to follow on the way: nothing is.
+fn step_by_step(root: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let mut opened = root.as_fd().try_clone_to_owned()?;
+    let mut components = path.components().peekable();
+    while let Some(component) = components.next() {
+        let name = match component {
+            Component::Normal(name) => name,
+            Component::CurDir => ".".as_ref(),
+            _ => return Err(io::Error::other("it leads out of the directory")),
+        };
+        let flags = match components.peek() {
+            Some(_) => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            None => flags,
+        };
+        opened = openat(&opened, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(opened)
+}

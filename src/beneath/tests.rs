@@ -1,0 +1,187 @@
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, RenameFlags, mknodat, renameat_with};
+
+use super::*;
+
+/// How long two threads race.
+const RACE: Duration = Duration::from_secs(1);
+
+/// A directory `root` with `d/file`, and things outside of it that may take the place of what is in it.
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new() -> Self {
+        let scratch = Scratch(tempfile::tempdir().unwrap());
+        fs::create_dir_all(scratch.path("root/d")).unwrap();
+        fs::create_dir_all(scratch.path("outside")).unwrap();
+        fs::write(scratch.path("root/d/file"), "inside").unwrap();
+        fs::write(scratch.path("outside/file"), "outside").unwrap();
+        scratch
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn root(&self) -> OwnedFd {
+        root(&self.path("root")).unwrap()
+    }
+
+    /// Exchanges two things as fast as it can while `look` is called again and again.
+    fn race(&self, one: &str, other: &str, mut look: impl FnMut()) {
+        let (one, other) = (self.path(one), self.path(other));
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let _over = Over(&is_over);
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+                }
+            });
+            let end = Instant::now() + RACE;
+            while Instant::now() < end {
+                look();
+            }
+        });
+    }
+}
+
+/// Ends a race, also where a check fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What can be read of a file; empty where it cannot be opened.
+fn text(file: io::Result<impl Into<File>>) -> String {
+    let mut text = String::new();
+    if let Ok(file) = file {
+        file.into().read_to_string(&mut text).unwrap();
+    }
+    text
+}
+
+#[test]
+fn links_are_followed_as_far_as_they_may_be() {
+    let scratch = Scratch::new();
+    symlink("d", scratch.path("root/link")).unwrap();
+    symlink("file", scratch.path("root/d/link")).unwrap();
+    symlink("../outside", scratch.path("root/out")).unwrap();
+    symlink(scratch.path("root/d"), scratch.path("root/absolute")).unwrap();
+    let root = scratch.root();
+    for (path, is_link, is_beneath) in [
+        ("d/file", false, true),
+        ("link/file", true, true),
+        ("d/link", true, true),
+        ("out/file", true, false),
+        ("absolute/file", true, false),
+        ("../outside/file", true, false),
+        ("/etc/passwd", true, false),
+        ("d", true, false),
+        ("none", true, false),
+    ] {
+        let path = Path::new(path);
+        let opens = |links| file(&root, path, links).is_ok();
+        assert_eq!(opens(Links::Refused), !is_link, "{path:?}");
+        assert_eq!(opens(Links::Beneath), is_beneath, "{path:?}");
+        let stepwise = step_by_step(&root, path, OFlags::PATH).and_then(check);
+        assert_eq!(stepwise.is_ok(), !is_link, "{path:?}");
+    }
+    let error = |path: &str| {
+        let found = file(&root, Path::new(path), Links::Beneath);
+        found.unwrap_err().to_string()
+    };
+    assert_eq!(error("out/file"), "it leads out of the directory");
+    assert_eq!(error("d"), "it is not a regular file");
+}
+
+#[test]
+fn directories_are_opened_by_the_same_rules() {
+    let scratch = Scratch::new();
+    symlink("d", scratch.path("root/link")).unwrap();
+    let root = scratch.root();
+    for (path, opens) in [("", true), ("d", true), ("link", false), ("d/file", false)] {
+        let path = Path::new(path);
+        assert_eq!(
+            directory(&root, path, Links::Refused).is_ok(),
+            opens,
+            "{path:?}"
+        );
+        let stepwise = step_by_step(&root, path, OFlags::DIRECTORY);
+        assert_eq!(stepwise.is_ok(), opens, "{path:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_becomes_a_link_leads_nowhere() {
+    let scratch = Scratch::new();
+    symlink(scratch.path("outside"), scratch.path("evil")).unwrap();
+    let root = scratch.root();
+    let path = Path::new("d/file");
+    let mut seen = [0_u32; 3];
+    scratch.race("root/d", "evil", || {
+        let texts = [
+            text(file(&root, path, Links::Refused)),
+            text(file(&root, path, Links::Beneath)),
+            text(step_by_step(&root, path, OFlags::RDONLY)),
+        ];
+        for (text, seen) in texts.iter().zip(&mut seen) {
+            assert_ne!(text, "outside");
+            *seen += u32::from(text == "inside");
+        }
+    });
+    assert!(seen.iter().all(|seen| *seen > 0), "{seen:?}");
+}
+
+#[test]
+fn a_file_that_becomes_a_link_is_not_followed() {
+    let scratch = Scratch::new();
+    symlink(scratch.path("outside/file"), scratch.path("evil")).unwrap();
+    let root = scratch.root();
+    let path = Path::new("d/file");
+    scratch.race("root/d/file", "evil", || {
+        for text in [
+            text(file(&root, path, Links::Refused)),
+            text(file(&root, path, Links::Beneath)),
+            text(step_by_step(&root, path, OFlags::RDONLY)),
+        ] {
+            assert_ne!(text, "outside");
+        }
+    });
+}
+
+/// A fifo can be opened for writing, without waiting, only while somebody has it open for reading.
+#[test]
+fn a_file_that_becomes_a_fifo_is_never_opened() {
+    let scratch = Scratch::new();
+    let evil = scratch.path("evil");
+    mknodat(CWD, &evil, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let fifo = rustix::fs::open(&evil, OFlags::PATH, Mode::empty()).unwrap();
+    let writer = format!("/proc/self/fd/{}", fifo.as_raw_fd());
+    let root = scratch.root();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _over = Over(&is_over);
+        scope.spawn(|| {
+            let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+            while !is_over.load(Ordering::Relaxed) {
+                let opened = rustix::fs::open(&writer, flags, Mode::empty());
+                assert_eq!(opened.err(), Some(Errno::NXIO), "somebody reads the fifo");
+            }
+        });
+        scratch.race("root/d/file", "evil", || {
+            let _ = file(&root, Path::new("d/file"), Links::Refused);
+        });
+    });
+}

@@ -1,0 +1,39 @@
+//! Ranges of a file.
+
+use std::ops::Range;
+
+/// Ordered, and joined where they overlap or touch.
+pub(super) fn merged(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in disjoint(ranges) {
+        match joined.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// Ordered, each without what those before it have, so that headers that all name the same bytes have them read once.
+pub(super) fn disjoint(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut end = 0;
+    for range in &mut ranges {
+        range.start = range.start.max(end);
+        end = end.max(range.end);
+    }
+    ranges.retain(|range| range.start < range.end);
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_in_one_range() {
+        let ranges = vec![5..9, 0..4, 6..7, 8..12, 12..14, 3..3, 20..10];
+        assert_eq!(disjoint(ranges.clone()), [0..4, 5..9, 9..12, 12..14]);
+        assert_eq!(merged(ranges), [0..4, 5..14]);
+    }
+}

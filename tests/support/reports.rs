@@ -1,0 +1,211 @@
+//! Reports that have one text in every place.
+
+#![allow(dead_code)] // each test file uses its part
+
+use imgcheck::claims::Claim;
+use imgcheck::elf::Depth;
+use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity};
+use imgcheck::process::facts::{Import, ObjectFacts};
+use imgcheck::process::tree::{Failed, Mapped, ProcessTree, Searched, Tree};
+use imgcheck::report::{FileReport, ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
+use imgcheck::source::SourceKind;
+use imgcheck::stack::{Component, Evidence, EvidenceKind, Gpu};
+use imgcheck::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
+
+fn evidence(text: &str) -> Evidence {
+    Evidence {
+        kind: EvidenceKind::PythonMetadata,
+        value: text.to_owned(),
+        path: format!("/{text}"),
+        detail: format!("torch {text}"),
+    }
+}
+
+/// A finding with the text in every place.
+pub fn finding(text: &str, location: Option<Location>) -> Finding {
+    Finding {
+        rule: "claim-torch-version".to_owned(),
+        severity: Severity::Error,
+        confidence: Confidence::High,
+        message: format!("wrong: {text}"),
+        claim: Some(claim(text)),
+        // The lines of help are those of a rule; see `rules::expression`.
+        help: Some(format!("do {}", text.replace('\n', "\\n"))),
+        path: location.is_none().then(|| format!("/{text}")),
+        layer: location.is_none().then_some(0),
+        location,
+        evidence: vec![evidence(text)],
+        fingerprint: "f".to_owned(),
+        docs: "https://docs.example/rule.md".to_owned(),
+    }
+}
+
+fn claim(text: &str) -> Claim {
+    Claim {
+        subject: "torch".to_owned(),
+        version: text.to_owned(),
+        origin: "env".to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn target(text: &str) -> TargetFacts {
+    TargetFacts {
+        name: text.to_owned(),
+        gpus: vec![GpuFacts {
+            name: text.to_owned(),
+            sm: "sm_90".to_owned(),
+            packages: vec![PackageCode {
+                name: text.to_owned(),
+                ..PackageCode::default()
+            }],
+            ..GpuFacts::default()
+        }],
+        driver: Some(DriverFacts {
+            version: text.to_owned(),
+            how: "unknown".to_owned(),
+            reason: text.to_owned(),
+            ..DriverFacts::default()
+        }),
+    }
+}
+
+/// An image with the text in every place.
+pub fn image(text: &str) -> ImageReport {
+    let part = |name: &str| Component {
+        name: name.to_owned(),
+        version: text.to_owned(),
+        path: format!("/{text}"),
+        layer: Some(0),
+        loaded: true,
+        details: [("build".to_owned(), text.to_owned())].into(),
+        evidence: vec![evidence(text)],
+    };
+    ImageReport {
+        facts: ImageFacts {
+            reference: Some(text.to_owned()),
+            named: text.to_owned(),
+            source: SourceKind::DockerArchive,
+            access: None,
+            platform: "linux/amd64".to_owned(),
+            depth: Depth::Default,
+            digest: None,
+            config_digest: None,
+            layers: vec![Layer {
+                index: 0,
+                diff_id: "sha256:0".to_owned(),
+                digest: None,
+                size: 1,
+                created_by: text.to_owned(),
+                cached: false,
+                in_parts: false,
+            }],
+            claims: vec![claim(text)],
+            stack: vec![part("torch"), part("os"), part("torch")],
+            gpu: Gpu::default(),
+            driver: None,
+            loader: None,
+            files: 1,
+        },
+        tree: tree(text),
+        targets: vec![target(text)],
+        verdict: Verdict::Fail,
+        // The second has no path, and the same fingerprint as if it were another image's.
+        findings: vec![
+            finding(text, None),
+            Finding {
+                path: None,
+                layer: None,
+                ..finding(text, None)
+            },
+        ],
+        ignored: vec![IgnoredFinding {
+            finding: finding(text, None),
+            ignore: IgnoreReason {
+                reason: text.to_owned(),
+                expires: Some("2027-03-01".to_owned()),
+            },
+        }],
+        elapsed_ms: 1,
+    }
+}
+
+/// A file with the text in every place.
+pub fn lint(text: &str) -> FileReport {
+    let location = Location {
+        file: format!("./{text}"),
+        line: 3,
+        column: 2,
+        end_column: 5,
+        text: text.to_owned(),
+    };
+    FileReport {
+        file: format!("./{text}"),
+        verdict: Verdict::Fail,
+        ignored: Vec::new(),
+        findings: vec![finding(text, Some(location))],
+    }
+}
+/// A reference and what it promises.
+pub fn reference(text: &str) -> ReferenceReport {
+    ReferenceReport {
+        reference: text.to_owned(),
+        claims: vec![claim(text)],
+        findings: vec![Finding {
+            path: None,
+            ..finding(text, None)
+        }],
+        ignored: Vec::new(),
+        error: None,
+    }
+}
+
+fn tree(text: &str) -> Tree {
+    let searched = || {
+        vec![Searched {
+            place: format!("/{text}"),
+            reason: text.to_owned(),
+            wrong_machine: false,
+        }]
+    };
+    let object = |parent| Mapped {
+        facts: ObjectFacts {
+            path: format!("/{text}"),
+            soname: text.to_owned(),
+            request: text.to_owned(),
+            reason: text.to_owned(),
+            package: "torch".to_owned(),
+            when: "import".to_owned(),
+            readings: [("version".to_owned(), text.to_owned())].into(),
+            ..ObjectFacts::default()
+        },
+        parent,
+        needs: Vec::new(),
+        searched: searched(),
+        others: vec![format!("/{text}")],
+    };
+    Tree {
+        processes: vec![ProcessTree {
+            name: text.to_owned(),
+            main: true,
+            library_path: text.to_owned(),
+            library_path_from: text.to_owned(),
+            imports: vec![Import {
+                package: "torch".to_owned(),
+                version: text.to_owned(),
+                succeeds: true,
+            }],
+            objects: vec![object(None), object(Some(0))],
+            failures: vec![Failed {
+                package: "torch".to_owned(),
+                when: "import".to_owned(),
+                optional: false,
+                library: text.to_owned(),
+                needed_by: format!("/{text}"),
+                message: text.to_owned(),
+                searched: searched(),
+                others: vec![format!("/{text}")],
+            }],
+        }],
+    }
+}
