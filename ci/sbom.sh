@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the bill of materials of a built binary (CycloneDX 1.3, JSON), out of the list of crates that the binary itself carries.
+# Writes the bill of materials of a built binary (CycloneDX, JSON), out of the list of crates that the binary itself carries.
 #
 #     ci/sbom.sh BINARY TARGET FILE
 #
@@ -14,7 +14,8 @@ python3 - "$file" <(cargo tree --locked --target "$target" --edges normal,build 
 import json, sys
 
 bill = json.load(open(sys.argv[1], encoding="utf-8"))
-named = {(part["name"], part["version"]) for part in [bill["metadata"]["component"], *bill["components"]]}
+own = bill.get("metadata", {}).get("component")
+named = {(part["name"], part["version"]) for part in [*filter(None, [own]), *bill["components"]]}
 # As in `serde v1.0.228 (proc-macro)`
 built = {tuple(line.split()[:2]) for line in open(sys.argv[2], encoding="utf-8") if line.strip()}
 absent = sorted(f"{name} {version}" for name, version in built if (name, version.removeprefix("v")) not in named)

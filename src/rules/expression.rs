@@ -336,14 +336,10 @@ mod tests {
     fn both_parsers_give_the_same_tree() {
         for rule in RuleSet::builtin().unwrap().rules() {
             for expression in rule.expressions() {
-                let checked = expression.program().unwrap();
+                let mut checked = expression.program().unwrap().expression().clone();
+                deadline::guard(&mut checked);
                 let evaluated = expression.tree().unwrap();
-                assert_eq!(
-                    shape(checked.expression()),
-                    shape(evaluated),
-                    "{}",
-                    expression.text()
-                );
+                assert_eq!(shape(&checked), shape(evaluated), "{}", expression.text());
             }
         }
     }

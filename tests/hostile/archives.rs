@@ -221,13 +221,13 @@ fn numbers() -> Vec<Attack> {
     vec![
         Attack {
             name: "ten-million-entries",
-            holds: "10,000,000 empty directories in a gzip layer, with a limit of 200,000",
+            holds: "10,000,000 empty directories in a gzip layer, with a limit of 50,000",
             outcome: Outcome::Refused("the limit entries"),
             make: |scratch| limited(scratch, &[endless(directories(10_000))]),
         },
         Attack {
             name: "entries-over-many-layers",
-            holds: "400,000 empty directories in 20 gzip layers, with a limit of 200,000",
+            holds: "400,000 empty directories in 20 gzip layers, with a limit of 50,000",
             outcome: Outcome::Refused("the limit entries"),
             make: |scratch| {
                 let plain: Vec<u8> = unzipped(&directories(20));
@@ -251,7 +251,7 @@ fn numbers() -> Vec<Attack> {
         },
         Attack {
             name: "one-layer-with-many-entries-again-and-again",
-            holds: "a layer of 20,000 directories that is listed 900 times, with a limit of 200,000",
+            holds: "a layer of 20,000 directories that is listed 900 times, with a limit of 50,000",
             outcome: Outcome::Refused("the limit entries"),
             make: |scratch| {
                 let plain = unzipped(&directories(20));
@@ -260,7 +260,7 @@ fn numbers() -> Vec<Attack> {
                 let mut items = vec![file("layer.tar", &layer.stored)];
                 items.extend(described(config(vec![layer.diff_id; 900]), &names));
                 let mut arguments = super::tars::archive(scratch, &items);
-                arguments.push("--limit=entries=200000".to_owned());
+                arguments.push("--limit=entries=50000".to_owned());
                 arguments
             },
         },
@@ -280,7 +280,7 @@ fn numbers() -> Vec<Attack> {
 
 fn limited(scratch: &Path, layers: &[Layer]) -> Vec<String> {
     let mut arguments = image(scratch, layers);
-    arguments.push("--limit=entries=200000".to_owned());
+    arguments.push("--limit=entries=50000".to_owned());
     arguments
 }
 

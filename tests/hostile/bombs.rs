@@ -53,12 +53,6 @@ fn gzip() -> Vec<Attack> {
             make: |scratch| limited(scratch, bomb(Compression::Gzip, 640), "layer-bytes=256MiB"),
         },
         Attack {
-            name: "gzip-ratio",
-            holds: "5 GiB of zeros as 5 MB of gzip",
-            outcome: Outcome::Refused("the limit ratio"),
-            make: |scratch| image(scratch, &[bomb(Compression::Gzip, 320)]),
-        },
-        Attack {
             name: "gzip-in-gzip",
             holds: "a layer that was compressed twice",
             outcome: Outcome::Refused("the archive is truncated"),

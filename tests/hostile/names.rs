@@ -4,7 +4,7 @@ use tar::EntryType;
 
 use super::attack::{Attack, Outcome};
 use super::common::{directory, file};
-use super::links::{HOST, INNER, archive, inner, inner_file, layers, nothing};
+use super::links::{HOST, INNER, archive, inner, inner_file, layers};
 use super::tars::{header, member, members, pax, plain};
 
 /// Attacks by names.
@@ -235,10 +235,13 @@ fn whiteouts() -> Vec<Attack> {
         Attack {
             name: "whiteout-of-the-root",
             holds: "a lower `etc/os-release`, then `.wh..wh..opq` at the top as a symbolic link",
-            outcome: Outcome::Read("read: nothing of the lower layer is left", nothing),
+            outcome: Outcome::Read(
+                "read: at the root it hides nothing, as in an overlay",
+                inner,
+            ),
             make: |scratch| {
                 let top = [super::common::symlink(".wh..wh..opq", "/etc")];
-                layers(scratch, &[&[file("etc/os-release", HOST)], &top])
+                layers(scratch, &[&[file("etc/os-release", INNER)], &top])
             },
         },
         Attack {
