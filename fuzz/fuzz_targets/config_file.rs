@@ -22,7 +22,12 @@ fuzz_target!(|text: &str| {
     match Config::read(NAME, text, Path::new("configuration")) {
         Err(error) => named(Some(&error)),
         Ok(config) => {
-            named(config.check_rules(&["claim-cuda", "load-missing"]).as_ref().err());
+            named(
+                config
+                    .check_rules(&["claim-cuda", "load-missing"])
+                    .as_ref()
+                    .err(),
+            );
             let policy = config.policy;
             let day = NaiveDate::from_ymd_opt(2026, 1, 1).expect("a day");
             let _ = policy.facts(&[]);

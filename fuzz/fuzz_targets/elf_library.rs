@@ -36,7 +36,12 @@ fn record(bytes: &[u8]) -> Option<(u8, String, Vec<u8>, &[u8])> {
     let (content, rest) = rest.split_at(length.min(rest.len()));
     // A name ends at the first zero, as it does in the file.
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-    Some((head[0], String::from_utf8_lossy(name).into_owned(), content.to_vec(), rest))
+    Some((
+        head[0],
+        String::from_utf8_lossy(name).into_owned(),
+        content.to_vec(),
+        rest,
+    ))
 }
 
 fn add(library: &mut SharedObject, kind: u8, name: String, content: Vec<u8>) {

@@ -19,7 +19,10 @@ fuzz_target!(|text: &str| {
     let Ok(scalar) = yaml::parse::<Spanned<String>>("fuzzed.yaml", &quoted) else {
         return;
     };
-    let source = Arc::new(Source { name: "fuzzed.yaml".to_owned(), text: quoted });
+    let source = Arc::new(Source {
+        name: "fuzzed.yaml".to_owned(),
+        text: quoted,
+    });
     let context = context();
     let expression = Expression::new(&source, &scalar);
     if scalar.value.len() > MAX_EXPRESSION {

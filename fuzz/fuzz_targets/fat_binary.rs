@@ -38,7 +38,10 @@ fuzz_target!(|bytes: &[u8]| {
 /// A wrapper for each place of the bytes that could be a container's.
 fn wrappers(content: &[u8]) -> Vec<u8> {
     let magic = [0x50, 0xed, 0x55, 0xba];
-    let places = content.chunks_exact(8).enumerate().filter(|(_, bytes)| bytes.starts_with(&magic));
+    let places = content
+        .chunks_exact(8)
+        .enumerate()
+        .filter(|(_, bytes)| bytes.starts_with(&magic));
     let mut wrappers = Vec::new();
     for (number, _) in places {
         // The first section starts behind the header and two program headers, all in a segment at 0x10000.

@@ -41,16 +41,29 @@ fuzz_target!(|text: &str| {
     let config = image.configuration();
     let mut stack = stack::read(&root, &config, &tables.catalogue);
     for component in &stack.components {
-        assert!(component.layer.is_none_or(|layer| layer < image.layers.len()), "{component:?}");
+        assert!(
+            component
+                .layer
+                .is_none_or(|layer| layer < image.layers.len()),
+            "{component:?}"
+        );
     }
-    let (environment, labels) = (configuration::environment(&config), configuration::labels(&config));
-    let claims = tables.grammar.image_claims(image.reference.as_deref(), &labels, &environment);
+    let (environment, labels) = (
+        configuration::environment(&config),
+        configuration::labels(&config),
+    );
+    let claims = tables
+        .grammar
+        .image_claims(image.reference.as_deref(), &labels, &environment);
 
     let programs = Programs::of(&root, &config, &stack, &tables.processes);
     let model = programs.model();
     let loader = model.facts();
     for library in ["", "lib"] {
-        let question = Question { image: "image", library: Some(library).filter(|it| !it.is_empty()) };
+        let question = Question {
+            image: "image",
+            library: Some(library).filter(|it| !it.is_empty()),
+        };
         let _ = tree::text(question, &model.tree());
         let _ = tree::dot(question, &model.tree());
     }
@@ -75,7 +88,9 @@ fuzz_target!(|text: &str| {
     };
     let facts = Facts {
         gpu: serde_json::to_value(&stack.gpu).ok(),
-        driver: driver.as_ref().and_then(|floor| serde_json::to_value(floor).ok()),
+        driver: driver
+            .as_ref()
+            .and_then(|floor| serde_json::to_value(floor).ok()),
         loader: Some(loader),
         targets: judged,
         ..Facts::of_image(about, claims, &stack)
@@ -89,5 +104,9 @@ fuzz_target!(|text: &str| {
 
 fn target([name, gpu, driver]: &[String; 3]) -> Target {
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    Target { name: name.clone(), gpus: given(gpu).into_iter().collect(), driver: given(driver) }
+    Target {
+        name: name.clone(),
+        gpus: given(gpu).into_iter().collect(),
+        driver: given(driver),
+    }
 }

@@ -18,7 +18,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(cache) = Cache::parse(bytes) else {
         return;
     };
-    let strings = cache.entries.iter().map(|entry| entry.name.len() + entry.path.len());
+    let strings = cache
+        .entries
+        .iter()
+        .map(|entry| entry.name.len() + entry.path.len());
     // What is not UTF-8 is written with four characters a byte.
     assert!(strings.sum::<usize>() <= 4 * Cache::MAX_STRINGS);
     lookups(&cache);
@@ -28,7 +31,9 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// What answers a request has its name, and is for the processor; and something answers where the order is right.
 fn lookups(cache: &Cache) {
-    let in_order = cache.entries.is_sorted_by(|a, b| compare_names(&a.name, &b.name).is_ge());
+    let in_order = cache
+        .entries
+        .is_sorted_by(|a, b| compare_names(&a.name, &b.name).is_ge());
     for abi in ABIS {
         let hwcaps = Hwcaps::new(abi, GlibcVersion::new(2, 36), CpuLevel::default());
         for entry in cache.entries.iter().take(LOOKED_UP) {
@@ -46,7 +51,11 @@ fn lookups(cache: &Cache) {
 
 /// The order of names is one.
 fn order(cache: &Cache) {
-    let names: Vec<&str> = cache.entries.iter().map(|entry| entry.name.as_str()).collect();
+    let names: Vec<&str> = cache
+        .entries
+        .iter()
+        .map(|entry| entry.name.as_str())
+        .collect();
     for three in names.windows(3) {
         let [a, b, c] = [three[0], three[1], three[2]];
         assert_eq!(compare_names(a, a), Ordering::Equal);
@@ -60,10 +69,18 @@ fn order(cache: &Cache) {
 /// As `ldconfig` writes it, it is read the same, but for what that `ldconfig` does not write.
 fn written(cache: &Cache) {
     // An escaped byte takes more room, and may make a string too long.
-    if cache.entries.iter().any(|entry| entry.name.len().max(entry.path.len()) >= 4096) {
+    if cache
+        .entries
+        .iter()
+        .any(|entry| entry.name.len().max(entry.path.len()) >= 4096)
+    {
         return;
     }
-    let wanted = Cache { format: Format::New, generator: None, ..cache.clone() };
+    let wanted = Cache {
+        format: Format::New,
+        generator: None,
+        ..cache.clone()
+    };
     if wanted.subdirectories.iter().all(|name| name.len() < 4096) {
         assert_eq!(Cache::parse(&ld_so_cache::bytes(&wanted)), Ok(wanted));
     }

@@ -27,14 +27,22 @@ fn check(layers: &[LayerFacts], glibc: GlibcVersion) {
     let rebuilt = rebuild(&root, Abi::X86_64, glibc);
     let cache = &rebuilt.cache;
     assert_eq!(cache.entries.len(), rebuilt.files.len());
-    assert!(cache.entries.is_sorted_by(|a, b| compare_names(&a.name, &b.name).is_ge()));
+    assert!(
+        cache
+            .entries
+            .is_sorted_by(|a, b| compare_names(&a.name, &b.name).is_ge())
+    );
     for (entry, file) in cache.entries.iter().zip(&rebuilt.files) {
         assert!(file.content().is_some(), "{} is no file", file.path());
         let found = cache.subdirectory(entry);
         assert!(found.is_none() || entry.path.contains("glibc-hwcaps"));
     }
     let _ = staleness(&root, &rebuilt);
-    if cache.entries.iter().all(|entry| is_writable(&entry.name) && is_writable(&entry.path)) {
+    if cache
+        .entries
+        .iter()
+        .all(|entry| is_writable(&entry.name) && is_writable(&entry.path))
+    {
         after_ldconfig(layers, cache, glibc);
     }
 }

@@ -19,7 +19,9 @@ fuzz_target!(|text: &str| {
     let image = Described::new(text);
     let root = RootFilesystem::merge(&image.layers);
     let environment = configuration::environment(&image.configuration());
-    let programs = root.files().filter(|node| node.elf().is_some_and(|elf| elf.interpreter.is_some()));
+    let programs = root
+        .files()
+        .filter(|node| node.elf().is_some_and(|elf| elf.interpreter.is_some()));
     for program in programs.take(PROGRAMS) {
         let elf = program.elf().expect("it has an interpreter");
         if let Some(system) = System::of(&root, elf, environment.clone(), "/work") {
@@ -37,11 +39,18 @@ fn run(system: &System, program: Node, text: &str) -> String {
     };
     check(&process);
     let mut told = Vec::new();
-    for line in text.lines().filter_map(|line| line.strip_prefix("open ")).take(OPENED) {
+    for line in text
+        .lines()
+        .filter_map(|line| line.strip_prefix("open "))
+        .take(OPENED)
+    {
         let mut words = line.split(' ');
         let name = words.next().unwrap_or_default();
         let settings: Vec<&str> = words.collect();
-        let mode = Mode { global: settings.contains(&"global"), lazy: settings.contains(&"lazy") };
+        let mode = Mode {
+            global: settings.contains(&"global"),
+            lazy: settings.contains(&"lazy"),
+        };
         let before = process.objects().len();
         // On behalf of the program, and of what was loaded last.
         for caller in [0, before - 1] {
@@ -57,22 +66,49 @@ fn run(system: &System, program: Node, text: &str) -> String {
             check(&process);
         }
     }
-    let paths: Vec<&str> = process.objects().iter().map(|object| object.path.as_str()).collect();
-    format!("{paths:?} {told:?} {:?} {:?}", process.warnings(), process.undefined_calls())
+    let paths: Vec<&str> = process
+        .objects()
+        .iter()
+        .map(|object| object.path.as_str())
+        .collect();
+    format!(
+        "{paths:?} {told:?} {:?} {:?}",
+        process.warnings(),
+        process.undefined_calls()
+    )
 }
 
 /// Every object is another file, and all that objects say of each other is there.
 fn check(process: &Process) {
     let objects = process.objects();
-    let files: HashSet<_> = objects.iter().filter_map(|object| object.node.identity()).collect();
+    let files: HashSet<_> = objects
+        .iter()
+        .filter_map(|object| object.node.identity())
+        .collect();
     assert_eq!(files.len(), objects.len(), "a file is loaded twice");
     for (id, object) in objects.iter().enumerate() {
         let others = [&object.needed, &object.search_list, &object.scopes];
-        assert!(others.into_iter().flatten().all(|other| *other < objects.len()), "{object:?}");
+        assert!(
+            others
+                .into_iter()
+                .flatten()
+                .all(|other| *other < objects.len()),
+            "{}: leads to nothing",
+            object.path
+        );
         assert!(object.requester.is_none_or(|other| other < objects.len()));
-        assert!(object.loader.is_none_or(|loader| loader < id), "needed by what comes later");
+        assert!(
+            object.loader.is_none_or(|loader| loader < id),
+            "needed by what comes later"
+        );
         assert_eq!(process.id_of(object), Some(id));
-        let named = process.named(&object.path).map(|named: &Object| &named.path);
-        assert!(named.is_some(), "{} does not answer to its path", object.path);
+        let named = process
+            .named(&object.path)
+            .map(|named: &Object| &named.path);
+        assert!(
+            named.is_some(),
+            "{} does not answer to its path",
+            object.path
+        );
     }
 }

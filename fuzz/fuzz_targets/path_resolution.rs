@@ -19,9 +19,15 @@ use rustix::io::Errno;
 fuzz_target!(|text: &str| {
     let image = Described::new(text);
     let root = RootFilesystem::merge(&image.layers);
-    let links = root.walk_tree().filter(|node| node.symlink_target().is_some());
+    let links = root
+        .walk_tree()
+        .filter(|node| node.symlink_target().is_some());
     let mut paths: Vec<String> = links.map(Node::path).collect();
-    paths.extend(text.lines().filter_map(|line| line.strip_prefix("path ")).map(str::to_owned));
+    paths.extend(
+        text.lines()
+            .filter_map(|line| line.strip_prefix("path "))
+            .map(str::to_owned),
+    );
     paths.retain(|path| !path.is_empty() && !path.contains('\0'));
     if !paths.is_empty()
         && let Some(real) = Tree::new(&root)
@@ -50,7 +56,10 @@ impl Tree {
         let directory = std::env::temp_dir().join(format!("imgcheck-fuzz-{}", std::process::id()));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).ok()?;
-        let tree = Tree { root: File::open(&directory).ok()?, directory };
+        let tree = Tree {
+            root: File::open(&directory).ok()?,
+            directory,
+        };
         root.walk_tree().try_for_each(|node| tree.make(node)).ok()?;
         Some(tree)
     }
@@ -69,13 +78,23 @@ impl Tree {
         let followed = root.resolve(path).map(Node::path);
         assert_eq!(followed, self.kernel(path, OFlags::empty()), "{path}");
         let itself = root.entry(path).map(Node::path);
-        assert_eq!(itself, self.kernel(path, OFlags::NOFOLLOW).ok(), "{path} itself");
+        assert_eq!(
+            itself,
+            self.kernel(path, OFlags::NOFOLLOW).ok(),
+            "{path} itself"
+        );
     }
 
     fn kernel(&self, path: &str, flags: OFlags) -> Result<String, ResolveError> {
         let opened = loop {
             let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
-            match openat2(&self.root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
+            match openat2(
+                &self.root,
+                path,
+                flags,
+                Mode::empty(),
+                ResolveFlags::IN_ROOT,
+            ) {
                 // Something was moved somewhere on the machine.
                 Err(Errno::AGAIN) => {}
                 other => break other,
@@ -95,7 +114,13 @@ impl Tree {
     fn path_of(&self, descriptor: &impl std::os::fd::AsRawFd) -> String {
         let link = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
         let place = fs::read_link(link).expect("procfs");
-        let inside = place.strip_prefix(&self.directory).expect("a path in the tree");
-        Path::new("/").join(inside).to_str().expect("UTF-8").to_owned()
+        let inside = place
+            .strip_prefix(&self.directory)
+            .expect("a path in the tree");
+        Path::new("/")
+            .join(inside)
+            .to_str()
+            .expect("UTF-8")
+            .to_owned()
     }
 }

@@ -29,7 +29,11 @@ fuzz_target!(|text: &str| {
     for version in versions {
         specified(version, specifiers);
         assert_ne!(release(version), Some(Vec::new()));
-        let _ = (Capability::parse(version), DriverVersion::parse(version), Gpu::parse(version));
+        let _ = (
+            Capability::parse(version),
+            DriverVersion::parse(version),
+            Gpu::parse(version),
+        );
     }
     marked(line());
     required(line());
@@ -38,7 +42,11 @@ fuzz_target!(|text: &str| {
 /// A comparison is an order, where all three can be compared.
 fn orders([a, b, c]: [&str; 3], compare: impl Fn(&str, &str) -> Option<Ordering>) {
     assert!(matches!(compare(a, a), None | Some(Ordering::Equal)), "{a}");
-    assert_eq!(compare(a, b), compare(b, a).map(Ordering::reverse), "{a} {b}");
+    assert_eq!(
+        compare(a, b),
+        compare(b, a).map(Ordering::reverse),
+        "{a} {b}"
+    );
     let at_most = |a, b| compare(a, b).map(Ordering::is_le);
     if at_most(a, b) == Some(true) && at_most(b, c) == Some(true) {
         assert_ne!(at_most(a, c), Some(false), "{a} <= {b} <= {c}");
@@ -46,15 +54,29 @@ fn orders([a, b, c]: [&str; 3], compare: impl Fn(&str, &str) -> Option<Ordering>
 }
 
 fn of_python([a, b, _]: [&str; 3]) {
-    assert_eq!(compare(a, b), compare(b, a).map(Ordering::reverse), "{a} {b}");
+    assert_eq!(
+        compare(a, b),
+        compare(b, a).map(Ordering::reverse),
+        "{a} {b}"
+    );
     assert_eq!(newer(a, b), compare(a, b).map(Ordering::is_gt));
-    assert!(matches!(meets(a, a), None | Some(true)), "{a} does not meet itself");
+    assert!(
+        matches!(meets(a, a), None | Some(true)),
+        "{a} does not meet itself"
+    );
 }
 
 fn specified(version: &str, specifiers: &str) {
     let valid = fits::check(specifiers).is_ok();
-    assert_eq!(fits(version, specifiers).is_ok(), valid, "{version} {specifiers}");
-    assert_eq!(satisfies(version, specifiers).is_ok(), satisfies("0", specifiers).is_ok());
+    assert_eq!(
+        fits(version, specifiers).is_ok(),
+        valid,
+        "{version} {specifiers}"
+    );
+    assert_eq!(
+        satisfies(version, specifiers).is_ok(),
+        satisfies("0", specifiers).is_ok()
+    );
 }
 
 fn marked(marker: &str) {
@@ -76,7 +98,10 @@ fn required(text: &str) {
         return;
     }
     let extras = read.extras.join(",");
-    let marker = read.marker.map(|marker| format!(";{marker}")).unwrap_or_default();
+    let marker = read
+        .marker
+        .map(|marker| format!(";{marker}"))
+        .unwrap_or_default();
     let written = format!("{}[{extras}] {}{marker}", read.name, read.written);
     assert_eq!(Requirement::parse(&written), Ok(read), "{text}");
 }

@@ -55,7 +55,10 @@ impl Described {
     /// Reads a description.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        let mut image = Described { layers: vec![LayerFacts::default()], ..Described::default() };
+        let mut image = Described {
+            layers: vec![LayerFacts::default()],
+            ..Described::default()
+        };
         for line in text.lines() {
             match line.strip_prefix('|') {
                 Some(text) => image.continues(text),
@@ -72,7 +75,10 @@ impl Described {
     /// Never: what it is made of is always valid.
     #[must_use]
     pub fn configuration(&self) -> ImageConfiguration {
-        let labels = self.labels.iter().map(|(name, value)| (name.clone(), json!(value)));
+        let labels = self
+            .labels
+            .iter()
+            .map(|(name, value)| (name.clone(), json!(value)));
         let config = json!({
             "architecture": "amd64",
             "os": "linux",
@@ -93,12 +99,18 @@ impl Described {
         let mut words = rest.split(' ');
         let (first, second) = (words.next().unwrap_or_default(), words.next());
         let target = || normalise(second.unwrap_or_default().as_bytes());
-        let pair = || rest.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let pair = || {
+            rest.split_once('=')
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        };
         let several = || rest.split(' ').map(str::to_owned).collect();
         match keyword {
             "layer" => self.layers.push(LayerFacts::default()),
             "dir" => self.add(first, EntryKind::Directory),
-            "link" => self.add(first, EntryKind::Symlink(second.unwrap_or_default().to_owned())),
+            "link" => self.add(
+                first,
+                EntryKind::Symlink(second.unwrap_or_default().to_owned()),
+            ),
             "hard" => self.add(first, EntryKind::HardLink(target())),
             "device" => self.add(first, EntryKind::Special),
             "gone" => self.add(first, EntryKind::Whiteout),
@@ -106,7 +118,10 @@ impl Described {
             "text" => self.add(first, EntryKind::File(Content::Text(String::new()))),
             "elf" => {
                 let facts = rest.split_once(' ').map_or("", |(_, keys)| keys);
-                self.add(first, EntryKind::File(Content::Elf(Box::new(facts_of(facts)))));
+                self.add(
+                    first,
+                    EntryKind::File(Content::Elf(Box::new(facts_of(facts)))),
+                );
             }
             "cached" => self.cached(first, second.unwrap_or_default(), words),
             "env" => self.environment.push(rest.to_owned()),
@@ -130,14 +145,26 @@ impl Described {
         if let Some(layer) = self.layers.last_mut()
             && (is_root || !path.is_empty())
         {
-            layer.entries.push(Entry { path, kind, size: 1, mode: 0o755 });
+            layer.entries.push(Entry {
+                path,
+                kind,
+                size: 1,
+                mode: 0o755,
+            });
         }
     }
 
     /// One more line of the text that was added last.
     fn continues(&mut self, line: &str) {
-        let last = self.layers.last_mut().and_then(|layer| layer.entries.last_mut());
-        if let Some(Entry { kind: EntryKind::File(Content::Text(text)), .. }) = last {
+        let last = self
+            .layers
+            .last_mut()
+            .and_then(|layer| layer.entries.last_mut());
+        if let Some(Entry {
+            kind: EntryKind::File(Content::Text(text)),
+            ..
+        }) = last
+        {
             text.push_str(line);
             text.push('\n');
         }
@@ -158,7 +185,10 @@ impl Described {
                 "subdirectory" => {
                     let index = self.subdirectories.len() as u32;
                     self.subdirectories.push(value.to_owned());
-                    entry.hwcap = Hwcap::Subdirectory { index, isa_level: 0 };
+                    entry.hwcap = Hwcap::Subdirectory {
+                        index,
+                        isa_level: 0,
+                    };
                 }
                 _ => {}
             }
@@ -183,11 +213,22 @@ impl Described {
 
 /// The facts of an ELF file: of one that is made as the keys say, and then of what no small file has.
 fn facts_of(keys: &str) -> ElfFacts {
-    let mut file = SharedObject { machine: 62, ..SharedObject::default() };
-    let keys: Vec<(&str, &str)> = keys.split(' ').filter_map(|it| it.split_once('=')).collect();
+    let mut file = SharedObject {
+        machine: 62,
+        ..SharedObject::default()
+    };
+    let keys: Vec<(&str, &str)> = keys
+        .split(' ')
+        .filter_map(|it| it.split_once('='))
+        .collect();
     for (key, value) in &keys {
         let text = || Some((*value).to_owned());
-        let mut symbol = |kind| file.symbols.push(Symbol { name: (*value).to_owned(), kind });
+        let mut symbol = |kind| {
+            file.symbols.push(Symbol {
+                name: (*value).to_owned(),
+                kind,
+            })
+        };
         match *key {
             "machine" => file.machine = number(value) as u16,
             "interpreter" => file.interpreter = text(),
@@ -232,7 +273,11 @@ fn known(facts: &mut ElfFacts, key: &str, value: &str) {
                 identity.readings.push(Reading {
                     fact: name.to_owned(),
                     value: rest.to_owned(),
-                    kind: if key == "code" { ReadingKind::Code } else { ReadingKind::String },
+                    kind: if key == "code" {
+                        ReadingKind::Code
+                    } else {
+                        ReadingKind::String
+                    },
                     detail: "described".to_owned(),
                 });
             }
@@ -248,7 +293,11 @@ fn known(facts: &mut ElfFacts, key: &str, value: &str) {
 }
 
 fn gpu_code(facts: &mut ElfFacts) -> &mut GpuCode {
-    facts.gpu.get_or_insert_with(|| GpuCode { containers: 1, entries: 1, ..GpuCode::default() })
+    facts.gpu.get_or_insert_with(|| GpuCode {
+        containers: 1,
+        entries: 1,
+        ..GpuCode::default()
+    })
 }
 
 fn number(text: &str) -> u64 {
@@ -260,7 +309,8 @@ fn number(text: &str) -> u64 {
 
 /// Names no library, so that every file is what its description says.
 fn recipes() -> &'static Recipes {
-    static NONE: std::sync::LazyLock<Recipes> =
-        std::sync::LazyLock::new(|| Recipes::parse("none", "libraries: []").expect("a valid table"));
+    static NONE: std::sync::LazyLock<Recipes> = std::sync::LazyLock::new(|| {
+        Recipes::parse("none", "libraries: []").expect("a valid table")
+    });
     &NONE
 }

@@ -28,12 +28,21 @@ pub fn bytes(cache: &Cache) -> Vec<u8> {
                 (u64::from(isa_level) | 1 << 30) << 32 | u64::from(index)
             }
         };
-        for word in [entry.flags, string(&entry.name), string(&entry.path), entry.kernel] {
+        for word in [
+            entry.flags,
+            string(&entry.name),
+            string(&entry.path),
+            entry.kernel,
+        ] {
             entries.extend(word.to_le_bytes());
         }
         entries.extend(hwcap.to_le_bytes());
     }
-    let names: Vec<u32> = cache.subdirectories.iter().map(|name| string(name)).collect();
+    let names: Vec<u32> = cache
+        .subdirectories
+        .iter()
+        .map(|name| string(name))
+        .collect();
     let extension = (table + strings.len()).next_multiple_of(4);
 
     let mut file = MAGIC.to_vec();
@@ -41,14 +50,23 @@ pub fn bytes(cache: &Cache) -> Vec<u8> {
         file.extend((word as u32).to_le_bytes());
     }
     file.extend([LITTLE, 0, 0, 0]);
-    let offset = if names.is_empty() { 0 } else { extension as u32 };
+    let offset = if names.is_empty() {
+        0
+    } else {
+        extension as u32
+    };
     file.extend(offset.to_le_bytes());
     file.resize(HEADER, 0);
     file.extend(entries);
     file.extend(strings);
     if !names.is_empty() {
         file.resize(extension, 0);
-        let list = [SUBDIRECTORIES, 0, extension as u32 + 24, 4 * names.len() as u32];
+        let list = [
+            SUBDIRECTORIES,
+            0,
+            extension as u32 + 24,
+            4 * names.len() as u32,
+        ];
         for word in [EXTENSION_MAGIC, 1].into_iter().chain(list).chain(names) {
             file.extend(word.to_le_bytes());
         }

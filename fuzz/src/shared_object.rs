@@ -88,13 +88,20 @@ impl SharedObject {
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut strings = Strings(vec![0]);
-        let names: Vec<u32> = self.symbols.iter().map(|it| strings.add(bare(&it.name))).collect();
+        let names: Vec<u32> = self
+            .symbols
+            .iter()
+            .map(|it| strings.add(bare(&it.name)))
+            .collect();
         let versions = Versions::of(&self.symbols);
         let headers = HEADER + PROGRAM_HEADER * (2 + usize::from(self.interpreter.is_some()));
         let mut body = vec![0; headers + self.hole];
         let places = self.bodies(&mut body);
         let sections = self.section_bodies(&mut body);
-        let interpreter = append(&mut body, self.interpreter.iter().flat_map(|it| it.bytes().chain([0])));
+        let interpreter = append(
+            &mut body,
+            self.interpreter.iter().flat_map(|it| it.bytes().chain([0])),
+        );
 
         let mut dynamic: Vec<(u64, u64)> = Vec::new();
         let mut pointer = |tag, at: usize| dynamic.push((tag, BASE + at as u64));
@@ -104,9 +111,16 @@ impl SharedObject {
             let symbols = versions.of_symbols.iter().flat_map(|it| it.to_le_bytes());
             pointer(0x6fff_fff0, append(&mut body, symbols));
         }
-        let (defined, needed) = (versions.definitions(&mut strings), versions.needs(&mut strings));
+        let (defined, needed) = (
+            versions.definitions(&mut strings),
+            versions.needs(&mut strings),
+        );
         for (tags, count, table) in [
-            ([0x6fff_fffc, 0x6fff_fffd], versions.defined.len() + 1, defined),
+            (
+                [0x6fff_fffc, 0x6fff_fffd],
+                versions.defined.len() + 1,
+                defined,
+            ),
             ([0x6fff_fffe, 0x6fff_ffff], versions.needed.len(), needed),
         ] {
             if !table.is_empty() {
@@ -123,13 +137,22 @@ impl SharedObject {
         dynamic.push((5, BASE + append(&mut body, strings.0) as u64));
         dynamic.extend(&self.dynamic);
         dynamic.push((0, 0));
-        let table = dynamic.iter().flat_map(|(tag, value)| [tag.to_le_bytes(), value.to_le_bytes()].concat());
+        let table = dynamic
+            .iter()
+            .flat_map(|(tag, value)| [tag.to_le_bytes(), value.to_le_bytes()].concat());
         let at = append(&mut body, table);
 
         let size = body.len() as u64;
         body[..HEADER].copy_from_slice(&header(self.machine, headers));
-        let mut segments = vec![segment(1, 7, 0, size), segment(2, 6, at, 16 * dynamic.len() as u64)];
-        segments.extend(self.interpreter.as_ref().map(|it| segment(3, 4, interpreter, it.len() as u64 + 1)));
+        let mut segments = vec![
+            segment(1, 7, 0, size),
+            segment(2, 6, at, 16 * dynamic.len() as u64),
+        ];
+        segments.extend(
+            self.interpreter
+                .as_ref()
+                .map(|it| segment(3, 4, interpreter, it.len() as u64 + 1)),
+        );
         body[HEADER..headers].copy_from_slice(&segments.concat());
         if !sections.is_empty() {
             section_headers(&mut body, &sections);
@@ -159,7 +182,13 @@ impl SharedObject {
     fn section_bodies(&self, body: &mut Vec<u8>) -> Vec<(&str, usize, usize)> {
         let sections = self.sections.iter();
         sections
-            .map(|(name, bytes)| (name.as_str(), append(body, bytes.iter().copied()), bytes.len()))
+            .map(|(name, bytes)| {
+                (
+                    name.as_str(),
+                    append(body, bytes.iter().copied()),
+                    bytes.len(),
+                )
+            })
             .collect()
     }
 
@@ -167,7 +196,9 @@ impl SharedObject {
     fn relocations(&self, body: &mut Vec<u8>, dynamic: &mut Vec<(u64, u64)>) {
         let numbered = || self.symbols.iter().zip(1_u64..);
         let table = |kind: u64, symbols: Vec<u64>| -> Vec<u8> {
-            let entries = symbols.into_iter().map(|symbol| [0, symbol << 32 | kind, 0]);
+            let entries = symbols
+                .into_iter()
+                .map(|symbol| [0, symbol << 32 | kind, 0]);
             entries.flatten().flat_map(u64::to_le_bytes).collect()
         };
         let now = numbered().filter(|(it, _)| matches!(it.kind, Kind::Import));
@@ -186,7 +217,10 @@ impl SharedObject {
 
 impl<'s> Versions<'s> {
     fn of(symbols: &'s [Symbol]) -> Self {
-        let mut versions = Versions { of_symbols: vec![0], ..Versions::default() };
+        let mut versions = Versions {
+            of_symbols: vec![0],
+            ..Versions::default()
+        };
         for symbol in symbols {
             let index = match (symbol.name.split_once('@'), &symbol.kind) {
                 (None, Kind::Import | Kind::LazyImport) => 0,
@@ -249,13 +283,25 @@ impl<'s> Versions<'s> {
         let mut table = Vec::new();
         let last = self.needed.len().saturating_sub(1);
         for (number, (file, versions)) in self.needed.iter().enumerate() {
-            table.extend([1, versions.len() as u16].iter().flat_map(|it| it.to_le_bytes()));
-            let next = if number == last { 0 } else { 16 + 16 * versions.len() as u32 };
+            table.extend(
+                [1, versions.len() as u16]
+                    .iter()
+                    .flat_map(|it| it.to_le_bytes()),
+            );
+            let next = if number == last {
+                0
+            } else {
+                16 + 16 * versions.len() as u32
+            };
             table.extend(words(&[strings.add(file), 16, next]));
             for (position, (version, index)) in versions.iter().enumerate() {
                 table.extend(words(&[0]));
                 table.extend([0, *index].iter().flat_map(|it| it.to_le_bytes()));
-                let next = if position + 1 == versions.len() { 0 } else { 16 };
+                let next = if position + 1 == versions.len() {
+                    0
+                } else {
+                    16
+                };
                 table.extend(words(&[strings.add(version), next]));
             }
         }

@@ -11,7 +11,8 @@ const PASSES: usize = 100;
 /// The largest hole, in steps of 4 KiB. What stands behind the first MiB of a file is not always kept.
 const HOLE: usize = 512;
 
-static RECIPES: LazyLock<Recipes> = LazyLock::new(|| Recipes::builtin().expect("the built-in recipes"));
+static RECIPES: LazyLock<Recipes> =
+    LazyLock::new(|| Recipes::builtin().expect("the built-in recipes"));
 
 /// How a file streams by: four bytes of the input.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +28,14 @@ impl Way {
     pub fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let ([chunk, limit, low, high], rest) = bytes.split_first_chunk()?;
         let hole = u16::from_le_bytes([*low, *high]);
-        Some((Way { chunk: *chunk, limit: *limit, hole }, rest))
+        Some((
+            Way {
+                chunk: *chunk,
+                limit: *limit,
+                hole,
+            },
+            rest,
+        ))
     }
 
     /// Bytes that come at a time.
@@ -77,7 +85,11 @@ fn streamed(file: &[u8], way: Way, depth: Depth) -> Option<Outcome> {
         match outcome(&kept, depth) {
             Ok(outcome) => return Some(outcome),
             Err(missing) => {
-                assert!(missing.start < missing.end, "nothing is missing at {}", missing.start);
+                assert!(
+                    missing.start < missing.end,
+                    "nothing is missing at {}",
+                    missing.start
+                );
                 let again = Retainer::with_ranges(size, [missing]);
                 kept = kept.merge(retain(again, file, way));
             }
@@ -87,7 +99,8 @@ fn streamed(file: &[u8], way: Way, depth: Depth) -> Option<Outcome> {
 }
 
 fn retain(mut retainer: Retainer, file: &[u8], way: Way) -> SparseFile {
-    file.chunks(way.chunk()).for_each(|bytes| retainer.push(bytes));
+    file.chunks(way.chunk())
+        .for_each(|bytes| retainer.push(bytes));
     retainer.finish()
 }
 
