@@ -1,5 +1,5 @@
 //! Files below a directory that may be somebody else's. Nothing outside of it is opened, and no device or fifo, whatever happens to
-//! the tree meanwhile: the kernel is told so for each path (`openat2(2)`, RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS).
+//! the tree meanwhile (a device only where there is no `/proc` to open it again by): the kernel is told so for each path (`openat2(2)`, RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS).
 
 #[cfg(test)]
 mod tests;
@@ -89,9 +89,16 @@ fn open(root: impl AsFd, path: &Path, flags: OFlags, links: Links) -> io::Result
     match opened {
         // Linux before 5.6, and sandboxes that do not know the call.
         Err(Errno::NOSYS | Errno::PERM) => step_by_step(root, path, flags),
-        Err(Errno::XDEV) => Err(io::Error::other("it leads out of the directory")),
+        Err(Errno::XDEV) => Err(leads_out()),
         opened => Ok(opened?),
     }
+}
+
+fn leads_out() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::CrossesDevices,
+        "it leads out of the directory",
+    )
 }
 
 /// The same where the kernel cannot be told what to follow on the way: nothing is.
@@ -102,7 +109,7 @@ fn step_by_step(root: impl AsFd, path: &Path, flags: OFlags) -> io::Result<Owned
         let name = match component {
             Component::Normal(name) => name,
             Component::CurDir => ".".as_ref(),
-            _ => return Err(io::Error::other("it leads out of the directory")),
+            _ => return Err(leads_out()),
         };
         let flags = match components.peek() {
             Some(_) => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,

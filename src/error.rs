@@ -46,7 +46,7 @@ pub enum Error {
         problem: String,
     },
     /// Something asks for more than a limit allows, so it was not read whole and nothing can be said of it.
-    #[error("{subject}: {passed}\n  help: {}", passed.help())]
+    #[error("{}: {passed}\n  help: {}", line(.subject), passed.help())]
     Limit {
         /// What was being read, and where in it.
         subject: String,

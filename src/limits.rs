@@ -1,6 +1,7 @@
 //! Bounds on what an image may ask of the program that reads it. Each has a name, a default and an option; passing one is an
 //! error that says which, what was met, and how to raise it. An image of which something was left out would be a pass that
-//! nobody earned, so no limit ever shortens what is read.
+//! nobody earned, so no limit of these ever shortens what is read. (Where a reading is told to be none, as when a library has more
+//! candidates for its version than any real one, that is part of what the reading means.)
 
 use std::fmt;
 use std::str::FromStr;
@@ -91,6 +92,8 @@ struct Description {
     about: &'static str,
 }
 
+/// No call takes longer: 10 years.
+const LONGEST: u64 = 10 * 365 * 24 * 60 * 60;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -121,11 +124,11 @@ descriptions! {
     PaxBytes "pax-bytes" Bytes MIB, "length of an extended header of an archive";
     SparseSegments "sparse-segments" Count 65_536, "stored pieces of a sparse file";
     SparseBytes "sparse-bytes" Bytes 16 * GIB, "length of the sparse ELF files of a layer with their holes";
-    DocumentBytes "document-bytes" Bytes 16 * MIB, "length of a manifest, index or image configuration";
+    DocumentBytes "document-bytes" Bytes 4 * MIB, "length of a manifest, index or image configuration";
     DocumentsBytes "documents-bytes" Bytes 64 * MIB, "length of all manifests, indexes and configurations of a source";
     Manifests "manifests" Count 2_000, "manifests that the indexes of a source list";
     TextBytes "text-bytes" Bytes 32 * MIB, "length of a text that is captured, such as package metadata or ld.so.cache";
-    TextsBytes "texts-bytes" Bytes 64 * MIB, "length of all captured texts of an image";
+    TextsBytes "texts-bytes" Bytes 256 * MIB, "length of all captured texts of an image";
     FactsBytes "facts-bytes" Bytes GIB, "memory for what is kept of all layers of an image: paths, names, symbols";
     ElfTableBytes "elf-table-bytes" Bytes 256 * MIB, "length of a symbol, string or hash table of an ELF file";
     Symbols "symbols" Count 5_000_000, "symbols of an ELF file";
@@ -185,15 +188,21 @@ impl Limit {
             Unit::Bytes => bytes(text),
             Unit::Seconds => seconds(text),
         };
-        value.filter(|&value| value > 0).ok_or_else(|| Misread {
-            problem: format!("`{text}` is no value of the limit {}", self.name()),
-            help: match self.unit() {
-                Unit::Count => "write a number above 0, as in 500000",
-                Unit::Bytes => "write a number of bytes, as in 64MiB or 2GB",
-                Unit::Seconds => "write a time, as in 30s, 10m or 2h",
-            }
-            .to_owned(),
-        })
+        let most = match self.unit() {
+            Unit::Seconds => LONGEST,
+            Unit::Count | Unit::Bytes => u64::MAX,
+        };
+        value
+            .filter(|value| (1..=most).contains(value))
+            .ok_or_else(|| Misread {
+                problem: format!("`{text}` is no value of the limit {}", self.name()),
+                help: match self.unit() {
+                    Unit::Count => "write a number above 0, as in 500000",
+                    Unit::Bytes => "write a number of bytes, as in 64MiB or 2GB",
+                    Unit::Seconds => "write a time, as in 30s, 10m or 2h",
+                }
+                .to_owned(),
+            })
     }
 
     /// A value as users write it.
@@ -331,9 +340,13 @@ impl fmt::Display for Passed {
         } = *self;
         let name = limit.name();
         let (met, allowed) = (limit.written(met), limit.written(allowed));
+        let has = match limit.unit() {
+            Unit::Seconds => "took",
+            Unit::Count | Unit::Bytes => "has",
+        };
         write!(
             formatter,
-            "the limit {name} ({}) is {allowed}, met were {met}",
+            "the limit {name} ({}) is {allowed}, this {has} {met} or more",
             limit.about()
         )
     }
@@ -432,7 +445,7 @@ mod tests {
         let passed = limits.check(Limit::PathBytes, 20_000).unwrap_err();
         assert_eq!(
             passed.to_string(),
-            "the limit path-bytes (length of a path or of the target of a link) is 16KiB, met were 20000B"
+            "the limit path-bytes (length of a path or of the target of a link) is 16KiB, this has 20000B or more"
         );
         assert!(
             passed.help().contains("--limit path-bytes=32KiB"),

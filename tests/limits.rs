@@ -309,7 +309,7 @@ fn attempt(case: &Case) -> Result<(), String> {
             code => return wrong(&format!("exit code {code:?}")),
         }
         let says = format!("the limit {name} ({}) is ", case.limit.about());
-        if !error.contains(&says) || !error.contains(", met were ") {
+        if !error.contains(&says) || !error.contains(", this ") {
             return wrong("another error");
         }
         let Some(more) = suggested(&error, case.limit) else {

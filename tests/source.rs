@@ -511,7 +511,7 @@ fn missing_and_damaged_parts_of_a_docker_archive() {
     });
     assert_eq!(
         of(&items),
-        "the limit document-bytes (length of a manifest, index or image configuration) is 16MiB, met were 17MiB"
+        "the limit document-bytes (length of a manifest, index or image configuration) is 4MiB, this has 17MiB or more"
     );
 }
 

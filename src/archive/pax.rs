@@ -154,7 +154,9 @@ mod tests {
         for name in ["trusted.overlay.opaque", "user.overlay.redirect"] {
             assert_eq!(parse(name), Err(overlay::ATTRIBUTE), "{name}");
         }
-        assert_eq!(parse("user.overlays"), Ok(Pax::default()));
+        for name in ["user.overlays", "trusted.overlay.origin"] {
+            assert_eq!(parse(name), Ok(Pax::default()), "{name}");
+        }
     }
 
     #[test]

@@ -13,16 +13,43 @@
 use std::mem;
 
 use crate::layer::LayerFacts;
+use crate::limits::{Limit, Limits, Passed};
 
 use super::unpack::Unpack;
 use super::{NodeData, NodeId, NodeKind, ROOT, RootFilesystem};
 
+/// Bytes that a node takes, with its place among the children of a directory.
+const NODE: u64 = 320;
+
 impl<'a> RootFilesystem<'a> {
-    /// Merges layers, lowest first. The work is linear in the number of entries and path components.
+    /// Merges layers, lowest first, without a bound on what they imply. As [`RootFilesystem::merge_within`].
+    pub fn merge(layers: impl IntoIterator<Item = &'a LayerFacts>) -> Self {
+        Self::merged(layers, usize::MAX).0
+    }
+
+    /// Merges layers, lowest first. The work is linear in the number of entries and of the components of their paths and of the
+    /// links on the way.
     ///
     /// Directories that no layer lists are implied by what is in them. A hard link may come before its target, or lead to a lower
     /// layer, which only engines without an overlay allow; one whose target is nowhere is left out, since it could not be created.
-    pub fn merge(layers: impl IntoIterator<Item = &'a LayerFacts>) -> Self {
+    ///
+    /// # Errors
+    /// With the directories that are implied there are more than fit into [`Limit::FactsBytes`]: a link of a few bytes can imply
+    /// thousands for every entry below it.
+    pub fn merge_within(
+        layers: impl IntoIterator<Item = &'a LayerFacts>,
+        limits: &Limits,
+    ) -> Result<Self, Passed> {
+        let most = limits.of(Limit::FactsBytes) / NODE;
+        let (tree, is_whole) = Self::merged(layers, usize::try_from(most).unwrap_or(usize::MAX));
+        match is_whole {
+            true => Ok(tree),
+            false => Err(limits.passed(Limit::FactsBytes, tree.nodes.len() as u64 * NODE)),
+        }
+    }
+
+    /// The tree, and whether it has all layers, or more than `most` nodes already.
+    fn merged(layers: impl IntoIterator<Item = &'a LayerFacts>, most: usize) -> (Self, bool) {
         let mut tree = RootFilesystem {
             nodes: vec![NodeData {
                 parent: ROOT,
@@ -32,11 +59,13 @@ impl<'a> RootFilesystem<'a> {
             }],
         };
         for (index, layer) in layers.into_iter().enumerate() {
-            let unpacked = Unpack::new(&mut tree, index).unpack(&layer.entries);
+            let Some(unpacked) = Unpack::new(&mut tree, index, most).unpack(&layer.entries) else {
+                return (tree, false);
+            };
             tree.lay_over(unpacked.top);
             tree.drop_whiteouts(&unpacked.whiteouts);
         }
-        tree
+        (tree, true)
     }
 
     /// Puts what is in the directory `top` over what is in the root.

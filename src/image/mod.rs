@@ -126,7 +126,7 @@ impl<'a> RootFilesystem<'a> {
         matches!(self.data(id).kind, NodeKind::Whiteout)
     }
 
-    /// Saturates: an arena of 2³² nodes is far beyond any limit on entries, and would need hundreds of gigabytes.
+    /// Saturates: an arena of 2³² nodes would need hundreds of gigabytes.
     fn next_id(&self) -> NodeId {
         NodeId::try_from(self.nodes.len()).unwrap_or(NodeId::MAX)
     }

@@ -21,6 +21,8 @@ pub(super) struct Unpacked {
 pub(super) struct Unpack<'t, 'a> {
     tree: &'t mut RootFilesystem<'a>,
     layer: usize,
+    /// Nodes that the tree may have.
+    most: usize,
     trail: Trail<'a>,
     done: Unpacked,
 }
@@ -58,8 +60,8 @@ impl<'a> Trail<'a> {
 }
 
 impl<'t, 'a> Unpack<'t, 'a> {
-    /// The layer of that index, to be unpacked into a new directory beside the tree.
-    pub fn new(tree: &'t mut RootFilesystem<'a>, layer: usize) -> Self {
+    /// The layer of that index, to be unpacked into a new directory beside the tree, which may have `most` nodes.
+    pub fn new(tree: &'t mut RootFilesystem<'a>, layer: usize, most: usize) -> Self {
         let top = tree.next_id();
         tree.nodes.push(NodeData {
             parent: top,
@@ -70,6 +72,7 @@ impl<'t, 'a> Unpack<'t, 'a> {
         Unpack {
             tree,
             layer,
+            most,
             trail: Trail::default(),
             done: Unpacked {
                 top,
@@ -78,17 +81,21 @@ impl<'t, 'a> Unpack<'t, 'a> {
         }
     }
 
-    pub fn unpack(mut self, entries: &'a [Entry]) -> Unpacked {
+    /// Unpacks all entries; `None` where they make too many nodes.
+    pub fn unpack(mut self, entries: &'a [Entry]) -> Option<Unpacked> {
         let mut links_before_targets = Vec::new();
         for entry in entries {
             if !self.place(entry) {
                 links_before_targets.push(entry);
             }
+            if self.tree.nodes.len() > self.most {
+                return None;
+            }
         }
         for entry in links_before_targets {
             self.place(entry);
         }
-        self.done
+        (self.tree.nodes.len() <= self.most).then_some(self.done)
     }
 
     /// Unpacks one entry; `false` for a hard link whose target is not there (yet).

@@ -3,9 +3,11 @@
 use std::io;
 
 use super::Content;
+use super::allowance::Allowance;
 use super::wanted::{Form, Wanted};
 use crate::archive::{FileRange, Segment};
 use crate::elf::{self, Depth, ElfError, ReadAt};
+use crate::limits::Limit;
 
 /// How every ELF file begins.
 pub(super) const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
@@ -66,11 +68,18 @@ impl SparseRange {
     }
 }
 
-/// Reads an ELF file.
+/// What the tables of all ELF files that are read at the same time may take in memory. Who holds a share takes no other one.
+static TABLES: Allowance = Allowance::new(2 << 30);
+/// A file's strings, symbols and what is made of them, in tables of the greatest length.
+const TABLES_OF_ONE: u64 = 4;
+
+/// Reads an ELF file, as soon as there is room for its tables.
 ///
 /// # Errors
 /// Its bytes could not be read or are not held, or it passes a limit, which says nothing of the file.
 pub(super) fn elf(bytes: &dyn ReadAt, wanted: &Wanted, depth: Depth) -> Result<Content, ElfError> {
+    let most = wanted.limits.of(Limit::ElfTableBytes);
+    let _tables = TABLES.take(bytes.size().min(most.saturating_mul(TABLES_OF_ONE)));
     match elf::read_within(bytes, &wanted.recipes, depth, &wanted.limits) {
         Ok(facts) => Ok(Content::Elf(Box::new(facts))),
         Err(ElfError::Broken(problem)) => Ok(Content::BrokenElf {

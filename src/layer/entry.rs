@@ -7,7 +7,8 @@ use crate::archive::{Kind, Member};
 /// OCI image specification, "Whiteouts".
 const WHITEOUT: &str = ".wh.";
 const OPAQUE: &str = ".wh..wh..opq";
-/// What aufs kept for itself at the top of a layer, in the first years of images. Docker passes over it.
+/// What aufs kept for itself at the top of a layer, in the first years of images; it says nothing. Files in such a directory are
+/// another matter: engines with an overlay show them.
 const AUFS: [&str; 3] = [".wh..wh.aufs", ".wh..wh.orph", ".wh..wh.plnk"];
 
 /// The entry of a member, with the content of a file still unread. `None` for the root and for what engines pass over;
@@ -50,8 +51,7 @@ pub(super) fn is_whiteout(path: &str) -> bool {
 /// What the name of a whiteout says; `None` for what engines pass over.
 pub(super) fn whiteout(path: &str) -> Result<Option<Entry>, String> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let top = path.split('/').next().unwrap_or_default();
-    if AUFS.contains(&top) {
+    if AUFS.contains(&path) {
         return Ok(None);
     }
     // The specification has no names like this, and each engine does something else with them.
@@ -108,10 +108,15 @@ mod tests {
         assert_eq!(of("usr/.wh..hidden"), removed("usr/.hidden"));
         assert_eq!(of("usr/.wh..wh..opq"), opaque("usr"));
         assert_eq!(of(".wh..wh..opq"), opaque(""));
-        assert_eq!(of(".wh..wh.plnk/1.2"), Ok(None));
+        assert_eq!(of(".wh..wh.plnk/"), Ok(None));
         assert_eq!(of(".wh..wh.aufs"), Ok(None));
         assert_eq!(of("usr/.wh..wh.aufs"), removed("usr/.wh.aufs"));
-        for below in [".wh.opt/lib.so", "usr/.wh..wh.plnk/1", "a/.wh..wh..opq/b"] {
+        for below in [
+            ".wh.opt/lib.so",
+            ".wh..wh.plnk/1.2",
+            "usr/.wh..wh.plnk/1",
+            "a/.wh..wh..opq/b",
+        ] {
             assert!(of(below).is_err(), "{below}");
         }
         assert!(of("usr/.wh.").is_err());

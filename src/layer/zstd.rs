@@ -12,8 +12,7 @@ const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const WINDOW_LOG: std::ops::RangeInclusive<u32> = 10..=31;
 
 /// Decompresses all frames. A frame that needs a larger window than [`Limit::ZstdWindow`], rounded up to a power of two of which
-/// libzstd knows, is an error
-/// with a [`Passed`] inside.
+/// libzstd knows, is an error with a [`Passed`] inside.
 pub(super) struct Zstd<R: BufRead> {
     decoder: Decoder<'static, R>,
     limits: Limits,

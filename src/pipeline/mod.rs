@@ -167,7 +167,9 @@ impl Scanner {
         let layers = layers::of_image(&image, &self.wanted, &self.cache, read, progress)?;
         let reference = image.reference;
 
-        let root = RootFilesystem::merge(layers.iter().map(|layer| &*layer.facts));
+        let facts = layers.iter().map(|layer| &*layer.facts);
+        let root = RootFilesystem::merge_within(facts, &self.wanted.limits)
+            .map_err(|passed| Error::limit("all layers together", passed))?;
         let mut stack = stack::read(&root, &image.config, &self.catalogue);
         let environment = configuration::environment(&image.config);
         let labels = configuration::labels(&image.config);

@@ -105,7 +105,7 @@ impl Layers<'_> {
                 None => self.scan(&name, all, member.size),
             },
             Err(problem) => {
-                if is_json(&start) && parts.keeps(member)? {
+                if is_json(&start) && parts.keeps(member) {
                     let mut bytes = Vec::new();
                     let _ = all.read_to_end(&mut bytes);
                     parts.keep(member, bytes);

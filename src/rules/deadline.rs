@@ -1,4 +1,5 @@
-//! The time that a rule has, asked for wherever an expression begins to walk a list: nothing else in one can take long.
+//! The time that a rule has, asked for wherever an expression begins to walk a list, by itself or with `in`: nothing else that
+//! is done once in one takes long, but for `distinct()`, which compares all elements of a list.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -47,12 +48,15 @@ impl Deadline {
 /// Makes all lists that an expression walks empty when the time is over: `list` becomes `@inTime() ? list : []`.
 pub fn guard(tree: &mut IdedExpr) {
     match &mut tree.expr {
-        Expr::Call(call) => call
-            .target
-            .as_deref_mut()
-            .into_iter()
-            .chain(&mut call.args)
-            .for_each(guard),
+        Expr::Call(call) => {
+            let parts = call.target.as_deref_mut().into_iter();
+            parts.chain(&mut call.args).for_each(guard);
+            if call.func_name == operators::IN
+                && let Some(list) = call.args.last_mut()
+            {
+                *list = while_in_time(std::mem::take(list));
+            }
+        }
         Expr::Comprehension(walk) => {
             [
                 &mut walk.iter_range,

@@ -93,6 +93,11 @@ pub(super) fn images(
             Content::Manifest(manifest) => {
                 images.push(image(blobs, candidate, &manifest, kind, &wanted.limits)?);
             }
+            Content::Artifact(kind) if names_a_platform(&candidate.item.descriptor) => {
+                let problem =
+                    format!("listed as an image for a platform, but it is an artifact ({kind})");
+                return Err(error(blobs, problem));
+            }
             Content::Artifact(kind) => artifact = Some(kind),
             Content::Index(_) => {
                 let name = blobs.blob_name(candidate.item.descriptor.digest().as_ref())?;
@@ -284,6 +289,12 @@ fn says_all(descriptor: &Descriptor) -> bool {
     let manifest = *media_type == MediaType::ImageManifest
         || media_type.to_string() == "application/vnd.docker.distribution.manifest.v2+json";
     manifest && descriptor.platform().is_some()
+}
+
+/// Whether a descriptor names a platform that can run.
+fn names_a_platform(descriptor: &Descriptor) -> bool {
+    let platform = descriptor.platform().as_ref();
+    platform.is_some_and(|platform| !Platform::of_descriptor(platform).is_unknown())
 }
 
 /// BuildKit puts provenance and SBOM beside each image, as a manifest of the platform `unknown/unknown`. What names a platform

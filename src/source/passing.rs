@@ -128,20 +128,17 @@ impl Parts {
         name.into()
     }
 
-    /// Whether a file is small enough to be kept.
-    ///
-    /// # Errors
-    /// It is, but so many are there already that no image can need them.
-    pub fn keeps(&mut self, member: &Member) -> Result<bool> {
+    /// Whether a file is small enough to be kept, and there is room for it beside the others. That one was not is an error only
+    /// if it is needed as a document: attestations are long, too.
+    pub fn keeps(&mut self, member: &Member) -> bool {
         let limits = &self.wanted.limits;
-        // That one is too long is an error only if it is needed as a document.
-        if limits.check(Limit::DocumentBytes, member.size).is_err() {
-            return Ok(false);
+        let kept = self.kept.saturating_add(member.size);
+        let fits = limits.check(Limit::DocumentBytes, member.size).is_ok()
+            && limits.check(Limit::DocumentsBytes, kept).is_ok();
+        if fits {
+            self.kept = kept;
         }
-        self.kept += member.size;
-        let checked = limits.check(Limit::DocumentsBytes, self.kept);
-        checked.map_err(|passed| Error::limit(&self.subject, passed))?;
-        Ok(true)
+        fits
     }
 
     /// Takes the bytes of a file that was passed, for they may be a document.

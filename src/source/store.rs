@@ -218,6 +218,9 @@ impl Store {
         let (length, file) = match opened {
             Ok(opened) => opened,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+                return Err(leads_out(&path, &self.path));
+            }
             Err(error) => return Err(unreadable(&path, &error)),
         };
         Ok(Some(Blob {
@@ -244,7 +247,7 @@ impl Blobs for Store {
     }
 
     fn has_blob(&self, digest: &str) -> Result<bool> {
-        Ok(self.contains(&self.blob_name(digest)?))
+        Ok(self.find(&self.blob_name(digest)?)?.is_some())
     }
 
     fn read_document(&self, _part: blobs::Part, digest: &str) -> Result<Vec<u8>> {
@@ -296,10 +299,14 @@ impl Blob {
     }
 }
 
+/// Bytes that a member of an archive takes in memory beside its names.
+const MEMBER: u64 = 128;
+
 fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>> {
     let mut walk = Walk::new(RangeInput::new(range), limits);
     let mut members = Members::default();
     let mut last = String::new();
+    let mut names = 0;
     loop {
         let member = match walk.advance() {
             Ok(Some(member)) => member,
@@ -322,6 +329,10 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
             }
         };
         last = normalise(&member.path);
+        names += MEMBER + (member.path.len() + member.link.len()) as u64;
+        limits
+            .check(Limit::FactsBytes, names)
+            .map_err(|passed| Error::limit(path.display().to_string(), passed))?;
         match member.kind {
             Kind::File if member.sparse.is_none() => members.file(
                 last.clone(),
@@ -394,6 +405,17 @@ pub(super) fn no_archive(subject: String) -> Error {
         subject,
         problem: "not an image: it is not a tar archive".to_owned(),
         help: Some("give a `docker save` archive, an OCI layout or a root directory".to_owned()),
+    }
+}
+
+fn leads_out(path: &Path, layout: &Path) -> Error {
+    let layout = layout.display();
+    Error::Source {
+        subject: path.display().to_string(),
+        problem: "a link that leads out of the layout".to_owned(),
+        help: Some(format!(
+            "if its links are to be trusted, copy it with them resolved: cp -rL {layout} copy; then imgcheck copy"
+        )),
     }
 }
 

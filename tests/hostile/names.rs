@@ -267,18 +267,9 @@ fn whiteouts() -> Vec<Attack> {
         },
         Attack {
             name: "files-of-aufs",
-            holds: "files of aufs itself (`.wh..wh.plnk/1`) beside `etc/os-release`",
-            outcome: Outcome::Read("read: they are passed over", inner),
-            make: |scratch| {
-                archive(
-                    scratch,
-                    &[
-                        file(".wh..wh.plnk/1", HOST),
-                        file(".wh..wh.aufs", HOST),
-                        file("etc/os-release", INNER),
-                    ],
-                )
-            },
+            holds: "a library in a directory of aufs (`.wh..wh.plnk`), which engines with an overlay show",
+            outcome: Outcome::Refused("is below a directory with the name of a whiteout"),
+            make: |scratch| archive(scratch, &[file(".wh..wh.plnk/libcudart.so.12", INNER)]),
         },
     ]
 }
