@@ -44,7 +44,7 @@ fuzz_target!(|text: &str| {
 });
 
 fn context() -> Context<'static, 'static> {
-    let mut context = functions::context();
+    let mut context = functions::context(&Arc::default());
     if let Value::Map(roots) = &*SAMPLE {
         for (name, value) in roots.map.iter() {
             context.add_variable_from_value(name.to_string(), value.clone());

@@ -56,7 +56,12 @@ fn plain(text: &str) -> String {
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (colour, rest) = part.split_once('m').unwrap_or(("?", part));
-        assert!(colour.bytes().all(|byte| byte.is_ascii_digit()), "{part:?}");
+        assert!(
+            colour
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b';')),
+            "{part:?}"
+        );
         plain.push_str(rest);
     }
     plain
@@ -83,7 +88,8 @@ fn image(config: &Value, files: &[Document]) -> Vec<u8> {
         "rootfs": {"type": "layers", "diff_ids": [sha256(&layer)]},
         "history": [{"created_by": config["Cmd"].to_string()}],
     });
-    let manifest = json!([{"Config": "config.json", "RepoTags": config["RepoTags"], "Layers": ["layer.tar"]}]);
+    let manifest =
+        json!([{"Config": "config.json", "RepoTags": config["RepoTags"], "Layers": ["layer.tar"]}]);
     let document = |name: &str, bytes: Vec<u8>| Document {
         name: name.to_owned(),
         bytes,

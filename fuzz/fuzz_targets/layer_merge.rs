@@ -31,7 +31,7 @@ impl Name {
             Name::A => "a",
             Name::B => "b",
             Name::C => "c",
-            Name::Long => "a name with other characters: \u{202e}\n",
+            Name::Long => "a long name: \u{202e}\n",
             Name::Upwards => "..",
             Name::Here => ".",
             Name::Nothing => "",
@@ -49,7 +49,7 @@ struct Path {
 impl Path {
     fn text(&self) -> String {
         let names: Vec<&str> = self.names.iter().map(Name::text).collect();
-        vec![names.join("/"); 1 + usize::from(self.repeated)].join("/")
+        vec![names.join("/"); 1 + usize::from(self.repeated % 32)].join("/")
     }
 
     /// As an entry has it.
@@ -145,55 +145,104 @@ fn listed(tree: &RootFilesystem) -> BTreeMap<String, Kind> {
     nodes.collect()
 }
 
-/// The same by a table of all paths. What lies below a path begins with it and a slash.
+/// What a layer makes of a path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Unpacked {
+    Directory { opaque: bool },
+    Other(u64),
+    Whiteout,
+}
+
+/// The same by tables of all paths: each layer is unpacked into one of its own, and lies over those below it. What is in a
+/// directory begins with its path and a slash.
 fn expected(layers: &[LayerFacts]) -> BTreeMap<String, Kind> {
     let mut table = BTreeMap::new();
     for layer in layers {
-        for entry in &layer.entries {
-            match entry.kind {
-                // The kernel takes no longer path, and so nothing is found at one.
-                _ if entry.path.len() >= PATH_MAX => {}
-                EntryKind::Whiteout => remove(&mut table, &entry.path),
-                EntryKind::Opaque => below(&mut table, &entry.path),
-                _ => {}
-            }
-        }
-        for entry in &layer.entries {
-            put(&mut table, entry);
+        for (path, made) in unpacked(layer) {
+            lay_over(&mut table, path, made);
         }
     }
     table
 }
 
-fn put(table: &mut BTreeMap<String, Kind>, entry: &Entry) {
-    let path = format!("/{}", entry.path);
-    if matches!(entry.kind, EntryKind::Whiteout) || entry.path.is_empty() {
-        return;
+/// Parents come before what is in them.
+fn unpacked(layer: &LayerFacts) -> BTreeMap<String, Unpacked> {
+    let mut table = BTreeMap::new();
+    for entry in layer.entries.iter().filter(|it| !it.path.is_empty()) {
+        let path = format!("/{}", entry.path);
+        let (parent, _) = path.rsplit_once('/').unwrap_or_default();
+        match entry.kind {
+            EntryKind::Whiteout if can_be_directory(&table, parent) => {
+                make_directories(&mut table, parent);
+                table.entry(path).or_insert(Unpacked::Whiteout);
+            }
+            EntryKind::Opaque if can_be_directory(&table, &path) => {
+                make_directories(&mut table, &path);
+                table.insert(path, Unpacked::Directory { opaque: true });
+            }
+            EntryKind::Whiteout | EntryKind::Opaque => {}
+            EntryKind::Directory => {
+                make_directories(&mut table, parent);
+                let there = table
+                    .entry(path)
+                    .or_insert(Unpacked::Directory { opaque: false });
+                if !matches!(there, Unpacked::Directory { .. }) {
+                    *there = Unpacked::Directory { opaque: false };
+                }
+            }
+            _ => {
+                make_directories(&mut table, parent);
+                remove(&mut table, &path);
+                table.insert(path, Unpacked::Other(entry.size));
+            }
+        }
     }
-    let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
-    for parent in parents.filter(|parent| !parent.is_empty()) {
-        table.insert(parent.to_owned(), Kind::Directory);
-    }
-    let directory = matches!(entry.kind, EntryKind::Directory | EntryKind::Opaque);
-    if directory {
-        table.insert(path, Kind::Directory);
-    } else {
-        remove(table, &entry.path);
-        table.insert(path, Kind::Other(entry.size));
+    table
+}
+
+/// Each directory on the way to a path, and the path itself.
+fn prefixes(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
+    let all = ends.chain([path.len()]).map(|end| &path[..end]);
+    all.filter(|prefix| !prefix.is_empty())
+}
+
+/// Whether a mark can be in it: the kernel finds nothing at a path that is too long, and a file in the way stays there.
+fn can_be_directory(table: &BTreeMap<String, Unpacked>, path: &str) -> bool {
+    let mut there = prefixes(path).map_while(|prefix| table.get(prefix));
+    path.len() <= PATH_MAX && there.all(|made| matches!(made, Unpacked::Directory { .. }))
+}
+
+/// A directory in place of a whiteout hides what is below.
+fn make_directories(table: &mut BTreeMap<String, Unpacked>, path: &str) {
+    for prefix in prefixes(path) {
+        let opaque = match table.get(prefix) {
+            Some(Unpacked::Directory { .. }) => continue,
+            there => there == Some(&Unpacked::Whiteout),
+        };
+        table.insert(prefix.to_owned(), Unpacked::Directory { opaque });
     }
 }
 
-fn remove(table: &mut BTreeMap<String, Kind>, path: &str) {
-    if !path.is_empty() {
-        table.remove(&format!("/{path}"));
-        below(table, path);
+fn lay_over(table: &mut BTreeMap<String, Kind>, path: String, made: Unpacked) {
+    let over_directory = table.get(&path) == Some(&Kind::Directory);
+    match made {
+        Unpacked::Directory { opaque: false } if over_directory => {}
+        Unpacked::Directory { .. } => {
+            remove(table, &path);
+            table.insert(path, Kind::Directory);
+        }
+        Unpacked::Other(size) => {
+            remove(table, &path);
+            table.insert(path, Kind::Other(size));
+        }
+        Unpacked::Whiteout => remove(table, &path),
     }
 }
 
-fn below(table: &mut BTreeMap<String, Kind>, path: &str) {
-    let prefix = match path {
-        "" => "/".to_owned(),
-        path => format!("/{path}/"),
-    };
-    table.retain(|other, _| !other.starts_with(&prefix));
+fn remove<T>(table: &mut BTreeMap<String, T>, path: &str) {
+    table.retain(|other, _| {
+        let rest = other.strip_prefix(path);
+        !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
 }

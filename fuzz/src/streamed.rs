@@ -10,6 +10,8 @@ use imgcheck::elf::{read, refusal};
 const PASSES: usize = 100;
 /// The largest hole, in steps of 4 KiB. What stands behind the first MiB of a file is not always kept.
 const HOLE: usize = 512;
+/// Steps of a hole that may come by in each byte of a chunk: a large hole byte by byte takes seconds.
+const STEPS: usize = 4;
 
 static RECIPES: LazyLock<Recipes> =
     LazyLock::new(|| Recipes::builtin().expect("the built-in recipes"));
@@ -51,7 +53,8 @@ impl Way {
     /// Zeros to put into the file.
     #[must_use]
     pub fn hole(self) -> usize {
-        usize::from(self.hole) % (HOLE + 1) * 4096
+        let steps = usize::from(self.hole) % (HOLE + 1);
+        steps.min(self.chunk() * STEPS) * 4096
     }
 
     /// A file of these bytes, with the hole where real files have theirs: behind the first page.
