@@ -5,9 +5,7 @@
 
 use std::io::BufReader;
 
-use imgcheck::archive::{
-    ArchiveError, FileRange, Input, Member, RangeInput, StreamInput, Walk,
-};
+use imgcheck::archive::{ArchiveError, FileRange, Input, Member, RangeInput, StreamInput, Walk};
 use imgcheck::limits::{Limit, Limits};
 use imgcheck_fuzz::{file, tar};
 use libfuzzer_sys::fuzz_target;

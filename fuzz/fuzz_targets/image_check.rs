@@ -83,7 +83,8 @@ fn image(config: &Value, files: &[Document]) -> Vec<u8> {
         "rootfs": {"type": "layers", "diff_ids": [sha256(&layer)]},
         "history": [{"created_by": config["Cmd"].to_string()}],
     });
-    let manifest = json!([{"Config": "config.json", "RepoTags": config["RepoTags"], "Layers": ["layer.tar"]}]);
+    let manifest =
+        json!([{"Config": "config.json", "RepoTags": config["RepoTags"], "Layers": ["layer.tar"]}]);
     let document = |name: &str, bytes: Vec<u8>| Document {
         name: name.to_owned(),
         bytes,
