@@ -1,4 +1,4 @@
-//! The facts of an ELF file, at every depth: read from the whole file, and from what is kept of it while it streams by.
+//! The facts of an ELF file: read from the whole file, and from what is kept of it while it streams by.
 //!
 //! The first bytes of the input say how it streams by; see [`imgcheck_fuzz::streamed`].
 

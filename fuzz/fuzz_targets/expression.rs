@@ -1,14 +1,20 @@
-//! Expressions of any text, evaluated on facts that have everything. Both parsers must see the same in one that both accept.
+//! Expressions of any text, evaluated on facts that have everything. They end in time, and both parsers see the same in one that
+//! both accept.
 
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use cel::{Context, Value};
+use imgcheck::rules::deadline::Deadline;
 use imgcheck::rules::expression::{Expression, MAX_EXPRESSION, Source, Template, written};
 use imgcheck::rules::{Facts, functions};
 use imgcheck::yaml::{self, Spanned};
 use libfuzzer_sys::fuzz_target;
+
+/// How long one may take; then its answer is none.
+const TIME: Duration = Duration::from_secs(2);
 
 static SAMPLE: LazyLock<Value> =
     LazyLock::new(|| cel::to_value(Facts::sample()).expect("the sample as a value"));
@@ -23,13 +29,18 @@ fuzz_target!(|text: &str| {
         name: "fuzzed.yaml".to_owned(),
         text: quoted,
     });
-    let context = context();
+    let deadline: Arc<Deadline> = Arc::default();
+    let context = context(&deadline);
     let expression = Expression::new(&source, &scalar);
     if scalar.value.len() > MAX_EXPRESSION {
         assert!(expression.program().is_err());
         return;
     }
+    deadline.start(TIME);
     let outcome = expression.evaluate(&context);
+    if deadline.has_passed() {
+        return;
+    }
     if let Ok(program) = expression.program() {
         let again = program.execute(&context);
         match (outcome, again) {
@@ -43,8 +54,8 @@ fuzz_target!(|text: &str| {
     }
 });
 
-fn context() -> Context<'static, 'static> {
-    let mut context = functions::context(&Arc::default());
+fn context(deadline: &Arc<Deadline>) -> Context<'static, 'static> {
+    let mut context = functions::context(deadline);
     if let Value::Map(roots) = &*SAMPLE {
         for (name, value) in roots.map.iter() {
             context.add_variable_from_value(name.to_string(), value.clone());

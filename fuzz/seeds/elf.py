@@ -16,9 +16,11 @@ from common import write
 
 FAT_BINARIES = pathlib.Path(__file__).resolve().parents[2] / "testdata/fatbin"
 
-# How a file streams by: the logarithm of the bytes that come at a time, that of the bytes that are kept, a hole in steps of 4 KiB.
-AT_ONCE = struct.pack("<BBH", 20, 19, 0)
-IN_PIECES = struct.pack("<BBH", 8, 8, 320)
+# How a file streams by: the logarithm of the bytes that come at a time, that of the KiB that are kept, a hole in steps of 4 KiB.
+# Twenty more are the default reading, forty more the deep one.
+AT_ONCE = struct.pack("<BBH", 20, 39, 0)
+IN_PIECES = struct.pack("<BBH", 8, 48, 320)
+SAMPLED = struct.pack("<BBH", 20, 19, 0)
 
 X86_64, AARCH64 = b"\0", b"\1"
 FUNCTION, OBJECT, IMPORT, CALL, DATA, SECTION, SONAME, NEEDED = range(8)
@@ -72,8 +74,9 @@ def files():
     made["big-endian"] = made["exports"][:5] + b"\2" + made["exports"][6:]
     made["truncated"] = made["exports"][:600]
     for name, content in made.items():
-        # What is behind 8 KiB is the tail of large pages.
-        write("elf_file", name, (AT_ONCE + content)[:8 << 10])
+        # What is behind 8 KiB is the tail of large pages. GPU code is sampled by the wrappers that the one file has.
+        way = SAMPLED if name == "debug-only" else AT_ONCE
+        write("elf_file", name, (way + content)[:8 << 10])
     write("elf_file", "exports-with-a-hole", (IN_PIECES + made["exports"])[:8 << 10])
 
 
@@ -176,6 +179,7 @@ def fat_binaries():
     for name in ["c1", "c3", "m_default", "m_size", "m_speed", "f_75", "f_90a"]:
         content = (FAT_BINARIES / f"{name}.fatbin").read_bytes()
         write("fat_binary", name, (AT_ONCE + content)[:4 << 10])
+        write("fat_binary", name + "-sampled", (SAMPLED + content)[:4 << 10])
     small = (FAT_BINARIES / "m_size.fatbin").read_bytes()
     write("fat_binary", "streamed", IN_PIECES + small)
     write("fat_binary", "several", AT_ONCE + small + small)
