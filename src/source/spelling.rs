@@ -12,7 +12,6 @@ pub(super) const OCI: &[&str] = &[
     "config",
     "layers",
     "digest",
-    "size",
     "mediaType",
     "platform",
     "architecture",

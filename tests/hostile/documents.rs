@@ -229,12 +229,12 @@ fn lists() -> Vec<Attack> {
         },
         Attack {
             name: "one-large-index-again-and-again",
-            holds: "an index that lists 1,000 times another one of 8 MB",
+            holds: "an index that lists 1,000 times another one of 3 MB",
             outcome: Outcome::Refused("the limit documents-bytes"),
             make: |scratch| {
                 let [layer, config, manifest] = honest();
                 let large =
-                    json!({"schemaVersion": 2, "manifests": [], "x": " ".repeat(8_000_000)});
+                    json!({"schemaVersion": 2, "manifests": [], "x": " ".repeat(3_000_000)});
                 let large = large.to_string().into_bytes();
                 let mut entries = vec![descriptor(INDEX, &large); 1000];
                 entries.push(named(MANIFEST, &manifest));
@@ -255,12 +255,12 @@ fn lists() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "images-by-the-hundred-thousand",
-            holds: "a docker archive that lists one image 100,000 times",
+            name: "images-by-the-thousand",
+            holds: "a docker archive that lists one image 40,000 times",
             outcome: Outcome::Refused("the limit manifests"),
             make: |scratch| {
                 changed(scratch, |manifest, _| {
-                    *manifest = vec![manifest[0].clone(); 100_000].into();
+                    *manifest = vec![manifest[0].clone(); 40_000].into();
                 })
             },
         },

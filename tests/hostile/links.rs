@@ -228,6 +228,23 @@ fn inward() -> Vec<Attack> {
 fn special() -> Vec<Attack> {
     vec![
         Attack {
+            name: "links-that-imply-directories",
+            holds: "200 hard links to one symbolic link with 2,000 components, and a file below each",
+            outcome: Outcome::Refused("the limit facts-bytes"),
+            make: |scratch| {
+                let mut items = vec![symlink("s", &"a/".repeat(2000))];
+                for at in 0..200 {
+                    items.push(hard_link(&format!("{at}/l"), "s"));
+                    items.push(file(&format!("{at}/l/f"), ""));
+                }
+                let limit = "--limit=facts-bytes=64MiB".to_owned();
+                archive(scratch, &items)
+                    .into_iter()
+                    .chain([limit])
+                    .collect()
+            },
+        },
+        Attack {
             name: "special-files-with-names-of-libraries",
             holds: "`libcudart.so.12` as a fifo, `libcudnn.so.9` as a character device, `libnccl.so.2` as a block device",
             outcome: Outcome::Read("read: they are no libraries", no_library),

@@ -191,7 +191,7 @@ fn builds() -> Vec<Attack> {
                 );
                 fs::write(
                     scratch.join("requirements.txt"),
-                    format!("{deep}{}", long.repeat(100)),
+                    format!("{deep}{}", long.repeat(10)),
                 )
                 .unwrap();
                 words_of("lint requirements.txt")

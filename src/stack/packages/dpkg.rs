@@ -18,12 +18,29 @@ pub(super) fn packages(inventory: &Inventory, catalogue: &Catalogue) -> Vec<Pack
             .strip_prefix(DATABASE)
             .is_some_and(|path| path == "status" || path.starts_with("status.d/"));
         if is_database {
-            for stanza in file.text.split("\n\n") {
-                packages.extend(from_stanza(stanza, file, inventory, catalogue));
-            }
+            packages.extend(of_database(file, inventory, catalogue));
         }
     }
     packages
+}
+
+/// The packages of one file. Of a package that has several stanzas the last one counts, as for dpkg.
+fn of_database(file: &TextFile, inventory: &Inventory, catalogue: &Catalogue) -> Vec<Package> {
+    let mut seen = HashSet::new();
+    let mut packages: Vec<Vec<Package>> = Vec::new();
+    for stanza in file.text.rsplit("\n\n") {
+        let identity = ["Package", "Architecture"].map(|name| field(stanza, name));
+        if seen.insert(identity) {
+            packages.push(from_stanza(stanza, file, inventory, catalogue));
+        }
+    }
+    packages.into_iter().rev().flatten().collect()
+}
+
+fn field<'s>(stanza: &'s str, name: &str) -> Option<&'s str> {
+    let mut lines = stanza.lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.map(str::trim)
 }
 
 fn from_stanza(
@@ -32,12 +49,7 @@ fn from_stanza(
     inventory: &Inventory,
     catalogue: &Catalogue,
 ) -> Vec<Package> {
-    let field = |name: &str| {
-        stanza
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-            .map(str::trim)
-    };
+    let field = |name: &str| field(stanza, name);
     let (Some(name), Some(written)) = (field("Package"), field("Version")) else {
         return Vec::new();
     };
