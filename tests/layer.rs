@@ -397,7 +397,7 @@ fn whiteouts_are_entries_of_the_path_that_they_remove() {
     let facts = scan_tar(&tar(&[
         file("usr/.wh.lib", ""),
         file("etc/.wh..wh..opq", ""),
-        file(".wh..wh.plnk/1", ""),
+        file(".wh..wh.plnk", ""),
     ]))
     .unwrap();
     let kinds: Vec<_> = facts

@@ -276,7 +276,7 @@ fn only_the_cache_and_what_was_asked_for_is_written() {
         "remove_file",
         "remove_dir",
         "create_dir",
-        "set_len",
+        "set_len(",
         "hard_link(",
         "fs::symlink",
         "set_permissions",
