@@ -121,7 +121,11 @@ fn links_out_of_the_layout_are_an_error() {
                 fs::read(scratch.path("outside")).unwrap()
             );
             let error = scratch.facts().unwrap_err().to_string();
-            let says = ["a link that leads out of the layout", "is missing", "has no"];
+            let says = [
+                "a link that leads out of the layout",
+                "is missing",
+                "has no",
+            ];
             assert!(
                 says.iter().any(|words| error.contains(words)),
                 "{part:?}: {error}"

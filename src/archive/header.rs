@@ -166,7 +166,7 @@ mod tests {
             (b"ustar\0", b"a", b"", b"a/b"),
             (b"ustar\0 7", b"", b"", b"b"),
             (b"", b"a", b"", b"b"),
-            (b"ustar  \0", b"12345670123\012345670123\0", b"", b"b"),
+            (b"ustar  \0", b"12345670123\x0012345670123\0", b"", b"b"),
             (b"ustar  \0", b"usr/lib", b"", b"usr/lib/b"),
             (b"ustar  \0", b"\0\0\0\0\0\0\0\0\0\0\0\0usr", b"", b"b"),
             (b"ustar  \0", b"\xc3\xa9", b"", b"b"),

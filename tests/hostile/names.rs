@@ -156,7 +156,7 @@ fn ambiguous() -> Vec<Attack> {
             name: "prefix-of-another-version",
             holds: "a ustar header of a version that there is not, with a prefix",
             outcome: Outcome::Read("read: the name is that which engines see", inner),
-            make: |scratch| members(scratch, &[prefixed(b"ustar\077")]),
+            make: |scratch| members(scratch, &[prefixed(b"ustar\x0077")]),
         },
         Attack {
             name: "empty-long-name",
