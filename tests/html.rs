@@ -21,6 +21,7 @@ use imgcheck::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, ht
 use imgcheck::rules::RuleSet;
 use imgcheck::source::{self, Access, Selection};
 use imgcheck::targets::{self, DriverFacts, TargetFacts};
+use oci_spec::image::ImageConfiguration;
 use serde_json::{Value, json};
 
 const HEALTHY: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
@@ -576,7 +577,9 @@ fn opened(image: &Path) -> source::Image {
     let mut config: Value = serde_json::from_str(&text).unwrap();
     config["rootfs"] = json!({"type": "layers", "diff_ids": []});
     config["history"] = json!([]);
-    opened.config = serde_json::from_value(config).unwrap();
+    opened.config = serde_json::from_value::<ImageConfiguration>(config)
+        .unwrap()
+        .into();
     opened
 }
 

@@ -2,6 +2,7 @@
 //! the same file, which says more (manifest digests, platforms) and is then what is read.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
@@ -97,14 +98,17 @@ fn with_short_name(image: Image, tags: &[String]) -> Image {
     }
 }
 
+/// A configuration, which all tags of an image share, and its digest.
+type Config = (Arc<ImageConfiguration>, String);
+
 /// The config and its digest. Its file is named by the digest, which is verified; archives of other tools that use free
 /// names have nothing to verify.
-fn config(store: &Store, name: &str) -> Result<(ImageConfiguration, String)> {
-    let (config, bytes) = store.document(name, spelling::OCI)?;
+fn config(store: &Store, name: &str) -> Result<Config> {
+    let (config, bytes): (ImageConfiguration, _) = store.document(name, spelling::OCI)?;
     if let Some(digest) = digest_of_name(name) {
         blobs::verify(&store.subject(), name, &bytes, &digest)?;
     }
-    Ok((config, digest::sha256(&bytes)))
+    Ok((config.into(), digest::sha256(&bytes)))
 }
 
 /// `blobs/sha256/HEX`, `HEX.json`, `sha256:HEX`.
@@ -117,7 +121,7 @@ fn digest_of_name(name: &str) -> Option<String> {
 
 fn image(
     store: &Store,
-    candidate: Candidate<Rc<(Entry, (ImageConfiguration, String))>>,
+    candidate: Candidate<Rc<(Entry, Config)>>,
     limits: &Limits,
 ) -> Result<Image> {
     let (entry, (config, config_digest)) = &*candidate.item;
@@ -141,7 +145,7 @@ fn image(
         platform: candidate.platform.to_string(),
         digest: None,
         config_digest: Some(config_digest.clone()),
-        config: config.clone(),
+        config: Arc::clone(config),
         layers,
     })
 }

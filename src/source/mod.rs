@@ -196,7 +196,7 @@ fn root_directory(path: &Path) -> Result<Image> {
         platform: String::new(),
         digest: None,
         config_digest: None,
-        config: ImageConfiguration::default(),
+        config: Arc::default(),
         layers: vec![LayerBlob {
             diff_id: String::new(),
             digest: None,
@@ -223,7 +223,7 @@ pub struct Image {
     /// Digest of the configuration; `None` for a root directory.
     pub config_digest: Option<String>,
     /// The image configuration; a default one for a root directory.
-    pub config: ImageConfiguration,
+    pub config: Arc<ImageConfiguration>,
     /// The layers, lowest first.
     pub layers: Vec<LayerBlob>,
 }

@@ -348,7 +348,7 @@ fn image(
         digest: Some(candidate.item.descriptor.digest().to_string()),
         config_digest: Some(manifest.config.digest().to_string()),
         layers: layers.collect::<Result<_>>()?,
-        config,
+        config: config.into(),
     })
 }
 

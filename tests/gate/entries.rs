@@ -37,7 +37,8 @@ fn what_is_no_entry_is_not_believed_and_not_waited_for() {
     run(&mut case.cached(&cache));
     let all = entries(&cache).len();
     assert_eq!(cached(&run(&mut case.cached(&cache))), all);
-    let kinds: [(&str, fn(&Path)); 6] = [
+    type Kind = (&'static str, fn(&Path));
+    let kinds: [Kind; 6] = [
         ("removed", |_| ()),
         ("fifo", |path| {
             common::run("mkfifo", &[path.to_str().unwrap()]);

@@ -268,7 +268,7 @@ test "$1 $server" = "get {host}" && echo '{{"ServerURL": "x", "Username": "user"
 #[test]
 fn a_helper_that_fails_matters_only_where_it_is_needed() {
     let config = r#"{"credsStore": "test"}"#;
-    let script = "#!/bin/sh\necho 'the keyring is locked' >&2\nexit 1";
+    let script = "#!/bin/sh\ncat >/dev/null\necho 'the keyring is locked' >&2\nexit 1";
     let public = with_tokens(any, |_, number| token(number), sound);
     let run = Run::new(&public.reference("1")).home_file(".docker/config.json", config);
     with_helper(run, script).go().report();

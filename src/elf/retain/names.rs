@@ -63,7 +63,7 @@ mod tests {
         names.search(90_000, &bytes[90_000..]);
         names.search(90_000, &bytes[90_000..]);
         let around = 100_000 - AROUND as u64..100_000 + AROUND as u64;
-        assert_eq!(names.found, [around.clone()]);
+        assert_eq!(names.found, std::slice::from_ref(&around));
         assert_eq!(names.around(&(0..70_000)).count(), 1);
         assert_eq!(names.around(&(0..around.start)).count(), 0);
     }

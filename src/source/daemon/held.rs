@@ -171,7 +171,7 @@ impl Question<'_> {
             platform: describe::main_platform(self.inspect).to_string(),
             digest: None,
             config_digest: Some(self.id.to_owned()),
-            config,
+            config: config.into(),
             layers: layers.unwrap_or_else(|| only_sent(&diff_ids)),
         })
     }
