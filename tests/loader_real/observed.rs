@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use imgcheck::pipeline::{Progress, Reading, Scan, Scanner};
 use imgcheck::reference::transport::Target;
 use imgcheck::source::{self, Access, Selection};
+use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -106,7 +107,9 @@ pub fn open(image: &Path) -> source::Image {
     let mut config: Value = serde_json::from_str(&text).unwrap();
     config["rootfs"] = json!({"type": "layers", "diff_ids": []});
     config["history"] = json!([]);
-    opened.config = serde_json::from_value(config).unwrap();
+    opened.config = serde_json::from_value::<ImageConfiguration>(config)
+        .unwrap()
+        .into();
     opened
 }
 
