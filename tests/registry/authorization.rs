@@ -284,7 +284,7 @@ fn a_helper_that_fails_matters_only_where_it_is_needed() {
     run.go()
         .fails_with(&["docker-credential-test (", "communicate"]);
 
-    let none = "#!/bin/sh\necho 'credentials not found in native keychain'\nexit 1";
+    let none = "#!/bin/sh\ncat >/dev/null\necho 'credentials not found in native keychain'\nexit 1";
     let run = Run::new(&server.reference("1")).home_file(".docker/config.json", config);
     let outcome = with_helper(run, none).go();
     outcome.fails_with(&["wants a user name and a password without credentials\n"]);
