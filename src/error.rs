@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::limits::Passed;
+use crate::spelling::Misread;
 
 /// The result of every fallible step of the pipeline.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -74,6 +75,14 @@ fn line(text: &str) -> String {
 }
 
 impl Error {
+    /// An [`Error::Usage`] for a text of the command line.
+    pub fn misread(misread: Misread) -> Self {
+        Error::Usage {
+            problem: misread.problem,
+            help: Some(misread.help),
+        }
+    }
+
     /// A [`Error::Source`] without help.
     pub fn source(subject: impl Into<String>, problem: impl Into<String>) -> Self {
         Error::Source {

@@ -3,84 +3,16 @@
 //! nobody earned, so no limit of these ever shortens what is read. (Where a reading is told to be none, as when a library has more
 //! candidates for its version than any real one, that is part of what the reading means.)
 
+pub mod unit;
+
 use std::fmt;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::spelling::nearest;
-
-/// What a limit counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Things.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Seconds.
-    Seconds,
-}
-
-impl Unit {
-    /// A regular expression for values as users write them.
-    pub fn pattern(self) -> &'static str {
-        match self {
-            Unit::Count => "^[0-9_]+$",
-            Unit::Bytes => "^[0-9_]+ *([kKmMgGtT]?[bB]?|[kKmMgGtT][iI][bB])$",
-            Unit::Seconds => "^[0-9_]+ *(s|m|min|h)?$",
-        }
-    }
-}
-
-/// Everything that is bounded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limit {
-    /// Layers of an image.
-    Layers,
-    /// Entries of all layers of an image.
-    Entries,
-    /// Length of a path or link target.
-    PathBytes,
-    /// Length of a layer after decompression.
-    LayerBytes,
-    /// Decompressed bytes for each stored byte of a layer.
-    Ratio,
-    /// Window of a zstd frame.
-    ZstdWindow,
-    /// Length of one extended header of an archive.
-    PaxBytes,
-    /// Stored pieces of a sparse file.
-    SparseSegments,
-    /// Length of the sparse ELF files of a layer with their holes.
-    SparseBytes,
-    /// Length of a manifest, index or configuration.
-    DocumentBytes,
-    /// Length of all of them.
-    DocumentsBytes,
-    /// Manifests that the indexes of an image list.
-    Manifests,
-    /// Length of a captured text.
-    TextBytes,
-    /// Length of all captured texts of an image.
-    TextsBytes,
-    /// Memory for all that is kept of an image.
-    FactsBytes,
-    /// Length of a table of an ELF file.
-    ElfTableBytes,
-    /// Symbols of an ELF file.
-    Symbols,
-    /// Containers of GPU code in an ELF file.
-    GpuContainers,
-    /// What of one ELF file is read in another pass over its layer.
-    ElfBytes,
-    /// Elements of a list that a rule is evaluated for.
-    RuleItems,
-    /// How long one rule may look at one image.
-    RuleTime,
-    /// How long a call may take.
-    Time,
-}
+use crate::spelling::{Misread, nearest};
+use unit::{GIB, KIB, MIB, Unit};
 
 /// A limit as users know it.
 #[derive(Debug)]
@@ -92,15 +24,15 @@ struct Description {
     about: &'static str,
 }
 
-/// No call takes longer: 10 years.
-const LONGEST: u64 = 10 * 365 * 24 * 60 * 60;
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
-
 /// A row: the limit, its name, its unit, its default, what it bounds.
 macro_rules! descriptions {
     ($($limit:ident $name:literal $unit:ident $default:expr, $about:literal;)*) => {
+        /// Everything that is bounded.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Limit {
+            $(#[doc = $about] $limit,)*
+        }
+
         /// All limits, in the order of [`Limit`].
         pub const ALL: &[Limit] = &[$(Limit::$limit),*];
 
@@ -183,89 +115,17 @@ impl Limit {
     /// # Errors
     /// The text is none, or is nothing.
     pub fn parse(self, text: &str) -> Result<u64, Misread> {
-        let value = match self.unit() {
-            Unit::Count => text.replace('_', "").parse().ok(),
-            Unit::Bytes => bytes(text),
-            Unit::Seconds => seconds(text),
-        };
-        let most = match self.unit() {
-            Unit::Seconds => LONGEST,
-            Unit::Count | Unit::Bytes => u64::MAX,
-        };
-        value
-            .filter(|value| (1..=most).contains(value))
-            .ok_or_else(|| Misread {
-                problem: format!("`{text}` is no value of the limit {}", self.name()),
-                help: match self.unit() {
-                    Unit::Count => "write a number above 0, as in 500000",
-                    Unit::Bytes => "write a number of bytes, as in 64MiB or 2GB",
-                    Unit::Seconds => "write a time, as in 30s, 10m or 2h",
-                }
-                .to_owned(),
-            })
+        let value = self.unit().parse(text);
+        value.filter(|&value| value > 0).ok_or_else(|| Misread {
+            problem: format!("`{text}` is no value of the limit {}", self.name()),
+            help: self.unit().example().to_owned(),
+        })
     }
 
     /// A value as users write it.
     pub fn written(self, value: u64) -> String {
-        match self.unit() {
-            Unit::Count => value.to_string(),
-            Unit::Bytes => in_units(value, &[("GiB", GIB), ("MiB", MIB), ("KiB", KIB)], "B"),
-            Unit::Seconds => in_units(value, &[("h", 3600), ("m", 60)], "s"),
-        }
+        self.unit().written(value)
     }
-}
-
-/// In the largest unit in which it is whole.
-fn in_units(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
-    match units.iter().find(|(_, unit)| value.is_multiple_of(*unit)) {
-        Some((name, unit)) if value > 0 => format!("{}{name}", value / unit),
-        _ => format!("{value}{smallest}"),
-    }
-}
-
-/// A number of bytes, as in `500MB` or `2GiB`.
-pub fn bytes(text: &str) -> Option<u64> {
-    let (number, unit) = split(text);
-    let unit = match unit.to_ascii_uppercase().as_str() {
-        "" | "B" => 1,
-        "K" | "KB" => 1_000,
-        "M" | "MB" => 1_000_000,
-        "G" | "GB" => 1_000_000_000,
-        "T" | "TB" => 1_000_000_000_000,
-        "KIB" => KIB,
-        "MIB" => MIB,
-        "GIB" => GIB,
-        "TIB" => 1 << 40,
-        _ => return None,
-    };
-    number?.checked_mul(unit)
-}
-
-/// A number of seconds, as in `30s` or `2h`.
-fn seconds(text: &str) -> Option<u64> {
-    let (number, unit) = split(text);
-    let unit = match unit {
-        "" | "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3600,
-        _ => return None,
-    };
-    number?.checked_mul(unit)
-}
-
-fn split(text: &str) -> (Option<u64>, &str) {
-    let end = text.find(|it: char| !it.is_ascii_digit() && it != '_');
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    (number.replace('_', "").parse().ok(), unit.trim())
-}
-
-/// A text that names no limit, or no value of one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misread {
-    /// What is wrong.
-    pub problem: String,
-    /// What may be written.
-    pub help: String,
 }
 
 /// The values that hold for a call.
@@ -313,11 +173,6 @@ impl Limits {
             allowed: self.of(limit),
         }
     }
-}
-
-/// The seconds since then, with the one that has begun.
-pub fn begun_seconds(since: Instant) -> u64 {
-    since.elapsed().as_secs().saturating_add(1)
 }
 
 /// A limit that something passed.
@@ -386,14 +241,6 @@ impl FromStr for Setting {
         Ok(Setting { limit, value })
     }
 }
-
-impl fmt::Display for Misread {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.problem, self.help)
-    }
-}
-
-impl std::error::Error for Misread {}
 
 #[cfg(test)]
 mod tests {

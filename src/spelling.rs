@@ -1,4 +1,23 @@
-//! What a misspelt word was probably meant to be.
+//! Texts of users that say nothing: what is wrong with them, and what a misspelt word was probably meant to be.
+
+use std::fmt;
+
+/// A text that names nothing, or no value of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misread {
+    /// What is wrong.
+    pub problem: String,
+    /// What to write in its place.
+    pub help: String,
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.problem, self.help)
+    }
+}
+
+impl std::error::Error for Misread {}
 
 /// The known word that a misspelt one probably means: the nearest by edits, at most one edit for three letters.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

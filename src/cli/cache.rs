@@ -14,7 +14,7 @@ use crate::cache::{Cache, Kind, Places, Stored};
 use crate::elf::Depth;
 use crate::error::Result;
 use crate::layer::{Wanted, cache};
-use crate::limits;
+use crate::limits::unit::Unit;
 use crate::report::{self, one_line};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -82,7 +82,8 @@ impl PlaceArguments {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    limits::bytes(text).ok_or_else(|| "no number of bytes, as in 500MB or 2GiB".to_owned())
+    let bytes = Unit::Bytes.parse(text);
+    bytes.ok_or_else(|| "no number of bytes, as in 500MB or 2GiB".to_owned())
 }
 
 /// Arguments of `imgcheck cache`.

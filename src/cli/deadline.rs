@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::output;
 use crate::error::{Error, Result};
-use crate::limits::{Limit, Limits, begun_seconds};
+use crate::limits::{Limit, Limits};
 
 /// What is left to do may take so long: another thread may hold the terminal, or nobody read what is written to it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -21,7 +21,9 @@ pub(super) fn watch(limits: Limits, leave: impl FnOnce() + Send + 'static) -> Re
     let watching = thread::Builder::new().name("deadline".to_owned());
     let watching = watching.spawn(move || {
         thread::sleep(limits.duration(Limit::Time));
-        let passed = limits.passed(Limit::Time, begun_seconds(begun));
+        // The second that has begun counts.
+        let seconds = begun.elapsed().as_secs().saturating_add(1);
+        let passed = limits.passed(Limit::Time, seconds);
         let error = Error::limit("the call", passed);
         let code = i32::from(error.exit_code());
         let (sender, told) = channel();

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::error::Result;
-use crate::targets::{Misread, Target};
+use crate::error::{Error, Result};
+use crate::targets::Target;
 
 /// One target, whose GPUs all have the same driver; it stands above those of the configuration file.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ impl TargetArguments {
             gpus: self.gpu.clone(),
             driver: self.driver.clone(),
         };
-        asked.check().map_err(Misread::usage)?;
+        asked.check().map_err(Error::misread)?;
         if self.gpu.is_empty() && !targets.is_empty() {
             for target in targets {
                 target.driver.clone_from(&self.driver);

@@ -13,13 +13,11 @@
 use std::mem;
 
 use crate::layer::LayerFacts;
+use crate::layer::facts::NODE;
 use crate::limits::{Limit, Limits, Passed};
 
 use super::unpack::Unpack;
 use super::{NodeData, NodeId, NodeKind, ROOT, RootFilesystem};
-
-/// Bytes that a node takes, with its place among the children of a directory.
-const NODE: u64 = 320;
 
 impl<'a> RootFilesystem<'a> {
     /// Merges layers, lowest first, without a bound on what they imply. As [`RootFilesystem::merge_within`].

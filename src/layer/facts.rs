@@ -14,8 +14,8 @@ pub struct LayerFacts {
     pub entries: Vec<Entry>,
 }
 
-/// Bytes of a directory that no layer lists, once layers are merged.
-const IMPLIED_DIRECTORY: u64 = 320;
+/// Bytes of a directory, or of another node, of the tree that layers are merged into.
+pub const NODE: u64 = 320;
 
 impl LayerFacts {
     /// Bytes that all entries take in memory, with the directories that only their paths imply.
@@ -48,7 +48,7 @@ impl Entry {
         let rest = &self.path.as_bytes()[common..];
         let rest = rest.strip_prefix(b"/").unwrap_or(rest);
         let implied = memchr::memchr_iter(b'/', rest).count() as u64;
-        self.memory() + implied * IMPLIED_DIRECTORY
+        self.memory() + implied * NODE
     }
 
     /// Bytes that it takes in memory, with what was read of its file.

@@ -304,8 +304,8 @@ pub fn judge(
     let mut judgement = Judgement::default();
     for scan in scans {
         let begun = Instant::now();
-        let targets = targets::judge(&policy.targets, &evidence(&scan.facts))
-            .map_err(targets::Misread::usage)?;
+        let targets =
+            targets::judge(&policy.targets, &evidence(&scan.facts)).map_err(Error::misread)?;
         let facts = Facts {
             targets: targets.clone(),
             policy: asked.clone(),

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDate;
 use schemars::Schema;
 
-use super::expectation::{self, Mistake};
+use super::expectation;
 use super::file::{File, IgnoreEntry, Pairs, TargetEntry};
 use super::{AllowedStack, Expectation, Ignore, Policy, Requirement, SeverityChange};
 use crate::error::{Error, Result};
 use crate::finding::{Location, Severity};
 use crate::json_schema;
-use crate::limits::{self, Limit, Limits};
-use crate::spelling::nearest;
-use crate::targets::{DriverVersion, Gpu, Misread, Target};
+use crate::limits::{Limit, Limits};
+use crate::spelling::{Misread, nearest};
+use crate::targets::{DriverVersion, Gpu, Target};
 use crate::yaml::{self, Spanned};
 
 /// The largest configuration file, in bytes.
@@ -160,13 +160,9 @@ impl Source {
 
     fn limits(&self, pairs: &Pairs<Spanned<String>>) -> Result<Limits> {
         let mut limits = Limits::default();
-        let mistake = |misread: limits::Misread| Mistake {
-            problem: misread.problem,
-            help: misread.help,
-        };
         for (name, value) in &pairs.0 {
-            let limit = self.refused(name, Limit::named(&name.value).map_err(mistake))?;
-            let value = self.refused(value, limit.parse(&value.value).map_err(mistake))?;
+            let limit = self.refused(name, Limit::named(&name.value))?;
+            let value = self.refused(value, limit.parse(&value.value))?;
             limits.set(limit, value);
         }
         Ok(limits)
@@ -184,10 +180,10 @@ impl Source {
             return Err(self.fault(yaml::span(&entry.name), &problem, help));
         }
         for gpu in &entry.gpus {
-            self.refused(gpu, Gpu::parse(&gpu.value).map_err(misread))?;
+            self.refused(gpu, Gpu::parse(&gpu.value))?;
         }
         if let Some(driver) = &entry.driver {
-            self.refused(driver, DriverVersion::parse(&driver.value).map_err(misread))?;
+            self.refused(driver, DriverVersion::parse(&driver.value))?;
         }
         Ok(target)
     }
@@ -291,8 +287,8 @@ impl Source {
     }
 
     /// What was read from a value, or what is wrong with it at its place.
-    fn refused<T>(&self, value: &Spanned<String>, read: Result<T, Mistake>) -> Result<T> {
-        read.map_err(|mistake| self.fault(yaml::span(value), &mistake.problem, &mistake.help))
+    fn refused<T>(&self, value: &Spanned<String>, read: Result<T, Misread>) -> Result<T> {
+        read.map_err(|misread| self.fault(yaml::span(value), &misread.problem, &misread.help))
     }
 
     fn fault(&self, place: Range<usize>, problem: &str, help: &str) -> Error {
@@ -319,12 +315,4 @@ impl Source {
 /// The JSON Schema of a configuration file.
 pub fn schema() -> Schema {
     json_schema::of_input::<File>("config.json")
-}
-
-/// A text that names no GPU or driver.
-fn misread(misread: Misread) -> Mistake {
-    Mistake {
-        problem: misread.problem,
-        help: misread.help,
-    }
 }

@@ -1,6 +1,6 @@
 //! What the team wants an image to hold.
 
-use crate::spelling::nearest;
+use crate::spelling::{Misread, nearest};
 use crate::stack::NAMES;
 use crate::version;
 
@@ -40,15 +40,6 @@ pub struct AllowedStack {
     pub requirements: Vec<Requirement>,
 }
 
-/// What is wrong with a requirement, and what to write in its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub help: String,
-}
-
 /// The names that a requirement may have.
 pub fn subjects() -> impl Iterator<Item = &'static str> + Clone {
     NAMES.iter().copied().chain([CUDA])
@@ -58,7 +49,7 @@ pub fn subjects() -> impl Iterator<Item = &'static str> + Clone {
 ///
 /// # Errors
 /// With the name that was probably meant.
-pub fn check_subject(name: &str) -> Result<(), Mistake> {
+pub fn check_subject(name: &str) -> Result<(), Misread> {
     if subjects().any(|known| known == name) {
         return Ok(());
     }
@@ -67,7 +58,7 @@ pub fn check_subject(name: &str) -> Result<(), Mistake> {
         .find(|known| *known == lower || format!("py{known}") == lower)
         .or_else(|| subjects().find(|known| lower.len() > 2 && known.starts_with(&lower)))
         .or_else(|| nearest(&lower, subjects()));
-    Err(Mistake {
+    Err(Misread {
         problem: format!("no part of an image is called `{name}`"),
         help: match near {
             Some(near) => format!("did you mean `{near}`?"),
@@ -85,12 +76,12 @@ impl Requirement {
     ///
     /// # Errors
     /// An unknown name, or what is no specifier.
-    pub fn parse(text: &str) -> Result<Self, Mistake> {
+    pub fn parse(text: &str) -> Result<Self, Misread> {
         let operator = text.find(|c: char| "=<>!~".contains(c));
         let (name, specifier) = text.split_at(operator.unwrap_or(text.len()));
         check_subject(name.trim())?;
         if operator.is_none() {
-            return Err(Mistake {
+            return Err(Misread {
                 problem: format!("`{text}` says no version"),
                 help: format!("write specifiers behind it, as in {}>=2.8", name.trim()),
             });
@@ -102,7 +93,7 @@ impl Requirement {
     ///
     /// # Errors
     /// As [`Requirement::parse`].
-    pub fn of_stack(name: &str, written: &str) -> Result<Self, Mistake> {
+    pub fn of_stack(name: &str, written: &str) -> Result<Self, Misread> {
         check_subject(name)?;
         let written = written.trim();
         if written == NONE {
@@ -121,13 +112,13 @@ impl Requirement {
     }
 
     /// The name is a known one.
-    fn new(name: &str, specifier: &str) -> Result<Self, Mistake> {
-        version::fits::check(specifier).map_err(|problem| Mistake {
+    fn new(name: &str, specifier: &str) -> Result<Self, Misread> {
+        version::fits::check(specifier).map_err(|problem| Misread {
             problem: format!("`{specifier}` is no version specifier: {problem}"),
             help: "write them as pip does: ==2.8.*, >=2.8,<3, !=2.7.1".to_owned(),
         })?;
         if name == OS && !version::fits::are_exact(specifier) {
-            return Err(Mistake {
+            return Err(Misread {
                 problem: format!(
                     "`{specifier}`: an operating system is not more or less than another"
                 ),
@@ -139,7 +130,7 @@ impl Requirement {
             version.trim_end_matches(".*").matches('.').count() > 1
         };
         if name == CUDA && specifier.split(',').any(too_fine) {
-            return Err(Mistake {
+            return Err(Misread {
                 problem: format!("`{specifier}`: the CUDA runtime tells its major and minor release only"),
                 help: "write cuda==12.8; cuda-runtime and cuda-toolkit have the numbers of their packages".to_owned(),
             });
@@ -156,7 +147,7 @@ impl Expectation {
     ///
     /// # Errors
     /// As [`Requirement::parse`].
-    pub fn parse(text: &str, origin: &str) -> Result<Self, Mistake> {
+    pub fn parse(text: &str, origin: &str) -> Result<Self, Misread> {
         Ok(Expectation {
             text: text.trim().to_owned(),
             origin: origin.to_owned(),

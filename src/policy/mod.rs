@@ -25,7 +25,7 @@ use crate::targets::Target;
 
 pub use baseline::Baseline;
 pub use config::Config;
-pub use expectation::{AllowedStack, Expectation, Mistake, Requirement, subjects};
+pub use expectation::{AllowedStack, Expectation, Requirement, subjects};
 pub use facts::{
     ExpectationFacts, IgnoreFacts, Member, PolicyFacts, RequirementFacts, StackFacts, Subjects,
 };

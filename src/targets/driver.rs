@@ -15,10 +15,10 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::Misread;
 use super::facts::DriverFacts;
 use super::gpu::{Gpu, Segment, is_tegra};
 use crate::embedded;
+use crate::spelling::Misread;
 use crate::stack::{Component, DriverFloor};
 
 /// Majors of CUDA, whose version `nvidia-smi` prints beside that of the driver. No branch of a driver has such a number.

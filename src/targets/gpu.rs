@@ -7,9 +7,8 @@ use std::sync::OnceLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Misread;
 use crate::embedded;
-use crate::spelling::nearest;
+use crate::spelling::{Misread, nearest};
 
 /// A compute capability: `9.0`. It is the number of the architecture, too: `sm_90`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

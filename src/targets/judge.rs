@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::Target;
 use super::code::{everywhere, is_specific, oldest, support};
 use super::driver::{self, DriverVersion};
 use super::facts::{DriverFacts, GpuFacts, How, LibraryCode, PackageCode, Support, TargetFacts};
 use super::gpu::Gpu;
-use super::{Misread, Target};
 use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
 use crate::process::LoaderFacts;
 use crate::process::facts::{ObjectFacts, ProcessFacts};
+use crate::spelling::Misread;
 use crate::stack::{self, Component, Coverage, DriverFloor, LibraryCoverage};
 use crate::version::newer;
 

@@ -8,11 +8,9 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::spelling::Misread;
 
 pub use code::support_of;
 pub use driver::DriverVersion;
@@ -42,30 +40,5 @@ impl Target {
             .try_for_each(|gpu| Gpu::parse(gpu).map(drop))?;
         let driver = self.driver.as_deref().map(DriverVersion::parse);
         driver.transpose().map(drop)
-    }
-}
-
-/// A text that names no GPU, or no driver.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misread {
-    /// What is wrong.
-    pub problem: String,
-    /// What to write in its place.
-    pub help: String,
-}
-
-impl fmt::Display for Misread {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.problem, self.help)
-    }
-}
-
-impl Misread {
-    /// As an error of the command line.
-    pub fn usage(self) -> Error {
-        Error::Usage {
-            problem: self.problem,
-            help: Some(self.help),
-        }
     }
 }

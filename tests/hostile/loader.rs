@@ -34,11 +34,7 @@ fn many() -> Vec<Attack> {
                 let names: Vec<String> = (0..300).map(|it| format!("lib{it}.so")).collect();
                 let mut items = program(&names);
                 let library = with_needed(&names).build();
-                items.extend(
-                    names
-                        .iter()
-                        .map(|name| file(&format!("usr/lib64/{name}"), &library)),
-                );
+                items.extend(each(&names, &library));
                 archive(scratch, &items)
             },
         },
@@ -55,11 +51,7 @@ fn many() -> Vec<Attack> {
                 let names: Vec<String> = (0..50_000).map(|it| format!("lib{it}.so")).collect();
                 let mut items = program(&names);
                 let library = with_needed(&[]).build();
-                items.extend(
-                    names
-                        .iter()
-                        .map(|name| file(&format!("usr/lib64/{name}"), &library)),
-                );
+                items.extend(each(&names, &library));
                 archive(scratch, &items)
             },
         },
@@ -293,4 +285,10 @@ fn with_needed(names: &[String]) -> Elf {
     }
     elf.symbols([]);
     elf
+}
+
+/// One library under each of the names.
+fn each<'a>(names: &'a [String], library: &'a [u8]) -> impl Iterator<Item = Item> + use<'a> {
+    let path = |name: &String| format!("usr/lib64/{name}");
+    names.iter().map(move |name| file(&path(name), library))
 }

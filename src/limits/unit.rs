@@ -1,0 +1,103 @@
+//! Numbers of things, bytes and seconds as people write them.
+
+/// No call takes longer: 10 years.
+const LONGEST: u64 = 10 * 365 * 24 * 60 * 60;
+/// 2¹⁰ bytes.
+pub const KIB: u64 = 1 << 10;
+/// 2²⁰ bytes.
+pub const MIB: u64 = 1 << 20;
+/// 2³⁰ bytes.
+pub const GIB: u64 = 1 << 30;
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+}
+
+impl Unit {
+    /// A regular expression for values as users write them.
+    pub fn pattern(self) -> &'static str {
+        match self {
+            Unit::Count => "^[0-9_]+$",
+            Unit::Bytes => "^[0-9_]+ *([kKmMgGtT]?[bB]?|[kKmMgGtT][iI][bB])$",
+            Unit::Seconds => "^[0-9_]+ *(s|m|min|h)?$",
+        }
+    }
+
+    /// A value as users write it; `None` for a text that is none.
+    pub fn parse(self, text: &str) -> Option<u64> {
+        match self {
+            Unit::Count => text.replace('_', "").parse().ok(),
+            Unit::Bytes => bytes(text),
+            Unit::Seconds => seconds(text).filter(|seconds| *seconds <= LONGEST),
+        }
+    }
+
+    /// How a value is written, for who wrote none.
+    pub fn example(self) -> &'static str {
+        match self {
+            Unit::Count => "write a number above 0, as in 500000",
+            Unit::Bytes => "write a number of bytes, as in 64MiB or 2GB",
+            Unit::Seconds => "write a time, as in 30s, 10m or 2h",
+        }
+    }
+
+    /// A value as users write it.
+    pub fn written(self, value: u64) -> String {
+        match self {
+            Unit::Count => value.to_string(),
+            Unit::Bytes => in_units(value, &[("GiB", GIB), ("MiB", MIB), ("KiB", KIB)], "B"),
+            Unit::Seconds => in_units(value, &[("h", 3600), ("m", 60)], "s"),
+        }
+    }
+}
+
+/// In the largest unit in which it is whole.
+fn in_units(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
+    match units.iter().find(|(_, unit)| value.is_multiple_of(*unit)) {
+        Some((name, unit)) if value > 0 => format!("{}{name}", value / unit),
+        _ => format!("{value}{smallest}"),
+    }
+}
+
+/// A number of bytes, as in `500MB` or `2GiB`.
+fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = split(text);
+    let unit = match unit.to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" => 1_000,
+        "M" | "MB" => 1_000_000,
+        "G" | "GB" => 1_000_000_000,
+        "T" | "TB" => 1_000_000_000_000,
+        "KIB" => KIB,
+        "MIB" => MIB,
+        "GIB" => GIB,
+        "TIB" => 1 << 40,
+        _ => return None,
+    };
+    number?.checked_mul(unit)
+}
+
+/// A number of seconds, as in `30s` or `2h`.
+fn seconds(text: &str) -> Option<u64> {
+    let (number, unit) = split(text);
+    let unit = match unit {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    number?.checked_mul(unit)
+}
+
+fn split(text: &str) -> (Option<u64>, &str) {
+    let end = text.find(|it: char| !it.is_ascii_digit() && it != '_');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    (number.replace('_', "").parse().ok(), unit.trim())
+}
