@@ -206,11 +206,11 @@ fn five_cuda_runtimes_tell_their_version() {
 }
 
 #[test]
-fn cudnn_8_and_9_tell_their_version() {
-    for (name, expected) in [("cudnn-8.tar", "8.9.7"), ("cudnn-9.tar", "9.10.2")] {
-        let Some(image) = real(name) else { continue };
-        let (code, report) = check(&image, &["--as", "local/image:1"]);
-        assert_eq!(version(&report, "cudnn").as_deref(), Some(expected));
-        assert_eq!((code, faults(&report)), (0, vec![]));
-    }
+fn cudnn_8_tells_its_version() {
+    let Some(image) = real("cudnn-8.tar") else {
+        return;
+    };
+    let (code, report) = check(&image, &["--as", "local/image:1"]);
+    assert_eq!(version(&report, "cudnn").as_deref(), Some("8.9.7"));
+    assert_eq!((code, faults(&report)), (0, vec![]));
 }

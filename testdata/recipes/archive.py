@@ -136,22 +136,14 @@ def compact(value):
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def add_tree(tar, root, prefix="", skip=lambda path: False):
-    """Adds everything below `root` to the layer as `prefix/…`, sorted, owned by root, with whole-second times."""
+def add_tree(tar, root):
+    """Adds everything below `root` to the layer, sorted, owned by root, with whole-second times."""
     first_names = {}
     for directory, directories, files in os.walk(root):
         directories.sort()
-        relative = os.path.relpath(directory, root)
-        base = os.path.normpath(os.path.join(prefix, relative))
-        kept = []
         for name in sorted(directories + files):
-            path, stored = os.path.join(directory, name), os.path.normpath(os.path.join(base, name))
-            if skip(stored):
-                continue
-            if name in directories and not os.path.islink(path):
-                kept.append(name)
-            add_path(tar, path, stored, first_names)
-        directories[:] = kept
+            path = os.path.join(directory, name)
+            add_path(tar, path, os.path.relpath(path, root), first_names)
 
 
 def add_path(tar, path, stored, first_names):

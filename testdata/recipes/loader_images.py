@@ -32,7 +32,9 @@ import time
 
 import loader_programs as programs
 import rootfs
+from archive import add_tree
 from observe import PATH, observe
+from oci_layout import add_changes
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GPU_PACKAGE = re.compile(
@@ -148,12 +150,9 @@ def prepare(name, out, force=False):
         prepare(image.base, out)
         rootfs.copy_tree(os.path.join(out, image.base, "root"), partial)
     else:
-        base = os.path.join(out, "base", image.suite)
-        os.makedirs(os.path.dirname(base), exist_ok=True)
-        rootfs.debian_root(base, image.suite, ["python3", "python3-venv"])
         os.makedirs(os.path.dirname(partial), exist_ok=True)
         subprocess.run(["rm", "-rf", partial], check=True)
-        subprocess.run(["cp", "-a", base, partial], check=True)
+        subprocess.run(["cp", "-a", debian(image.suite, out), partial], check=True)
     if image.virtual_environment:
         rootfs.enter(partial, "/var/empty" if os.path.isdir("/var/empty") else "/tmp", "python3", "-m", "venv", "--without-pip", image.virtual_environment)
     if image.wheels:
@@ -169,6 +168,33 @@ def prepare(name, out, force=False):
         os.path.join(out, name, "image.json"), environment(image), None, ["python3", "-c", image.program]
     )
     return True
+
+
+def debian(suite, out):
+    """The Debian root that images of this suite start from; it is made if it is missing."""
+    root = os.path.join(out, "base", suite)
+    os.makedirs(os.path.dirname(root), exist_ok=True)
+    rootfs.debian_root(root, suite, ["python3", "python3-venv"])
+    return root
+
+
+def layers(name, out):
+    """Debian, and what pip installed over it: name, build step and content of each layer, for `Store.layer`."""
+    image, root = IMAGES[name], os.path.join(out, name, "root")
+    found = [debian_layer(image.suite, out)]
+    if image.wheels:
+        found.append(wheels_layer(name, image.wheels, root, debian(image.suite, out)))
+    return found
+
+
+def debian_layer(suite, out):
+    below = debian(suite, out)
+    return f"debian-{suite}", f"/bin/sh -c #(nop) ADD debian {suite} with python3 in / ", lambda tar: add_tree(tar, below)
+
+
+def wheels_layer(name, wheels, root, below):
+    created_by = f"RUN /bin/sh -c pip install --no-compile {' '.join(wheels)} # buildkit"
+    return name, created_by, lambda tar: add_changes(tar, root, below)
 
 
 def seed_directory(image, out):

@@ -1,7 +1,7 @@
 """Writes OCI image layouts that share their blobs: an image that adds a small layer to another one costs that layer only.
 
-The layers are plain tar files, as a registry accepts them and `skopeo copy --dest-decompress` writes them. Every image is a
-layout of its own, whose blobs are hard links into a common store.
+The layers are compressed by gzip, or by igzip where it is installed, which takes a tenth of the time. Every image is a layout of
+its own, whose blobs are hard links into a common store.
 """
 
 import contextlib
@@ -9,7 +9,10 @@ import dataclasses
 import hashlib
 import json
 import os
+import shutil
 import stat
+import subprocess
+import sys
 import tarfile
 import tempfile
 
@@ -20,10 +23,11 @@ CREATED = "2025-08-06T00:00:00Z"
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
-    """A stored layer and the build step that made it."""
+    """A stored layer and the build step that made it. `diff_id` is the SHA-256 of the tar file, `digest` and `size` are the blob's."""
 
     digest: str
     size: int
+    diff_id: str
     created_by: str
 
 
@@ -39,20 +43,27 @@ class Store:
         """The layer of this name; `fill(tar)` writes it if it is not there yet."""
         note = os.path.join(self.layers, name + ".json")
         if force or not os.path.exists(note):
-            digest, size = self._write(fill)
+            written = self._write(fill)
             with open(note, "w", encoding="utf-8") as file:
-                json.dump({"digest": digest, "size": size}, file)
+                json.dump(written, file)
         with open(note, encoding="utf-8") as file:
             return Layer(created_by=created_by, **json.load(file))
 
     def _write(self, fill):
-        with tempfile.NamedTemporaryFile(dir=self.blobs, prefix=".writing-", delete=False) as file:
-            writer = HashingWriter(file)
-            with tarfile.open(fileobj=writer, mode="w|", format=tarfile.PAX_FORMAT, copybufsize=1 << 20) as tar:
-                fill(tar)
-        os.chmod(file.name, 0o644)
-        os.rename(file.name, os.path.join(self.blobs, writer.sha256.hexdigest()))
-        return writer.sha256.hexdigest(), writer.size
+        with tempfile.NamedTemporaryFile(dir=self.blobs, prefix=".writing-") as file:
+            command = [shutil.which("igzip") or "gzip", "-1", "-n", "-c"]
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=file) as compressor:
+                writer = HashingWriter(compressor.stdin)
+                with tarfile.open(fileobj=writer, mode="w|", format=tarfile.PAX_FORMAT, copybufsize=1 << 20) as tar:
+                    fill(tar)
+            if compressor.returncode:
+                sys.exit(f"{command[0]} failed with exit code {compressor.returncode}")
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            os.chmod(file.name, 0o644)
+            with contextlib.suppress(FileExistsError):
+                os.link(file.name, os.path.join(self.blobs, digest))
+            return {"digest": digest, "size": os.path.getsize(file.name), "diff_id": writer.sha256.hexdigest()}
 
     def image(self, directory, reference, steps, config, architecture="amd64"):
         """Writes the layout of one image. `steps` are layers and, for steps that make none (ENV, CMD …), their texts."""
@@ -69,9 +80,9 @@ class Store:
                 os.link(os.path.join(self.blobs, layer.digest), os.path.join(target, layer.digest))
         config = put(target, OCI_CONFIG, {
             "architecture": architecture, "os": "linux", "created": CREATED, "config": config,
-            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in layers]}, "history": history,
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.diff_id}" for layer in layers]}, "history": history,
         })
-        described = [{"mediaType": OCI_LAYER, "digest": f"sha256:{layer.digest}", "size": layer.size} for layer in layers]
+        described = [{"mediaType": f"{OCI_LAYER}+gzip", "digest": f"sha256:{layer.digest}", "size": layer.size} for layer in layers]
         manifest = put(target, OCI_MANIFEST, {"schemaVersion": 2, "mediaType": OCI_MANIFEST, "config": config, "layers": described})
         manifest["annotations"] = {"io.containerd.image.name": reference, "org.opencontainers.image.ref.name": reference.rsplit(":", 1)[-1]}
         write(os.path.join(directory, "oci-layout"), b'{"imageLayoutVersion":"1.0.0"}')

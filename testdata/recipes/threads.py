@@ -4,12 +4,12 @@
     python3 testdata/recipes/threads.py                       # all of them, into testdata/real/threads/
     python3 testdata/recipes/threads.py --only stub,nccl-older
 
-What it needs: what `loader_images.py` needs, whose roots it starts from (they are made when they are missing); 15 GB for the
+What it needs: what `loader_images.py` needs, whose roots it starts from (they are made when they are missing); 10 GB for the
 layers, most of it the one that holds PyTorch 2.8.0 and that most images share.
 
 For every NAME of `thread_list.py` there are afterwards
 
-* `NAME/`: an OCI layout, whose blobs are hard links into `store/`;
+* `NAME/`: an OCI layout, whose blobs are hard links into `store/` beside `threads/`;
 * `NAME.txt`: what the program that the asker ran prints in the image, where that needs no GPU.
 
 `testdata/threads/threads.csv` says which thread an image is of, and what imgcheck must say.
@@ -36,7 +36,7 @@ IMAGES.update({name: base for name, base in BASES.items() if not callable(base)}
 
 def main():
     options = arguments()
-    store, parts = Store(os.path.join(options.out, "store")), Parts(os.path.join(options.roots, "parts"))
+    store, parts = Store(os.path.join(os.path.dirname(options.out), "store")), Parts(os.path.join(options.roots, "parts"))
     os.makedirs(parts.directory, exist_ok=True)
     for name in options.names:
         started = time.monotonic()
@@ -104,19 +104,11 @@ def base_root(base, roots):
 
 
 def base_steps(base, store, roots):
-    """The layers of a base: Debian, and what pip installed over it."""
+    """The layers of a base."""
+    if base in IMAGES:
+        return [store.layer(*layer) for layer in loader_images.layers(base, roots)]
     root = os.path.join(roots, base, "root")
-    if base not in IMAGES:
-        return [store.layer(base, f"/bin/sh -c #(nop) ADD {base} in / ", lambda tar: add_tree(tar, root))]
-    image = IMAGES[base]
-    debian = os.path.join(roots, "base", image.suite)
-    steps = [store.layer(
-        f"debian-{image.suite}", f"/bin/sh -c #(nop) ADD debian {image.suite} with python3 in / ", lambda tar: add_tree(tar, debian),
-    )]
-    if image.wheels:
-        created_by = shell(f"RUN pip install --no-compile {' '.join(image.wheels)}")
-        steps.append(store.layer(base, created_by, lambda tar: add_changes(tar, root, debian)))
-    return steps
+    return [store.layer(base, f"/bin/sh -c #(nop) ADD {base} in / ", lambda tar: add_tree(tar, root))]
 
 
 def show(case, name, root, environment, options):
