@@ -81,6 +81,14 @@ pub struct Finding {
     pub docs: String,
 }
 
+impl Finding {
+    /// The file that it is about: one of the image, or one that an image is built from.
+    pub fn file(&self) -> Option<&str> {
+        let located = self.location.as_ref().map(|location| &location.file);
+        self.path.as_ref().or(located).map(String::as_str)
+    }
+}
+
 /// A finding that does not count, and why. The keys are those of the JSON report.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct IgnoredFinding {

@@ -9,7 +9,7 @@ mod lint;
 mod stream;
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
@@ -395,13 +395,16 @@ impl Judgement {
 
 /// The images of a call with the versions that must agree.
 fn fleet(scans: &[Scan], policy: &Policy) -> Vec<Member> {
+    let mut twins: HashMap<&str, usize> = HashMap::new();
+    for scan in scans {
+        *twins.entry(scan.facts.name()).or_default() += 1;
+    }
     let member = |scan: &Scan| {
         let name = scan.facts.name();
-        let twins = scans.iter().filter(|other| other.facts.name() == name);
         let known = scan.rule_facts.versions.iter().flatten();
         let wanted = known.filter(|(name, _)| policy.consistent.contains(name));
         Member {
-            image: match twins.count() {
+            image: match twins[name] {
                 1 => name.to_owned(),
                 _ => format!("{name} ({})", scan.facts.platform),
             },

@@ -22,7 +22,7 @@ pub struct PolicyFacts {
     /// Parts whose versions must agree over all images of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistent: Option<Vec<String>>,
-    /// All images of the call, this one too, with the versions of those parts.
+    /// All images of the call, this one too, with the versions of those parts. Absent if there are no such parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Vec<Member>>,
     /// The ignores, once all images of the call were judged.
@@ -164,7 +164,8 @@ impl PolicyFacts {
             expect: Some(expect.collect()),
             stacks: Some(stacks.collect()),
             consistent: Some(policy.consistent.clone()),
-            fleet: Some(fleet.to_vec()),
+            // Every image would be told of all the others.
+            fleet: (!policy.consistent.is_empty()).then(|| fleet.to_vec()),
             ignores: None,
         }
     }

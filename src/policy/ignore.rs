@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use crate::finding::{Finding, Location};
+use crate::finding::Location;
 use crate::glob::glob;
 use crate::reference::name::Name;
 
@@ -35,15 +35,6 @@ impl Ignore {
             let full = || Some(name.parse::<Name>().ok()?.canonical().to_string());
             glob(name, pattern) || full().is_some_and(|full| glob(&full, pattern))
         })
-    }
-
-    /// Whether it speaks of a finding about an image or file of this name.
-    pub fn matches(&self, finding: &Finding, name: &str) -> bool {
-        let located = finding.location.as_ref().map(|location| &location.file);
-        let path = finding.path.as_ref().or(located);
-        glob(&finding.rule, &self.rule)
-            && self.concerns(name)
-            && self.covers(path.map(String::as_str))
     }
 
     /// Whether it speaks of findings about this file; one that names no file speaks of those about none, too.

@@ -11,7 +11,7 @@ mod facts;
 mod file;
 mod ignore;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -94,14 +94,20 @@ impl Policy {
     /// `name` is the reference of the image, or the file; `today` decides which ignores still hold.
     pub fn apply(&self, findings: Vec<Finding>, name: &str, today: NaiveDate) -> Judged {
         let mut judged = Judged::default();
+        // By rule: there may be as many findings as ignores.
+        let mut speaking: HashMap<String, Vec<(usize, &Ignore)>> = HashMap::new();
         for mut finding in findings {
             match self.severity(&finding) {
                 Some(severity) => finding.severity = severity,
                 None => continue,
             }
-            let ignores = self.ignores.iter().enumerate();
-            let matching: Vec<(usize, &Ignore)> = ignores
-                .filter(|(_, ignore)| !ignore.expired(today) && ignore.matches(&finding, name))
+            let speaking = speaking
+                .entry(finding.rule.clone())
+                .or_insert_with(|| self.speaking(&finding.rule, name, today));
+            let matching: Vec<(usize, &Ignore)> = speaking
+                .iter()
+                .filter(|(_, ignore)| ignore.covers(finding.file()))
+                .copied()
                 .collect();
             judged.used.extend(matching.iter().map(|(index, _)| *index));
             let reason = match matching.first() {
@@ -114,6 +120,16 @@ impl Policy {
             }
         }
         judged
+    }
+
+    /// The ignores that hold today and speak of findings of a rule about an image or file, with their indexes.
+    fn speaking(&self, rule: &str, name: &str, today: NaiveDate) -> Vec<(usize, &Ignore)> {
+        let ignores = self.ignores.iter().enumerate();
+        ignores
+            .filter(|(_, ignore)| {
+                !ignore.expired(today) && glob(rule, &ignore.rule) && ignore.concerns(name)
+            })
+            .collect()
     }
 
     /// The severity of a finding, `None` if its rule is off. A change of the very rule counts before one of a pattern, and of

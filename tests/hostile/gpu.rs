@@ -337,14 +337,14 @@ const EXPORTS: [&[&str]; 10] = [
 ];
 
 /// The header of a container with so many bytes of entries.
-fn container(length: u64, header: u16) -> Vec<u8> {
+pub fn container(length: u64, header: u16) -> Vec<u8> {
     let mut bytes = words(&[0xba55_ed50, 1 | u32::from(header) << 16]);
     bytes.extend(length.to_le_bytes());
     bytes
 }
 
 /// The header of an entry.
-fn entry(kind: u32, architecture: u32, header: u32, payload: u64) -> Vec<u8> {
+pub fn entry(kind: u32, architecture: u32, header: u32, payload: u64) -> Vec<u8> {
     let mut bytes = words(&[0x0101_0000 | kind, header]);
     bytes.extend(payload.to_le_bytes());
     bytes.extend(words(&[0, 0, 0, architecture, 0, 0, 0x10_0000, 0]));
@@ -352,7 +352,7 @@ fn entry(kind: u32, architecture: u32, header: u32, payload: u64) -> Vec<u8> {
 }
 
 /// An image with CUDA 12.8, and a library with GPU code in its section.
-fn named(scratch: &std::path::Path, code: &[u8]) -> Vec<String> {
+pub fn named(scratch: &std::path::Path, code: &[u8]) -> Vec<String> {
     let mut elf = Elf::new();
     elf.tag(DT_SONAME, 0);
     let at = elf.put(code);

@@ -1,6 +1,5 @@
 //! What the loader and Python would read: libraries by the thousand, the index of libraries, package metadata.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use super::attack::{Attack, Outcome};
@@ -153,14 +152,8 @@ fn packages() -> Vec<Attack> {
                 assert!(report.to_string().contains("torch"), "{report}");
             }),
             make: |scratch| {
-                let site = "usr/lib/python3.11/site-packages";
-                let mut items = python();
-                items.extend((0..20_000).map(|it| {
-                    let metadata =
-                        format!("Metadata-Version: 2.1\nName: torch\nVersion: 1.{it}\n\n");
-                    file(&format!("{site}/torch-1.{it}.dist-info/METADATA"), metadata)
-                }));
-                archive(scratch, &items)
+                let copies = (0..20_000).map(|it| distribution("torch", &format!("1.{it}"), ""));
+                python(scratch, copies)
             },
         },
         Attack {
@@ -168,18 +161,14 @@ fn packages() -> Vec<Attack> {
             holds: "a distribution with 20,000 requirements on 2,000 copies of PyTorch, none of them met",
             outcome: Outcome::Refused("rule-items"),
             make: |scratch| {
-                let site = "usr/lib/python3.11/site-packages";
-                let mut items = python();
-                items.extend((0..2_000).map(|it| {
-                    let metadata =
-                        format!("Metadata-Version: 2.1\nName: torch\nVersion: 1.{it}\n\n");
-                    file(&format!("{site}/torch-1.{it}.dist-info/METADATA"), metadata)
-                }));
-                let mut metadata = "Metadata-Version: 2.1\nName: x\nVersion: 1\n".to_owned();
-                (0..20_000)
-                    .for_each(|it| writeln!(metadata, "Requires-Dist: torch=={it}.9").unwrap());
-                items.push(file(&format!("{site}/x-1.dist-info/METADATA"), metadata));
-                archive(scratch, &items)
+                let copies = (0..2_000).map(|it| distribution("torch", &format!("1.{it}"), ""));
+                let requirements: String = (0..20_000)
+                    .map(|it| format!("Requires-Dist: torch=={it}.9\n"))
+                    .collect();
+                python(
+                    scratch,
+                    copies.chain([distribution("x", "1", &requirements)]),
+                )
             },
         },
         Attack {
@@ -220,7 +209,7 @@ fn packages() -> Vec<Attack> {
 }
 
 /// An `ld.so.cache` of so many entries, and what follows the header.
-fn cache(entries: u32, content: &[u8]) -> Vec<u8> {
+pub fn cache(entries: u32, content: &[u8]) -> Vec<u8> {
     let mut bytes = b"glibc-ld.so.cache1.1".to_vec();
     bytes.extend(words(&[entries, 0, 2, 0, 0, 0, 0]));
     bytes.extend(content);
@@ -228,7 +217,7 @@ fn cache(entries: u32, content: &[u8]) -> Vec<u8> {
 }
 
 /// A program with its loader and CUDA 12.8, and another file.
-fn process_items(path: &str, content: &[u8]) -> Vec<Item> {
+pub fn process_items(path: &str, content: &[u8]) -> Vec<Item> {
     let mut program = Elf::new();
     let at = program.put(b"/lib64/ld-linux-x86-64.so.2\0");
     program.segment(PT_INTERP, at, 28);
@@ -252,10 +241,20 @@ pub fn process(scratch: &Path, path: &str, content: &[u8]) -> Vec<String> {
     archive(scratch, &process_items(path, content))
 }
 
-/// A Python environment without packages.
-fn python() -> Vec<Item> {
+/// An image with a Python environment of these distributions, and the arguments to show it.
+pub fn python(scratch: &Path, distributions: impl Iterator<Item = Item>) -> Vec<String> {
     let interpreter = known(&["Py_GetVersion", "Py_BytesMain"], b"\xc3");
-    vec![file("usr/bin/python3.11", interpreter.build())]
+    let interpreter = file("usr/bin/python3.11", interpreter.build());
+    let items: Vec<Item> = [interpreter].into_iter().chain(distributions).collect();
+    archive(scratch, &items)
+}
+
+/// The metadata of a distribution, with further lines.
+pub fn distribution(name: &str, version: &str, more: &str) -> Item {
+    let text = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{more}\n");
+    let directory = "usr/lib/python3.11/site-packages";
+    let path = format!("{directory}/{name}-{version}.dist-info/METADATA");
+    file(&path, text)
 }
 
 /// A program of the image that needs libraries, its loader, and the CUDA runtime.
@@ -274,7 +273,7 @@ pub fn program(needed: &[String]) -> Vec<Item> {
 }
 
 /// A library that needs others.
-fn with_needed(names: &[String]) -> Elf {
+pub fn with_needed(names: &[String]) -> Elf {
     let mut elf = Elf::new();
     let strings = format!("\0{}\0", names.join("\0"));
     elf.strings(strings.as_bytes());
@@ -288,7 +287,7 @@ fn with_needed(names: &[String]) -> Elf {
 }
 
 /// One library under each of the names.
-fn each<'a>(names: &'a [String], library: &'a [u8]) -> impl Iterator<Item = Item> + use<'a> {
+pub fn each<'a>(names: &'a [String], library: &'a [u8]) -> impl Iterator<Item = Item> + use<'a> {
     let path = |name: &String| format!("usr/lib64/{name}");
     names.iter().map(move |name| file(&path(name), library))
 }

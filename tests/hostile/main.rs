@@ -1,7 +1,7 @@
 //! Images that are made to harm who reads them: each is made by code, given to the program, and must end as it says it does.
 //!
-//! The table of `docs/src/hostile-images.md` has a row for each, with how long it took and how much memory it needed; a test
-//! compares the two. The rows are written anew, with times of the release build, by
+//! A table of `docs/src/hostile-images.md` has a row for each, with how long it took and how much memory it needed; another has a row
+//! for each series of growing images. Tests compare them with what there is. The rows are written anew, with times of the release build, by
 //!
 //! ```sh
 //! cargo build --release
@@ -17,6 +17,7 @@ mod documents;
 mod elf;
 mod forge;
 mod gpu;
+mod growth;
 mod links;
 mod loader;
 mod names;

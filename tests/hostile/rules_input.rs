@@ -33,10 +33,7 @@ fn yaml() -> Vec<Attack> {
             name: "yaml-laughs-in-configuration",
             holds: "the same in an `.imgcheck.yaml`",
             outcome: Outcome::Misuse("unknown key `x1`"),
-            make: |scratch| {
-                fs::write(scratch.join("c.yaml"), laughs("expect", "rules")).unwrap();
-                with_image(scratch, "--config c.yaml")
-            },
+            make: |scratch| with_configuration(scratch, &laughs("expect", "rules")),
         },
         Attack {
             name: "yaml-laughs-in-rule",
@@ -53,8 +50,7 @@ fn yaml() -> Vec<Attack> {
             outcome: Outcome::Misuse("nested too deeply"),
             make: |scratch| {
                 let deep = format!("expect: {}", "[".repeat(100_000));
-                fs::write(scratch.join("c.yaml"), deep).unwrap();
-                with_image(scratch, "--config c.yaml")
+                with_configuration(scratch, &deep)
             },
         },
     ]
@@ -171,8 +167,7 @@ fn builds() -> Vec<Attack> {
                 for it in 0..100_000 {
                     writeln!(text, "p{it}==1 ; python_version >= '3.{it}' and (sys_platform == 'linux' or os_name == 'nt')").unwrap();
                 }
-                fs::write(scratch.join("requirements.txt"), text).unwrap();
-                words_of("lint requirements.txt")
+                requirements(scratch, &text)
             },
         },
         Attack {
@@ -189,12 +184,7 @@ fn builds() -> Vec<Attack> {
                     "torch==2.8 ; os_name == 'posix'{}\n",
                     " or os_name == 'x'".repeat(3_000)
                 );
-                fs::write(
-                    scratch.join("requirements.txt"),
-                    format!("{deep}{}", long.repeat(10)),
-                )
-                .unwrap();
-                words_of("lint requirements.txt")
+                requirements(scratch, &format!("{deep}{}", long.repeat(10)))
             },
         },
     ]
@@ -221,6 +211,17 @@ fn with_image(scratch: &Path, options: &str) -> Vec<String> {
     words_of(&format!("check image.tar {options}"))
 }
 
+/// Checks a small image with a configuration of this text.
+pub fn with_configuration(scratch: &Path, text: &str) -> Vec<String> {
+    fs::write(scratch.join("c.yaml"), text).unwrap();
+    with_image(scratch, "--config c.yaml")
+}
+
+pub fn requirements(scratch: &Path, text: &str) -> Vec<String> {
+    fs::write(scratch.join("requirements.txt"), text).unwrap();
+    words_of("lint requirements.txt")
+}
+
 /// Checks a small image with a rule of this expression.
 fn rule(scratch: &Path, expression: &str) -> Vec<String> {
     let rule = format!(
@@ -240,7 +241,7 @@ fn rule(scratch: &Path, expression: &str) -> Vec<String> {
     words_of("check image.tar --rules rule.yaml")
 }
 
-fn dockerfile(scratch: &Path, text: &str) -> Vec<String> {
+pub fn dockerfile(scratch: &Path, text: &str) -> Vec<String> {
     fs::write(scratch.join("Dockerfile"), text).unwrap();
     words_of("lint Dockerfile")
 }

@@ -1,21 +1,29 @@
-//! The table of the book: a row an attack, with what it cost.
+//! The tables of the book: a row an attack or a series of images, with what it cost.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use super::attack::{Attack, Run};
 
-/// Where the rows stand.
-const BEGIN: &str = "| attack | the image holds | what becomes of it | time | peak memory |\n|---|---|---|---|---|\n";
+/// A table, by its first two lines.
+pub struct Table(pub &'static str);
+
+const ATTACKS: Table = Table(
+    "| attack | the image holds | what becomes of it | time | peak memory |\n|---|---|---|---|---|\n",
+);
 
 /// Runs of this process, by the name of the attack.
 static RUNS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 
+/// Whether the tables are to be written anew.
+pub fn is_wanted() -> bool {
+    std::env::var_os("IMGCHECK_ATTACK_TABLE").is_some()
+}
+
 /// Remembers what an attack cost, where the table is to be written.
 pub fn note(attack: &Attack, run: &Run) {
-    if std::env::var_os("IMGCHECK_ATTACK_TABLE").is_none() {
+    if !is_wanted() {
         return;
     }
     let cost = format!(
@@ -25,19 +33,48 @@ pub fn note(attack: &Attack, run: &Run) {
     );
     let mut runs = RUNS.lock().unwrap();
     runs.push((attack.name, cost));
-    let all = super::attacks();
-    if all
-        .iter()
-        .all(|attack| runs.iter().any(|(name, _)| *name == attack.name))
-    {
-        let rows = all.iter().map(|attack| {
-            let (_, cost) = runs.iter().find(|(name, _)| *name == attack.name).unwrap();
-            format!("{}{cost} |\n", beginning(attack))
-        });
-        let rows: String = rows.collect();
+    let rows = super::attacks().into_iter().map(|attack| {
+        let (_, cost) = runs.iter().find(|(name, _)| *name == attack.name)?;
+        Some(format!("{}{cost} |\n", beginning(&attack)))
+    });
+    if let Some(rows) = rows.collect::<Option<String>>() {
+        ATTACKS.write(&rows);
+    }
+}
+
+/// The part of a row that does not change from run to run.
+fn beginning(attack: &Attack) -> String {
+    let outcome = attack.outcome.words().replace('|', "\\|");
+    format!("| `{}` | {} | {outcome} | ", attack.name, attack.holds)
+}
+
+impl Table {
+    /// Puts other rows in the place of those that stand in the book.
+    pub fn write(&self, rows: &str) {
         let page = fs::read_to_string(page()).unwrap();
-        let (before, after) = around(&page);
-        fs::write(self::page(), format!("{before}{BEGIN}{rows}{after}")).unwrap();
+        let (before, _, after) = self.parts(&page);
+        fs::write(self::page(), format!("{before}{}{rows}{after}", self.0)).unwrap();
+    }
+
+    /// Fails unless the rows of the book begin as they should, and are no others.
+    pub fn compare(&self, beginnings: impl IntoIterator<Item = String>) {
+        let page = fs::read_to_string(page()).unwrap();
+        let mut rows = self.parts(&page).1.lines();
+        for beginning in beginnings {
+            let row = rows.next().unwrap_or_default();
+            assert!(
+                row.starts_with(&beginning),
+                "{row}\nis not the row of\n{beginning}"
+            );
+        }
+        assert_eq!(rows.next(), None);
+    }
+
+    /// The page before the table, its rows, and what is behind.
+    fn parts<'p>(&self, page: &'p str) -> (&'p str, &'p str, &'p str) {
+        let (before, table) = page.split_once(self.0).expect("the page has the table");
+        let end = table.find("\n\n").map_or(table.len(), |end| end + 1);
+        (before, &table[..end], &table[end..])
     }
 }
 
@@ -48,35 +85,7 @@ fn page() -> PathBuf {
     ))
 }
 
-/// The part of a row that does not change from run to run.
-fn beginning(attack: &Attack) -> String {
-    let mut row = String::new();
-    let outcome = attack.outcome.words().replace('|', "\\|");
-    write!(row, "| `{}` | {} | {outcome} | ", attack.name, attack.holds).unwrap();
-    row
-}
-
-/// The page before and behind the table.
-fn around(page: &str) -> (&str, &str) {
-    let (before, table) = page.split_once(BEGIN).expect("the page has the table");
-    let end = table.find("\n\n").map_or(table.len(), |end| end + 1);
-    (before, &table[end..])
-}
-
 #[test]
 fn the_table_of_the_book_has_every_attack() {
-    let page = fs::read_to_string(page()).unwrap();
-    let (before, after) = around(&page);
-    let table = &page[before.len() + BEGIN.len()..page.len() - after.len()];
-    let rows: Vec<&str> = table.lines().collect();
-    let attacks = super::attacks();
-    for (row, attack) in rows.iter().zip(&attacks) {
-        assert!(
-            row.starts_with(&beginning(attack)),
-            "{row}\nis not the row of\n{}",
-            beginning(attack)
-        );
-        assert!(!row.ends_with("| ? | ? |"), "{row}");
-    }
-    assert_eq!(rows.len(), attacks.len());
+    ATTACKS.compare(super::attacks().iter().map(beginning));
 }

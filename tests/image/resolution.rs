@@ -93,13 +93,19 @@ enum Kind {
     Chain(usize, Bytes),
 }
 
-/// Makes what can be made, with its parents. Names that are taken are left as they are.
+/// Makes what can be made, with its parents. Names that are taken are left as they are, and no link is followed: it may lead out of
+/// the root, or to a fifo that nobody writes to.
 fn make(root: &Path, path: &[u8], kind: &Kind) {
     let path = root.join(OsStr::from_bytes(path));
-    let _ = fs::create_dir_all(path.parent().unwrap());
+    let parent = path.parent().unwrap();
+    let mut above = parent.ancestors().take_while(|above| *above != root);
+    if above.any(Path::is_symlink) {
+        return;
+    }
+    let _ = fs::create_dir_all(parent);
     let _ = match kind {
         Kind::Directory => fs::create_dir(&path),
-        Kind::File => fs::write(&path, ""),
+        Kind::File => fs::File::create_new(&path).map(drop),
         Kind::Fifo => {
             mknodat(rustix::fs::CWD, &path, FileType::Fifo, Mode::RUSR, 0).map_err(Into::into)
         }
