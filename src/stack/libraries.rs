@@ -7,7 +7,7 @@ use crate::elf::facts::Identity;
 use super::catalogue::Catalogue;
 use super::evidence::{refines, split_release};
 use super::inventory::{ElfFile, Inventory, directory_of, name_of};
-use super::packages::Package;
+use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
 /// Libraries that other files of this module read.
@@ -23,7 +23,7 @@ fn is_copy(identity: &Identity) -> bool {
 /// One component for each copy of each library; for a library that comes in several files, one for each set of them.
 pub(super) fn components(
     inventory: &Inventory,
-    packages: &[Package],
+    packages: &Packages,
     catalogue: &Catalogue,
 ) -> Vec<Component> {
     let mut copies: BTreeMap<(String, String), Vec<&ElfFile>> = BTreeMap::new();
@@ -64,7 +64,7 @@ fn copy_of(file: &ElfFile, library: &str, catalogue: &Catalogue) -> String {
 fn component(
     library: &str,
     mut files: Vec<&ElfFile>,
-    packages: &[Package],
+    packages: &Packages,
     catalogue: &Catalogue,
 ) -> Component {
     // The file that tells the version of a set comes first and stands for it, under its plainest name.
@@ -84,9 +84,7 @@ fn component(
         add_names(&mut component, file, catalogue);
     }
     add_set_details(&mut component, &files, &versions);
-    let owners = packages
-        .iter()
-        .filter(|package| package.component == name && files.iter().any(|file| package.owns(file)));
+    let owners = packages.owners(name, &files).into_iter();
     component.evidence.extend(owners.map(Package::evidence));
     component
 }

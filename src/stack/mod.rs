@@ -254,7 +254,7 @@ impl Stack {
 const SYSTEM: [&str; 3] = ["glibc", "libstdc++", "python"];
 
 /// Components of which nothing but a package is known: Python packages, and libraries whose files are not there.
-fn unclaimed(packages: &[packages::Package], components: &[Component]) -> Vec<Component> {
+fn unclaimed(packages: &packages::Packages, components: &[Component]) -> Vec<Component> {
     let claimed: HashSet<(&str, &Evidence)> = components
         .iter()
         .flat_map(|component| {
@@ -263,7 +263,7 @@ fn unclaimed(packages: &[packages::Package], components: &[Component]) -> Vec<Co
         })
         .collect();
     let mut unclaimed: BTreeMap<(&str, &str, &str), Component> = BTreeMap::new();
-    for package in packages {
+    for package in packages.iter() {
         let name = package.component.as_str();
         let evidence = package.evidence();
         let is_claimed = SYSTEM.contains(&name) || claimed.contains(&(name, &evidence));

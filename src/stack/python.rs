@@ -2,15 +2,15 @@
 //! it imports from).
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::image::Node;
 
 use super::catalogue::first_numbers;
 use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
-use super::packages::Package;
+use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
 /// A place that Python packages are imported from.
@@ -184,9 +184,10 @@ fn sees_system_packages(marker: &TextFile) -> bool {
 /// One component for each interpreter that is a file of its own.
 pub(super) fn components(
     inventory: &Inventory,
-    packages: &[Package],
+    packages: &Packages,
     environments: &[Environment],
 ) -> Vec<Component> {
+    let sources = Sources::of(inventory, packages);
     let interpreters: BTreeMap<&str, &str> = environments
         .iter()
         .map(|environment| {
@@ -198,13 +199,66 @@ pub(super) fn components(
         .collect();
     interpreters
         .into_iter()
-        .filter_map(|(path, release)| component(inventory, packages, path, release))
+        .filter_map(|(path, release)| component(inventory, &sources, path, release))
         .collect()
+}
+
+/// What tells the versions of Pythons.
+struct Sources<'i, 'r> {
+    interpreters: HashMap<&'i str, &'i ElfFile<'r>>,
+    /// By file name and the directory that holds their `lib`.
+    libraries: HashMap<(&'i str, &'i str), Vec<&'i ElfFile<'r>>>,
+    /// By prefix and release.
+    packages: HashMap<(&'i str, &'i str), Vec<&'i Package>>,
+}
+
+/// So many directories above a library of Python are taken for prefixes: `lib/x86_64-linux-gnu` is two below one.
+const ABOVE: usize = 4;
+/// So many packages of one prefix and release are told.
+const OWNERS: usize = 16;
+
+impl<'i, 'r> Sources<'i, 'r> {
+    fn of(inventory: &'i Inventory<'r>, packages: &'i Packages) -> Self {
+        let mut sources = Sources {
+            interpreters: HashMap::new(),
+            libraries: HashMap::new(),
+            packages: HashMap::new(),
+        };
+        let is_python = |file: &&ElfFile| file.library() == Some("python");
+        for file in inventory.elf.iter().filter(is_python) {
+            sources.interpreters.insert(&file.path, file);
+            let release = name_of(&file.path).strip_prefix("libpython");
+            let release = release.and_then(|rest| rest.split_once(".so"));
+            let Some((release, _)) = release else {
+                continue;
+            };
+            for (end, _) in file.path.rmatch_indices("/lib").take(ABOVE) {
+                let key = (release, &file.path[..end]);
+                sources.libraries.entry(key).or_default().push(file);
+            }
+        }
+        for package in packages
+            .iter()
+            .filter(|package| package.component == "python")
+        {
+            // A system package manager owns `/usr`, conda its own prefix.
+            let prefix = match package.manager {
+                EvidenceKind::Conda => package.installed_in.as_str(),
+                _ => "/usr",
+            };
+            let key = (prefix, first_numbers(&package.version, 2));
+            let known = sources.packages.entry(key).or_default();
+            if known.len() < OWNERS {
+                known.push(package);
+            }
+        }
+        sources
+    }
 }
 
 fn component(
     inventory: &Inventory,
-    packages: &[Package],
+    sources: &Sources,
     path: &str,
     release: &str,
 ) -> Option<Component> {
@@ -217,15 +271,16 @@ fn component(
         details: [("environment".to_owned(), prefix.to_owned())].into(),
         ..Component::default()
     };
-    for file in binaries(inventory, path, prefix, release) {
+    let interpreter = sources.interpreters.get(path).into_iter();
+    let libraries = sources.libraries.get(&(release, prefix));
+    for file in interpreter.chain(libraries.into_iter().flatten()) {
         component.evidence.extend(file.versions());
     }
-    let owners = packages.iter().filter(|package| {
-        package.component == "python"
-            && installed_there(package, prefix)
-            && first_numbers(&package.version, 2) == release
-    });
-    component.evidence.extend(owners.map(Package::evidence));
+    let owners = sources.packages.get(&(prefix, release));
+    let owners = owners.into_iter().flatten();
+    component
+        .evidence
+        .extend(owners.map(|package| package.evidence()));
     if let Some(header) = inventory.text(&format!("{prefix}/include/python{release}/patchlevel.h"))
         && let Some(version) = patch_release(header.text)
     {
@@ -243,32 +298,6 @@ fn component(
         name_of(path),
     ));
     Some(component)
-}
-
-/// The interpreter itself and its libpython, as far as they were identified.
-fn binaries<'i, 'r>(
-    inventory: &'i Inventory<'r>,
-    path: &str,
-    prefix: &str,
-    release: &str,
-) -> impl Iterator<Item = &'i ElfFile<'r>> {
-    let library = format!("/libpython{release}.so");
-    inventory.elf.iter().filter(move |file| {
-        let is_library = file.path.contains(&library)
-            && file
-                .path
-                .strip_prefix(prefix)
-                .is_some_and(|rest| rest.starts_with("/lib"));
-        file.library() == Some("python") && (file.path == path || is_library)
-    })
-}
-
-/// A system package manager owns `/usr`, conda its own prefix.
-fn installed_there(package: &Package, prefix: &str) -> bool {
-    match package.manager {
-        EvidenceKind::Conda => package.installed_in == prefix,
-        _ => prefix == "/usr",
-    }
 }
 
 /// `PY_VERSION` of `patchlevel.h`.

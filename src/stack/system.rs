@@ -2,12 +2,12 @@
 
 use super::catalogue::{Catalogue, first_numbers};
 use super::inventory::{ElfFile, Inventory, name_of};
-use super::packages::Package;
+use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
 pub(super) fn components(
     inventory: &Inventory,
-    packages: &[Package],
+    packages: &Packages,
     catalogue: &Catalogue,
 ) -> Vec<Component> {
     let mut components: Vec<Component> = os(inventory, catalogue).into_iter().collect();
@@ -67,7 +67,7 @@ fn os(inventory: &Inventory, catalogue: &Catalogue) -> Option<Component> {
     Some(component)
 }
 
-fn glibc(file: &ElfFile, packages: &[Package]) -> Option<Component> {
+fn glibc(file: &ElfFile, packages: &Packages) -> Option<Component> {
     let mut component = of_file("glibc", file);
     // Not every release of glibc defines a version of its own (2.19 to 2.21 did not on x86-64), so this is but a lower bound,
     // and ranks with the names.
@@ -79,15 +79,13 @@ fn glibc(file: &ElfFile, packages: &[Package]) -> Option<Component> {
             format!("highest version definition, GLIBC_{version}"),
         ));
     }
-    let owners = packages
-        .iter()
-        .filter(|package| package.component == "glibc" && package.owns(file));
+    let owners = packages.owners("glibc", &[file]).into_iter();
     component.evidence.extend(owners.map(Package::evidence));
     (!component.evidence.is_empty()).then_some(component)
 }
 
 /// libstdc++ is versioned by its symbol versions; the number of its package is that of GCC.
-fn libstdcxx(file: &ElfFile, packages: &[Package]) -> Option<Component> {
+fn libstdcxx(file: &ElfFile, packages: &Packages) -> Option<Component> {
     let mut component = of_file("libstdc++", file);
     let version = highest(&file.facts.version_definitions, "GLIBCXX_")?;
     component.evidence.push(Evidence::new(
@@ -96,11 +94,7 @@ fn libstdcxx(file: &ElfFile, packages: &[Package]) -> Option<Component> {
         &file.path,
         format!("highest version definition, GLIBCXX_{version}"),
     ));
-    let owner = packages.iter().find(|package| {
-        package.component == "libstdc++"
-            && (package.owns(file) || package.below(&file.path).is_some())
-    });
-    if let Some(owner) = owner {
+    if let Some(owner) = packages.around("libstdc++", file).first() {
         component
             .details
             .insert("gcc".to_owned(), owner.version.clone());

@@ -1,10 +1,10 @@
 //! PyTorch: its Python package and its libraries, as one component a copy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::catalogue::first_numbers;
 use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
-use super::packages::Package;
+use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
 /// What belongs to one copy of PyTorch.
@@ -20,7 +20,7 @@ pub(super) struct TorchCopy<'i, 'r> {
 /// All copies of PyTorch, in the order of their directories.
 pub(super) fn copies<'i, 'r>(
     inventory: &'i Inventory<'r>,
-    packages: &'i [Package],
+    packages: &'i Packages,
 ) -> Vec<TorchCopy<'i, 'r>> {
     let mut copies: BTreeMap<String, TorchCopy> = BTreeMap::new();
     for file in &inventory.texts {
@@ -50,30 +50,29 @@ pub(super) fn copies<'i, 'r>(
             copies.entry(directory).or_default().libraries.push(file);
         }
     }
+    // The first copy of each prefix that conda may have installed it in.
+    let mut of_prefix: HashMap<String, String> = HashMap::new();
+    for directory in copies.keys() {
+        if let Some((prefix, _)) = directory.split_once("/lib/python") {
+            let first = of_prefix.entry(prefix.to_owned());
+            first.or_insert_with(|| directory.clone());
+        }
+    }
     for package in of_torch().filter(|package| package.manager != EvidenceKind::PythonMetadata) {
-        let directory = copies
-            .keys()
-            .find(|directory| owns(package, directory))
-            .unwrap_or(&package.path)
-            .clone();
+        // conda's environments lie below the base installation, whose packages they do not have.
+        let owned = match package.manager {
+            EvidenceKind::Conda => of_prefix.get(package.installed_in.trim_end_matches('/')),
+            _ => copies
+                .keys()
+                .find(|directory| package.below(directory).is_some()),
+        };
+        let directory = owned.unwrap_or(&package.path).clone();
         copies.entry(directory).or_default().packages.push(package);
     }
     for (directory, copy) in &mut copies {
         copy.directory.clone_from(directory);
     }
     copies.into_values().collect()
-}
-
-/// Whether a package installed the copy in a directory. conda's environments lie below the base installation, whose packages
-/// they do not have.
-fn owns(package: &Package, directory: &str) -> bool {
-    match package.manager {
-        EvidenceKind::Conda => {
-            directory.split("/lib/python").next()
-                == Some(package.installed_in.trim_end_matches('/'))
-        }
-        _ => package.below(directory).is_some(),
-    }
 }
 
 /// The package directory that a library of PyTorch belongs to: the one around its `lib`, or, where libtorch lies in the `lib` of

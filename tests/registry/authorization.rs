@@ -119,6 +119,22 @@ fn an_identity_token_is_exchanged() {
 }
 
 #[test]
+fn an_identity_token_does_not_go_where_a_redirect_leads() {
+    let elsewhere = Server::new(|_| respond(200, r#"{"access_token":"t"}"#));
+    let target = format!("http://{}/token", elsewhere.address);
+    let grant = move |_: &Seen, _| with(respond(307, ""), "location", &target);
+    let server = with_tokens(any, grant, sound);
+    let config = format!(
+        r#"{{"auths": {{"{}": {{"auth": "", "identitytoken": "h/sh"}}}}}}"#,
+        server.address
+    );
+    let run = Run::new(&server.reference("1"));
+    let outcome = run.home_file(".docker/config.json", &config).go();
+    outcome.fails_with(&["answered 307"]);
+    assert_eq!(elsewhere.seen().len(), 0);
+}
+
+#[test]
 fn a_token_that_ends_in_the_middle_of_a_layer_is_renewed() {
     // The first token holds until the layer breaks, the second from then on.
     let holds = |seen: &Seen, token: &str| (token == "t0") == seen.range.is_none();

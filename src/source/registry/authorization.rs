@@ -186,13 +186,13 @@ impl Entrance<'_> {
         self.client.http.get(url)
     }
 
-    /// A form in the body, so that no token is in a URL.
+    /// A form in the body, so that no token is in a URL. A redirect is not followed, for the form would be sent there, too.
     fn post(&self, url: Url, form: &[(&str, &str)]) -> RequestBuilder {
         let mut encoder = self.base.clone();
         encoder.query_pairs_mut().clear().extend_pairs(form);
         let body = encoder.query().unwrap_or_default().to_owned();
         self.client
-            .http
+            .forms
             .post(url)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(body)

@@ -20,6 +20,8 @@ const REDIRECTS: usize = 5;
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     pub http: Http,
+    /// For requests with secrets in their body, which would go along with a redirect: it follows none.
+    pub forms: Http,
     pub patience: Patience,
     pub insecure: bool,
     pub offline: bool,
@@ -37,24 +39,27 @@ impl Client {
         }
         let patience = options.patience;
         let builder = || {
-            builder(patience, options.insecure)
+            builder(patience)
                 .tls_certs_merge(extra.clone())
                 .tls_danger_accept_invalid_certs(options.insecure)
         };
-        let (http, no_authorities) = match builder().build() {
-            Ok(http) => (Ok(http), None),
-            // A machine without authorities may still talk to registries without TLS.
-            Err(error) => (
-                builder().tls_certs_only([]).build(),
-                Some(super::failure::chain(&error)),
-            ),
+        // A machine without authorities may still talk to registries without TLS.
+        let no_authorities = builder().build().err();
+        let client = |policy: Policy| {
+            let builder = match no_authorities {
+                None => builder(),
+                Some(_) => builder().tls_certs_only([]),
+            };
+            let built = builder.redirect(policy).build();
+            built.map_err(|error| Error::source("HTTP client", error.to_string()))
         };
         Ok(Client {
-            http: http.map_err(|error| Error::source("HTTP client", error.to_string()))?,
+            http: client(redirects(options.insecure))?,
+            forms: client(Policy::none())?,
+            no_authorities: no_authorities.as_ref().map(|it| super::failure::chain(it)),
             patience,
             insecure: options.insecure,
             offline: options.offline,
-            no_authorities,
         })
     }
 
@@ -76,19 +81,17 @@ impl Client {
     }
 }
 
-/// One connection for each layer is faster than one for all, so HTTP/1.1. Redirects drop the `Authorization` when they lead to
-/// another host, port or scheme.
-fn builder(patience: Patience, insecure: bool) -> ClientBuilder {
+/// One connection for each layer is faster than one for all, so HTTP/1.1.
+fn builder(patience: Patience) -> ClientBuilder {
     Http::builder()
         .user_agent(concat!("imgcheck/", env!("CARGO_PKG_VERSION")))
         .http1_only()
         .referer(false)
-        .redirect(redirects(insecure))
         .connect_timeout(patience.connect)
         .timeout(patience.stall)
 }
 
-/// What began with TLS stays with it: the body of a request for a token goes along.
+/// What began with TLS stays with it. The `Authorization` is dropped where another host, port or scheme follows.
 fn redirects(insecure: bool) -> Policy {
     Policy::custom(move |attempt| {
         let before = attempt.previous();

@@ -3,6 +3,7 @@
 mod apk;
 mod conda;
 mod dpkg;
+mod owners;
 pub(super) mod python;
 
 use std::collections::HashSet;
@@ -13,6 +14,8 @@ use super::catalogue::{Catalogue, PackageRow, matches_pattern};
 use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, TextFile};
 use super::{Component, Distribution, Evidence, EvidenceKind};
+
+pub(super) use owners::Packages;
 
 /// A package, as far as it is one component; a package that brings several components is several of these.
 pub(super) struct Package {
@@ -46,7 +49,7 @@ impl Package {
     }
 
     /// Whether the package brought the file.
-    pub(super) fn owns(&self, file: &ElfFile) -> bool {
+    fn owns(&self, file: &ElfFile) -> bool {
         match &self.owned {
             Owned::Files(files) => file
                 .node
@@ -83,12 +86,12 @@ pub(super) fn read(
     inventory: &Inventory,
     distributions: &[Distribution],
     catalogue: &Catalogue,
-) -> Vec<Package> {
+) -> Packages {
     let mut packages = python::packages(distributions, catalogue);
     packages.extend(dpkg::packages(inventory, catalogue));
     packages.extend(apk::packages(inventory, catalogue));
     packages.extend(conda::packages(inventory, catalogue));
-    packages
+    Packages::new(packages)
 }
 
 /// What a package database says of one package.

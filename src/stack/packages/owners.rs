@@ -1,0 +1,136 @@
+//! Which packages brought a file, found without looking at every package for every file.
+
+use std::collections::HashMap;
+
+use crate::image::FileIdentity;
+
+use super::super::inventory::ElfFile;
+use super::{Owned, Package};
+
+/// So many packages of one component are told for one file: no file of an honest image has more.
+const OWNERS: usize = 16;
+
+/// All packages of the stack in an image.
+pub(in super::super) struct Packages {
+    all: Vec<Package>,
+    by_component: HashMap<String, Places>,
+}
+
+/// Where the packages of one component say that their files are, as indexes of all packages.
+#[derive(Default)]
+struct Places {
+    files: HashMap<FileIdentity, Vec<usize>>,
+    /// By the directory that they are installed in, without a slash at its end.
+    directories: HashMap<String, Vec<usize>>,
+    system: Vec<usize>,
+}
+
+impl Packages {
+    pub(super) fn new(all: Vec<Package>) -> Self {
+        let mut by_component: HashMap<String, Places> = HashMap::new();
+        for (index, package) in all.iter().enumerate() {
+            let places = by_component.entry(package.component.clone()).or_default();
+            places.add(index, package, &all);
+        }
+        Packages { all, by_component }
+    }
+
+    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &Package> {
+        self.all.iter()
+    }
+
+    /// The packages of a component that brought one of some files, in their order.
+    pub(in super::super) fn owners<'p>(
+        &'p self,
+        component: &str,
+        files: &[&ElfFile],
+    ) -> Vec<&'p Package> {
+        let Some(places) = self.by_component.get(component) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for file in files {
+            let candidates = places.of_file(file).chain(places.above(&file.path));
+            let candidates = candidates.chain(places.system.iter().copied());
+            found.extend(candidates.filter(|index| self.all[*index].owns(file)));
+        }
+        self.first(found)
+    }
+
+    /// The packages of a component that brought a file, or are installed in a directory above it, in their order.
+    pub(in super::super) fn around<'p>(
+        &'p self,
+        component: &str,
+        file: &ElfFile,
+    ) -> Vec<&'p Package> {
+        let Some(places) = self.by_component.get(component) else {
+            return Vec::new();
+        };
+        let mut found: Vec<usize> = places.above(&file.path).collect();
+        let others = places.of_file(file).chain(places.system.iter().copied());
+        found.extend(others.filter(|index| self.all[*index].owns(file)));
+        self.first(found)
+    }
+
+    fn first(&self, mut indexes: Vec<usize>) -> Vec<&Package> {
+        indexes.sort_unstable();
+        indexes.dedup();
+        indexes.truncate(OWNERS);
+        indexes.into_iter().map(|index| &self.all[index]).collect()
+    }
+}
+
+impl Places {
+    fn add(&mut self, index: usize, package: &Package, all: &[Package]) {
+        let directory = package.installed_in.trim_end_matches('/').to_owned();
+        let beside = self.directories.entry(directory).or_default();
+        let alike = |other: &&usize| all[**other].owned.pattern() == package.owned.pattern();
+        if beside.iter().filter(alike).count() < OWNERS {
+            beside.push(index);
+        }
+        match &package.owned {
+            Owned::Files(files) => {
+                for file in files {
+                    let owners = self.files.entry(*file).or_default();
+                    if owners.len() < OWNERS {
+                        owners.push(index);
+                    }
+                }
+            }
+            Owned::System if self.system.len() < OWNERS => self.system.push(index),
+            Owned::System | Owned::Under(_) => {}
+        }
+    }
+
+    fn of_file(&self, file: &ElfFile) -> impl Iterator<Item = usize> {
+        let identity = file.node.identity();
+        let owners = identity.and_then(|identity| self.files.get(&identity));
+        owners.into_iter().flatten().copied()
+    }
+
+    /// Those that are installed in a directory above a path.
+    fn above<'a>(&'a self, path: &'a str) -> Box<dyn Iterator<Item = usize> + 'a> {
+        let depth = path.matches('/').count();
+        if self.directories.len() < depth {
+            // A path may have thousands of directories.
+            let above = self.directories.iter().filter(|(directory, _)| {
+                let rest = path.strip_prefix(directory.as_str());
+                rest.is_some_and(|rest| rest.starts_with('/'))
+            });
+            return Box::new(above.flat_map(|(_, packages)| packages.iter().copied()));
+        }
+        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+        let packages = above.filter_map(|directory| self.directories.get(directory));
+        Box::new(packages.flatten().copied())
+    }
+}
+
+impl Owned {
+    /// What tells the files of two packages of one directory apart, unless they have lists.
+    fn pattern(&self) -> Option<&str> {
+        match self {
+            Owned::Under(pattern) => Some(pattern),
+            Owned::Files(_) | Owned::System => None,
+        }
+    }
+}
