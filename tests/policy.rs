@@ -269,6 +269,24 @@ fn an_expired_ignore_ignores_nothing_and_is_reported() {
 }
 
 #[test]
+fn a_pattern_does_not_ignore_what_is_wrong_with_ignores() {
+    let two = |pattern: &str| {
+        configured(&format!(
+            "ignore:\n  - {{rule: \"{pattern}\", reason: all}}\n  - {{rule: claim-os, reason: old, expires: 2020-01-01}}\n"
+        ))
+    };
+    for pattern in ["*", "policy-*", "policy-ignore-*"] {
+        let (_, report) = check(two(pattern).path(), &[MISLABELLED], &[]);
+        assert!(
+            rules(&report["findings"]).contains(&"policy-ignore-expired"),
+            "{pattern}: {report:#}"
+        );
+    }
+    let (_, report) = check(two("policy-ignore-expired").path(), &[MISLABELLED], &[]);
+    assert!(!rules(&report["findings"]).contains(&"policy-ignore-expired"));
+}
+
+#[test]
 fn an_ignore_that_no_image_of_the_call_needs_is_reported_once() {
     let directory = configured(
         "ignore:\n  - {rule: load-*, reason: vendor}\n  - {rule: claim-*, reason: tags}\n",
