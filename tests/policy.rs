@@ -133,6 +133,13 @@ fn what_is_no_expectation_is_exit_code_2() {
         ("torch=>2.8", "no version specifier"),
         ("cuda==12.8.1", "major and minor"),
         ("os>=22.04", "os==ubuntu22.04"),
+        ("os>=ubuntu22.04", "not more or less than another"),
+        ("os==ubuntu 22.04", "no version specifier"),
+        ("torch==2.9 cudnn==8", "as pip does"),
+        ("torch==2.8garbage", "`2.8garbage` is no version"),
+        ("cuda==12.8x", "`12.8x` is no version"),
+        ("torch!=2.9oops", "`2.9oops` is no version"),
+        ("cudnn!=8 or 9", "`8 or 9` is no version"),
     ] {
         let said = program::failure(2, &["--expect", text, HONEST]);
         assert!(said.contains(words) && said.contains(text), "{said}");
@@ -259,6 +266,24 @@ fn an_expired_ignore_ignores_nothing_and_is_reported() {
         (&place["file"], &place["line"], &place["column"]),
         (&".imgcheck.yaml".into(), &2.into(), &12.into())
     );
+}
+
+#[test]
+fn a_pattern_does_not_ignore_what_is_wrong_with_ignores() {
+    let two = |pattern: &str| {
+        configured(&format!(
+            "ignore:\n  - {{rule: \"{pattern}\", reason: all}}\n  - {{rule: claim-os, reason: old, expires: 2020-01-01}}\n"
+        ))
+    };
+    for pattern in ["*", "policy-*", "policy-ignore-*"] {
+        let (_, report) = check(two(pattern).path(), &[MISLABELLED], &[]);
+        assert!(
+            rules(&report["findings"]).contains(&"policy-ignore-expired"),
+            "{pattern}: {report:#}"
+        );
+    }
+    let (_, report) = check(two("policy-ignore-expired").path(), &[MISLABELLED], &[]);
+    assert!(!rules(&report["findings"]).contains(&"policy-ignore-expired"));
 }
 
 #[test]
@@ -659,6 +684,14 @@ fn a_wrong_file_is_shown_with_its_place_and_the_way_out() {
         (
             "stacks: [{name: new, torch: latest}]\n",
             vec!["`==latest` is no version specifier"],
+        ),
+        (
+            "stacks: [{name: new, torch: 2.8 or 2.9}]\n",
+            vec!["`==2.8 or 2.9` is no version specifier"],
+        ),
+        (
+            "expect: [\"torch!=2.9oops\", \"cudnn!=8 or 9\"]\n",
+            vec![":1:10", "`2.9oops` is no version"],
         ),
         ("stacks: [{name: new}]\n", vec!["allows every image"]),
         (

@@ -1,5 +1,6 @@
 //! Dockerfiles: stages, arguments, variables, and what their instructions install.
 
+mod check;
 mod run;
 mod search_path;
 mod state;
@@ -55,6 +56,8 @@ struct Reader<'r> {
     text: &'r Text<'r>,
     context: &'r Context<'r>,
     escape: char,
+    /// Whether Docker's own parser reads the file, and not one that a `syntax` directive names.
+    is_dockers: bool,
     here_documents: Vec<HereDocument>,
     /// `ARG` before the first `FROM`.
     globals: BTreeMap<String, String>,
@@ -74,6 +77,8 @@ pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stag
         text,
         context,
         escape,
+        is_dockers: directive(text.text, "syntax")
+            .is_none_or(|syntax| syntax.contains("docker/dockerfile")),
         here_documents,
         globals: BTreeMap::new(),
         stages: Vec::new(),
@@ -89,16 +94,19 @@ pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stag
 
 /// The escape character that a directive at the top names: `# escape=` followed by a backtick.
 fn escape_directive(text: &str) -> char {
+    match directive(text, "escape") {
+        Some("`") => '`',
+        _ => '\\',
+    }
+}
+
+/// The value of a directive at the top: `# name=value`.
+fn directive<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let directives = text
         .lines()
         .map_while(|line| line.trim().strip_prefix('#')?.split_once('='));
-    let escape = directives
-        .filter(|(name, _)| name.trim().eq_ignore_ascii_case("escape"))
-        .last();
-    match escape {
-        Some((_, value)) if value.trim() == "`" => '`',
-        _ => '\\',
-    }
+    let found = directives.filter(|(known, _)| known.trim().eq_ignore_ascii_case(name));
+    found.last().map(|(_, value)| value.trim())
 }
 
 fn fault(text: &Text<'_>, error: &parse_dockerfile::Error) -> Error {
@@ -116,13 +124,20 @@ fn fault(text: &Text<'_>, error: &parse_dockerfile::Error) -> Error {
 
 impl<'r> Reader<'r> {
     fn instruction(&mut self, instruction: Instruction<'_>) -> Result<()> {
+        if self.is_dockers {
+            check::instruction(self.text, &instruction)?;
+        }
         match instruction {
             Instruction::From(from) => {
                 let name = from.as_.map(|(_, name)| name.value.into_owned());
                 return self.stage(from.image.span, name);
             }
             Instruction::Arg(arg) => return self.arguments(arg.arguments.span),
-            Instruction::Env(env) => return self.variables(env.arguments.span),
+            Instruction::Env(env) => {
+                self.pairs("ENV", env.arguments.span.clone())?;
+                return self.variables(env.arguments.span);
+            }
+            Instruction::Label(label) => return self.pairs("LABEL", label.arguments.span),
             Instruction::Copy(copy) => {
                 self.documents(copy.copy.span.start, &copy.dest.value);
                 return self.copied(&copy.options, &copy.src, &copy.dest);
@@ -191,6 +206,9 @@ impl<'r> Reader<'r> {
         };
         let image = self.expand(span.clone(), &globals);
         let parent = self.names.get(&image.text.to_lowercase()).copied();
+        if self.is_dockers && parent.is_none() {
+            check::reference(self.text, span.clone(), &image.text)?;
+        }
         let mut stage = match parent.and_then(|parent| self.stages.get(parent)) {
             Some(parent) => parent.child(),
             None => State::new(
@@ -271,6 +289,13 @@ impl<'r> Reader<'r> {
             }
         }
         Ok(())
+    }
+
+    fn pairs(&self, keyword: &str, span: Range<usize>) -> Result<()> {
+        match self.is_dockers {
+            true => check::pairs(self.text, keyword, &self.script(span)),
+            false => Ok(()),
+        }
     }
 
     /// `ENV NAME=value …` and the old `ENV NAME value`.

@@ -113,17 +113,10 @@ impl Requirement {
 
     /// The name is a known one.
     fn new(name: &str, specifier: &str) -> Result<Self, Misread> {
-        version::fits::check(specifier).map_err(|problem| Misread {
-            problem: format!("`{specifier}` is no version specifier: {problem}"),
-            help: "write them as pip does: ==2.8.*, >=2.8,<3, !=2.7.1".to_owned(),
-        })?;
-        if name == OS && !version::fits::are_exact(specifier) {
-            return Err(Misread {
-                problem: format!(
-                    "`{specifier}`: an operating system is not more or less than another"
-                ),
-                help: "write os==ubuntu22.04 or os!=debian11".to_owned(),
-            });
+        if name == OS {
+            check_system(specifier)?;
+        } else {
+            version::fits::check_versions(specifier).map_err(|it| no_specifier(specifier, &it))?;
         }
         let too_fine = |specifier: &str| {
             let version = specifier.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -140,6 +133,30 @@ impl Requirement {
             specifier: specifier.to_owned(),
         })
     }
+}
+
+fn no_specifier(specifier: &str, problem: &str) -> Misread {
+    Misread {
+        problem: format!("`{specifier}` is no version specifier: {problem}"),
+        help: "write them as pip does: ==2.8.*, >=2.8,<3, !=2.7.1".to_owned(),
+    }
+}
+
+/// Refuses what no operating system can be asked. A bound is told before anything is read as Python reads it: `>=ubuntu22.04` has
+/// no fault of spelling.
+fn check_system(specifier: &str) -> Result<(), Misread> {
+    let mut specifiers = specifier.split(',').map(str::trim);
+    let bound = specifiers.any(|specifier| specifier.starts_with(['<', '>', '~']));
+    if !bound {
+        version::fits::check(specifier).map_err(|it| no_specifier(specifier, &it))?;
+    }
+    if bound || !version::fits::are_exact(specifier) {
+        return Err(Misread {
+            problem: format!("`{specifier}`: an operating system is not more or less than another"),
+            help: "write os==ubuntu22.04 or os!=debian11".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 impl Expectation {

@@ -31,6 +31,9 @@ pub use facts::{
 };
 pub use ignore::Ignore;
 
+/// How the ids of the rules begin that judge the ignores themselves.
+const ABOUT_IGNORES: &str = "policy-ignore-";
+
 /// All that a check is judged by, beside the rules.
 #[derive(Debug, Clone)]
 pub struct Policy {
@@ -124,11 +127,15 @@ impl Policy {
 
     /// The ignores that hold today and speak of findings of a rule about an image or file, with their indexes.
     fn speaking(&self, rule: &str, name: &str, today: NaiveDate) -> Vec<(usize, &Ignore)> {
+        // An ignore that is meant for other findings must not hide that it is over, or that another is.
+        let exactly = rule.starts_with(ABOUT_IGNORES);
+        let means = |ignore: &Ignore| match exactly {
+            true => ignore.rule == rule,
+            false => glob(rule, &ignore.rule),
+        };
         let ignores = self.ignores.iter().enumerate();
         ignores
-            .filter(|(_, ignore)| {
-                !ignore.expired(today) && glob(rule, &ignore.rule) && ignore.concerns(name)
-            })
+            .filter(|(_, ignore)| !ignore.expired(today) && means(ignore) && ignore.concerns(name))
             .collect()
     }
 

@@ -63,40 +63,13 @@ impl Name {
             digest: self.digest.clone(),
         }
     }
-}
 
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(registry) = &self.registry {
-            write!(f, "{registry}/")?;
-        }
-        f.write_str(&self.repository)?;
-        if let Some(tag) = &self.tag {
-            write!(f, ":{tag}")?;
-        }
-        if let Some(digest) = &self.digest {
-            write!(f, "@{digest}")?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for Name {
-    type Err = Error;
-
-    /// Reads a reference. [`Error::Usage`] says which part is wrong: a placeholder that was never filled in, an
-    /// upper-case repository, a second tag, a digest that is none.
-    fn from_str(reference: &str) -> Result<Name> {
-        let refuse = |problem: String, help: &str| Error::Usage {
-            problem: format!("`{reference}` is not an image reference: {problem}"),
-            help: Some(help.to_owned()),
-        };
-        if let Some(placeholder) = placeholder(reference) {
-            return Err(refuse(
-                format!("`{placeholder}` is a placeholder"),
-                "write the value that it stands for",
-            ));
-        }
+    /// Reads a reference by its grammar alone: `python:X.Y` is one, though nobody filled in its tag.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] says which part is wrong.
+    pub fn of_grammar(reference: &str) -> Result<Name> {
+        let refuse = |problem: String, help: &str| refused(reference, problem, help);
         let (named, digest) = match reference.split_once('@') {
             None => (reference, None),
             Some((named, digest)) if is_digest(digest) => (named, Some(digest)),
@@ -139,6 +112,46 @@ impl FromStr for Name {
             tag: tag.map(str::to_owned),
             digest: digest.map(str::to_owned),
         })
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(registry) = &self.registry {
+            write!(f, "{registry}/")?;
+        }
+        f.write_str(&self.repository)?;
+        if let Some(tag) = &self.tag {
+            write!(f, ":{tag}")?;
+        }
+        if let Some(digest) = &self.digest {
+            write!(f, "@{digest}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Name {
+    type Err = Error;
+
+    /// Reads a reference. [`Error::Usage`] says which part is wrong: a placeholder that was never filled in, an
+    /// upper-case repository, a second tag, a digest that is none.
+    fn from_str(reference: &str) -> Result<Name> {
+        match placeholder(reference) {
+            Some(placeholder) => Err(refused(
+                reference,
+                format!("`{placeholder}` is a placeholder"),
+                "write the value that it stands for",
+            )),
+            None => Name::of_grammar(reference),
+        }
+    }
+}
+
+fn refused(reference: &str, problem: String, help: &str) -> Error {
+    Error::Usage {
+        problem: format!("`{reference}` is not an image reference: {problem}"),
+        help: Some(help.to_owned()),
     }
 }
 

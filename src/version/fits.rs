@@ -4,6 +4,10 @@
 //! `cuda==12.8`. So `==` and `!=` compare only as far as both sides are written, as [`meets`] does for a claim; all other
 //! operators are those of PEP 440, to which NVIDIA's own builds of PyTorch are the release that their alpha leads to.
 
+use std::str::FromStr;
+
+use pep440_rs::Version;
+
 use super::{meets, release, satisfies};
 
 /// Whether a version fits specifiers such as `>=9.7,<10`, `==12.8`, `==2.8.*` or `==ubuntu22.04`. A version that has numbers, but
@@ -35,6 +39,24 @@ pub fn check(specifiers: &str) -> Result<(), String> {
         .try_for_each(|specifier| fits_one("0", specifier.trim()).map(drop))
 }
 
+/// Whether specifiers are valid, and ask for versions as Python's packages have them: all but systems do.
+///
+/// # Errors
+///
+/// What is wrong.
+pub fn check_versions(specifiers: &str) -> Result<(), String> {
+    check(specifiers)?;
+    let exact = specifiers.split(',').filter_map(|it| exact(it.trim()));
+    for (wanted, _) in exact {
+        // llama.cpp counts its builds: `b6124`.
+        let number = wanted.strip_prefix(['b', 'r']).unwrap_or(wanted);
+        if Version::from_str(number).is_err() {
+            return Err(format!("`{wanted}` is no version"));
+        }
+    }
+    Ok(())
+}
+
 fn fits_one(version: &str, specifier: &str) -> Result<Option<bool>, String> {
     if specifier.is_empty() {
         return Err("there is no specifier, such as >=2.8".to_owned());
@@ -44,7 +66,7 @@ fn fits_one(version: &str, specifier: &str) -> Result<Option<bool>, String> {
         // `debian12` can be read, but is neither more nor less than anything: a bound that nobody can compare is not met.
         return Ok(met.or_else(|| release(version).map(|_| false)));
     };
-    if release(wanted).is_none() {
+    if release(wanted).is_none() || wanted.contains(char::is_whitespace) {
         return Err(format!("`{wanted}` is no version"));
     }
     Ok(meets(version, wanted).map(|met| met == equal))
@@ -157,6 +179,10 @@ mod tests {
             "==9,latest",
             ">=ubuntu22.04",
             "==latest",
+            "==2.9 cudnn==8",
+            "!=8 or 9",
+            "==2.8 *",
+            ">=2.8 cudnn>=9",
         ] {
             assert!(check(specifiers).is_err(), "{specifiers:?}");
             assert!(fits("2.8.0", specifiers).is_err(), "{specifiers:?}");
@@ -164,10 +190,41 @@ mod tests {
         assert_eq!(check(">=9.7, <10, !=9.8.0"), Ok(()));
     }
 
+    #[test]
+    fn only_systems_have_versions_that_python_cannot_read() {
+        for specifiers in [
+            "==2.8garbage",
+            "==12.8x",
+            "!=2.9oops",
+            "==ubuntu22.04",
+            ">=2.8garbage",
+            "==2.8.x.*",
+            "==2.8,!=2.9oops",
+        ] {
+            assert!(check_versions(specifiers).is_err(), "{specifiers}");
+        }
+        for specifiers in [
+            "==2.8",
+            "== 2.8.*, != 2.8.1",
+            "==v2.8",
+            "==b6124",
+            "==2.8.0a0+34c6371d24.nv25.8",
+            "==2.8.0+team.3",
+            "==8.9.7.29-1+cuda12.2",
+            "==0.4.6.post5",
+            ">=570.26",
+        ] {
+            assert_eq!(check_versions(specifiers), Ok(()), "{specifiers}");
+        }
+        assert_eq!(check("==ubuntu22.04"), Ok(()));
+        assert!(check("==ubuntu 22.04").is_err());
+    }
+
     proptest! {
         #[test]
         fn no_text_panics(version in ".{0,24}", specifiers in ".{0,24}") {
             let _ = fits(&version, &specifiers);
+            let _ = check_versions(&specifiers);
         }
     }
 }
