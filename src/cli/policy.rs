@@ -23,6 +23,7 @@ const NO_CONFIG: &str = "IMGCHECK_NO_CONFIG";
 
 /// The configuration file.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
 pub(super) struct ConfigArguments {
     /// Read this configuration file [default: .imgcheck.yaml here or above, up to the root of the repository, else
     /// imgcheck/config.yaml in $XDG_CONFIG_HOME or ~/.config]
@@ -37,6 +38,10 @@ impl ConfigArguments {
     /// Reads the file that is named, or the one that is found; nothing is asked for where there is none.
     pub fn load(&self) -> Result<Config> {
         match self.path()? {
+            Some(path) if matches!(path.try_exists(), Ok(false)) => Err(Error::Usage {
+                problem: format!("--config {}: there is no such file", path.display()),
+                help: None,
+            }),
             Some(path) => Config::load(&path),
             None => Ok(Config::default()),
         }
@@ -83,8 +88,10 @@ pub(super) struct PolicyArguments {
 
 /// What must be in the images.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
 struct ExpectArguments {
-    /// Expect a version of a part of the stack, as in 'torch==2.8.*', 'cudnn>=9.7,<10' or 'cuda==12.8'; may be repeated
+    /// Expect a version of a part of the stack, as in 'torch==2.8.*', 'cudnn>=9.7,<10' or 'cuda==12.8'; several
+    /// with ';' between or by repeating the option
     #[arg(
         long = "expect",
         value_name = "PART==VERSION",
@@ -120,17 +127,15 @@ impl PolicyArguments {
         if let Some(path) = &self.write_baseline {
             output::check_directory("--write-baseline", path)?;
         }
-        let baseline = match &self.write_baseline {
+        let baseline = match (&self.write_baseline, &self.baseline) {
             // What is found is written, whether it was known or not.
-            Some(_) => None,
-            None => self.baseline.as_ref().or(config.baseline.as_ref()),
+            (Some(_), _) => Baseline::default(),
+            (None, Some(path)) => Baseline::load(path)?,
+            (None, None) => config.load_baseline()?,
         };
         let policy = Policy {
             fail_on: self.fail_on.threshold(config.policy.fail_on),
-            baseline: baseline
-                .map(|path| Baseline::load(path))
-                .transpose()?
-                .unwrap_or_default(),
+            baseline,
             ..config.policy.clone()
         };
         Ok(Asked {

@@ -31,6 +31,8 @@ pub(super) fn container_toolkit() -> ContainerToolkit {
             cuda: "12.8".to_owned(),
             driver: "570.26".to_owned(),
         }),
+        contradictory: false,
+        newer_than_known: false,
         capabilities: Capabilities {
             text: Some("compute,utility".to_owned()),
             enabled: vec!["compute".to_owned()],

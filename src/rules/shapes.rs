@@ -19,7 +19,13 @@ pub fn container_toolkit() -> Shape {
     let devices = Shape::record(&["text"], Shape::Text).with("visible", Shape::Bool);
     let file = ["path", "name", "capability", "state", "version"];
     let need = ["library", "capability", "path", "environment", "directory"];
-    Shape::record(&["legacy", "requirements_disabled"], Shape::Bool)
+    let flags = [
+        "legacy",
+        "requirements_disabled",
+        "contradictory",
+        "newer_than_known",
+    ];
+    Shape::record(&flags, Shape::Bool)
         .with("requirements", Shape::list(requirement))
         .with(
             "oldest",

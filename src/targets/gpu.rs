@@ -106,7 +106,9 @@ pub(super) fn is_tegra(capability: Capability) -> bool {
 /// Whether two capabilities are one chip under two names.
 pub(super) fn is_renamed(a: Capability, b: Capability) -> bool {
     let renamed = &Table::builtin().renamed;
-    renamed.contains(&(a, b)) || renamed.contains(&(b, a))
+    renamed
+        .iter()
+        .any(|row| (row.from, row.to) == (a, b) || (row.from, row.to) == (b, a))
 }
 
 /// The capability that an architecture's name gives.
@@ -172,7 +174,17 @@ struct Table {
     models: Vec<(String, Gpu)>,
     capabilities: BTreeSet<Capability>,
     tegra: Vec<Capability>,
-    renamed: Vec<(Capability, Capability)>,
+    renamed: Vec<Renaming>,
+}
+
+/// A capability that has another name now.
+#[derive(Debug)]
+struct Renaming {
+    from: Capability,
+    to: Capability,
+    /// The CUDA that renamed it.
+    since: String,
+    gpu: String,
 }
 
 impl Table {
@@ -195,7 +207,14 @@ impl Table {
             renamed: file
                 .renamed
                 .iter()
-                .filter_map(|row| Some((read(&row.from)?, read(&row.to)?)))
+                .filter_map(|row| {
+                    Some(Renaming {
+                        from: read(&row.from)?,
+                        to: read(&row.to)?,
+                        since: row.since.clone(),
+                        gpu: row.gpu.clone(),
+                    })
+                })
                 .collect(),
             // Those of one chip only, `9.0a`, are no capabilities.
             capabilities: cuda
@@ -220,6 +239,16 @@ impl Table {
     }
 
     fn of_capability(&self, text: &str, capability: Capability) -> Result<Gpu, Misread> {
+        if let Some(row) = self.renamed.iter().find(|row| row.from == capability) {
+            let (old, new) = (capability.sm(), row.to.sm());
+            return Err(Misread {
+                problem: format!(
+                    "{old} is called {new} since CUDA {} ({})",
+                    row.since, row.gpu
+                ),
+                help: format!("write {new}"),
+            });
+        }
         if self.capabilities.contains(&capability) {
             return Ok(Gpu {
                 name: capability.sm(),
@@ -305,6 +334,8 @@ struct Tegra {
 struct Renamed {
     from: String,
     to: String,
+    since: String,
+    gpu: String,
 }
 
 /// The part of `rules/knowledge/cuda.yaml` that lists the architectures of nvcc.

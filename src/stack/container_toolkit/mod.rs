@@ -7,6 +7,7 @@
 mod files;
 mod knowledge;
 mod requirement;
+mod satisfiable;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -32,9 +33,13 @@ pub struct ContainerToolkit {
     /// All of them must be met.
     pub requirements: Vec<RequirementFacts>,
     /// The oldest driver branch of the knowledge table that meets them on a GPU whose brand none of them names. Absent if none does,
-    /// or if there is no requirement.
+    /// or if none of them is about CUDA or the driver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<OldestDriver>,
+    /// They contradict themselves or each other: no host can meet them, whatever its driver.
+    pub contradictory: bool,
+    /// Only a driver newer than all of the knowledge table could meet them.
+    pub newer_than_known: bool,
     /// What is mounted of the driver.
     pub capabilities: Capabilities,
     /// Which GPUs the container gets where nothing but the image says so.

@@ -299,7 +299,7 @@ impl std::fmt::Display for Constraint {
 }
 
 /// Compares two versions number by number, as `dsl_compare_version` does. `None` where it comes upon something that is no number.
-fn compare(host: &str, operator: Operator, value: &str) -> Option<bool> {
+pub(super) fn compare(host: &str, operator: Operator, value: &str) -> Option<bool> {
     let is_version = |text: &str| {
         let mut bytes = text.bytes();
         bytes.all(|byte| byte.is_ascii_digit() || byte == b'.')

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::knowledge::ToolkitKnowledge;
-use super::requirement::{Host, Invalid, Requirement, Verdict};
+use super::requirement::{Host, Invalid, Property, Requirement, Verdict};
+use super::satisfiable::{Satisfiable, satisfiable};
 use super::{
     AlternativeFacts, Capabilities, ContainerToolkit, Devices, OldestDriver, RequirementFacts,
 };
@@ -20,10 +21,20 @@ pub(super) fn read(variables: &Variables, knowledge: &ToolkitKnowledge) -> Conta
     let is_set = |name: &str| value(name).is_some_and(|value| !value.is_empty());
     let legacy = is_set("CUDA_VERSION") && !is_set(REQUIRE_CUDA);
     let requirements = requirements(variables, legacy);
+    let oldest = oldest(&requirements, knowledge);
+    let satisfiable = match oldest {
+        Some(_) => Satisfiable::Possible,
+        None => {
+            let requirements: Vec<_> = requirements.iter().map(|(it, _)| it).collect();
+            satisfiable(&requirements, knowledge)
+        }
+    };
     ContainerToolkit {
         legacy,
         requirements_disabled: value("NVIDIA_DISABLE_REQUIRE").is_some_and(is_true),
-        oldest: oldest(&requirements, knowledge),
+        oldest,
+        contradictory: satisfiable == Satisfiable::Never,
+        newer_than_known: satisfiable == Satisfiable::NewerDriver,
         requirements: requirements.into_iter().map(|(_, facts)| facts).collect(),
         capabilities: capabilities(value("NVIDIA_DRIVER_CAPABILITIES"), legacy, knowledge),
         devices: devices(value("NVIDIA_VISIBLE_DEVICES"), legacy),
@@ -95,12 +106,15 @@ fn major_minor(version: &str) -> Option<String> {
     Some(format!("{}.{minor}", numbers[0]))
 }
 
-/// The oldest branch that meets all requirements: on a GPU whose brand none of them names or, if there is none, on any.
+/// The oldest branch that meets all requirements: on a GPU whose brand none of them names or, if there is none, on any. None where
+/// no requirement is about CUDA or the driver: nobody asked then.
 fn oldest(
     requirements: &[(Requirement, RequirementFacts)],
     knowledge: &ToolkitKnowledge,
 ) -> Option<OldestDriver> {
-    if requirements.is_empty() {
+    let alternatives = requirements.iter().flat_map(|(it, _)| it.alternatives());
+    let mut constraints = alternatives.flatten();
+    if !constraints.any(|it| matches!(it.property, Property::Cuda | Property::Driver)) {
         return None;
     }
     let find = |brand: Option<&str>| {
@@ -204,11 +218,26 @@ mod tests {
         assert_eq!(require("cuda>=99").as_deref(), None);
         assert_eq!(require("cuda>=x").as_deref(), None);
         assert_eq!(oldest(&[]), None);
+        for nothing_asked in ["", " ", "arch>=8.0", "brand=tesla"] {
+            assert_eq!(require(nothing_asked), None, "{nothing_asked}");
+        }
         let both = [
             ("NVIDIA_REQUIRE_CUDA", "cuda>=11.8"),
             ("NVIDIA_REQUIRE_DRIVER", "driver>=550"),
         ];
         assert_eq!(oldest(&both).as_deref(), Some("12.4"));
+    }
+
+    #[test]
+    fn requirements_that_no_known_driver_meets() {
+        let judged = |text| {
+            let toolkit = toolkit(&[("NVIDIA_REQUIRE_CUDA", text)]);
+            (toolkit.contradictory, toolkit.newer_than_known)
+        };
+        assert_eq!(judged(CUDA_12_8), (false, false));
+        assert_eq!(judged("cuda>=99.0"), (false, true));
+        assert_eq!(judged("cuda>=12.8,cuda<12.0"), (true, false));
+        assert_eq!(judged(""), (false, false));
     }
 
     #[test]

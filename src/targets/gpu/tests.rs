@@ -95,6 +95,19 @@ fn an_unknown_name_comes_with_the_one_that_was_meant() {
     assert!(Gpu::parse("99.99.99").is_err());
 }
 
+#[test]
+fn a_capability_that_was_renamed_is_refused() {
+    for text in ["sm_101", "10.1", "101a", "compute_101"] {
+        let misread = Gpu::parse(text).unwrap_err();
+        assert_eq!(
+            format!("{}: {}", misread.problem, misread.help),
+            "sm_101 is called sm_110 since CUDA 13 (Jetson Thor): write sm_110",
+            "{text}"
+        );
+    }
+    assert!(Gpu::parse("sm_110").is_ok());
+}
+
 proptest::proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,24}") {
