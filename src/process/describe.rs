@@ -10,6 +10,7 @@ use super::knowledge::Knowledge;
 use super::model::{Model, ModelledProcess};
 use super::run::Cause;
 use super::shadowed::{self, said, word};
+use super::versions::NewestVersions;
 use crate::image::{Node, RootFilesystem};
 use crate::loader::{Object, Reason};
 
@@ -20,6 +21,7 @@ const RELEASED_WITH_CUDA: [&str; 4] = ["cuda-runtime", "nvrtc", "nvjitlink", "cu
 pub(super) struct Describer<'k, 'r> {
     pub root: &'r RootFilesystem<'r>,
     pub knowledge: &'k Knowledge,
+    pub newest: NewestVersions<'r>,
     by_name: OnceCell<HashMap<&'r str, Vec<Node<'r>>>>,
 }
 
@@ -55,6 +57,7 @@ impl<'k, 'r> Describer<'k, 'r> {
         Describer {
             root,
             knowledge,
+            newest: NewestVersions::default(),
             by_name: OnceCell::new(),
         }
     }

@@ -1,6 +1,6 @@
 //! What fails in a process, as facts.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use cpp_demangle::{DemangleOptions, DemangleWrite, Symbol as Mangled};
@@ -12,7 +12,8 @@ use super::facts::{
 };
 use super::model::ModelledProcess;
 use super::run::Fall;
-use crate::loader::{Fault, Tried};
+use crate::image::Node;
+use crate::loader::{Fault, ObjectId, Tried};
 
 /// Bytes of a demangled name.
 const WRITTEN: usize = 4096;
@@ -23,6 +24,7 @@ const FILES: usize = 16;
 
 /// Adds all faults of a process.
 pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut LoaderFacts) {
+    let objects = objects_of(process);
     for fall in &process.run.falls {
         let place = Place {
             process: process.name.clone(),
@@ -36,15 +38,16 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
         let teller = Teller {
             describer,
             process,
+            objects: &objects,
             fall: Some(fall),
             place,
         };
         teller.tell(&fall.failure.faults, facts);
     }
-    preloads(describer, process, facts);
+    preloads(describer, process, &objects, facts);
     let calls = process.run.process.as_ref();
     for faults in by_object(calls.map(|it| it.undefined_calls()).unwrap_or_default()) {
-        let package = package_of(process, &faults);
+        let package = package_of(process, &objects, &faults);
         let place = Place {
             process: process.name.clone(),
             main: process.main,
@@ -55,6 +58,7 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
         let teller = Teller {
             describer,
             process,
+            objects: &objects,
             fall: None,
             place,
         };
@@ -63,7 +67,12 @@ pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut
 }
 
 /// Libraries that were to be loaded before all others: the loader passes over one that it cannot load (elf/rtld.c, `do_preload`).
-fn preloads(describer: &Describer, process: &ModelledProcess, facts: &mut LoaderFacts) {
+fn preloads(
+    describer: &Describer,
+    process: &ModelledProcess,
+    objects: &Objects,
+    facts: &mut LoaderFacts,
+) {
     let warnings = process
         .run
         .process
@@ -92,6 +101,7 @@ fn preloads(describer: &Describer, process: &ModelledProcess, facts: &mut Loader
         let teller = Teller {
             describer,
             process,
+            objects,
             fall: None,
             place,
         };
@@ -114,22 +124,27 @@ fn by_object(faults: Vec<Fault>) -> Vec<Vec<Fault>> {
     groups.into_values().collect()
 }
 
-fn package_of(process: &ModelledProcess, faults: &[Fault]) -> String {
+/// The objects of a process by the path that the loader calls them by, the first of each.
+type Objects<'t> = HashMap<&'t str, ObjectId>;
+
+fn objects_of<'t>(process: &'t ModelledProcess) -> Objects<'t> {
+    let objects = process.run.objects().iter().enumerate().rev();
+    objects.map(|(id, it)| (it.path.as_str(), id)).collect()
+}
+
+fn package_of(process: &ModelledProcess, objects: &Objects, faults: &[Fault]) -> String {
     let Some(Fault::Symbol { object, .. }) = faults.first() else {
         return String::new();
     };
-    let id = process
-        .run
-        .objects()
-        .iter()
-        .position(|it| it.path == *object);
-    let cause = id.and_then(|id| process.run.causes.get(id));
+    let id = objects.get(object.as_str());
+    let cause = id.and_then(|&id| process.run.causes.get(id));
     cause.map_or_else(String::new, |cause| cause.package.clone())
 }
 
 struct Teller<'t, 'k, 'r, 's> {
     describer: &'t Describer<'k, 'r>,
     process: &'t ModelledProcess<'s>,
+    objects: &'t Objects<'t>,
     /// The failure; `None` for what only fails when it is called.
     fall: Option<&'t Fall<'s>>,
     place: Place,
@@ -258,27 +273,16 @@ impl Teller<'_, '_, '_, '_> {
     }
 
     fn unmet(&self, place: Place, object: &str, version: &str, provider: &str) -> UnmetVersion {
+        let file = self.describer.root.resolve(provider).ok();
+        let elf = file.and_then(Node::elf);
+        let newest = elf.and_then(|elf| self.describer.newest.of_kind(elf, version));
         UnmetVersion {
             place,
             object: self.object(object),
             provider: self.object(provider),
             version: version.to_owned(),
-            newest: self.newest(provider, version).unwrap_or_default(),
+            newest: newest.unwrap_or_default().to_owned(),
         }
-    }
-
-    /// The newest version that a file defines of the same kind: `GLIBCXX_3.4.28` for `GLIBCXX_3.4.30`.
-    fn newest(&self, provider: &str, version: &str) -> Option<String> {
-        let (kind, _) = version.rsplit_once('_')?;
-        let elf = self.describer.root.resolve(provider).ok()?.elf()?;
-        let numbers = |name: &&String| {
-            let (own, numbers) = name.rsplit_once('_')?;
-            let numbers: Option<Vec<u32>> = numbers.split('.').map(|it| it.parse().ok()).collect();
-            numbers.filter(|_| own == kind)
-        };
-        let defined = elf.version_definitions.iter();
-        let defined = defined.filter(|name| numbers(name).is_some());
-        defined.max_by_key(numbers).cloned()
     }
 
     fn add_symbol(&self, known: &mut UndefinedSymbols, fault: &Fault) {
@@ -306,8 +310,8 @@ impl Teller<'_, '_, '_, '_> {
 
     /// An object by the path that the loader calls it by: loaded, or loaded and discarded again.
     fn object(&self, path: &str) -> ObjectFacts {
-        let mut loaded = self.process.run.objects().iter();
-        if let Some(object) = loaded.find(|object| object.path == path) {
+        if let Some(&id) = self.objects.get(path) {
+            let object = &self.process.run.objects()[id];
             return self.describer.loaded(self.process, object);
         }
         let Ok(node) = self.describer.root.resolve(path) else {

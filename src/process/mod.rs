@@ -19,6 +19,7 @@ mod shadowed;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+mod versions;
 
 pub use facts::LoaderFacts;
 pub use knowledge::Knowledge;
