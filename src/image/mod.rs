@@ -10,6 +10,7 @@ mod unpack;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map;
+use std::hash::{Hash, Hasher};
 
 use crate::elf::ElfFacts;
 use crate::layer::{Content, Entry, EntryKind};
@@ -71,6 +72,21 @@ pub struct FileIdentity(NodeId);
 pub struct Node<'r> {
     root: &'r RootFilesystem<'r>,
     id: NodeId,
+}
+
+/// Paths are the same where they are one path of one tree; hard links are different ones.
+impl PartialEq for Node<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && std::ptr::eq(self.root, other.root)
+    }
+}
+
+impl Eq for Node<'_> {}
+
+impl Hash for Node<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
 }
 
 impl<'a> RootFilesystem<'a> {

@@ -21,4 +21,5 @@ mod tests;
 pub use fault::Fault;
 pub use object::{Object, ObjectId, Reason, Source, Tried};
 pub use process::{Failure, Mode, Process};
+pub(crate) use search::DIRECTORIES;
 pub use system::{Family, HostLibrary, System};

@@ -12,7 +12,7 @@ use crate::layer::Content;
 /// DF_1_NODEFLIB: the default directories are not searched for this object.
 const NO_DEFAULT_DIRECTORIES: u64 = 0x800;
 /// Directories of one list. A DT_RPATH has some dozen; a search that comes to the end of a longer one stops.
-const DIRECTORIES: usize = 4096;
+pub const DIRECTORIES: usize = 4096;
 /// Places that are looked in for one process. PyTorch needs some ten thousand.
 const PLACES: usize = 1_000_000;
 const CACHE: &str = "/etc/ld.so.cache";

@@ -204,11 +204,8 @@ pub(super) fn is_python(object: &Object) -> bool {
 
 /// The package directory of a path: `torch`, `nvidia/cudnn`; what auditwheel puts into `NAME.libs` belongs to `NAME`.
 fn directory(process: &ModelledProcess, path: &str) -> Option<String> {
-    let inside = process
-        .sites
-        .iter()
-        .find_map(|site| path.strip_prefix(site.as_str())?.strip_prefix('/'));
-    let (first, rest) = inside?.split_once('/')?;
+    let inside = process.sites.holding(path)?;
+    let (first, rest) = inside.rest.split_once('/')?;
     Some(match rest.split_once('/') {
         Some((second, _)) if first == "nvidia" => format!("{first}/{second}"),
         _ => first.strip_suffix(".libs").unwrap_or(first).to_owned(),

@@ -45,14 +45,17 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) 
         .filter(|(node, _)| is_of_interest(*node, knowledge))
         .map(|(node, _)| node.path())
         .collect();
-    let places: Vec<&str> = start.path().collect();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (place, directory) in start.path().enumerate() {
+        places.entry(directory).or_insert(place);
+    }
     found.sort_by_cached_key(|path| {
         let directory = path
             .rsplit_once('/')
             .map_or("/", |(directory, _)| directory);
-        let place = places.iter().position(|place| *place == directory);
+        let place = places.get(directory).copied();
         let is_command = start.command.as_deref() == Some(path.as_str());
-        (!is_command, place.unwrap_or(places.len()), path.clone())
+        (!is_command, place.unwrap_or(usize::MAX), path.clone())
     });
     found.truncate(PROGRAMS);
     found

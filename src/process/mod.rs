@@ -15,6 +15,7 @@ mod opens;
 mod plan;
 mod python;
 mod run;
+mod setting;
 mod shadowed;
 #[cfg(test)]
 mod tests;

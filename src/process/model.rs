@@ -13,11 +13,13 @@ use super::executables;
 use super::facts::Import;
 use super::knowledge::Knowledge;
 use super::opens;
-use super::python::{Installed, Interpreter, Setting};
+use super::python::{Interpreter, Setting};
 use super::run::Run;
+use super::setting::Imports;
 use crate::image::{Node, RootFilesystem};
 use crate::loader::{Process, System};
-use crate::stack::{Environment, Stack};
+use crate::stack::sites::Sites;
+use crate::stack::{Environment, Labels, Stack};
 
 /// The programs of an image that are modelled, not yet started.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ pub struct ModelledProcess<'s> {
     /// The loader.
     pub system: &'s System<'s>,
     /// The directories that Python imports from.
-    pub sites: Vec<String>,
+    pub sites: Sites,
     /// The packages that were imported, in order.
     pub imports: Vec<Import>,
     /// What happened.
@@ -82,9 +84,11 @@ impl<'r, 'k> Programs<'r, 'k> {
     ) -> Self {
         let start = Start::of(root, config);
         let mut programs = Vec::new();
+        let imports = Imports::of(root, &start, stack, knowledge);
+        let labels = Labels::of(&stack.environments);
         for environment in &stack.environments {
-            let setting = setting(root, &start, environment, stack, knowledge);
-            let label = (!programs.is_empty()).then(|| environment.label(&stack.environments));
+            let setting = imports.setting(root, environment);
+            let label = (!programs.is_empty()).then(|| labels.label(environment));
             programs.extend(pythons(
                 root,
                 &start,
@@ -166,7 +170,7 @@ fn play<'s>(
         environment: program.environment.clone(),
         library_path_from: program.library_path_from.clone(),
         system: &program.system,
-        sites: program.setting.path.clone(),
+        sites: program.setting.path.iter().collect(),
         imports,
         run,
     }
@@ -229,85 +233,4 @@ fn system<'r>(
     let mut system = System::of(root, elf, environment, &start.working_directory)?;
     system.host_libraries = knowledge.host.clone();
     Some(system)
-}
-
-/// Where an environment imports from, and which packages of the tables are there.
-fn setting(
-    root: &RootFilesystem,
-    start: &Start,
-    environment: &Environment,
-    stack: &Stack,
-    knowledge: &Knowledge,
-) -> Setting {
-    let listed = start
-        .environment
-        .get("PYTHONPATH")
-        .map_or("", String::as_str);
-    let mut path: Vec<String> = listed
-        .split(':')
-        .filter_map(|directory| root.resolve(directory).ok())
-        .filter(|node| node.is_directory() && !listed.is_empty())
-        .map(Node::path)
-        .collect();
-    path.extend(environment.sites.iter().cloned());
-    let mut setting = Setting {
-        dynload: dynload(root, environment),
-        release: environment.release.clone(),
-        ..Setting::default()
-    };
-    for site in &path {
-        for distribution in stack.distributions.iter().filter(|it| it.site == *site) {
-            let brought = knowledge
-                .packages()
-                .filter(|plan| plan.is_brought_by(&distribution.name));
-            for plan in brought {
-                let directory = format!("{site}/{}", plan.directory);
-                if setting.installed.contains_key(&plan.package)
-                    || root.resolve(&directory).is_err()
-                {
-                    continue;
-                }
-                let installed = Installed {
-                    version: distribution.version.clone(),
-                    site: site.clone(),
-                    cuda: cuda_of_torch(stack, &path),
-                };
-                setting.installed.insert(plan.package.clone(), installed);
-            }
-        }
-    }
-    setting.path = path;
-    setting
-}
-
-/// `torch.version.cuda` of the PyTorch of an environment, which other packages go by as well.
-fn cuda_of_torch(stack: &Stack, path: &[String]) -> String {
-    let torch = path.iter().find_map(|site| {
-        let directory = format!("{site}/torch");
-        let mut components = stack.components.iter();
-        components.find(|component| component.name == "torch" && component.path == directory)
-    });
-    let cuda = torch.and_then(|torch| torch.details.get("cuda"));
-    cuda.cloned().unwrap_or_default()
-}
-
-/// `lib-dynload` of the installation that an environment rests on.
-fn dynload(root: &RootFilesystem, environment: &Environment) -> Option<String> {
-    let base = environment.interpreter.rsplitn(3, '/').nth(2)?;
-    let release = &environment.release;
-    let home = root
-        .resolve(&format!("{}/pyvenv.cfg", environment.prefix))
-        .ok()
-        .and_then(Node::text)
-        .and_then(|text| {
-            let mut lines = text.lines().filter_map(|line| line.split_once('='));
-            let (_, home) = lines.find(|(key, _)| key.trim() == "home")?;
-            home.trim().strip_suffix("/bin").map(str::to_owned)
-        });
-    let prefixes = [Some(base.to_owned()), home];
-    let candidates = prefixes.into_iter().flatten().flat_map(|prefix| {
-        ["lib", "lib64"].map(|lib| format!("{prefix}/{lib}/python{release}/lib-dynload"))
-    });
-    let mut directories = candidates.filter_map(|path| root.resolve(&path).ok());
-    directories.find(|node| node.is_directory()).map(Node::path)
 }

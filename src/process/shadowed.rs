@@ -7,6 +7,7 @@ use super::facts::Shadowed;
 use super::model::ModelledProcess;
 use crate::image::Node;
 use crate::loader::{Object, Reason, Source};
+use crate::stack::sites::Inside;
 
 /// All of one process.
 pub(super) fn of(describer: &Describer, process: &ModelledProcess) -> Vec<Shadowed> {
@@ -16,11 +17,7 @@ pub(super) fn of(describer: &Describer, process: &ModelledProcess) -> Vec<Shadow
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     for object in loaded.objects() {
-        let Some(site) = process
-            .sites
-            .iter()
-            .find(|site| object.path.starts_with(&format!("{site}/")))
-        else {
+        let Some(Inside { site, .. }) = process.sites.holding(&object.path) else {
             continue;
         };
         for name in &object.elf.needed {

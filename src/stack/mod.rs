@@ -13,6 +13,7 @@ mod process;
 mod python;
 pub mod requirements;
 mod selection;
+pub mod sites;
 mod system;
 mod toolkit;
 mod torch;
@@ -30,7 +31,7 @@ pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use names::NAMES;
-pub use python::Environment;
+pub use python::{Environment, Labels};
 pub use requirements::UnmetRequirement;
 
 use inventory::Inventory;

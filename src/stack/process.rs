@@ -1,6 +1,6 @@
 //! The process that the image starts: its environment variables, its command, and the Python it runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use oci_spec::image::ImageConfiguration;
 
@@ -40,17 +40,14 @@ impl Process {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// The directories of a variable such as PATH, as they are in the image.
+    /// The directories of a variable such as PATH, as they are in the image, each once: what comes again is not reached.
     pub(super) fn directories(&self, name: &str, inventory: &Inventory) -> Vec<String> {
         let value = self.variable(name).unwrap_or(match name {
             "PATH" => DEFAULT_PATH,
             _ => "",
         });
-        value
-            .split(':')
-            .filter(|directory| directory.starts_with('/'))
-            .filter_map(|directory| real_directory(inventory, directory))
-            .collect()
+        let absolute = value.split(':').filter(|it| it.starts_with('/'));
+        real_directories(inventory, absolute)
     }
 
     /// The directory that pyenv's `shims` lead to: of the version that PYENV_VERSION or the file `version` names, else of the only
@@ -89,6 +86,12 @@ impl Process {
                     .unwrap_or(directory)
             })
             .collect();
+        let by_prefix = by_prefix(environments);
+        let in_directory = |directory: &str| {
+            let prefix = directory.strip_suffix("/bin");
+            let found = prefix.and_then(|prefix| by_prefix.get(prefix));
+            found.map_or(&[][..], Vec::as_slice)
+        };
         let located = |word: &str| {
             let directory = match word.starts_with('/') {
                 true => real_directory(inventory, directory_of(word)),
@@ -103,9 +106,11 @@ impl Process {
             let file = format!("{directory}/{}", name_of(word));
             let file = inventory.root.resolve(&file).ok().map(Node::path);
             // Several Pythons may lie in one directory.
-            of_directory(environments, &directory)
+            let mut there = in_directory(&directory).iter().copied();
+            let first = there.clone().next();
+            there
                 .find(|environment| Some(&environment.interpreter) == file.as_ref())
-                .or_else(|| of_directory(environments, &directory).next())
+                .or(first)
         };
         let mut words = self.words.iter().enumerate();
         let of_command = words.find_map(|(index, word)| {
@@ -114,21 +119,35 @@ impl Process {
             (is_python || environment.is_virtual).then_some(environment)
         });
         of_command.or_else(|| {
-            path.iter()
-                .find_map(|directory| of_directory(environments, directory).next())
+            let mut first = path.iter().map(|directory| in_directory(directory).first());
+            first.find_map(|environment| environment.copied())
         })
     }
 }
 
-/// The environments whose interpreters lie in a directory.
-fn of_directory<'e>(
-    environments: &'e [Environment],
-    directory: &str,
-) -> impl Iterator<Item = &'e Environment> {
-    environments.iter().filter(move |environment| {
-        let rest = directory.strip_prefix(&environment.prefix);
-        rest == Some("/bin")
-    })
+/// The environments of each prefix, whose interpreters lie in its `bin`.
+fn by_prefix(environments: &[Environment]) -> HashMap<&str, Vec<&Environment>> {
+    let mut by_prefix: HashMap<&str, Vec<&Environment>> = HashMap::new();
+    for environment in environments {
+        let there = by_prefix.entry(&environment.prefix).or_default();
+        there.push(environment);
+    }
+    by_prefix
+}
+
+/// The directories that paths lead to, each once: its first place counts. Many paths may lead to one.
+pub(super) fn real_directories<'p>(
+    inventory: &Inventory,
+    paths: impl Iterator<Item = &'p str>,
+) -> Vec<String> {
+    let mut paths_seen = HashSet::new();
+    let mut nodes_seen = HashSet::new();
+    paths
+        .filter(|path| paths_seen.insert(*path))
+        .filter_map(|path| inventory.root.resolve(path).ok())
+        .filter(|node| node.is_directory() && nodes_seen.insert(*node))
+        .map(Node::path)
+        .collect()
 }
 
 /// The directory that a path leads to.

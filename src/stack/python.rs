@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::image::Node;
 
@@ -28,13 +28,32 @@ pub struct Environment {
     pub is_virtual: bool,
 }
 
-impl Environment {
-    /// What it is called beside the others: its prefix, with the release where another Python has the same prefix.
-    pub fn label(&self, all: &[Environment]) -> String {
-        let shared = |it: &Environment| it.prefix == self.prefix && it.release != self.release;
-        match all.iter().any(shared) {
-            true => format!("{} with Python {}", self.prefix, self.release),
-            false => self.prefix.clone(),
+/// What environments are called beside one another.
+pub struct Labels<'e> {
+    /// The releases of each prefix.
+    releases: HashMap<&'e str, HashSet<&'e str>>,
+}
+
+impl<'e> Labels<'e> {
+    /// The labels of all environments of an image.
+    pub fn of(environments: &'e [Environment]) -> Self {
+        let mut releases: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for environment in environments {
+            let own = releases.entry(&environment.prefix).or_default();
+            own.insert(&environment.release);
+        }
+        Labels { releases }
+    }
+
+    /// What one of them is called: its prefix, with the release where another Python has the same prefix.
+    pub fn label(&self, environment: &Environment) -> String {
+        let Environment {
+            prefix, release, ..
+        } = environment;
+        let releases = self.releases.get(prefix.as_str());
+        match releases.is_some_and(|releases| releases.len() > 1) {
+            true => format!("{prefix} with Python {release}"),
+            false => prefix.clone(),
         }
     }
 }

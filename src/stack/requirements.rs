@@ -111,6 +111,7 @@ pub(super) fn unmet(installed: &Installed, names: &RequirementNames) -> Vec<Unme
             continue;
         }
         let markers = markers(installed, environment);
+        let labels = super::python::Labels::of(installed.environments);
         for distribution in visible.values().flatten() {
             for text in &distribution.requires {
                 let wrong = requirement(text, &stack, &markers);
@@ -133,7 +134,7 @@ pub(super) fn unmet(installed: &Installed, names: &RequirementNames) -> Vec<Unme
                     layer: distribution.layer,
                     found_path: found.path.clone(),
                     found_layer: found.layer,
-                    environment: environment.label(installed.environments),
+                    environment: labels.label(environment),
                     main: index == 0,
                 });
             }

@@ -9,11 +9,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::image::Node;
+use crate::loader::DIRECTORIES;
 
 use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, directory_of, name_of};
-use super::process::{Process, real_directory};
+use super::process::{Process, real_directories, real_directory};
 use super::python::Environment;
+use super::sites::Sites;
 use super::torch::TorchCopy;
 use super::{Component, Evidence, EvidenceKind};
 
@@ -37,13 +39,13 @@ pub(super) fn select<'e>(
     environments: &'e [Environment],
     copies: &[TorchCopy],
 ) -> Option<&'e Environment> {
+    let sites_of_torch: HashSet<&str> = copies
+        .iter()
+        .map(|copy| directory_of(&copy.directory))
+        .collect();
     let has_torch = |environment: &&Environment| {
         let mut sites = environment.sites.iter();
-        sites.any(|site| {
-            copies
-                .iter()
-                .any(|copy| directory_of(&copy.directory) == site)
-        })
+        sites.any(|site| sites_of_torch.contains(site.as_str()))
     };
     let named = process.environment(inventory, environments);
     let environment = named
@@ -63,9 +65,14 @@ pub(super) fn select<'e>(
             .flat_map(|found| found.sites.clone()),
     );
 
-    let torch = chosen_torch(copies, &sites);
+    let mut places: Sites = sites.iter().collect();
+    let torch = chosen_torch(copies, &places);
     // PyTorch is found by whoever runs it even where no interpreter looks, and so is what was installed beside it.
-    sites.extend(torch.map(|torch| directory_of(&torch.directory).to_owned()));
+    if let Some(torch) = torch {
+        let site = directory_of(&torch.directory);
+        sites.push(site.to_owned());
+        places.push(site);
+    }
     let search = SearchOrder::of(torch, inventory, process, &sites);
     let elf: BTreeMap<&str, &ElfFile> = inventory
         .elf
@@ -89,7 +96,7 @@ pub(super) fn select<'e>(
             }
             _ => match elf.get(component.path.as_str()) {
                 Some(file) => Some(search.rank(component, file)),
-                None => Some(rank_of_package(component, &sites)),
+                None => Some(rank_of_package(component, &places)),
             },
         };
         // Nothing asks for the forward-compatibility driver unless a search path names it.
@@ -126,16 +133,12 @@ impl Rank {
 
 fn chosen_torch<'c, 'i, 'r>(
     copies: &'c [TorchCopy<'i, 'r>],
-    sites: &[String],
+    sites: &Sites,
 ) -> Option<&'c TorchCopy<'i, 'r>> {
-    let place = |copy: &&TorchCopy| {
-        let site = directory_of(&copy.directory);
-        sites
-            .iter()
-            .position(|candidate| candidate == site)
-            .unwrap_or(usize::MAX)
-    };
-    copies.iter().min_by_key(place)
+    let place = |copy: &&TorchCopy| sites.place_of(directory_of(&copy.directory));
+    copies
+        .iter()
+        .min_by_key(|copy| place(copy).unwrap_or(usize::MAX))
 }
 
 /// The interpreter of the environment; without one, that of the release whose directory PyTorch lies in.
@@ -162,12 +165,8 @@ fn rank_of_toolkit(component: &Component, inventory: &Inventory) -> Rank {
     Rank::at((current.as_deref() == Some(&component.path)).then_some(0))
 }
 
-fn rank_of_package(component: &Component, sites: &[String]) -> Rank {
-    Rank::at(
-        sites
-            .iter()
-            .position(|site| component.path.starts_with(&format!("{site}/"))),
-    )
+fn rank_of_package(component: &Component, sites: &Sites) -> Rank {
+    Rank::at(sites.holding(&component.path).map(|inside| inside.place))
 }
 
 /// Where the loader looks for the libraries of the process, first to last.
@@ -185,7 +184,8 @@ impl SearchOrder {
         sites: &[String],
     ) -> Self {
         let libraries = || torch.into_iter().flat_map(|torch| &torch.libraries);
-        let mut directories = Vec::new();
+        let wheels = wheel_directories(inventory, sites);
+        let mut directories = Directories::default();
         for file in libraries().filter(|file| file.facts.runpath.is_none()) {
             directories.extend(own_directories(
                 file,
@@ -194,7 +194,7 @@ impl SearchOrder {
             ));
         }
         if torch.is_none() {
-            directories.extend(wheel_directories(inventory, sites));
+            directories.extend(wheels.iter().cloned());
         }
         directories.extend(process.directories("LD_LIBRARY_PATH", inventory));
         for file in libraries() {
@@ -204,13 +204,9 @@ impl SearchOrder {
         directories.extend(configured_directories(inventory));
         let defaults = DEFAULT_DIRECTORIES.iter();
         directories.extend(defaults.filter_map(|directory| real_directory(inventory, directory)));
-        directories.extend(wheel_directories(inventory, sites));
-        let mut places = HashMap::new();
-        for (place, directory) in directories.into_iter().enumerate() {
-            places.entry(directory).or_insert(place);
-        }
+        directories.extend(wheels);
         SearchOrder {
-            places,
+            places: directories.places,
             wanted: libraries()
                 .flat_map(|file| file.facts.needed.iter().cloned())
                 .collect(),
@@ -233,11 +229,32 @@ impl SearchOrder {
     }
 }
 
-/// The directories of a DT_RPATH or DT_RUNPATH, `$ORIGIN` replaced.
-fn own_directories(file: &ElfFile, path: Option<&str>, inventory: &Inventory) -> Vec<String> {
+/// Directories that are searched one after another, each at its first place.
+#[derive(Default)]
+struct Directories {
+    places: HashMap<String, usize>,
+}
+
+impl Extend<String> for Directories {
+    fn extend<I: IntoIterator<Item = String>>(&mut self, directories: I) {
+        for directory in directories {
+            let next = self.places.len();
+            self.places.entry(directory).or_insert(next);
+        }
+    }
+}
+
+/// The directories of a DT_RPATH or DT_RUNPATH, `$ORIGIN` replaced; of a list that the loader model does not read to its end as many
+/// as it reads.
+fn own_directories(
+    file: &ElfFile,
+    path: Option<&str>,
+    inventory: &Inventory,
+) -> impl Iterator<Item = String> {
     let origin = directory_of(&file.path);
     path.unwrap_or_default()
         .split(':')
+        .take(DIRECTORIES)
         // A path has one origin; more would make it long without end.
         .filter(|directory| directory.matches('$').count() <= 1)
         .map(|directory| {
@@ -247,14 +264,16 @@ fn own_directories(file: &ElfFile, path: Option<&str>, inventory: &Inventory) ->
         })
         .filter(|directory| directory.starts_with('/'))
         .filter_map(|directory| real_directory(inventory, &directory))
-        .collect()
 }
 
-/// The `lib` directories of NVIDIA's wheels.
+/// The `lib` directories of NVIDIA's wheels, in the order of the sites; other sites may have a link to the `nvidia` of one.
 fn wheel_directories(inventory: &Inventory, sites: &[String]) -> Vec<String> {
+    let mut seen = HashSet::new();
     sites
         .iter()
-        .flat_map(|site| inventory.root.read_dir(&format!("{site}/nvidia")))
+        .filter_map(|site| inventory.root.resolve(&format!("{site}/nvidia")).ok())
+        .filter(|nvidia| seen.insert(*nvidia))
+        .flat_map(Node::children)
         .flat_map(Node::children)
         .filter(|node| node.name() == "lib" && node.is_directory())
         .map(Node::path)
@@ -263,7 +282,7 @@ fn wheel_directories(inventory: &Inventory, sites: &[String]) -> Vec<String> {
 
 /// The directories that `ld.so.conf` and the files beside it name (ldconfig(8)).
 fn configured_directories(inventory: &Inventory) -> Vec<String> {
-    inventory
+    let lines = inventory
         .texts
         .iter()
         .filter(|file| {
@@ -271,9 +290,8 @@ fn configured_directories(inventory: &Inventory) -> Vec<String> {
         })
         .flat_map(|file| file.text.lines())
         .map(str::trim)
-        .filter(|line| line.starts_with('/'))
-        .filter_map(|directory| real_directory(inventory, directory))
-        .collect()
+        .filter(|line| line.starts_with('/'));
+    real_directories(inventory, lines)
 }
 
 /// Notes the environment of PyTorch and of its Python, and what the image's variables say of the Python of the process.

@@ -1,6 +1,7 @@
 //! Python installations, environments and distributions.
 
 use crate::builder::*;
+use imgcheck::stack::Labels;
 
 #[test]
 fn pythons_and_the_environment_of_the_process() {
@@ -178,7 +179,7 @@ fn pythons_of_one_prefix_are_told_apart() {
         ];
         assert_eq!(main.sites, sites);
         assert_eq!(
-            main.label(&stack.environments),
+            Labels::of(&stack.environments).label(main),
             format!("/usr with Python {release}")
         );
         assert_eq!(

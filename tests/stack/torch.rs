@@ -224,3 +224,59 @@ fn a_conda_environment_does_not_have_the_packages_of_the_base_installation() {
         assert_eq!(conda, by_conda, "{version}");
     }
 }
+
+/// PYTHONPATH may name a directory again and again, and several directories may lead to one set of wheels.
+#[test]
+fn a_directory_counts_at_its_first_place() {
+    let cudart = |version| library("cuda-runtime", "libcudart.so.12", Some(version));
+    let file = "nvidia/cuda_runtime/lib/libcudart.so.12";
+    let image = |python_path: &str| {
+        Image::new()
+            .distribution("first", "torchvision", "0.22.0")
+            .distribution("late", "torchvision", "0.23.0")
+            .elf(&format!("first/{file}"), cudart("12.4"))
+            .elf(&format!("late/{file}"), cudart("12.8"))
+            .link("linked/nvidia", "/late/nvidia")
+            .process(&[&format!("PYTHONPATH={python_path}")], &["bash"])
+            .stack()
+    };
+    for (python_path, vision, cudart) in [
+        ("/first:/late:/first/../late:/first", "0.22.0", "12.4"),
+        ("/late:/late/:/first:/late", "0.23.0", "12.8"),
+        ("/linked:/first:/linked:/late", "0.22.0", "12.8"),
+    ] {
+        let stack = image(python_path);
+        let first = |name| table(&stack, name)[0].clone();
+        assert!(
+            first("torchvision").starts_with(&format!("*{vision} ")),
+            "{python_path}"
+        );
+        assert!(
+            first("cuda-runtime").starts_with(&format!("*{cudart} ")),
+            "{python_path}"
+        );
+    }
+}
+
+/// Of a DT_RPATH as much is read as the loader model reads.
+#[test]
+fn the_end_of_an_endless_rpath_is_not_read() {
+    let image = |elements: usize| {
+        let mut linked = libtorch_cuda(&[]);
+        linked.rpath = Some("/none:".repeat(elements) + "/opt/behind");
+        torch(Image::new(), SITE, "2.8.0+cu128", "'12.8'")
+            .elf(&format!("{SITE}/torch/lib/libtorch_cuda.so"), linked)
+            .elf(
+                "opt/a/libcudart.so.12",
+                library("cuda-runtime", "libcudart.so.12", Some("12.4")),
+            )
+            .elf(
+                "opt/behind/libcudart.so.12",
+                library("cuda-runtime", "libcudart.so.12", Some("12.8")),
+            )
+            .stack()
+    };
+    let loaded = |elements| table(&image(elements), "cuda-runtime")[0].clone();
+    assert_eq!(loaded(4000), "*12.8 /opt/behind/libcudart.so.12");
+    assert_eq!(loaded(5000), "*12.4 /opt/a/libcudart.so.12");
+}

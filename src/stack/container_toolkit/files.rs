@@ -11,6 +11,7 @@ use crate::image::Node;
 use crate::layer::Content;
 use crate::stack::inventory::{Inventory, directory_of, name_of};
 use crate::stack::python::Environment;
+use crate::stack::sites::Sites;
 
 use super::knowledge::ToolkitKnowledge;
 
@@ -150,6 +151,7 @@ pub(super) fn needs(
     environments: &[Environment],
     knowledge: &ToolkitKnowledge,
 ) -> Vec<DriverNeed> {
+    let places = Places::of(environments);
     let mut needs = Vec::new();
     for file in &inventory.elf {
         for library in &file.facts.needed {
@@ -159,7 +161,7 @@ pub(super) fn needs(
             if knowledge.driver_name(name_of(&file.path)).is_some() || is_set_apart(&file.path) {
                 continue;
             }
-            let place = place(environments, &file.path);
+            let place = places.place(&file.path);
             let (environment, main, directory) = place.unwrap_or_default();
             needs.push(DriverNeed {
                 library: library.clone(),
@@ -175,21 +177,40 @@ pub(super) fn needs(
     needs
 }
 
-/// The environment that imports from where a file lies, whether it is the first one, and the package directory.
-fn place(environments: &[Environment], path: &str) -> Option<(String, bool, String)> {
-    environments
-        .iter()
-        .enumerate()
-        .find_map(|(index, environment)| {
-            let mut sites = environment.sites.iter();
-            let inside =
-                sites.find_map(|site| path.strip_prefix(site.as_str())?.strip_prefix('/'))?;
-            let directory = inside
-                .split_once('/')
-                .map_or("", |(directory, _)| directory);
-            let directory = directory.strip_suffix(".libs").unwrap_or(directory);
-            Some((environment.prefix.clone(), index == 0, directory.to_owned()))
-        })
+/// Where the environments import from.
+struct Places<'e> {
+    sites: Sites,
+    /// The environment of each of the sites, and its position.
+    owners: Vec<(usize, &'e Environment)>,
+}
+
+impl<'e> Places<'e> {
+    fn of(environments: &'e [Environment]) -> Self {
+        let sites = environments.iter().flat_map(|it| &it.sites);
+        let owners = environments.iter().enumerate();
+        Places {
+            sites: sites.collect(),
+            owners: owners
+                .flat_map(|owner| owner.1.sites.iter().map(move |_| owner))
+                .collect(),
+        }
+    }
+
+    /// The environment that imports from where a file lies, whether it is the first one, and the package directory.
+    fn place(&self, path: &str) -> Option<(String, bool, String)> {
+        let inside = self.sites.holding(path)?;
+        let (index, environment) = self.owners.get(inside.place)?;
+        let directory = inside
+            .rest
+            .split_once('/')
+            .map_or("", |(directory, _)| directory);
+        let directory = directory.strip_suffix(".libs").unwrap_or(directory);
+        Some((
+            environment.prefix.clone(),
+            *index == 0,
+            directory.to_owned(),
+        ))
+    }
 }
 
 #[cfg(test)]
@@ -215,6 +236,35 @@ mod tests {
             ("libs", None),
         ] {
             assert_eq!(knowledge.driver_name(name), expected, "{name}");
+        }
+    }
+
+    /// Two environments may import from one directory, and one environment from a directory within another's.
+    #[test]
+    fn the_first_environment_that_imports_a_file_has_it() {
+        let environment = |prefix: &str, sites: &[&str]| Environment {
+            prefix: prefix.to_owned(),
+            interpreter: String::new(),
+            release: String::new(),
+            sites: sites.iter().map(|it| (*it).to_owned()).collect(),
+            is_virtual: false,
+        };
+        let environments = [
+            environment("/opt", &["/opt/own", "/shared"]),
+            environment("/usr", &["/shared", "/shared/inner", "/usr/own"]),
+        ];
+        let places = Places::of(&environments);
+        let expected = |prefix: &str, main, directory: &str| {
+            Some((prefix.to_owned(), main, directory.to_owned()))
+        };
+        for (path, place) in [
+            ("/shared/inner/a.so", expected("/opt", true, "inner")),
+            ("/usr/own/torch/lib/a.so", expected("/usr", false, "torch")),
+            ("/usr/own/numpy.libs/a.so", expected("/usr", false, "numpy")),
+            ("/opt/own/a.so", expected("/opt", true, "")),
+            ("/opt/other/a.so", None),
+        ] {
+            assert_eq!(places.place(path), place, "{path}");
         }
     }
 
