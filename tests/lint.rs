@@ -250,6 +250,31 @@ fn a_linted_file_is_never_written_over() {
 }
 
 #[test]
+fn no_report_is_written_over_another() {
+    let files = directory(&[("requirements.txt", "torch\n"), ("d/x", ""), ("old", "")]);
+    for (first, second) in [
+        ("json=z", "sarif=z"),
+        ("json=z", "sarif=./z"),
+        ("json=z", "sarif=d/../z"),
+        ("json=old", "sarif=d/../old"),
+        ("z", "json=z"),
+    ] {
+        let arguments = ["-o", first, "-o", second, "requirements.txt"];
+        let (code, _, err) = lint(files.path(), &arguments);
+        assert_eq!(code, 2, "{first} {second}: {err}");
+        assert!(err.contains("two reports"), "{err}");
+        assert!(!files.path().join("z").exists());
+    }
+    for (first, second) in [
+        ("json=z", "sarif=d/z"),
+        ("json=/dev/null", "sarif=/dev/null"),
+    ] {
+        let arguments = ["-o", first, "-o", second, "requirements.txt"];
+        assert_eq!(lint(files.path(), &arguments).0, 0, "{first} {second}");
+    }
+}
+
+#[test]
 fn the_standard_input_needs_a_kind() {
     let output = imgcheck()
         .args(["lint", "--kind", "requirements", "-"])
