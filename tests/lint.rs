@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use imgcheck::lint::{Kind, Sources, read};
+use imgcheck::lint::{Kind, Neighbour, Sources, read};
 use imgcheck::stack::Catalogue;
 
 #[path = "support/program.rs"]
@@ -217,82 +217,6 @@ fn what_cannot_be_parsed_is_shown_and_is_no_pass() {
 }
 
 #[test]
-fn what_docker_refuses_is_refused() {
-    let below = [
-        ("ENV A", "2:5", "ENV NAME=value"),
-        ("ENV A=1 B", "2:9", "`B` is no NAME=value"),
-        ("ENV A=1 \\\n  B \\\n", "3:3", "`B` is no NAME=value"),
-        ("LABEL a", "2:7", "LABEL NAME=value"),
-        (
-            "RUN --foo x",
-            "2:5",
-            "RUN takes --mount, --network, --security, --device",
-        ),
-        (
-            "RUN --mout=type=cache,target=/x y",
-            "2:5",
-            "did you mean `--mount`?",
-        ),
-        ("COPY --bogus a b", "2:6", "COPY has no flag `--bogus`"),
-        ("COPY --form=x a b", "2:6", "did you mean `--from`?"),
-        ("ADD --from=x a b", "2:5", "ADD has no flag"),
-        (
-            "HEALTHCHECK --retry=3 CMD x",
-            "2:13",
-            "HEALTHCHECK has no flag",
-        ),
-        ("ONBUILD FROM x", "2:9", "cannot be a trigger"),
-        ("onbuild maintainer x", "2:9", "cannot be a trigger"),
-        ("ONBUILD ONBUILD RUN x", "2:", "ONBUILD"),
-        ("FROM x AS 1x", "2:11", "`1x` is no name of a stage"),
-        ("FROM x AS $A", "2:11", "no name of a stage"),
-        ("FROM --foo=x python", "2:6", "FROM takes --platform"),
-        (
-            "FROM --plaform=x python",
-            "2:6",
-            "did you mean `--platform`?",
-        ),
-        ("FROM python:", "2:6", "`` is not a tag"),
-        ("FROM Python:3", "2:6", "lower-case"),
-        ("FROM Foo:Bar:Baz", "2:6", "not an image reference"),
-    ];
-    for (line, place, said) in below {
-        let files = directory(&[("Dockerfile", &format!("FROM python:3.11\n{line}\n"))]);
-        let (code, _, err) = lint(files.path(), &["Dockerfile"]);
-        assert_eq!(code, 2, "{line}: {err}");
-        assert!(
-            err.contains(&format!("Dockerfile:{place}")) && err.contains(said),
-            "{line}: {err}"
-        );
-    }
-}
-
-#[test]
-fn what_docker_takes_is_never_refused() {
-    for text in [
-        "from --platform=$BUILDPLATFORM golang:1.22 as build\nrun go build\nfrom scratch\ncopy --from=build --chown=1:1 --link /a /a\n",
-        "ARG BASE\nFROM ${BASE:-debian} AS Base\nFROM base as final\nfrom FINAL\n",
-        "ARG TAG=\nARG IMAGE=MUST_BE_SET\nFROM python:$TAG\nFROM $IMAGE\nFROM python:X.Y\nFROM localhost:5000/a/b:c\n",
-        "FROM a\nRUN --mount=type=cache,target=/x --network=none --security=insecure cmd --foo\nRUN --mount=type=bind \\\n    --mount=type=secret,id=a \\\n    make --bogus\nRUN -- --foo\n",
-        "FROM a\nRUN --mount=\"type=cache,target=/x y\" cmd\nRUN --mount=type=cache,target=/x <<EOF\nENV A\nCOPY --bogus\nEOF\n",
-        "FROM a\nCOPY --chown=$U:$G --chmod=0755 --parents --exclude=*.txt a b\nADD --keep-git-dir=true --checksum=sha256:x --unpack a b\nCOPY <<EOF /x\nLABEL a\nEOF\n",
-        "FROM a\nHEALTHCHECK --interval=5m --timeout=3s --start-period=1s --start-interval=1s --retries=3 CMD x --foo\nHEALTHCHECK NONE\n",
-        "FROM a\nENV A b c\nENV A=1 B='x y' C=\"x y\" D=x\\ y\nENV A=1 \\\n    # why \\\n\n    B=2\nLABEL a b\nLABEL \"a b\"=c d.e=f\nENV A=1 \\\n",
-        "FROM a\nENV A \\\n  b\nENV A=b=c D=\nENV PATH=$PATH:/x:${Y:-/a} Z=\"it's\"\nLABEL a=\"x\\\n  y z\" b=c\n",
-        "FROM a\nENV A=C:\\\\\nRUN x y\nLABEL A=1\n",
-        "# escape=`\nFROM a\nENV A=C:\\ B=2 `\n  C=\"x y\"\nRUN x `\n  --foo\nCOPY --from=b C:\\x C:\\\n",
-        "FROM a\nONBUILD RUN --foo x\nONBUILD COPY . /x\nONBUILD ENV A=1\n",
-        "# syntax=registry.example/other\nFROM a\nRUN --foo x\nENV A\n",
-        "# syntax=docker/dockerfile:1-labs\nFROM a AS a.b-c_1\nRUN --device=x y\n",
-        "FROM a\r\nENV A=1 \\\r\n  B=2\r\nLABEL a=b\r\nCOPY --link a b\r\n",
-    ] {
-        let files = directory(&[("Dockerfile", text)]);
-        let (code, out, err) = lint(files.path(), &["--fail-on", "never", "Dockerfile"]);
-        assert_eq!((code, err.as_str()), (0, ""), "{text}\n{out}");
-    }
-}
-
-#[test]
 fn inputs_that_are_none_are_errors() {
     let files = directory(&[("notes.md", "hello\n"), ("empty/x", ""), ("binary.txt", "")]);
     fs::write(files.path().join("binary.txt"), [0x66, 0xff, 0xfe]).unwrap();
@@ -323,6 +247,31 @@ fn a_linted_file_is_never_written_over() {
         fs::read_to_string(files.path().join("requirements.txt")).unwrap(),
         "torch\n"
     );
+}
+
+#[test]
+fn no_report_is_written_over_another() {
+    let files = directory(&[("requirements.txt", "torch\n"), ("d/x", ""), ("old", "")]);
+    for (first, second) in [
+        ("json=z", "sarif=z"),
+        ("json=z", "sarif=./z"),
+        ("json=z", "sarif=d/../z"),
+        ("json=old", "sarif=d/../old"),
+        ("z", "json=z"),
+    ] {
+        let arguments = ["-o", first, "-o", second, "requirements.txt"];
+        let (code, _, err) = lint(files.path(), &arguments);
+        assert_eq!(code, 2, "{first} {second}: {err}");
+        assert!(err.contains("two reports"), "{err}");
+        assert!(!files.path().join("z").exists());
+    }
+    for (first, second) in [
+        ("json=z", "sarif=d/z"),
+        ("json=/dev/null", "sarif=/dev/null"),
+    ] {
+        let arguments = ["-o", first, "-o", second, "requirements.txt"];
+        assert_eq!(lint(files.path(), &arguments).0, 0, "{first} {second}");
+    }
 }
 
 #[test]
@@ -592,7 +541,7 @@ fn parse(kind: Kind, text: &str) -> Option<Sources> {
     }
     CATALOGUE.with(|catalogue| {
         read("f", text, kind, catalogue, &|_| {
-            Some("torch==2.8.0\n".to_owned())
+            Neighbour::Text("torch==2.8.0\n".to_owned())
         })
         .ok()
     })

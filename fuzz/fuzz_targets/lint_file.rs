@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use imgcheck::finding::Location;
 use imgcheck::limits::Limits;
-use imgcheck::lint::{self, Kind, Sources};
+use imgcheck::lint::{self, Kind, Neighbour, Sources};
 use imgcheck::rules::evaluate::evaluate;
 use imgcheck::rules::{Facts, RuleSet};
 use imgcheck::stack::Catalogue;
@@ -33,7 +33,10 @@ fuzz_target!(|text: &str| {
     let mut parts = text.split("\n%% ");
     let text = parts.next().unwrap_or_default();
     let mut files: HashMap<&str, &str> = parts.filter_map(|part| part.split_once('\n')).collect();
-    let neighbours = |name: &str| files.get(name).map(|text| (*text).to_owned());
+    let neighbours = |name: &str| match files.get(name) {
+        Some(text) => Neighbour::Text((*text).to_owned()),
+        None => Neighbour::Missing,
+    };
     let _ = (Kind::of_text("x.txt", text), Kind::of_name(text));
     let Ok(sources) = lint::read(name, text, kind, &CATALOGUE, &neighbours) else {
         return;

@@ -168,7 +168,7 @@ fn read(path: &Path, kind: Option<Kind>, catalogue: &Catalogue) -> Result<lint::
             .read_to_end(&mut bytes);
         limited.map_err(|error| Error::source("standard input", error.to_string()))?;
         let text = lint::decode("standard input", bytes)?;
-        return lint::read("-", &text, kind, catalogue, &|_| None);
+        return lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
     }
     let text = lint::load(path)?;
     let told = kind

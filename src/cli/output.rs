@@ -1,5 +1,6 @@
 //! Where reports go: the standard output and files, in one format or several.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -116,6 +117,24 @@ impl<F: ReportFormat> OutputArguments<F> {
                 return usage(format!("-o {} is the image itself", path.display()));
             }
         }
+        self.differ()
+    }
+
+    /// Refuses two reports in one file: the second would be written over the first.
+    fn differ(&self) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        for Destination { path, .. } in &self.output {
+            // A terminal or a pipe takes one report after another.
+            if path.exists() && !path.is_file() {
+                continue;
+            }
+            if !seen.insert(resolved(path)) {
+                return Err(Error::Usage {
+                    problem: format!("-o names {} for two reports", path.display()),
+                    help: Some("each -o needs a file of its own".to_owned()),
+                });
+            }
+        }
         Ok(())
     }
 
@@ -171,6 +190,18 @@ impl<F: ReportFormat> OutputArguments<F> {
             .iter()
             .all(|destination| destination.format.is_some())
     }
+}
+
+/// The one way to write the path of a file that may not be there yet.
+fn resolved(path: &Path) -> PathBuf {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let directory = fs::canonicalize(parent.unwrap_or(Path::new(".")));
+    let absent = directory.map(|it| it.join(path.file_name().unwrap_or_default()));
+    fs::canonicalize(path)
+        .or(absent)
+        .unwrap_or_else(|_| path.to_owned())
 }
 
 /// Refuses a file whose directory is not there; `option` names it.

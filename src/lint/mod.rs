@@ -39,9 +39,19 @@ const MAX_NEIGHBOURS: usize = 16 * 1024 * 1024;
 /// What a look for a file counts as, whether there is one or not.
 const LOOK: usize = 1024;
 
-/// Reads other files that a file names: a path, with `/`, relative to the file's directory. `None` where there is none,
-/// or where it stands outside that directory.
-pub type Neighbours<'n> = &'n dyn Fn(&str) -> Option<String>;
+/// Reads other files that a file names: a path, with `/`, relative to the file's directory.
+pub type Neighbours<'n> = &'n dyn Fn(&str) -> Neighbour;
+
+/// What stands where a file names another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Neighbour {
+    /// A file, with its text.
+    Text(String),
+    /// Something that is not read: it stands outside the directory, is too large or no text, or nobody knows the directory.
+    Unread,
+    /// Nothing.
+    Missing,
+}
 
 /// Reads a file. `name` is the file as the user knows it.
 ///
@@ -83,15 +93,18 @@ struct Context<'c> {
 }
 
 impl Context<'_> {
-    /// Another file that a file names, if there is one.
+    /// Another file that a file names.
     ///
     /// # Errors
     ///
     /// [`Error::Rule`] if too much was read already: a file may be named by many lines, and files may name many others.
-    fn neighbour(&self, by: &Text<'_>, path: &str) -> Result<Option<String>> {
+    fn neighbour(&self, by: &Text<'_>, path: &str) -> Result<Neighbour> {
         let found = (self.neighbours)(path);
-        let size = LOOK + found.as_ref().map_or(0, String::len);
-        self.read.set(self.read.get().saturating_add(size));
+        let length = match &found {
+            Neighbour::Text(text) => text.len(),
+            _ => 0,
+        };
+        self.read.set(self.read.get().saturating_add(LOOK + length));
         if self.read.get() > MAX_NEIGHBOURS {
             let problem = format!(
                 "error: {}: the files that are named here and read again and again have more than {} MiB together",
@@ -156,16 +169,20 @@ fn too_large(name: &str) -> String {
 }
 
 /// The file at a relative path below a directory, if it is one that may be read: no link leads out of the directory.
-pub fn neighbour(directory: &Path, relative: &str) -> Option<String> {
+pub fn neighbour(directory: &Path, relative: &str) -> Neighbour {
     let relative = relative.trim_start_matches("./");
     let outside = |part: &str| part == ".." || part.contains(['\\', '\0', ':']);
     if relative.is_empty() || relative.starts_with('/') || relative.split('/').any(outside) {
-        return None;
+        return Neighbour::Unread;
     }
-    let root = std::fs::canonicalize(directory).ok()?;
-    let path = std::fs::canonicalize(directory.join(relative)).ok()?;
-    if !path.starts_with(root) {
-        return None;
+    let Ok(root) = std::fs::canonicalize(directory) else {
+        return Neighbour::Unread;
+    };
+    match std::fs::canonicalize(directory.join(relative)) {
+        Ok(path) if path.starts_with(root) => {
+            load(&path).map_or(Neighbour::Unread, Neighbour::Text)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Neighbour::Missing,
+        _ => Neighbour::Unread,
     }
-    load(&path).ok()
 }

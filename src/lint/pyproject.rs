@@ -1,10 +1,13 @@
 //! pyproject.toml: the standard's dependencies and groups, and those of Poetry, uv and pixi.
 
+mod groups;
+
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use self::groups::{Group, Include, included};
 use super::pin::{self, Index};
 use super::stage::{Recorder, only, too_many};
 use super::text::Text;
@@ -22,13 +25,6 @@ struct Reader<'r> {
 
 /// How many groups are followed: each is compared with the main packages.
 const MAX_GROUPS: usize = 256;
-
-/// Packages that are installed together, beside the main ones.
-struct Group<'v> {
-    name: String,
-    pins: Vec<Pin>,
-    includes: Vec<&'v str>,
-}
 
 /// Reads a file.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
@@ -48,6 +44,7 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
         let problem = format!("more than {MAX_GROUPS} groups of dependencies");
         return Err(text.fault(0..1, &problem, None));
     }
+    reader.check_includes(&groups)?;
     let mut recorders = vec![main.clone()];
     for group in &groups {
         let mut recorder = main.clone();
@@ -72,12 +69,6 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     Ok(stages.collect())
 }
 
-/// The packages of the groups that a group names, one step deep.
-fn included<'g>(group: &'g Group<'_>, groups: &'g [Group<'_>]) -> impl Iterator<Item = &'g Pin> {
-    let named = |other: &&Group<'_>| group.includes.contains(&other.name.as_str());
-    groups.iter().filter(named).flat_map(|other| &other.pins)
-}
-
 impl<'r> Reader<'r> {
     fn get(&self, path: &[&str]) -> Option<&DeValue<'r>> {
         path.iter()
@@ -92,49 +83,97 @@ impl<'r> Reader<'r> {
             .map(|(key, value)| (key.get_ref().as_ref(), value))
     }
 
+    /// What a path of keys leads to; all before the last must be tables.
+    fn at(&self, path: &[&str]) -> Result<Option<&Value<'r>>> {
+        let mut found: Option<(&str, &Value<'r>)> = None;
+        for key in path {
+            let value = match found {
+                Some((name, table)) => {
+                    self.check(name, table, &["table"], "a table")?;
+                    table.get_ref().get(*key)
+                }
+                None => self.root.get(*key),
+            };
+            let Some(value) = value else {
+                return Ok(None);
+            };
+            found = Some((key, value));
+        }
+        Ok(found.map(|(_, value)| value))
+    }
+
+    /// What a table holds; nothing if it is not there.
+    fn entries(&self, path: &[&str]) -> Result<Vec<(&str, &Value<'r>)>> {
+        let Some(value) = self.at(path)? else {
+            return Ok(Vec::new());
+        };
+        let name = path.last().copied().unwrap_or_default();
+        self.check(name, value, &["table"], "a table")?;
+        Ok(self.table(path).collect())
+    }
+
+    /// Refuses a value that is not what its key must have.
+    fn check(&self, key: &str, value: &Value<'_>, types: &[&str], wanted: &str) -> Result<()> {
+        let value_type = value.get_ref().type_str();
+        if types.contains(&value_type) {
+            return Ok(());
+        }
+        let article = match value_type.starts_with(['a', 'i']) {
+            true => "an",
+            false => "a",
+        };
+        let problem = format!("`{key}` must be {wanted}, and is {article} {value_type}");
+        Err(self.text.fault(value.span(), &problem, None))
+    }
+
     fn main(&self) -> Result<Vec<Pin>> {
         let mut pins = Vec::new();
-        if let Some(list) = self.get(&["project", "dependencies"]) {
-            pins.extend(self.requirements(list, "")?.0);
+        if let Some(list) = self.at(&["project", "dependencies"])? {
+            pins.extend(self.requirements("dependencies", list, "")?.0);
         }
-        for (name, value) in self.table(&["tool", "poetry", "dependencies"]) {
-            pins.extend(self.poetry(name, value));
+        for (name, value) in self.entries(&["tool", "poetry", "dependencies"])? {
+            pins.extend(self.poetry(name, value)?);
         }
-        for (name, value) in self.table(&["tool", "pixi", "dependencies"]) {
+        for (name, value) in self.entries(&["tool", "pixi", "dependencies"])? {
+            self.check(name, value, &["string", "table"], "a string or a table")?;
             pins.extend(self.pixi(name, value));
         }
-        for (name, value) in self.table(&["tool", "pixi", "pypi-dependencies"]) {
-            pins.extend(self.poetry(name, value));
+        for (name, value) in self.entries(&["tool", "pixi", "pypi-dependencies"])? {
+            pins.extend(self.poetry(name, value)?);
         }
         Ok(pins)
     }
 
-    fn groups(&self) -> Result<Vec<Group<'_>>> {
+    fn groups(&self) -> Result<Vec<Group>> {
         let mut groups = Vec::new();
-        for path in [
-            &["project", "optional-dependencies"][..],
-            &["dependency-groups"],
+        for (path, extra) in [
+            (&["project", "optional-dependencies"][..], true),
+            (&["dependency-groups"], false),
         ] {
-            for (name, list) in self.table(path) {
-                let (pins, includes) = self.requirements(list.get_ref(), name)?;
+            for (name, list) in self.entries(path)? {
+                let (pins, includes) = self.requirements(name, list, name)?;
+                if let Some(include) = includes.first().filter(|_| extra) {
+                    let problem = "only `dependency-groups` can include others";
+                    return Err(self.text.fault(include.place.clone(), problem, None));
+                }
                 groups.push(Group {
                     name: name.to_owned(),
                     pins,
+                    extra,
                     includes,
                 });
             }
         }
-        for (name, group) in self.table(&["tool", "poetry", "group"]) {
-            let dependencies = group
-                .get_ref()
-                .get("dependencies")
-                .and_then(|value| value.get_ref().as_table());
-            let pins = dependencies.into_iter().flat_map(|table| table.iter());
+        for (name, group) in self.entries(&["tool", "poetry", "group"])? {
+            self.check(name, group, &["table"], "a table")?;
+            let mut pins = Vec::new();
+            for (name, value) in self.entries(&["tool", "poetry", "group", name, "dependencies"])? {
+                pins.extend(self.poetry(name, value)?);
+            }
             groups.push(Group {
                 name: name.to_owned(),
-                pins: pins
-                    .filter_map(|(key, value)| self.poetry(key.get_ref(), value))
-                    .collect(),
+                pins,
+                extra: false,
                 includes: Vec::new(),
             });
         }
@@ -142,36 +181,49 @@ impl<'r> Reader<'r> {
     }
 
     /// A list of PEP 508 texts, and the groups that it includes.
-    fn requirements<'v>(
-        &'v self,
-        list: &'v DeValue<'r>,
+    fn requirements(
+        &self,
+        key: &str,
+        list: &Value<'r>,
         group: &str,
-    ) -> Result<(Vec<Pin>, Vec<&'v str>)> {
+    ) -> Result<(Vec<Pin>, Vec<Include>)> {
+        self.check(key, list, &["array"], "an array of requirements")?;
         let mut pins = Vec::new();
         let mut includes = Vec::new();
-        for item in list.as_array().into_iter().flat_map(|items| items.iter()) {
+        let items = list.get_ref().as_array().into_iter();
+        for item in items.flat_map(|items| items.iter()) {
             if let Some(written) = item.get_ref().as_str() {
-                let span = self.text.without_quotes(item.span());
-                let found = pin::python(written).map_err(|problem| {
-                    let problem = format!("this is no requirement: {problem}");
-                    self.text.fault(
-                        span.clone(),
-                        &problem,
-                        Some("a requirement is written as in `torch==2.8.0`"),
-                    )
-                })?;
-                pins.extend(found.map(|mut pin| {
-                    self.source(&pin.name, group).apply(&mut pin);
-                    Pin {
-                        location: self.text.location(span),
-                        ..pin
-                    }
-                }));
+                pins.extend(self.requirement(written, item.span(), group)?);
             } else if let Some(name) = item.get_ref().get("include-group") {
-                includes.extend(name.get_ref().as_str());
+                self.check("include-group", name, &["string"], "the name of a group")?;
+                includes.push(Include {
+                    name: normalized(name.get_ref().as_str().unwrap_or_default()),
+                    place: self.text.without_quotes(name.span()),
+                });
+            } else {
+                // Tables other than these may come to mean something.
+                let entry = format!("{key}[]");
+                self.check(&entry, item, &["table"], "a requirement in quotes")?;
             }
         }
         Ok((pins, includes))
+    }
+
+    /// One PEP 508 text.
+    fn requirement(&self, written: &str, span: Range<usize>, group: &str) -> Result<Option<Pin>> {
+        let span = self.text.without_quotes(span);
+        let found = pin::python(written).map_err(|problem| {
+            let problem = format!("this is no requirement: {problem}");
+            let help = "a requirement is written as in `torch==2.8.0`";
+            self.text.fault(span.clone(), &problem, Some(help))
+        })?;
+        Ok(found.map(|mut pin| {
+            self.source(&pin.name, group).apply(&mut pin);
+            Pin {
+                location: self.text.location(span),
+                ..pin
+            }
+        }))
     }
 
     /// Where uv takes a package from: `[tool.uv.sources]` names an index of `[[tool.uv.index]]`, for all or for one group.
@@ -212,9 +264,15 @@ impl<'r> Reader<'r> {
     }
 
     /// `name = "^2.1"` or `name = {version = "2.1.0", source = "pytorch-gpu"}`.
-    fn poetry(&self, name: &str, value: &Value<'_>) -> Option<Pin> {
+    fn poetry(&self, name: &str, value: &Value<'_>) -> Result<Option<Pin>> {
+        self.check(
+            name,
+            value,
+            &["string", "table", "array"],
+            "a string or a table",
+        )?;
         if name == "python" {
-            return None;
+            return Ok(None);
         }
         let field = |key: &str| value.get_ref().get(key);
         let written = value
@@ -270,7 +328,7 @@ impl<'r> Reader<'r> {
             };
             index.apply(&mut pin);
         }
-        Some(pin)
+        Ok(Some(pin))
     }
 
     /// `name = "2.1.*"` or `name = {version = "2.1.*", channel = "pytorch"}`, a conda package.

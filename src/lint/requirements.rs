@@ -1,11 +1,13 @@
 //! pip's requirements and constraints files: <https://pip.pypa.io/en/stable/reference/requirements-file-format/>.
 
+mod options;
+
 use std::ops::Range;
 
 use super::pin::{self, Index};
 use super::stage::{MAX_PINS, Recorder, only};
 use super::text::Text;
-use super::{Context, Pin, Stage};
+use super::{Context, Neighbour, Pin, Stage};
 use crate::error::Result;
 
 /// How many files one file may name, all told.
@@ -20,6 +22,8 @@ pub struct Gathered {
     pub index: Index,
     /// The files that were read, relative to the first.
     read: Vec<String>,
+    /// Whether the first was not named by another file: then all that it names must be there.
+    alone: bool,
 }
 
 impl Gathered {
@@ -34,7 +38,10 @@ impl Gathered {
 
 /// Reads a file alone.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered {
+        alone: true,
+        ..Gathered::default()
+    };
     gather(text, text.file_name(), context, false, &mut gathered)?;
     let mut recorder = Recorder::new(context);
     recorder.command();
@@ -69,17 +76,23 @@ pub fn entry(
     constraint: bool,
     gathered: &mut Gathered,
 ) -> Result<()> {
-    match option(&line.text) {
-        Some(("-r" | "--requirement", file)) => {
-            include(text, path, file, context, constraint, gathered)?;
-        }
-        Some(("-c" | "--constraint", file)) => {
-            include(text, path, file, context, true, gathered)?;
-        }
-        Some((name, value)) => index_option(&mut gathered.index, name, value),
+    if !line.text.starts_with('-') {
         // One too many is told when it is added.
-        None if gathered.pins.len() > MAX_PINS => {}
-        None => gathered.pins.extend(requirement(text, line, constraint)?),
+        if gathered.pins.len() <= MAX_PINS {
+            gathered.pins.extend(requirement(text, line, constraint)?);
+        }
+        return Ok(());
+    }
+    for (name, value) in options::read(text, line, &line.text)? {
+        match name {
+            "-r" | "--requirement" => {
+                include(text, path, (value, line), context, constraint, gathered)?;
+            }
+            "-c" | "--constraint" => {
+                include(text, path, (value, line), context, true, gathered)?;
+            }
+            _ => index_option(&mut gathered.index, name, value),
+        }
     }
     Ok(())
 }
@@ -103,7 +116,7 @@ pub fn index_option(index: &mut Index, name: &str, value: &str) {
 fn include(
     text: &Text<'_>,
     path: &str,
-    file: &str,
+    (file, line): (&str, &Line),
     context: &Context<'_>,
     constraint: bool,
     gathered: &mut Gathered,
@@ -115,8 +128,15 @@ fn include(
     if gathered.read.len() >= MAX_FILES || gathered.read.contains(&relative) {
         return Ok(());
     }
-    let Some(other) = context.neighbour(text, &relative)? else {
-        return Ok(());
+    let other = match context.neighbour(text, &relative)? {
+        Neighbour::Text(other) => other,
+        // pip replaces ${NAME} by variables of its own environment.
+        Neighbour::Missing if gathered.alone && !file.contains("${") => {
+            let help = "pip looks for it beside the file that names it";
+            let problem = format!("there is no file `{relative}`");
+            return Err(text.fault(line.span.clone(), &problem, Some(help)));
+        }
+        _ => return Ok(()),
     };
     let name = match text.name.strip_suffix(path) {
         Some(folder) => format!("{folder}{relative}"),
@@ -133,7 +153,11 @@ fn include(
 
 fn requirement(text: &Text<'_>, line: &Line, constraint: bool) -> Result<Option<Pin>> {
     // Options of one requirement stand behind it: `--hash=sha256:…`.
-    let written = line.text.split(" --").next().unwrap_or_default().trim();
+    let (written, behind) = line
+        .text
+        .split_at(line.text.find(" --").unwrap_or(line.text.len()));
+    let written = written.trim();
+    options::read(text, line, behind)?;
     let location = || {
         let shown = text.text.get(line.span.clone()).unwrap_or_default();
         let end = shown
@@ -210,27 +234,6 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// `--name value`, `--name=value`, `-nvalue`; the value of a flag is empty.
-fn option(line: &str) -> Option<(&str, &str)> {
-    if !line.starts_with('-') {
-        return None;
-    }
-    let end = line
-        .find(|c: char| c.is_whitespace() || c == '=')
-        .unwrap_or(line.len());
-    let end = if line.starts_with("--") {
-        end
-    } else {
-        2.min(end)
-    };
-    let (name, value) = line.split_at_checked(end)?;
-    let value = value
-        .trim_start_matches('=')
-        .trim()
-        .trim_matches(['"', '\'']);
-    Some((name, value))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -250,14 +253,5 @@ mod tests {
                 "u#frag"
             ]
         );
-        assert_eq!(
-            option("--index-url=https://x"),
-            Some(("--index-url", "https://x"))
-        );
-        assert_eq!(option("-r  y.txt"), Some(("-r", "y.txt")));
-        assert_eq!(option("-ry.txt"), Some(("-r", "y.txt")));
-        assert_eq!(option("--pre"), Some(("--pre", "")));
-        assert_eq!(option("-é"), None);
-        assert_eq!(option("torch"), None);
     }
 }

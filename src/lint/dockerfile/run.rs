@@ -11,7 +11,7 @@ use super::super::requirements::{self, Gathered};
 use super::super::shell::Script;
 use super::super::stage::MAX_PINS;
 use super::super::text::Text;
-use super::super::{Context, Pin};
+use super::super::{Context, Neighbour, Pin};
 use super::state::{State, place};
 use crate::error::Result;
 use crate::version::requirement::normalized;
@@ -267,7 +267,7 @@ impl State<'_> {
             .filter(|(source, (_, destination))| !is_named(source, destination))
             .flat_map(|(source, _)| origins(source, relative, name));
         for path in named.chain(others).take(MAX_ORIGINS) {
-            if let Some(found) = context.neighbour(text, &path)? {
+            if let Neighbour::Text(found) = context.neighbour(text, &path)? {
                 return Ok(Some((path, found)));
             }
         }
