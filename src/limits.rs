@@ -66,6 +66,7 @@ descriptions! {
     Symbols "symbols" Count 5_000_000, "symbols of an ELF file";
     GpuContainers "gpu-containers" Count 1_000_000, "fat binary containers of an ELF file, and entries in them";
     ElfBytes "elf-bytes" Bytes 768 * MIB, "parts of an ELF file for which a compressed layer is read again";
+    Requirements "requirements" Count 10_000_000, "comparisons of Python requirements with what is installed";
     RuleItems "rule-items" Count 10_000, "elements of a list that a rule is evaluated for";
     RuleTime "rule-time" Seconds 10, "how long one rule may look at one image";
     Time "time" Seconds 2 * 60 * 60, "how long the whole call may take";

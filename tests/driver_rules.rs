@@ -8,6 +8,7 @@ use imgcheck::elf::facts::{Identity, Reading, ReadingKind};
 use imgcheck::finding::{Finding, Severity};
 use imgcheck::image::{RootFilesystem, configuration};
 use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::limits::Limits;
 use imgcheck::process::{Knowledge, Programs};
 use imgcheck::rules::{Facts, ImageFacts, RuleSet};
 use imgcheck::stack::{self, Catalogue};
@@ -163,7 +164,13 @@ impl Image {
         }))
         .unwrap();
         let root = RootFilesystem::merge([&self.layer]);
-        let mut stack = stack::read(&root, &config, &Catalogue::builtin().unwrap());
+        let mut stack = stack::read(
+            &root,
+            &config,
+            &Catalogue::builtin().unwrap(),
+            &Limits::default(),
+        )
+        .unwrap();
         let knowledge = Knowledge::builtin().unwrap();
         let loader = Programs::of(&root, &config, &stack, &knowledge)
             .model()

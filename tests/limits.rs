@@ -91,10 +91,22 @@ const CASES: [Case; ALL.len()] = [
             file("lib/x.so", elf(b"loaded", &rest)),
         )
     }),
+    case(Limit::Requirements, "1", requirements),
     case(Limit::RuleItems, "2", |at| rule(at, "[1, 2, 3]", "it == 4")),
     endless(Limit::RuleTime, "1s", |at| rule(at, &numbers(), &slow())),
     endless(Limit::Time, "1s", |_| vec!["-".to_owned()]),
 ];
+
+/// Two distributions that require PyTorch.
+fn requirements(at: &Path) -> Vec<String> {
+    let site = "usr/lib/python3.11/site-packages";
+    let distribution = |name: &str| {
+        let metadata = format!("Name: {name}\nVersion: 1.0\nRequires-Dist: torch>=2\n");
+        file(&format!("{site}/{name}-1.0.dist-info/METADATA"), metadata)
+    };
+    let python = file("usr/bin/python3.11", fs::read("/bin/sh").unwrap());
+    layer(at, &[python, distribution("a"), distribution("b")])
+}
 
 /// Two layers with three entries each, of which one is a text of 20 bytes.
 fn two_layers() -> Image {

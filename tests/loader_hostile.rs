@@ -5,6 +5,7 @@
 use imgcheck::elf::ElfFacts;
 use imgcheck::image::RootFilesystem;
 use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::limits::Limits;
 use imgcheck::process::tree::Tree;
 use imgcheck::process::{Knowledge, LoaderFacts, Programs};
 use imgcheck::report::tree::{Question, dot, text};
@@ -69,7 +70,13 @@ impl Sample {
             r#"{{"architecture": "amd64", "os": "linux", "config": {config}, "rootfs": {{"type": "layers", "diff_ids": []}}}}"#
         );
         let config = ImageConfiguration::from_reader(config.as_bytes()).unwrap();
-        let stack = stack::read(&root, &config, &Catalogue::builtin().unwrap());
+        let stack = stack::read(
+            &root,
+            &config,
+            &Catalogue::builtin().unwrap(),
+            &Limits::default(),
+        )
+        .unwrap();
         let knowledge = Knowledge::builtin().unwrap();
         let programs = Programs::of(&root, &config, &stack, &knowledge);
         let model = programs.model();

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use imgcheck::claims::Grammar;
 use imgcheck::elf::Depth;
 use imgcheck::image::{RootFilesystem, configuration};
+use imgcheck::limits::Limits;
 use imgcheck::process::{Knowledge, Programs};
 use imgcheck::report::tree::{self, Question};
 use imgcheck::rules::{Facts, ImageFacts, RuleSet};
@@ -39,7 +40,10 @@ fuzz_target!(|text: &str| {
     let image = Described::new(text);
     let root = RootFilesystem::merge(&image.layers);
     let config = image.configuration();
-    let mut stack = stack::read(&root, &config, &tables.catalogue);
+    let stack = stack::read(&root, &config, &tables.catalogue, &Limits::default());
+    let Ok(mut stack) = stack else {
+        return;
+    };
     for component in &stack.components {
         assert!(
             component

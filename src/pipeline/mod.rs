@@ -170,7 +170,8 @@ impl Scanner {
         let facts = layers.iter().map(|layer| &*layer.facts);
         let root = RootFilesystem::merge_within(facts, &self.wanted.limits)
             .map_err(|passed| Error::limit("all layers together", passed))?;
-        let mut stack = stack::read(&root, &image.config, &self.catalogue);
+        let mut stack = stack::read(&root, &image.config, &self.catalogue, &self.wanted.limits)
+            .map_err(|passed| Error::limit("the Python environments", passed))?;
         let environment = configuration::environment(&image.config);
         let labels = configuration::labels(&image.config);
         let claims = self

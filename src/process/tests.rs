@@ -10,6 +10,7 @@ use crate::elf::ElfFacts;
 use crate::elf::facts::{Bound, Identity, Import};
 use crate::image::RootFilesystem;
 use crate::layer::{Content, Entry, EntryKind, LayerFacts};
+use crate::limits::Limits;
 use crate::stack::{self, Catalogue};
 
 const SITE: &str = "usr/local/lib/python3.11/site-packages";
@@ -130,7 +131,13 @@ impl Sample {
             r#"{{"architecture": "amd64", "os": "linux", "config": {config}, "rootfs": {{"type": "layers", "diff_ids": []}}}}"#
         );
         let config = ImageConfiguration::from_reader(text.as_bytes()).unwrap();
-        let stack = stack::read(&root, &config, &Catalogue::builtin().unwrap());
+        let stack = stack::read(
+            &root,
+            &config,
+            &Catalogue::builtin().unwrap(),
+            &Limits::default(),
+        )
+        .unwrap();
         let knowledge = Knowledge::builtin().unwrap();
         let programs = Programs::of(&root, &config, &stack, &knowledge);
         programs.model().facts()

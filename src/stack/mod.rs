@@ -25,6 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::image::{RootFilesystem, configuration};
+use crate::limits::{Limits, Passed};
 
 pub use catalogue::Catalogue;
 pub use container_toolkit::ContainerToolkit;
@@ -154,9 +155,16 @@ pub enum EvidenceKind {
 
 /// Reads the stack out of an image's files. `config` tells which process the image starts, with which environment.
 ///
-/// Files that cannot be understood are no evidence; nothing here fails. Components are ordered by name, the copy that the
-/// process gets first.
-pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Catalogue) -> Stack {
+/// Files that cannot be understood are no evidence. Components are ordered by name, the copy that the process gets first.
+///
+/// # Errors
+/// There is so much in the image that reading it would pass one of the limits.
+pub fn read(
+    root: &RootFilesystem,
+    config: &ImageConfiguration,
+    catalogue: &Catalogue,
+    limits: &Limits,
+) -> Result<Stack, Passed> {
     let inventory = Inventory::take(root, &catalogue.toolkit);
     let distributions = packages::python::distributions(&inventory);
     let packages = packages::read(&inventory, &distributions, catalogue);
@@ -210,14 +218,14 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
         components: &components,
         machine: requirements::machine(config.architecture()),
     };
-    let unmet_requirements = requirements::unmet(&installed, &catalogue.requirements);
+    let unmet_requirements = requirements::unmet(&installed, &catalogue.requirements, limits)?;
     let container_toolkit = ContainerToolkit::of_image(
         &inventory,
         &environments,
         &configuration::environment(config),
         &catalogue.toolkit,
     );
-    Stack {
+    Ok(Stack {
         components,
         machines,
         gpu,
@@ -225,7 +233,7 @@ pub fn read(root: &RootFilesystem, config: &ImageConfiguration, catalogue: &Cata
         environments,
         unmet_requirements,
         container_toolkit,
-    }
+    })
 }
 
 impl Stack {

@@ -4,6 +4,7 @@ use imgcheck::elf::ElfFacts;
 use imgcheck::elf::facts::{GpuCode, Identity, Reading, ReadingKind};
 use imgcheck::image::RootFilesystem;
 use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::limits::Limits;
 use imgcheck::stack::{self, Catalogue, Component, Stack};
 use oci_spec::image::ImageConfiguration;
 use serde_json::json;
@@ -74,7 +75,13 @@ impl Image {
         }))
         .unwrap();
         let root = RootFilesystem::merge(&self.layers);
-        stack::read(&root, &config, &Catalogue::builtin().unwrap())
+        stack::read(
+            &root,
+            &config,
+            &Catalogue::builtin().unwrap(),
+            &Limits::default(),
+        )
+        .unwrap()
     }
 }
 
