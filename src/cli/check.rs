@@ -43,7 +43,7 @@ impl CheckArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct RuleArguments {
-    /// Add a rule file, or every rule file of a directory
+    /// Add a rule file, or every rule file of a directory; several with ':' between or by repeating the option
     #[arg(
         long,
         value_name = "PATH",

@@ -23,6 +23,7 @@ const NO_CONFIG: &str = "IMGCHECK_NO_CONFIG";
 
 /// The configuration file.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
 pub(super) struct ConfigArguments {
     /// Read this configuration file [default: .imgcheck.yaml here or above, up to the root of the repository, else
     /// imgcheck/config.yaml in $XDG_CONFIG_HOME or ~/.config]
@@ -83,8 +84,10 @@ pub(super) struct PolicyArguments {
 
 /// What must be in the images.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
 struct ExpectArguments {
-    /// Expect a version of a part of the stack, as in 'torch==2.8.*', 'cudnn>=9.7,<10' or 'cuda==12.8'; may be repeated
+    /// Expect a version of a part of the stack, as in 'torch==2.8.*', 'cudnn>=9.7,<10' or 'cuda==12.8'; several
+    /// with ';' between or by repeating the option
     #[arg(
         long = "expect",
         value_name = "PART==VERSION",
