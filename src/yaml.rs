@@ -123,6 +123,18 @@ fn in_plain_words(text: &str) -> (String, Option<String>) {
             "this must be keys with values",
             "write `key: value` lines, or `{key: value}`",
         ),
+        _ if text.contains("expected string scalar") => plain(
+            "this must be text",
+            "write one text without brackets and braces, in quotes where it has them itself",
+        ),
+        _ if text.contains("cannot deserialize null") => plain(
+            "a value is missing",
+            "write one here, or take away what asks for it",
+        ),
+        _ if text.contains("multiple YAML documents") => plain(
+            "a file may hold one document only",
+            "take away the line `---` and one of the two documents",
+        ),
         _ if text.contains("DuplicateKeyPolicy") => {
             plain("this key is here a second time", "keep one of them")
         }

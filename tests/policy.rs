@@ -356,6 +356,72 @@ fn what_is_in_the_baseline_does_not_fail_and_what_is_new_does() {
 }
 
 #[test]
+fn a_mistake_in_the_configuration_is_shown_at_its_place() {
+    for (text, problem, place) in [
+        ("rules: [nope]\n", "there is no file or directory", ":1:9"),
+        ("baseline: nope.json\n", "there is no baseline", ":1:11"),
+        (
+            "stacks: [{name: cur, torch: }]\n",
+            "a value is missing",
+            ":1:27",
+        ),
+        ("expect: [null]\n", "a value is missing", ":1:10"),
+        ("severities: {claim-os: }\n", "a value is missing", ":1:22"),
+        ("limits: {entries: }\n", "a value is missing", ":1:17"),
+        ("expect: []\n---\nexpect: []\n", "one document only", ":3:1"),
+        (
+            "ignore:\n  - rule: [a]\n    reason: x\n",
+            "this must be text",
+            ":2:11",
+        ),
+    ] {
+        let said = refused(text);
+        for part in [problem, &format!(".imgcheck.yaml{place}"), "help: "] {
+            assert!(said.contains(part), "{text}: {part} is not in: {said}");
+        }
+    }
+}
+
+#[test]
+fn an_option_that_names_no_file_is_named() {
+    for option in ["--config", "--rules"] {
+        let mut command = imgcheck();
+        command.env_remove("IMGCHECK_NO_CONFIG");
+        let output = command
+            .args([
+                "check",
+                option,
+                "nowhere/nope",
+                &repository(HONEST).to_string_lossy(),
+            ])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let expected = format!("{option} nowhere/nope: there is no such file");
+        assert!(said.contains(&expected), "{said}");
+    }
+}
+
+#[test]
+fn a_baseline_does_not_hide_that_another_part_leaves_the_allowed_stacks() {
+    let fingerprint = |stack: &str| {
+        let directory = configured(&format!("stacks: [{stack}]\n"));
+        let (code, report) = check(directory.path(), &[HONEST], &[]);
+        assert_eq!(code, 1, "{report}");
+        let findings = only_image(&report)["findings"].as_array().unwrap().clone();
+        let mut findings = findings
+            .iter()
+            .filter(|it| it["rule"] == "policy-stack-not-allowed");
+        findings.next().unwrap()["fingerprint"].clone()
+    };
+    let cuda = fingerprint("{name: a, torch: 2.8.*, cuda: '12.6'}");
+    assert_eq!(cuda, fingerprint("{name: b, torch: 2.8.*, cuda: '12.4'}"));
+    assert_ne!(cuda, fingerprint("{name: a, torch: 2.7.*, cuda: '12.8'}"));
+    assert_ne!(cuda, fingerprint("{name: a, torch: 2.7.*, cuda: '12.6'}"));
+}
+
+#[test]
 fn a_baseline_that_is_none_is_exit_code_2_and_none_is_written_for_half_a_check() {
     let directory = configured("baseline: absent.json\n");
     let said = inside(directory.path())

@@ -10,7 +10,7 @@ use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, OutputArguments};
 use super::policy::{Asked, ImagePolicyArguments, today};
 use crate::claims::Grammar;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity};
 use crate::limits::Limits;
 use crate::lint::Kind;
@@ -62,7 +62,20 @@ impl RuleArguments {
     /// The same with the rules of a configuration, which may name no rule that is not there.
     pub fn load_with(&self, config: &Config) -> Result<RuleSet> {
         let mut rules = RuleSet::builtin()?;
-        for path in config.rules.iter().chain(&self.rules) {
+        config.check_rule_paths()?;
+        for path in &config.rules {
+            rules.add_path(path)?;
+        }
+        for path in &self.rules {
+            if matches!(path.try_exists(), Ok(false)) {
+                return Err(Error::Usage {
+                    problem: format!(
+                        "--rules {}: there is no such file or directory",
+                        path.display()
+                    ),
+                    help: None,
+                });
+            }
             rules.add_path(path)?;
         }
         let ids: Vec<&str> = rules.rules().map(|rule| rule.id.as_str()).collect();

@@ -38,6 +38,10 @@ impl ConfigArguments {
     /// Reads the file that is named, or the one that is found; nothing is asked for where there is none.
     pub fn load(&self) -> Result<Config> {
         match self.path()? {
+            Some(path) if matches!(path.try_exists(), Ok(false)) => Err(Error::Usage {
+                problem: format!("--config {}: there is no such file", path.display()),
+                help: None,
+            }),
             Some(path) => Config::load(&path),
             None => Ok(Config::default()),
         }
@@ -123,17 +127,15 @@ impl PolicyArguments {
         if let Some(path) = &self.write_baseline {
             output::check_directory("--write-baseline", path)?;
         }
-        let baseline = match &self.write_baseline {
+        let baseline = match (&self.write_baseline, &self.baseline) {
             // What is found is written, whether it was known or not.
-            Some(_) => None,
-            None => self.baseline.as_ref().or(config.baseline.as_ref()),
+            (Some(_), _) => Baseline::default(),
+            (None, Some(path)) => Baseline::load(path)?,
+            (None, None) => config.load_baseline()?,
         };
         let policy = Policy {
             fail_on: self.fail_on.threshold(config.policy.fail_on),
-            baseline: baseline
-                .map(|path| Baseline::load(path))
-                .transpose()?
-                .unwrap_or_default(),
+            baseline,
             ..config.policy.clone()
         };
         Ok(Asked {

@@ -8,7 +8,7 @@ use schemars::Schema;
 
 use super::expectation;
 use super::file::{File, IgnoreEntry, Pairs, TargetEntry};
-use super::{AllowedStack, Expectation, Ignore, Policy, Requirement, SeverityChange};
+use super::{AllowedStack, Baseline, Expectation, Ignore, Policy, Requirement, SeverityChange};
 use crate::error::{Error, Result};
 use crate::finding::{Location, Severity};
 use crate::json_schema;
@@ -50,6 +50,10 @@ pub struct Config {
     source: Source,
     /// Each id or pattern of rules, and where it is written.
     named_rules: Vec<(String, Range<usize>)>,
+    /// Where the rule files and directories are written.
+    rule_places: Vec<Range<usize>>,
+    /// Where the baseline is.
+    baseline_place: Option<Range<usize>>,
 }
 
 /// The file as it was read.
@@ -89,8 +93,43 @@ impl Config {
             baseline: file.baseline.as_ref().map(resolved),
             limits: source.limits(&file.limits)?,
             named_rules: named_rules(&file),
+            rule_places: file.rules.iter().map(yaml::span).collect(),
+            baseline_place: file.baseline.as_ref().map(yaml::span),
             source,
         })
+    }
+
+    /// Refuses a rule file or directory that is not there.
+    ///
+    /// # Errors
+    /// [`Error::Rule`] that shows the place.
+    pub fn check_rule_paths(&self) -> Result<()> {
+        for (path, place) in self.rules.iter().zip(&self.rule_places) {
+            if is_absent(path) {
+                let problem = format!("there is no file or directory {}", path.display());
+                let help = "write where rule files are, relative to this file";
+                return Err(self.source.fault(place.clone(), &problem, help));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the baseline, if one is named.
+    ///
+    /// # Errors
+    /// As [`Baseline::load`]; [`Error::Rule`] that shows the place where the file is not there.
+    pub fn load_baseline(&self) -> Result<Baseline> {
+        let Some(path) = &self.baseline else {
+            return Ok(Baseline::default());
+        };
+        match &self.baseline_place {
+            Some(place) if is_absent(path) => {
+                let problem = format!("there is no baseline {}", path.display());
+                let help = "make one with --write-baseline FILE, or name a report of -f json, relative to this file";
+                Err(self.source.fault(place.clone(), &problem, help))
+            }
+            _ => Baseline::load(path),
+        }
     }
 
     /// Whether the file names rules, so that [`Config::check_rules`] has something to say.
@@ -116,6 +155,11 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Whether there is certainly nothing.
+fn is_absent(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
 }
 
 fn named_rules(file: &File) -> Vec<(String, Range<usize>)> {
