@@ -26,8 +26,8 @@ pub struct OutputArguments<F: ReportFormat = Format> {
         env = "IMGCHECK_FORMAT"
     )]
     format: F,
-    /// Write to a file: FILE in place of the standard output, FORMAT=FILE besides it; repeatable, while
-    /// the variable holds one
+    /// Write to a file: FILE in place of the standard output, FORMAT=FILE besides it; repeatable. The
+    /// variable holds one
     #[arg(short, long, value_name = "[FORMAT=]FILE", env = "IMGCHECK_OUTPUT")]
     output: Vec<Destination<F>>,
     /// When to use colour
