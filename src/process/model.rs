@@ -25,6 +25,8 @@ pub struct Programs<'r, 'k> {
     root: &'r RootFilesystem<'r>,
     knowledge: &'k Knowledge,
     programs: Vec<Program<'r>>,
+    /// How many more there are.
+    left_out: usize,
 }
 
 /// One program and the loader that starts it.
@@ -70,6 +72,8 @@ pub struct Model<'s> {
     pub(super) knowledge: &'s Knowledge,
     /// The processes, the one that the image starts first.
     pub processes: Vec<ModelledProcess<'s>>,
+    /// How many more programs the image has that are not modelled.
+    pub left_out: usize,
 }
 
 impl<'r, 'k> Programs<'r, 'k> {
@@ -94,7 +98,8 @@ impl<'r, 'k> Programs<'r, 'k> {
                 label,
             ));
         }
-        for path in executables::find(root, knowledge, &start) {
+        let found = executables::find(root, knowledge, &start);
+        for path in found.paths {
             let is_command = start.command.as_deref() == Some(path.as_str());
             let Some(system) = system(root, &path, &start, knowledge) else {
                 continue;
@@ -124,6 +129,7 @@ impl<'r, 'k> Programs<'r, 'k> {
             root,
             knowledge,
             programs,
+            left_out: found.left_out,
         }
     }
 
@@ -137,6 +143,7 @@ impl<'r, 'k> Programs<'r, 'k> {
                 .iter()
                 .map(|program| play(self.root, self.knowledge, program))
                 .collect(),
+            left_out: self.left_out,
         }
     }
 }
