@@ -134,6 +134,21 @@ fn a_star_of_libraries_is_drawn() {
 }
 
 #[test]
+fn programs_that_are_left_out_are_counted() {
+    let programs = |count| {
+        let program = |sample: Sample, number| sample.program(&format!("usr/bin/p{number}"), &[]);
+        (0..count).fold(Sample::new(), program).model("{}")
+    };
+    let (facts, tree) = programs(16);
+    assert_eq!((facts.processes.len(), facts.programs_left_out), (16, 0));
+    assert!(!text(question(None), &tree).unwrap().contains("so many"));
+    let (facts, tree) = programs(19);
+    assert_eq!((facts.processes.len(), facts.programs_left_out), (16, 3));
+    let told = text(question(None), &tree).unwrap();
+    assert!(told.ends_with("because there are so many: 3.\n"), "{told}");
+}
+
+#[test]
 fn missing_libraries_by_the_thousand() {
     let (facts, _) = Sample::new()
         .program("usr/bin/server", &names(0..100_000))

@@ -32,6 +32,7 @@ impl Model<'_> {
         let (cache, rebuilt) = cache::read(self);
         let mut facts = LoaderFacts {
             cache,
+            programs_left_out: self.left_out,
             ..LoaderFacts::default()
         };
         for process in &self.processes {

@@ -10,8 +10,16 @@ use crate::image::{Node, RootFilesystem};
 /// So many programs of one image are modelled.
 const PROGRAMS: usize = 16;
 
-/// The programs, by path: the image's command, those in PATH, then all others.
-pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) -> Vec<String> {
+/// The programs of an image.
+pub(super) struct Found {
+    /// Those that are modelled, by path: the image's command, those in PATH, then all others.
+    pub paths: Vec<String>,
+    /// How many others there are.
+    pub left_out: usize,
+}
+
+/// Looks for the programs.
+pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) -> Found {
     let mut programs = Vec::new();
     let is_gpu = |name: &String| knowledge.executables.libraries.is_match(name);
     let needs_gpu = |elf: &ElfFacts| elf.needed.iter().any(is_gpu);
@@ -57,8 +65,12 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) 
         let is_command = start.command.as_deref() == Some(path.as_str());
         (!is_command, place.unwrap_or(usize::MAX), path.clone())
     });
+    let left_out = found.len().saturating_sub(PROGRAMS);
     found.truncate(PROGRAMS);
-    found
+    Found {
+        paths: found,
+        left_out,
+    }
 }
 
 /// Not a tool of the CUDA toolkit, and not a helper within a package.

@@ -23,9 +23,17 @@ pub struct LoaderFacts {
     pub executable_stacks: Vec<ExecutableStack>,
     /// The processes, the one that the image starts first.
     pub processes: Vec<ProcessFacts>,
+    /// How many more programs are linked to GPU libraries: nothing is known of what they load. Absent if there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub programs_left_out: usize,
     /// The index of libraries, and how it fits the files. Absent where there is neither index nor glibc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheFacts>,
+}
+
+/// Whether a number is not to be written.
+pub(super) fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl LoaderFacts {

@@ -27,6 +27,8 @@ pub struct Programs<'r, 'k> {
     root: &'r RootFilesystem<'r>,
     knowledge: &'k Knowledge,
     programs: Vec<Program<'r>>,
+    /// How many more there are.
+    left_out: usize,
 }
 
 /// One program and the loader that starts it.
@@ -72,6 +74,8 @@ pub struct Model<'s> {
     pub(super) knowledge: &'s Knowledge,
     /// The processes, the one that the image starts first.
     pub processes: Vec<ModelledProcess<'s>>,
+    /// How many more programs the image has that are not modelled.
+    pub left_out: usize,
 }
 
 impl<'r, 'k> Programs<'r, 'k> {
@@ -98,7 +102,8 @@ impl<'r, 'k> Programs<'r, 'k> {
                 label,
             ));
         }
-        for path in executables::find(root, knowledge, &start) {
+        let found = executables::find(root, knowledge, &start);
+        for path in found.paths {
             let is_command = start.command.as_deref() == Some(path.as_str());
             let Some(system) = system(root, &path, &start, knowledge) else {
                 continue;
@@ -128,6 +133,7 @@ impl<'r, 'k> Programs<'r, 'k> {
             root,
             knowledge,
             programs,
+            left_out: found.left_out,
         }
     }
 
@@ -141,6 +147,7 @@ impl<'r, 'k> Programs<'r, 'k> {
                 .iter()
                 .map(|program| play(self.root, self.knowledge, program))
                 .collect(),
+            left_out: self.left_out,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::describe::Describer;
-use super::facts::{Import, ObjectFacts};
+use super::facts::{Import, ObjectFacts, is_zero};
 use super::model::{Model, ModelledProcess};
 use super::shadowed::origin_of;
 use crate::image::FileIdentity;
@@ -19,6 +19,9 @@ const OTHERS: usize = 16;
 pub struct Tree {
     /// The processes, the one that the image starts first.
     pub processes: Vec<ProcessTree>,
+    /// As [`super::facts::LoaderFacts::programs_left_out`].
+    #[serde(skip_serializing_if = "is_zero")]
+    pub programs_left_out: usize,
 }
 
 /// One process.
@@ -96,6 +99,7 @@ impl Model<'_> {
         let processes = self.processes.iter();
         Tree {
             processes: processes.map(|process| tree(&describer, process)).collect(),
+            programs_left_out: self.left_out,
         }
     }
 }

@@ -46,6 +46,12 @@ pub(super) fn detail_lines(subject: Subject, finding: &Finding) -> Vec<String> {
     lines.collect()
 }
 
+/// That there are programs of which nothing is known; nothing if there are none.
+pub(super) fn programs_left_out(number: usize) -> Option<String> {
+    let words = "Programs that are linked to GPU libraries and were not examined, because there are so many";
+    (number > 0).then(|| format!("{words}: {number}."))
+}
+
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
 pub(super) fn source_name(facts: &ImageFacts) -> String {
     let word = |value: serde_json::Result<serde_json::Value>| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::attack::{Attack, Outcome};
+use super::attack::{Attack, Outcome, imgcheck};
 use super::common::{Item, file, hard_link, symlink};
 use super::elf::{TOLD, cudart, version};
 use super::forge::{DT_NEEDED, DT_SONAME, Elf, PT_INTERP, archive, known, words};
@@ -259,17 +259,22 @@ pub fn distribution(name: &str, version: &str, more: &str) -> Item {
 
 /// A program of the image that needs libraries, its loader, and the CUDA runtime.
 pub fn program(needed: &[String]) -> Vec<Item> {
+    vec![
+        file("usr/bin/server", server(needed).build()),
+        file("lib64/ld-linux-x86-64.so.2", with_needed(&[]).build()),
+        file(LIBRARY, cudart().build()),
+    ]
+}
+
+/// A program that needs libraries, and the CUDA runtime.
+pub fn server(needed: &[String]) -> Elf {
     let mut names = needed.to_vec();
     names.push("libcudart.so.12".to_owned());
     let mut elf = with_needed(&names);
     let interpreter = b"/lib64/ld-linux-x86-64.so.2\0";
     let at = elf.put(interpreter);
     elf.segment(PT_INTERP, at, interpreter.len() as u64);
-    vec![
-        file("usr/bin/server", elf.build()),
-        file("lib64/ld-linux-x86-64.so.2", with_needed(&[]).build()),
-        file(LIBRARY, cudart().build()),
-    ]
+    elf
 }
 
 /// A library that needs others.
@@ -290,4 +295,21 @@ pub fn with_needed(names: &[String]) -> Elf {
 pub fn each<'a>(names: &'a [String], library: &'a [u8]) -> impl Iterator<Item = Item> + use<'a> {
     let path = |name: &String| format!("usr/lib64/{name}");
     names.iter().map(move |name| file(&path(name), library))
+}
+
+#[test]
+fn every_format_for_people_says_how_many_programs_are_left_out() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut items = program(&[]);
+    items.extend((0..18).map(|it| file(&format!("usr/bin/p{it}"), server(&[]).build())));
+    archive(scratch.path(), &items);
+    for format in ["text", "markdown", "html", "json"] {
+        let arguments = ["check", "image.tar", "--format", format].map(str::to_owned);
+        let output = imgcheck(scratch.path(), &arguments).output;
+        let told = match format {
+            "json" => "\"programs_left_out\": 3",
+            _ => "because there are so many: 3.",
+        };
+        assert!(output.contains(told), "{format}: {output}");
+    }
 }

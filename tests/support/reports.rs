@@ -207,5 +207,6 @@ fn tree(text: &str) -> Tree {
                 others: vec![format!("/{text}")],
             }],
         }],
+        programs_left_out: 3,
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct ImageView {
     pub about: Vec<String>,
     pub digests: Vec<(&'static str, String)>,
     pub rows: Vec<RowView>,
-    pub remarks: Vec<&'static str>,
+    pub remarks: Vec<String>,
     pub driver: Option<DriverFloor>,
     pub torch: Vec<String>,
     /// The machines of each target, with its name.
@@ -199,17 +199,22 @@ fn row(row: Row) -> RowView {
     RowView { row, class, word }
 }
 
-fn remarks(facts: &ImageFacts) -> Vec<&'static str> {
+fn remarks(facts: &ImageFacts) -> Vec<String> {
     let mut remarks = Vec::new();
     if facts.reference.is_none() {
-        remarks.push("The image has no name to compare with: --as REFERENCE gives it one.");
+        remarks
+            .push("The image has no name to compare with: --as REFERENCE gives it one.".to_owned());
     }
     if facts.config_digest.is_none() {
-        remarks.push("There is no image configuration: what ENV (LD_LIBRARY_PATH) and the command would change is not known.");
+        remarks.push("There is no image configuration: what ENV (LD_LIBRARY_PATH) and the command would change is not known.".to_owned());
     }
     if facts.layers.iter().any(|layer| layer.in_parts) {
-        remarks.push("Some layers were read in parts: only the files that matter were fetched.");
+        remarks.push(
+            "Some layers were read in parts: only the files that matter were fetched.".to_owned(),
+        );
     }
+    let left_out = facts.loader.as_ref().map(|it| it.programs_left_out);
+    remarks.extend(details::programs_left_out(left_out.unwrap_or_default()));
     remarks
 }
 

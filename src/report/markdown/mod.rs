@@ -3,7 +3,7 @@
 mod difference;
 mod escape;
 
-use super::details::{count, details, severity, tally};
+use super::details::{count, details, programs_left_out, severity, tally};
 use super::escape::unwrapped;
 use super::summary::{self, Agreement};
 use super::targets::{Answer, Grade, machines};
@@ -120,6 +120,10 @@ fn heading(subject: Subject) -> String {
     );
     if let Subject::Image(image) = subject {
         block.push_str(&table(image));
+        let left_out = image.facts.loader.as_ref().map(|it| it.programs_left_out);
+        if let Some(remark) = programs_left_out(left_out.unwrap_or_default()) {
+            block.push_str(&format!("\n{remark}\n"));
+        }
         block.push_str(&runs_on(image));
     }
     block

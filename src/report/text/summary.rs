@@ -4,6 +4,7 @@ use comfy_table::{Cell, Color};
 
 use super::{line, table};
 use crate::finding::{Finding, Severity};
+use crate::report::details::programs_left_out;
 use crate::report::summary::{Agreement, Row, rows};
 use crate::report::{ImageFacts, one_line};
 use crate::stack::Component;
@@ -28,6 +29,10 @@ pub(super) fn write(
             out,
             "  There is no image configuration: what ENV (LD_LIBRARY_PATH) and the command would change is not known.",
         );
+    }
+    let left_out = facts.loader.as_ref().map(|it| it.programs_left_out);
+    if let Some(remark) = programs_left_out(left_out.unwrap_or_default()) {
+        line(out, &format!("  {remark}"));
     }
     let gpu_library = |component: &Component| {
         !matches!(

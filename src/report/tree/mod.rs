@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
+use super::details::programs_left_out;
 use super::one_line;
 use crate::process::tree::{Failed, Mapped, ProcessTree, Tree};
 
@@ -39,6 +40,9 @@ pub fn text(question: Question, tree: &Tree) -> Option<String> {
     }
     if tree.processes.is_empty() {
         out.push_str("\nThe image has no program that uses GPU libraries, and no Python.\n");
+    }
+    if let Some(remark) = programs_left_out(tree.programs_left_out) {
+        let _ = writeln!(out, "\n{remark}");
     }
     answered.then_some(out)
 }

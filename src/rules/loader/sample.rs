@@ -33,6 +33,7 @@ pub fn sample() -> LoaderFacts {
     };
     LoaderFacts {
         objects: 1,
+        programs_left_out: 0,
         missing: vec![Missing {
             place: place(),
             layer: Some(0),
