@@ -45,6 +45,8 @@ pub struct Run {
     pub output: String,
     pub error: String,
     pub elapsed: Duration,
+    /// Processor time of all its threads, in the kernel too.
+    pub processor: Duration,
     /// The most memory that it had, in KiB.
     pub memory: u64,
 }
@@ -151,13 +153,14 @@ pub fn imgcheck(directory: &Path, arguments: &[String]) -> Run {
     let mut child = command(directory).args(arguments).spawn().unwrap();
     let output = drain(child.stdout.take().unwrap());
     let error = drain(child.stderr.take().unwrap());
-    let (code, memory) = wait(&mut child, started);
+    let (code, used) = wait(&mut child, started);
     Run {
         code,
         output: output.join().unwrap(),
         error: error.join().unwrap(),
         elapsed: started.elapsed(),
-        memory,
+        processor: used.processor,
+        memory: used.memory,
     }
 }
 
@@ -189,18 +192,27 @@ fn drain(mut stream: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
-/// Waits, and watches the memory: the kernel keeps the peak, so that only what comes after the last look is missed.
-fn wait(child: &mut Child, started: Instant) -> (Option<i32>, u64) {
-    let mut memory = 0;
+/// What a process used up to some moment.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    processor: Duration,
+    /// KiB.
+    memory: u64,
+}
+
+/// Waits, and watches what is used: the kernel keeps the sum and the peak, so that only what comes after the last look is missed.
+fn wait(child: &mut Child, started: Instant) -> (Option<i32>, Used) {
+    let mut used = Used::default();
     loop {
-        memory = memory.max(peak(child.id()));
+        used.memory = used.memory.max(peak(child.id()));
+        used.processor = used.processor.max(processor(child.id()));
         if let Some(status) = child.try_wait().unwrap() {
-            return (status.code(), memory);
+            return (status.code(), used);
         }
         if started.elapsed() > NEVER {
             child.kill().unwrap();
             child.wait().unwrap();
-            return (None, memory);
+            return (None, used);
         }
         thread::sleep(Duration::from_millis(2));
     }
@@ -212,4 +224,13 @@ fn peak(process: u32) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok())
         .unwrap_or(0)
+}
+
+/// `utime` and `stime` of a process (`proc_pid_stat(5)`), in ticks of 10 ms, counted behind its name, which may have blanks.
+fn processor(process: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let times = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = times.map(|it| it.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(10 * ticks)
 }

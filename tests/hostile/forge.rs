@@ -270,7 +270,8 @@ pub fn sparse_archive(scratch: &Path, path: &str, stored: &[u8], size: u64) -> V
     shown(scratch, &docker_archive(&[image]))
 }
 
-fn shown(scratch: &Path, archive: &[Item]) -> Vec<String> {
+/// Writes an archive, and gives the arguments to show it.
+pub fn shown(scratch: &Path, archive: &[Item]) -> Vec<String> {
     write_archive(&scratch.join("image.tar"), archive);
     ["check", "image.tar", "--format", "json"]
         .map(str::to_owned)
