@@ -165,7 +165,7 @@ fn an_index_says_which_cuda() {
     index.instead = Some("https://download.pytorch.org/whl/nightly/cu128".into());
     let mut pin = Pin::default();
     index.apply(&mut pin);
-    assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("12.8"), true));
+    assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("12.8"), false));
 }
 
 #[test]
