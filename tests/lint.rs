@@ -610,3 +610,118 @@ fn a_project_that_a_command_names_is_no_list_of_requirements() {
         "{found:?}"
     );
 }
+
+/// What `imgcheck lint` says of one file: the exit code, and the severity and message of each finding of a rule.
+fn said(name: &str, text: &str) -> (i32, Vec<String>) {
+    let directory = directory(&[(name, text)]);
+    let (code, report) = json(directory.path(), &[name]);
+    let findings = report["files"][0]["findings"].as_array().unwrap().iter();
+    let findings = findings.filter(|finding| finding["rule"] == "lint-pin-conflict");
+    let said = findings.map(|finding| {
+        let text = |key: &str| finding[key].as_str().unwrap().to_owned();
+        format!("{}: {}", text("severity"), text("message"))
+    });
+    (code, said.collect())
+}
+
+#[test]
+fn indexes_that_are_asked_beside_one_another() {
+    let cuda = "PyTorch 2.8.0 was never built for CUDA 11.8";
+    let own = "https://download.pytorch.org/whl/cu118";
+    let warning = vec![format!("warning: {cuda}")];
+    let error = vec![format!("error: {cuda}")];
+    for (options, expected) in [
+        (format!("--index-url {own}"), &error),
+        (format!("--extra-index-url {own}"), &warning),
+        (
+            format!("--index-url {own} --extra-index-url https://pypi.org/simple"),
+            &warning,
+        ),
+        (
+            format!("-i https://mirrors.aliyun.com/pypi/simple --extra-index-url {own}"),
+            &warning,
+        ),
+    ] {
+        let text = format!("FROM python:3.12\nRUN pip install torch==2.8.0 {options}\n");
+        assert_eq!(&said("Dockerfile", &text).1, expected, "{options}");
+    }
+    let both = format!(
+        "FROM python:3.12 AS a\nRUN pip install torch==2.8.0 --extra-index-url {own}\n\
+         FROM python:3.12\nRUN pip install torch==2.8.0 --index-url {own}\n"
+    );
+    assert_eq!(said("Dockerfile", &both), (1, [warning, error].concat()));
+}
+
+#[test]
+fn a_backend_of_uv_is_judged() {
+    let error = "error: PyTorch 2.8.0 was never built for CUDA 11.8";
+    for (command, expected) in [
+        (
+            "uv pip install --system torch==2.8.0 torchvision==0.23.0 --torch-backend=cu118",
+            vec![error],
+        ),
+        (
+            "UV_TORCH_BACKEND=cu118 uv pip install --system torch==2.8.0",
+            vec![error],
+        ),
+        ("UV_TORCH_BACKEND=cu118 pip install torch==2.8.0", vec![]),
+        (
+            "uv pip install --system torch==2.8.0 --torch-backend=auto",
+            vec![],
+        ),
+        (
+            "uv pip install --system torch==2.8.0 --torch-backend=cu128",
+            vec![],
+        ),
+    ] {
+        let text = format!("FROM python:3.12\nRUN {command}\n");
+        assert_eq!(said("Dockerfile", &text).1, expected, "{command}");
+    }
+}
+
+#[test]
+fn sources_of_uv_are_chosen_by_their_markers() {
+    let project = |sources: &str| {
+        format!(
+            "[project]\nname = \"x\"\nversion = \"1\"\ndependencies = [\"torch==2.8.0\", \"torchvision==0.23.0\"]\n\
+             [tool.uv.sources]\n{sources}\n\
+             [[tool.uv.index]]\nname = \"cpu\"\nurl = \"https://download.pytorch.org/whl/cpu\"\n\
+             [[tool.uv.index]]\nname = \"cu118\"\nurl = \"https://download.pytorch.org/whl/cu118\"\n\
+             [[tool.uv.index]]\nname = \"cu128\"\nurl = \"https://download.pytorch.org/whl/cu128\"\n"
+        )
+    };
+    let arm = r#"{ index = "cpu", marker = "sys_platform == 'linux' and platform_machine == 'aarch64'" }"#;
+    let intel = r#"{ index = "cu128", marker = "sys_platform == 'linux' and platform_machine == 'x86_64'" }"#;
+    let orders = project(&format!(
+        "torch = [{arm}, {intel}]\ntorchvision = [{intel}, {arm}]"
+    ));
+    assert_eq!(said("pyproject.toml", &orders), (0, vec![]));
+    let other = r#"{ index = "cpu", marker = "sys_platform == 'darwin'" }"#;
+    let fine = project(&format!(
+        "torch = [{other}, {intel}]\ntorchvision = [{intel}]"
+    ));
+    assert_eq!(said("pyproject.toml", &fine), (0, vec![]));
+    let old = r#"{ index = "cu118", marker = "platform_system != 'Darwin'" }"#;
+    let wrong = project(&format!("torch = [{old}]"));
+    let error = "error: PyTorch 2.8.0 was never built for CUDA 11.8".to_owned();
+    assert_eq!(said("pyproject.toml", &wrong), (1, vec![error]));
+}
+
+#[test]
+fn what_is_removed_is_compared_with_nothing_later() {
+    let install = "pip install torch==2.4.0 torchvision==0.19.0";
+    for (between, expected) in [
+        ("true", 2),
+        ("pip uninstall -y torch torchvision", 1),
+        ("uv pip uninstall --system torchvision torch || true", 1),
+        ("/opt/other/bin/pip uninstall -y torch torchvision", 2),
+        ("pip uninstall -y numpy", 2),
+    ] {
+        let text = format!(
+            "FROM python:3.11\nRUN {install}\nRUN {between}\nRUN pip install torch==2.8.0\n"
+        );
+        assert_eq!(said("Dockerfile", &text).1.len(), expected, "{between}");
+    }
+    let late = "FROM python:3.11\nRUN pip uninstall -y torchvision\nRUN pip install torch==2.8.0 torchvision==0.19.0\n";
+    assert_eq!(said("Dockerfile", late).1.len(), 1);
+}

@@ -101,7 +101,7 @@ pub struct Pin {
     /// The index that is asked besides or in place of PyPI, for conda the channels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
-    /// Whether PyPI is not asked at all.
+    /// Whether only indexes of PyTorch's builds are asked: neither PyPI nor what may be a mirror of it.
     pub only_index: bool,
     /// The extras: `serve` of `ray[serve]`.
     pub extras: Vec<String>,
@@ -111,7 +111,7 @@ pub struct Pin {
     pub environment: String,
     /// Whether it is installed only sometimes: in an `if`, after `||`, with a marker that not every Linux meets.
     pub conditional: bool,
-    /// Whether a later command of the stage installs another version in its place.
+    /// Whether a later command of the stage installs another version in its place, or removes it.
     pub replaced: bool,
     /// Whether it only limits what others bring (`-c constraints.txt`).
     pub constraint: bool,

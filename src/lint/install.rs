@@ -17,7 +17,7 @@ pub struct Argument {
     pub span: Range<usize>,
 }
 
-/// What one command installs.
+/// What one command installs or removes.
 #[derive(Debug, Default, PartialEq)]
 pub struct Install {
     /// `pip`, `conda`, `apt` or `apk`.
@@ -36,6 +36,8 @@ pub struct Install {
     pub environment: Option<String>,
     /// `--no-deps`.
     pub alone: bool,
+    /// Whether the packages are removed.
+    pub removes: bool,
 }
 
 /// Options that take a value, of pip and of uv.
@@ -98,7 +100,7 @@ const CONDA_VALUES: &[&str] = &[
     "--freeze",
 ];
 
-/// Reads a command; `None` if it installs nothing that is known.
+/// Reads a command; `None` if it installs and removes nothing that is known.
 pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
     let (own, words) = assignments(words);
     let lookup = |name: &str| {
@@ -111,6 +113,7 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let place = (!matches!(directory, "" | "/usr/bin" | "/usr/local/bin" | "/bin"))
         .then(|| directory.to_owned());
+    let mut tool = plain;
     let mut install = match plain {
         "pip" | "pipx" if name != "pipx" => pip(rest)?,
         "python" | "pypy" => {
@@ -120,6 +123,7 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
                 "-m" => (rest.get(option + 1)?.text.as_str(), rest.get(option + 2..)?),
                 joined => (&joined[2..], &rest[option + 1..]),
             };
+            tool = module;
             match module {
                 "pip" => pip(behind)?,
                 "uv" => uv(behind)?,
@@ -133,7 +137,12 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
         _ => return None,
     };
     if install.manager == "pip" {
-        defaults(&mut install.index, &lookup);
+        // What conda runs was read with them already.
+        match tool {
+            "conda" | "mamba" | "micromamba" => {}
+            "uv" => uv_defaults(&mut install.index, &lookup),
+            _ => pip_defaults(&mut install.index, &lookup),
+        }
         let conda_or_uv = matches!(plain, "conda" | "mamba" | "micromamba" | "uv");
         if !conda_or_uv && install.environment.is_none() {
             install.environment = place;
@@ -163,27 +172,33 @@ pub fn is_name(text: &str) -> bool {
     start && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// What the environment says of the index.
-fn defaults(index: &mut Index, values: Values<'_>) {
-    for name in ["PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"] {
+/// What the environment says of the index to pip.
+fn pip_defaults(index: &mut Index, values: Values<'_>) {
+    let besides = &["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"];
+    defaults(index, &["PIP_INDEX_URL"], besides, values);
+}
+
+/// What the environment says of the index to uv, which reads nothing that is meant for pip.
+fn uv_defaults(index: &mut Index, values: Values<'_>) {
+    let instead = &["UV_INDEX_URL", "UV_DEFAULT_INDEX"];
+    let besides = &["UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS"];
+    defaults(index, instead, besides, values);
+    if index.backend.is_none() {
+        index.backend = values("UV_TORCH_BACKEND").filter(|value| !value.is_empty());
+    }
+}
+
+fn defaults(index: &mut Index, instead: &[&str], besides: &[&str], values: Values<'_>) {
+    for name in instead {
         if index.instead.is_none() {
             index.instead = values(name).filter(|value| !value.is_empty());
         }
     }
-    for name in [
-        "PIP_EXTRA_INDEX_URL",
-        "UV_EXTRA_INDEX_URL",
-        "UV_INDEX",
-        "PIP_FIND_LINKS",
-        "UV_FIND_LINKS",
-    ] {
+    for name in besides {
         let value = values(name).unwrap_or_default();
         index
             .besides
             .extend(value.split_whitespace().map(str::to_owned));
-    }
-    if index.backend.is_none() {
-        index.backend = values("UV_TORCH_BACKEND");
     }
 }
 
@@ -204,6 +219,7 @@ fn pip(words: &[Argument]) -> Option<Install> {
     let rest = words.get(at + 1..)?;
     match words[at].text.as_str() {
         "install" => Some(python_arguments(rest)),
+        "uninstall" => Some(removed(python_arguments(rest))),
         // uv pip sync FILE…
         "sync" => {
             let mut install = python_arguments(rest);
@@ -214,6 +230,13 @@ fn pip(words: &[Argument]) -> Option<Install> {
             Some(install)
         }
         _ => None,
+    }
+}
+
+fn removed(install: Install) -> Install {
+    Install {
+        removes: true,
+        ..install
     }
 }
 
@@ -316,6 +339,7 @@ fn conda(words: &[Argument], values: Values<'_>) -> Option<Install> {
             matches!(verb, Some("create" | "update")).then(|| conda_arguments(&rest[1..], true))
         }
         "install" | "create" | "update" => Some(conda_arguments(rest, false)),
+        "remove" | "uninstall" => Some(removed(conda_arguments(rest, false))),
         _ => None,
     }
 }

@@ -19,9 +19,18 @@ pub enum Held {
 ///
 /// It is none; what is wrong with it.
 pub fn held(marker: &str) -> Result<Held, String> {
+    held_on(marker, &["x86_64", "aarch64"])
+}
+
+/// Judges a marker for some machines.
+///
+/// # Errors
+///
+/// It is none; what is wrong with it.
+pub fn held_on(marker: &str, machines: &[&str]) -> Result<Held, String> {
     let mut answers = Vec::new();
     for python in ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"] {
-        for machine in ["x86_64", "aarch64"] {
+        for machine in machines {
             let environment = Environment {
                 python,
                 full_python: Some(python),
@@ -71,6 +80,13 @@ mod tests {
         ] {
             assert_eq!(held(marker), Ok(expected), "{marker}");
         }
+    }
+
+    #[test]
+    fn markers_are_judged_for_one_machine() {
+        let marker = "sys_platform == 'linux' and platform_machine == 'x86_64'";
+        assert_eq!(held_on(marker, &["x86_64"]), Ok(Held::Always));
+        assert_eq!(held_on(marker, &["aarch64"]), Ok(Held::Never));
     }
 
     #[test]

@@ -30,12 +30,21 @@ impl Index {
                 backend.map_or_else(|| named.and_then(|url| cuda_of_url(url)), cuda_of_label);
             pin.cuda = cuda;
         }
-        pin.index = named.cloned().or_else(|| backend.map(str::to_owned));
-        pin.only_index = match (&self.instead, backend) {
-            (Some(url), _) => !url.contains("pypi.org"),
-            (None, backend) => backend.is_some(),
+        pin.index = match backend {
+            // uv chooses one by the machine that it runs on.
+            Some("auto") => backend.map(str::to_owned),
+            Some(backend) => Some(format!("https://download.pytorch.org/whl/{backend}")),
+            None => named.cloned(),
         };
+        // pip has no order of indexes: of PyPI, or of another that mirrors it, it takes what PyTorch's own does not have.
+        let only_own = self.instead.is_some() && all().all(|url| has_only_pytorch(url));
+        pin.only_index = backend.is_some() || only_own;
     }
+}
+
+/// Whether an index holds PyTorch's builds and no copy of PyPI, as far as its address tells.
+fn has_only_pytorch(url: &str) -> bool {
+    cuda_of_url(url).is_some() || url.contains("download.pytorch.org")
 }
 
 /// A Python requirement as pip understands it. `None` for what names no package: a directory, an archive.

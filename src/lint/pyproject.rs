@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use self::groups::{Group, Include, included};
+use super::marker::{self, Held};
 use super::pin::{self, Index};
 use super::stage::{Recorder, only, too_many};
 use super::text::Text;
@@ -244,15 +245,18 @@ impl<'r> Reader<'r> {
         };
         let suits = |source: &&Value<'_>| {
             let only = text(source, "extra").or_else(|| text(source, "group"));
-            let marker = text(source, "marker").unwrap_or_default();
-            let linux = marker.is_empty() || (marker.contains("linux") && !marker.contains("!="));
-            only.is_none_or(|only| only == group) && linux
+            only.is_none_or(|only| only == group)
         };
-        if let Some(name) = sources
+        // A source that every Linux takes, else the one of x86-64; of others it cannot be said which is taken.
+        let always_on = |source: &Value<'_>, machines: &[&str]| {
+            text(source, "marker")
+                .is_none_or(|marker| marker::held_on(&marker, machines) == Ok(Held::Always))
+        };
+        let sources: Vec<&Value<'_>> = sources.into_iter().filter(suits).collect();
+        let taken = [&["x86_64", "aarch64"][..], &["x86_64"]]
             .into_iter()
-            .find(suits)
-            .and_then(|source| text(source, "index"))
-        {
+            .find_map(|machines| sources.iter().find(|source| always_on(source, machines)));
+        if let Some(name) = taken.and_then(|source| text(source, "index")) {
             let indexes = self
                 .get(&["tool", "uv", "index"])
                 .and_then(DeValue::as_array);

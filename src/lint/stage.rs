@@ -51,13 +51,7 @@ impl<'c> Recorder<'c> {
             let line = text.start_of(pin.location.line);
             return Err(text.fault(line..line + 1, &problem, None));
         }
-        let manager = match pin.manager.as_str() {
-            "conda" => EvidenceKind::Conda,
-            "apt" => EvidenceKind::Dpkg,
-            "apk" => EvidenceKind::Apk,
-            _ => EvidenceKind::PythonMetadata,
-        };
-        let component = self.context.catalogue.component_of(manager, &pin.name);
+        let component = self.component(&pin);
         self.components += usize::from(component.is_some());
         if self.components > MAX_COMPONENTS {
             let problem = format!(
@@ -72,6 +66,29 @@ impl<'c> Recorder<'c> {
             ..pin
         });
         Ok(())
+    }
+
+    /// Removes a part of the GPU stack. The packages that brought it are as good as replaced, whether this is certain to run or not.
+    pub fn remove(&mut self, pin: &Pin) {
+        let Some(component) = self.component(pin) else {
+            return;
+        };
+        let earlier = self.pins.iter_mut();
+        earlier
+            .filter(|earlier| earlier.component == component)
+            .filter(|earlier| earlier.environment == pin.environment)
+            .for_each(|earlier| earlier.replaced = true);
+    }
+
+    /// The part of the GPU stack that a package is.
+    fn component(&self, pin: &Pin) -> Option<&'c str> {
+        let manager = match pin.manager.as_str() {
+            "conda" => EvidenceKind::Conda,
+            "apt" => EvidenceKind::Dpkg,
+            "apk" => EvidenceKind::Apk,
+            _ => EvidenceKind::PythonMetadata,
+        };
+        self.context.catalogue.component_of(manager, &pin.name)
     }
 
     /// What packages are read with.
@@ -97,7 +114,7 @@ impl<'c> Recorder<'c> {
             let version = format!("{version}+{}", pin.local.as_deref().unwrap_or_default());
             match later.get(&key) {
                 Some((command, other)) => {
-                    pin.replaced = *command != pin.command && *other != version;
+                    pin.replaced |= *command != pin.command && *other != version;
                 }
                 None if pin.conditional => {}
                 None => {

@@ -198,6 +198,15 @@ impl State<'_> {
             }
             None => String::new(),
         };
+        if install.removes {
+            for pin in pins {
+                self.recorder.remove(&Pin {
+                    environment: place.clone(),
+                    ..pin
+                });
+            }
+            return Ok(());
+        }
         self.recorder.command();
         for mut pin in pins {
             pin.environment = place.clone();

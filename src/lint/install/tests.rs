@@ -80,3 +80,56 @@ fn options_are_understood() {
         (vec!["environment.yml".to_owned()], Some("e".to_owned()))
     );
 }
+
+#[test]
+fn commands_that_remove() {
+    for command in [
+        "pip uninstall -y torch",
+        "python3 -m pip uninstall --yes torch",
+        "uv pip uninstall --system torch",
+        "conda remove -y -n x torch",
+        "mamba uninstall torch",
+    ] {
+        assert!(install(command).unwrap().removes, "{command}");
+        assert_eq!(packages(command), ["torch"], "{command}");
+    }
+    assert!(!install("pip install torch").unwrap().removes);
+}
+
+#[test]
+fn pip_and_uv_read_variables_of_their_own() {
+    let values = |name: &str| {
+        let known = [
+            ("PIP_INDEX_URL", "https://pip"),
+            ("UV_DEFAULT_INDEX", "https://uv"),
+            ("UV_TORCH_BACKEND", "cu118"),
+        ];
+        let found = known.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.to_owned())
+    };
+    let index = |command: &str| {
+        let words = command.split(' ').map(|word| Argument {
+            text: word.to_owned(),
+            known: true,
+            span: 0..0,
+        });
+        let words: Vec<Argument> = words.collect();
+        let index = read(&words, &values).unwrap().index;
+        (index.instead.unwrap(), index.backend)
+    };
+    for command in [
+        "pip install x",
+        "python -m pip install x",
+        "conda run pip install x",
+    ] {
+        assert_eq!(
+            index(command),
+            ("https://pip".to_owned(), None),
+            "{command}"
+        );
+    }
+    for command in ["uv pip install x", "python -m uv pip install x"] {
+        let uv = ("https://uv".to_owned(), Some("cu118".to_owned()));
+        assert_eq!(index(command), uv, "{command}");
+    }
+}

@@ -165,5 +165,48 @@ fn an_index_says_which_cuda() {
     index.instead = Some("https://download.pytorch.org/whl/nightly/cu128".into());
     let mut pin = Pin::default();
     index.apply(&mut pin);
-    assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("12.8"), true));
+    assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("12.8"), false));
+}
+
+#[test]
+fn only_indexes_of_pytorch_leave_pypi_out() {
+    let own = "https://download.pytorch.org/whl/cu118";
+    for (instead, besides, expected) in [
+        (own, None, true),
+        (own, Some("https://pypi.org/simple"), false),
+        (own, Some("https://download.pytorch.org/whl"), true),
+        ("https://pypi.tuna.tsinghua.edu.cn/simple", Some(own), false),
+        ("https://mirrors.aliyun.com/pypi/simple", Some(own), false),
+        ("https://mirror.example/pytorch-wheels/cu118", None, true),
+    ] {
+        let index = Index {
+            instead: Some(instead.to_owned()),
+            besides: besides.into_iter().map(str::to_owned).collect(),
+            backend: None,
+        };
+        let mut pin = Pin::default();
+        index.apply(&mut pin);
+        assert_eq!(pin.only_index, expected, "{instead} {besides:?}");
+        assert_eq!(pin.cuda.as_deref(), Some("11.8"));
+    }
+}
+
+#[test]
+fn a_backend_of_uv_is_an_index_of_pytorch() {
+    let mut index = Index {
+        instead: Some("https://x/simple".into()),
+        backend: Some("cu118".into()),
+        ..Index::default()
+    };
+    let mut pin = Pin::default();
+    index.apply(&mut pin);
+    assert_eq!(
+        pin.index.as_deref(),
+        Some("https://download.pytorch.org/whl/cu118")
+    );
+    assert_eq!((pin.cuda.as_deref(), pin.only_index), (Some("11.8"), true));
+    index.backend = Some("auto".into());
+    let mut pin = Pin::default();
+    index.apply(&mut pin);
+    assert_eq!((pin.cuda, pin.index.as_deref()), (None, Some("auto")));
 }
