@@ -111,42 +111,56 @@ fn describe(error: &serde_saphyr::Error) -> (String, Option<String>) {
     }
 }
 
+/// Words of the library, what they mean, and what to do.
+const PLAIN_WORDS: [(&str, &str, &str); 8] = [
+    (
+        "expected sequence start",
+        "this must be a list",
+        "write `[one, another]`, or one in a line, each behind `- `",
+    ),
+    (
+        "expected mapping start",
+        "this must be keys with values",
+        "write `key: value` lines, or `{key: value}`",
+    ),
+    (
+        "expected string scalar",
+        "this must be text",
+        "write one text without brackets and braces, in quotes where it has them itself",
+    ),
+    (
+        "cannot deserialize null",
+        "a value is missing",
+        "write one here, or take away what asks for it",
+    ),
+    (
+        "multiple YAML documents",
+        "a file may hold one document only",
+        "take away the line `---` and one of the two documents",
+    ),
+    (
+        "DuplicateKeyPolicy",
+        "this key is here a second time",
+        "keep one of them",
+    ),
+    (
+        "budget breached",
+        "this document is too large when its aliases are written out",
+        "write it shorter, without aliases (`*name`) of lists of aliases",
+    ),
+    (
+        "recursion limit",
+        "this is nested too deeply",
+        "real files of this kind are a few levels deep",
+    ),
+];
+
 /// What the library says in words of its own.
 fn in_plain_words(text: &str) -> (String, Option<String>) {
-    let plain = |problem: &str, help: &str| (problem.to_owned(), Some(help.to_owned()));
-    match text {
-        _ if text.contains("expected sequence start") => plain(
-            "this must be a list",
-            "write `[one, another]`, or one in a line, each behind `- `",
-        ),
-        _ if text.contains("expected mapping start") => plain(
-            "this must be keys with values",
-            "write `key: value` lines, or `{key: value}`",
-        ),
-        _ if text.contains("expected string scalar") => plain(
-            "this must be text",
-            "write one text without brackets and braces, in quotes where it has them itself",
-        ),
-        _ if text.contains("cannot deserialize null") => plain(
-            "a value is missing",
-            "write one here, or take away what asks for it",
-        ),
-        _ if text.contains("multiple YAML documents") => plain(
-            "a file may hold one document only",
-            "take away the line `---` and one of the two documents",
-        ),
-        _ if text.contains("DuplicateKeyPolicy") => {
-            plain("this key is here a second time", "keep one of them")
-        }
-        _ if text.contains("budget breached") => plain(
-            "this document is too large when its aliases are written out",
-            "write it shorter, without aliases (`*name`) of lists of aliases",
-        ),
-        _ if text.contains("recursion limit") => plain(
-            "this is nested too deeply",
-            "real files of this kind are a few levels deep",
-        ),
-        _ => (text.to_owned(), None),
+    let mut known = PLAIN_WORDS.iter();
+    match known.find(|(words, _, _)| text.contains(words)) {
+        Some((_, problem, help)) => ((*problem).to_owned(), Some((*help).to_owned())),
+        None => (text.to_owned(), None),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::image::Node;
 use super::catalogue::first_numbers;
 use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
-use super::packages::{Package, Packages};
+use super::packages::{OWNERS, Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
 /// A place that Python packages are imported from.
@@ -233,8 +233,6 @@ struct Sources<'i, 'r> {
 
 /// So many directories above a library of Python are taken for prefixes: `lib/x86_64-linux-gnu` is two below one.
 const ABOVE: usize = 4;
-/// So many packages of one prefix and release are told.
-const OWNERS: usize = 16;
 
 impl<'i, 'r> Sources<'i, 'r> {
     fn of(inventory: &'i Inventory<'r>, packages: &'i Packages) -> Self {

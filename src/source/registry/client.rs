@@ -38,25 +38,30 @@ impl Client {
             extra.extend(certificates(path)?);
         }
         let patience = options.patience;
-        let builder = || {
+        let builder = |policy: Policy| {
             builder(patience)
                 .tls_certs_merge(extra.clone())
                 .tls_danger_accept_invalid_certs(options.insecure)
+                .redirect(policy)
         };
-        // A machine without authorities may still talk to registries without TLS.
-        let no_authorities = builder().build().err();
-        let client = |policy: Policy| {
-            let builder = match no_authorities {
-                None => builder(),
-                Some(_) => builder().tls_certs_only([]),
-            };
-            let built = builder.redirect(policy).build();
-            built.map_err(|error| Error::source("HTTP client", error.to_string()))
+        let follows = || builder(redirects(options.insecure));
+        let follows_none = || builder(Policy::none());
+        let (http, forms, no_authorities) = match follows().build() {
+            Ok(http) => (Ok(http), follows_none().build(), None),
+            // A machine without authorities may still talk to registries without TLS.
+            Err(error) => (
+                follows().tls_certs_only([]).build(),
+                follows_none().tls_certs_only([]).build(),
+                Some(super::failure::chain(&error)),
+            ),
+        };
+        let built = |client: reqwest::Result<Http>| {
+            client.map_err(|error| Error::source("HTTP client", error.to_string()))
         };
         Ok(Client {
-            http: client(redirects(options.insecure))?,
-            forms: client(Policy::none())?,
-            no_authorities: no_authorities.as_ref().map(|it| super::failure::chain(it)),
+            http: built(http)?,
+            forms: built(forms)?,
+            no_authorities,
             patience,
             insecure: options.insecure,
             offline: options.offline,

@@ -15,7 +15,7 @@ use super::evidence::is_version;
 use super::inventory::{ElfFile, Inventory, TextFile};
 use super::{Component, Distribution, Evidence, EvidenceKind};
 
-pub(super) use owners::Packages;
+pub(super) use owners::{OWNERS, Packages};
 
 /// A package, as far as it is one component; a package that brings several components is several of these.
 pub(super) struct Package {

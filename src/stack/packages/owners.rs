@@ -7,8 +7,8 @@ use crate::image::FileIdentity;
 use super::super::inventory::ElfFile;
 use super::{Owned, Package};
 
-/// So many packages of one component are told for one file: no file of an honest image has more.
-const OWNERS: usize = 16;
+/// So many packages of one component are told for one file or interpreter: none of an honest image has more.
+pub(in super::super) const OWNERS: usize = 16;
 
 /// All packages of the stack in an image.
 pub(in super::super) struct Packages {
