@@ -4,48 +4,62 @@
 //! reference → source → layer facts (with ELF facts) → root filesystem → stack and claims → rules →
 //! findings → report. [`pipeline`] is the only place that joins them.
 
-pub mod beneath;
-pub mod digest;
-pub mod embedded;
-pub mod error;
-pub mod glob;
-pub mod json_schema;
-pub mod limits;
-pub mod parallel;
-pub mod spelling;
-pub mod tls;
-pub mod yaml;
+mod beneath;
+mod digest;
+mod embedded;
+mod error;
+mod glob;
+mod json_schema;
+mod limits;
+mod parallel;
+mod spelling;
+mod tls;
+mod yaml;
 
-pub mod reference;
-pub mod version;
+mod reference;
+mod version;
 
-pub mod archive;
-pub mod cache;
+mod archive;
+mod cache;
 
-pub mod elf;
-pub mod source;
+mod elf;
+mod source;
 
-pub mod layer;
+mod layer;
 
-pub mod image;
+mod image;
 
-pub mod loader;
+mod loader;
 
-pub mod claims;
-pub mod stack;
+mod claims;
+mod stack;
 
-pub mod process;
+mod process;
 
-pub mod targets;
+mod targets;
 
-pub mod finding;
-pub mod policy;
+mod finding;
+mod policy;
 
-pub mod lint;
+mod lint;
 
-pub mod rules;
+mod rules;
 
-pub mod report;
+mod report;
 
-pub mod cli;
-pub mod pipeline;
+mod cli;
+mod pipeline;
+
+/// What the fuzz targets, the benchmarks and the tests of this repository reach. It may change at any time.
+#[doc(hidden)]
+pub mod internals {
+    macro_rules! expose {
+        ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
+    }
+    expose! {
+        archive beneath cache claims cli digest elf embedded
+        error finding glob image json_schema layer limits lint
+        loader parallel pipeline policy process reference report rules
+        source spelling stack targets tls version yaml
+    }
+}

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    imgcheck::cli::run()
+    imgcheck::internals::cli::run()
 }

@@ -9,13 +9,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use imgcheck::cache::{Cache, Key, Kind, Places};
-use imgcheck::digest::sha256;
-use imgcheck::elf::Depth;
-use imgcheck::layer::cache::FactsCache;
-use imgcheck::layer::{self, Wanted};
-use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Access, Selection};
+use imgcheck::internals::cache::{Cache, Key, Kind, Places};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::layer::cache::FactsCache;
+use imgcheck::internals::layer::{self, Wanted};
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::source::{self, Access, Selection};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -378,7 +378,7 @@ fn a_bucket_is_shared() {
     let Some(server) = S3::start() else {
         return;
     };
-    imgcheck::tls::install();
+    imgcheck::internals::tls::install();
     let client = reqwest::blocking::Client::new();
     let bucket = format!("{}/facts", server.address);
     assert!(client.put(&bucket).send().unwrap().status().is_success());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use imgcheck::claims::{Claim, Grammar};
+use imgcheck::internals::claims::{Claim, Grammar};
 use proptest::prelude::*;
 
 /// One row of a corpus; `testdata/tags.md` describes them.
@@ -439,7 +439,7 @@ fn tag_label_and_environment_each_keep_their_promise() {
 
 #[test]
 fn every_built_in_pattern_compiles() {
-    let files = imgcheck::embedded::files("knowledge/tags");
+    let files = imgcheck::internals::embedded::files("knowledge/tags");
     assert!(files.len() > 5);
     Grammar::load(files).unwrap();
 }
@@ -497,7 +497,7 @@ proptest! {
             prop_assert_eq!(&claims, &grammar.claims(&reference).unwrap());
             for claim in claims {
                 prop_assert!(!claim.version.is_empty() && reference.contains(&claim.text));
-                prop_assert!(imgcheck::claims::SUBJECTS.contains(&claim.subject.as_str()));
+                prop_assert!(imgcheck::internals::claims::SUBJECTS.contains(&claim.subject.as_str()));
             }
         }
     }

@@ -3,15 +3,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-use imgcheck::elf::ElfFacts;
-use imgcheck::elf::facts::{Identity, Reading, ReadingKind};
-use imgcheck::finding::{Finding, Severity};
-use imgcheck::image::{RootFilesystem, configuration};
-use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::limits::Limits;
-use imgcheck::process::{Knowledge, Programs};
-use imgcheck::rules::{Facts, ImageFacts, RuleSet};
-use imgcheck::stack::{self, Catalogue};
+use imgcheck::internals::elf::ElfFacts;
+use imgcheck::internals::elf::facts::{Identity, Reading, ReadingKind};
+use imgcheck::internals::finding::{Finding, Severity};
+use imgcheck::internals::image::{RootFilesystem, configuration};
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::process::{Knowledge, Programs};
+use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
+use imgcheck::internals::stack::{self, Catalogue};
 use oci_spec::image::ImageConfiguration;
 use serde_json::json;
 
@@ -427,7 +427,7 @@ fn pins_that_are_broken() {
 /// What the loader model takes from the host is what some capability brings.
 #[test]
 fn every_library_of_the_host_has_a_capability() {
-    let table = |name| imgcheck::embedded::knowledge::<serde_json::Value>(name).unwrap();
+    let table = |name| imgcheck::internals::embedded::knowledge::<serde_json::Value>(name).unwrap();
     let (host, capabilities) = (table("loader/host"), table("capabilities"));
     for library in host["libraries"].as_array().unwrap() {
         let name = library["name"].as_str().unwrap();

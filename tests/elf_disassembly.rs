@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use imgcheck::elf::{self, Depth, Recipes};
+use imgcheck::internals::elf::{self, Depth, Recipes};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 #[path = "support/real.rs"]

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use imgcheck::elf::facts::{ElfFacts, GpuCode};
-use imgcheck::elf::{self, Depth, ElfError, ReadAt, Recipes, Retainer};
-use imgcheck::limits::Limit;
+use imgcheck::internals::elf::facts::{ElfFacts, GpuCode};
+use imgcheck::internals::elf::{self, Depth, ElfError, ReadAt, Recipes, Retainer};
+use imgcheck::internals::limits::Limit;
 
 fn fixture(name: &str) -> Vec<u8> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fatbin");

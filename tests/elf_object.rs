@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use imgcheck::elf::facts::Bound;
-use imgcheck::elf::{self, Depth, ElfFacts, Recipes, Retainer};
+use imgcheck::internals::elf::facts::Bound;
+use imgcheck::internals::elf::{self, Depth, ElfFacts, Recipes, Retainer};
 use object::{Object, ObjectSymbol, RelocationFlags, RelocationTarget};
 use proptest::prelude::*;
 

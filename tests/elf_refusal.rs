@@ -6,7 +6,7 @@ mod say;
 
 use std::process::Command;
 
-use imgcheck::elf::{self, Depth, ElfFacts, Recipes, Refusal, refusal};
+use imgcheck::internals::elf::{self, Depth, ElfFacts, Recipes, Refusal, refusal};
 
 const PYTHON: &str = "python3";
 

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use imgcheck::report::{self, Report};
-use imgcheck::rules::RuleSet;
+use imgcheck::internals::report::{self, Report};
+use imgcheck::internals::rules::RuleSet;
 use serde_json::Value;
 use tempfile::tempdir;
 

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::sync::Arc;
 
-use imgcheck::archive::FileRange;
-use imgcheck::elf::facts::{ElfFacts, GpuCode};
-use imgcheck::elf::retain::DEFAULT_LIMIT;
-use imgcheck::elf::{self, Depth, ElfError, ReadAt, Recipes, Retainer};
+use imgcheck::internals::archive::FileRange;
+use imgcheck::internals::elf::facts::{ElfFacts, GpuCode};
+use imgcheck::internals::elf::retain::DEFAULT_LIMIT;
+use imgcheck::internals::elf::{self, Depth, ElfError, ReadAt, Recipes, Retainer};
 
 #[path = "support/real.rs"]
 mod real;

@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chrono::NaiveDate;
-use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
-use imgcheck::pipeline::{self, Progress, Reading, Scan, Scanner};
-use imgcheck::policy::Policy;
-use imgcheck::reference::transport::Target;
-use imgcheck::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
-use imgcheck::rules::RuleSet;
-use imgcheck::source::{self, Access, Selection};
-use imgcheck::targets::{self, DriverFacts, TargetFacts};
+use imgcheck::internals::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
+use imgcheck::internals::pipeline::{self, Progress, Reading, Scan, Scanner};
+use imgcheck::internals::policy::Policy;
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
+use imgcheck::internals::rules::RuleSet;
+use imgcheck::internals::source::{self, Access, Selection};
+use imgcheck::internals::targets::{self, DriverFacts, TargetFacts};
 use oci_spec::image::ImageConfiguration;
 use serde_json::{Value, json};
 

@@ -29,7 +29,7 @@ fn text(path: &str) -> String {
 }
 
 fn yaml(name: &str, text: &str) -> Value {
-    imgcheck::yaml::parse(name, text).unwrap_or_else(|error| panic!("{error}"))
+    imgcheck::internals::yaml::parse(name, text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The two documents of the GitLab template: its inputs, and the job.

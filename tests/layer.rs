@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use common::{
     Compression, Item, compress, directory, file, hard_link, layer_blob, run, symlink, tar, tool,
 };
-use imgcheck::elf::Depth;
-use imgcheck::error::{Error, Result};
-use imgcheck::layer::{self, Content, Entry, EntryKind, LayerFacts, Wanted};
-use imgcheck::limits::Limit;
-use imgcheck::source::{LayerBlob, LayerData};
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::layer::{self, Content, Entry, EntryKind, LayerFacts, Wanted};
+use imgcheck::internals::limits::Limit;
+use imgcheck::internals::source::{LayerBlob, LayerData};
 use proptest::prelude::*;
 
 fn wanted() -> Wanted {
@@ -33,7 +33,7 @@ fn scan_directory(root: &Path) -> LayerFacts {
     scan(&LayerBlob {
         diff_id: String::new(),
         digest: None,
-        annotations: imgcheck::source::Annotations::new(),
+        annotations: imgcheck::internals::source::Annotations::new(),
         size: 0,
         data: LayerData::Directory(root.to_owned()),
     })
@@ -502,7 +502,7 @@ fn damaged_blobs() {
             "{problem_of_honest}"
         );
         let blob = LayerBlob {
-            digest: Some(imgcheck::source::digest::sha256(&stored)),
+            digest: Some(imgcheck::internals::digest::sha256(&stored)),
             ..honest
         };
         assert!(problem(scan(&blob)).starts_with("damaged: its digest is"));

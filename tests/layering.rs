@@ -83,7 +83,7 @@ fn declared() -> Vec<Vec<String>> {
         .map(|group| {
             group
                 .lines()
-                .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+                .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'))
                 .map(str::to_owned)
                 .collect::<Vec<_>>()
         })

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use imgcheck::elf::Depth;
-use imgcheck::error::Result;
-use imgcheck::layer::{Content, EntryKind, LayerFacts, Wanted, scan};
-use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Access, Selection};
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::error::Result;
+use imgcheck::internals::layer::{Content, EntryKind, LayerFacts, Wanted, scan};
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::source::{self, Access, Selection};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, makedev, mknodat, renameat_with};
 
 /// A layout of one image with one layer, and a place outside of it.

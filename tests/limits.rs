@@ -14,7 +14,7 @@ use common::{
     Compression, Image, Item, blob, compress, descriptor, docker_archive, file, oci_layout,
     write_archive,
 };
-use imgcheck::limits::{ALL, Limit, Limits};
+use imgcheck::internals::limits::{ALL, Limit, Limits};
 use serde_json::json;
 
 /// A limit that an image passes.

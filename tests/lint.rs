@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use imgcheck::lint::{Kind, Neighbour, Sources, read};
-use imgcheck::stack::Catalogue;
+use imgcheck::internals::lint::{Kind, Neighbour, Sources, read};
+use imgcheck::internals::stack::Catalogue;
 
 #[path = "support/program.rs"]
 mod program;

@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{say, tool};
-use imgcheck::elf::Depth;
-use imgcheck::image::RootFilesystem;
-use imgcheck::layer::{self, LayerFacts, Wanted};
-use imgcheck::loader::abi::Abi;
-use imgcheck::loader::cache::{Cache, Entry, Format, Hwcap};
-use imgcheck::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
-use imgcheck::loader::ldconfig::{self, State};
-use imgcheck::source::{LayerBlob, LayerData};
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::{self, LayerFacts, Wanted};
+use imgcheck::internals::loader::abi::Abi;
+use imgcheck::internals::loader::cache::{Cache, Entry, Format, Hwcap};
+use imgcheck::internals::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
+use imgcheck::internals::loader::ldconfig::{self, State};
+use imgcheck::internals::source::{LayerBlob, LayerData};
 
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
@@ -155,7 +155,7 @@ fn scan(root: &Path) -> LayerFacts {
     let blob = LayerBlob {
         diff_id: String::new(),
         digest: None,
-        annotations: imgcheck::source::Annotations::new(),
+        annotations: imgcheck::internals::source::Annotations::new(),
         size: 0,
         data: LayerData::Directory(root.to_owned()),
     };

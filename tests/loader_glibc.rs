@@ -14,10 +14,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use imgcheck::elf::{self, Depth, Recipes};
-use imgcheck::image::RootFilesystem;
-use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::loader::{Family, Mode, Process, System};
+use imgcheck::internals::elf::{self, Depth, Recipes};
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::loader::{Family, Mode, Process, System};
 
 /// Opens what its arguments name and tells how it went, then lists what is mapped. An argument is `CALLER MODE NAME`: `-` or the
 /// name of a library whose function opens it; `g` or `l`.

@@ -2,14 +2,14 @@
 //! outcome; that each test ends is the rest of it.
 #![allow(clippy::unwrap_used)]
 
-use imgcheck::elf::ElfFacts;
-use imgcheck::image::RootFilesystem;
-use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::limits::Limits;
-use imgcheck::process::tree::Tree;
-use imgcheck::process::{Knowledge, LoaderFacts, Programs};
-use imgcheck::report::tree::{Question, dot, text};
-use imgcheck::stack::{self, Catalogue};
+use imgcheck::internals::elf::ElfFacts;
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::process::tree::Tree;
+use imgcheck::internals::process::{Knowledge, LoaderFacts, Programs};
+use imgcheck::internals::report::tree::{Question, dot, text};
+use imgcheck::internals::stack::{self, Catalogue};
 use oci_spec::image::ImageConfiguration;
 
 const LOADER: &str = "lib64/ld-linux-x86-64.so.2";

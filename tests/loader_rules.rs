@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use imgcheck::process::LoaderFacts;
-use imgcheck::rules::{Facts, ImageFacts, RuleSet};
-use imgcheck::stack::Stack;
+use imgcheck::internals::process::LoaderFacts;
+use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
+use imgcheck::internals::stack::Stack;
 use serde_json::{Value, json};
 
 fn facts(loader: Value) -> Facts {
@@ -176,7 +176,7 @@ fn every_rule_that_is_yielded_to_exists() {
         for pattern in &rule.yields {
             let known = set
                 .rules()
-                .any(|other| imgcheck::rules::functions::glob(&other.id, pattern));
+                .any(|other| imgcheck::internals::rules::functions::glob(&other.id, pattern));
             assert!(known, "{}: no rule is called {pattern}", rule.id);
         }
     }

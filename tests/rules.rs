@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use imgcheck::claims::Claim;
-use imgcheck::finding::Severity;
-use imgcheck::rules::{Facts, ImageFacts, Rule, RuleSet, knowledge, pages, testing};
-use imgcheck::stack::{Component, Stack};
+use imgcheck::internals::claims::Claim;
+use imgcheck::internals::finding::Severity;
+use imgcheck::internals::rules::{Facts, ImageFacts, Rule, RuleSet, knowledge, pages, testing};
+use imgcheck::internals::stack::{Component, Stack};
 use serde_json::Value;
 
 #[test]

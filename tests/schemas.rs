@@ -213,7 +213,7 @@ fn the_examples_of_the_book_are_what_the_configuration_schema_says() {
 
 /// The program reads it too, but for the files that it names.
 fn accepted(text: &str, page: &str) {
-    let config = imgcheck::policy::Config::read(page, text, Path::new(""));
+    let config = imgcheck::internals::policy::Config::read(page, text, Path::new(""));
     if let Err(error) = config {
         panic!("{page}: {error}");
     }
@@ -240,7 +240,7 @@ fn what_the_program_refuses_the_configuration_schema_refuses() {
         "limits: {time: 0}",
     ] {
         assert!(
-            imgcheck::policy::Config::read("c", text, Path::new("")).is_err(),
+            imgcheck::internals::policy::Config::read("c", text, Path::new("")).is_err(),
             "{text}"
         );
         assert!(!faults(&schema, &yaml(text)).is_empty(), "{text}");

@@ -10,9 +10,9 @@ use common::{
     Compression, Image, Item, blob, docker_archive, file, oci_layout, symlink, write_archive,
     write_directory,
 };
-use imgcheck::error::Error;
-use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Access, Selection, SourceKind};
+use imgcheck::internals::error::Error;
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::source::{self, Access, Selection, SourceKind};
 use serde_json::{Value, json};
 
 fn small(reference: &str) -> Image {
@@ -60,7 +60,7 @@ impl Place {
     }
 }
 
-fn open(path: &Path) -> imgcheck::error::Result<Vec<source::Image>> {
+fn open(path: &Path) -> imgcheck::internals::error::Result<Vec<source::Image>> {
     source::open(
         &Target::Path(path.to_owned()),
         &Selection::default(),
@@ -68,7 +68,7 @@ fn open(path: &Path) -> imgcheck::error::Result<Vec<source::Image>> {
     )
 }
 
-fn open_text(text: &str) -> imgcheck::error::Result<Vec<source::Image>> {
+fn open_text(text: &str) -> imgcheck::internals::error::Result<Vec<source::Image>> {
     source::open(
         &Target::parse(text),
         &Selection::default(),
@@ -76,7 +76,7 @@ fn open_text(text: &str) -> imgcheck::error::Result<Vec<source::Image>> {
     )
 }
 
-fn platform(path: &Path, platform: &str) -> imgcheck::error::Result<Vec<source::Image>> {
+fn platform(path: &Path, platform: &str) -> imgcheck::internals::error::Result<Vec<source::Image>> {
     let selection = Selection {
         platform: Some(platform.to_owned()),
         all_platforms: false,
@@ -96,7 +96,7 @@ fn references(images: &[source::Image]) -> Vec<Option<&str>> {
 }
 
 /// The problem of a source error, with the name of the source taken out.
-fn problem(result: imgcheck::error::Result<Vec<source::Image>>, path: &Path) -> String {
+fn problem(result: imgcheck::internals::error::Result<Vec<source::Image>>, path: &Path) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.exit_code(), 3);
     let source = path.display().to_string();
@@ -150,7 +150,7 @@ fn every_storage_is_recognised() {
     let root = place.path("root");
     write_directory(&root, &[file("etc/os-release", "")]);
 
-    let config_digest = source::digest::sha256(&image.config());
+    let config_digest = imgcheck::internals::digest::sha256(&image.config());
     for (path, kind) in [
         (&docker, SourceKind::DockerArchive),
         (&oci, SourceKind::Oci),
@@ -168,7 +168,7 @@ fn every_storage_is_recognised() {
         assert_eq!(found.layers.len(), 2);
         assert_eq!(
             found.layers[1].diff_id,
-            source::digest::sha256(&image.layers[1])
+            imgcheck::internals::digest::sha256(&image.layers[1])
         );
         assert_eq!(found.config.history().as_ref().unwrap().len(), 2);
     }

@@ -10,10 +10,10 @@ use std::path::Path;
 
 use common::{file, hard_link, run, symlink, tool, write_archive};
 use dockerd::Daemon;
-use imgcheck::elf::Depth;
-use imgcheck::layer::{self, EntryKind, LayerFacts, Wanted};
-use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Access, Image, Selection};
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::layer::{self, EntryKind, LayerFacts, Wanted};
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::source::{self, Access, Image, Selection};
 
 fn facts(images: &[Image]) -> Vec<LayerFacts> {
     let [image] = images else {

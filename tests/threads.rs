@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use imgcheck::rules::RuleSet;
+use imgcheck::internals::rules::RuleSet;
 use serde_json::Value;
 use tempfile::tempdir;
 

@@ -5,8 +5,10 @@
 
 use std::io::BufReader;
 
-use imgcheck::archive::{ArchiveError, FileRange, Input, Member, RangeInput, StreamInput, Walk};
-use imgcheck::limits::{Limit, Limits};
+use imgcheck::internals::archive::{
+    ArchiveError, FileRange, Input, Member, RangeInput, StreamInput, Walk,
+};
+use imgcheck::internals::limits::{Limit, Limits};
 use imgcheck_fuzz::{file, tar};
 use libfuzzer_sys::fuzz_target;
 

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use imgcheck::cache::{Cache, Key, Places};
-use imgcheck::digest::sha256;
-use imgcheck::image::RootFilesystem;
-use imgcheck::layer::cache::{FactsCache, version};
+use imgcheck::internals::cache::{Cache, Key, Places};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::cache::{FactsCache, version};
 use imgcheck_fuzz::layers::WANTED;
 use libfuzzer_sys::fuzz_target;
 

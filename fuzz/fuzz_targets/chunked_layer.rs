@@ -4,8 +4,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use imgcheck::digest::sha256;
-use imgcheck::layer::{Content, EntryKind};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::layer::{Content, EntryKind};
 use imgcheck_fuzz::chunked::{Format, Lazy};
 use imgcheck_fuzz::layers::scan;
 use libfuzzer_sys::fuzz_target;

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use chrono::NaiveDate;
-use imgcheck::elf::Recipes;
-use imgcheck::error::Error;
-use imgcheck::policy::{Config, Expectation, Subjects};
-use imgcheck::yaml;
+use imgcheck::internals::elf::Recipes;
+use imgcheck::internals::error::Error;
+use imgcheck::internals::policy::{Config, Expectation, Subjects};
+use imgcheck::internals::yaml;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

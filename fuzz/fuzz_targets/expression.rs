@@ -7,10 +7,12 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use cel::{Context, Value};
-use imgcheck::rules::deadline::Deadline;
-use imgcheck::rules::expression::{Expression, MAX_EXPRESSION, Source, Template, written};
-use imgcheck::rules::{Facts, functions};
-use imgcheck::yaml::{self, Spanned};
+use imgcheck::internals::rules::deadline::Deadline;
+use imgcheck::internals::rules::expression::{
+    Expression, MAX_EXPRESSION, Source, Template, written,
+};
+use imgcheck::internals::rules::{Facts, functions};
+use imgcheck::internals::yaml::{self, Spanned};
 use libfuzzer_sys::fuzz_target;
 
 /// How long one may take; then its answer is none.

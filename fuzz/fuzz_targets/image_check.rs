@@ -7,12 +7,12 @@ use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
 
 use chrono::NaiveDate;
-use imgcheck::digest::sha256;
-use imgcheck::pipeline::{self, Progress, Reading, Scanner};
-use imgcheck::policy::Policy;
-use imgcheck::reference::transport::Target;
-use imgcheck::report::{self, Report};
-use imgcheck::rules::RuleSet;
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::pipeline::{self, Progress, Reading, Scanner};
+use imgcheck::internals::policy::Policy;
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::report::{self, Report};
+use imgcheck::internals::rules::RuleSet;
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
 use libfuzzer_sys::fuzz_target;

@@ -7,15 +7,15 @@
 
 use std::sync::LazyLock;
 
-use imgcheck::claims::Grammar;
-use imgcheck::elf::Depth;
-use imgcheck::image::{RootFilesystem, configuration};
-use imgcheck::limits::Limits;
-use imgcheck::process::{Knowledge, Programs};
-use imgcheck::report::tree::{self, Question};
-use imgcheck::rules::{Facts, ImageFacts, RuleSet};
-use imgcheck::stack::{self, Catalogue, ToolkitRow};
-use imgcheck::targets::{self, Evidence, Target};
+use imgcheck::internals::claims::Grammar;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::image::{RootFilesystem, configuration};
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::process::{Knowledge, Programs};
+use imgcheck::internals::report::tree::{self, Question};
+use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
+use imgcheck::internals::stack::{self, Catalogue, ToolkitRow};
+use imgcheck::internals::targets::{self, Evidence, Target};
 use imgcheck_fuzz::described::Described;
 use libfuzzer_sys::fuzz_target;
 

@@ -8,12 +8,12 @@ use std::os::fd::AsRawFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use imgcheck::digest::hexadecimal;
-use imgcheck::error::Result;
-use imgcheck::image::configuration::{environment, labels};
-use imgcheck::image::provenance::build_steps;
-use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Access, Image, Selection};
+use imgcheck::internals::digest::hexadecimal;
+use imgcheck::internals::error::Result;
+use imgcheck::internals::image::configuration::{environment, labels};
+use imgcheck::internals::image::provenance::build_steps;
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::source::{self, Access, Image, Selection};
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
 use libfuzzer_sys::fuzz_target;

@@ -5,8 +5,8 @@
 
 use std::io::Read;
 
-use imgcheck::digest::sha256;
-use imgcheck::layer::{Compression, SNIFFED, sniff};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::layer::{Compression, SNIFFED, sniff};
 use imgcheck_fuzz::layers::{scan, scan_passing, stored};
 use libfuzzer_sys::fuzz_target;
 

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
-use imgcheck::image::{Node, RootFilesystem};
-use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::image::{Node, RootFilesystem};
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
 use libfuzzer_sys::fuzz_target;
 
 /// The kernel finds nothing at a path of this length or more.
@@ -54,7 +54,7 @@ impl Path {
 
     /// As an entry has it.
     fn normal(&self) -> String {
-        imgcheck::archive::path::normalise(self.text().as_bytes())
+        imgcheck::internals::archive::path::normalise(self.text().as_bytes())
     }
 }
 

@@ -3,9 +3,9 @@
 
 #![no_main]
 
-use imgcheck::digest::sha256;
-use imgcheck::image::RootFilesystem;
-use imgcheck::layer::{Compression, SNIFFED, sniff};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::{Compression, SNIFFED, sniff};
 use imgcheck_fuzz::layers::{assert_same, gzip, scan, scan_passing, stored, zstd};
 use imgcheck_fuzz::tar;
 use libfuzzer_sys::fuzz_target;

@@ -4,9 +4,9 @@
 
 use std::cmp::Ordering;
 
-use imgcheck::loader::abi::Abi;
-use imgcheck::loader::cache::{Cache, Format, Hwcap, compare_names};
-use imgcheck::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
+use imgcheck::internals::loader::abi::Abi;
+use imgcheck::internals::loader::cache::{Cache, Format, Hwcap, compare_names};
+use imgcheck::internals::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
 use imgcheck_fuzz::ld_so_cache;
 use libfuzzer_sys::fuzz_target;
 

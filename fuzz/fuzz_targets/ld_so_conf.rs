@@ -2,12 +2,12 @@
 
 #![no_main]
 
-use imgcheck::image::RootFilesystem;
-use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::loader::abi::Abi;
-use imgcheck::loader::cache::{Cache, compare_names};
-use imgcheck::loader::hwcaps::GlibcVersion;
-use imgcheck::loader::ldconfig::{rebuild, staleness};
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::loader::abi::Abi;
+use imgcheck::internals::loader::cache::{Cache, compare_names};
+use imgcheck::internals::loader::hwcaps::GlibcVersion;
+use imgcheck::internals::loader::ldconfig::{rebuild, staleness};
 use imgcheck_fuzz::described::Described;
 use imgcheck_fuzz::ld_so_cache;
 use libfuzzer_sys::fuzz_target;

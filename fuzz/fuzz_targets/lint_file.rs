@@ -8,12 +8,12 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use imgcheck::finding::Location;
-use imgcheck::limits::Limits;
-use imgcheck::lint::{self, Kind, Neighbour, Sources};
-use imgcheck::rules::evaluate::evaluate;
-use imgcheck::rules::{Facts, RuleSet};
-use imgcheck::stack::Catalogue;
+use imgcheck::internals::finding::Location;
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::lint::{self, Kind, Neighbour, Sources};
+use imgcheck::internals::rules::evaluate::evaluate;
+use imgcheck::internals::rules::{Facts, RuleSet};
+use imgcheck::internals::stack::Catalogue;
 use libfuzzer_sys::fuzz_target;
 
 static CATALOGUE: LazyLock<Catalogue> =

@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 
-use imgcheck::image::{Node, RootFilesystem, configuration};
-use imgcheck::loader::{Mode, Object, Process, System};
+use imgcheck::internals::image::{Node, RootFilesystem, configuration};
+use imgcheck::internals::loader::{Mode, Object, Process, System};
 use imgcheck_fuzz::described::Described;
 use libfuzzer_sys::fuzz_target;
 

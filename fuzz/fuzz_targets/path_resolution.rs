@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use imgcheck::image::{Node, ResolveError, RootFilesystem};
+use imgcheck::internals::image::{Node, ResolveError, RootFilesystem};
 use imgcheck_fuzz::described::Described;
 use libfuzzer_sys::fuzz_target;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use imgcheck::claims::Grammar;
-use imgcheck::reference::name::{Name, is_tag};
-use imgcheck::reference::transport::Target;
+use imgcheck::internals::claims::Grammar;
+use imgcheck::internals::reference::name::{Name, is_tag};
+use imgcheck::internals::reference::transport::Target;
 use libfuzzer_sys::fuzz_target;
 
 static GRAMMAR: LazyLock<Grammar> =

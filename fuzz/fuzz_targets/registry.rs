@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use imgcheck::reference::transport::{Remote, Target};
-use imgcheck::source::registry::{Options, Patience, Registries};
-use imgcheck::source::{self, Access, Selection};
+use imgcheck::internals::reference::transport::{Remote, Target};
+use imgcheck::internals::source::registry::{Options, Patience, Registries};
+use imgcheck::internals::source::{self, Access, Selection};
 use imgcheck_fuzz::documents::documents;
 use imgcheck_fuzz::layers::scan;
 use libfuzzer_sys::fuzz_target;

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use imgcheck::rules::{Facts, RuleSet, pages, testing};
+use imgcheck::internals::rules::{Facts, RuleSet, pages, testing};
 use libfuzzer_sys::fuzz_target;
 
 static SAMPLE: LazyLock<Facts> = LazyLock::new(Facts::sample);

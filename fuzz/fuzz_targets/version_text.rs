@@ -7,10 +7,10 @@
 
 use std::cmp::Ordering;
 
-use imgcheck::targets::{Capability, DriverVersion, Gpu};
-use imgcheck::version::marker::{self, Environment};
-use imgcheck::version::requirement::{LONGEST, Requirement, normalized};
-use imgcheck::version::{compare, debian, fits, meets, newer, release, satisfies};
+use imgcheck::internals::targets::{Capability, DriverVersion, Gpu};
+use imgcheck::internals::version::marker::{self, Environment};
+use imgcheck::internals::version::requirement::{LONGEST, Requirement, normalized};
+use imgcheck::internals::version::{compare, debian, fits, meets, newer, release, satisfies};
 use libfuzzer_sys::fuzz_target;
 
 const ENVIRONMENT: Environment = Environment {

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use imgcheck::digest::sha256;
-use imgcheck::source::{Annotations, LayerBlob};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::source::{Annotations, LayerBlob};
 
 use crate::documents::{Document, archive};
 use crate::layers::{gzip, remote, zstd};

@@ -22,11 +22,11 @@
 //!
 //! What is not understood is passed over.
 
-use imgcheck::archive::path::normalise;
-use imgcheck::elf::facts::{GpuCode, Identity, Reading, ReadingKind};
-use imgcheck::elf::{self, Depth, ElfFacts, Recipes};
-use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::loader::cache::{self, Cache, Format, Hwcap};
+use imgcheck::internals::archive::path::normalise;
+use imgcheck::internals::elf::facts::{GpuCode, Identity, Reading, ReadingKind};
+use imgcheck::internals::elf::{self, Depth, ElfFacts, Recipes};
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::loader::cache::{self, Cache, Format, Hwcap};
 use oci_spec::image::ImageConfiguration;
 use serde_json::{Value, json};
 

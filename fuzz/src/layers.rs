@@ -4,13 +4,13 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use imgcheck::digest::sha256;
-use imgcheck::elf::Depth;
-use imgcheck::error::Result;
-use imgcheck::layer::{self, LayerFacts, Scanned, Wanted};
-use imgcheck::limits::Limit;
-use imgcheck::source::remote::RemoteBlob;
-use imgcheck::source::{Annotations, LayerBlob, LayerData};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::error::Result;
+use imgcheck::internals::layer::{self, LayerFacts, Scanned, Wanted};
+use imgcheck::internals::limits::Limit;
+use imgcheck::internals::source::remote::RemoteBlob;
+use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
 
 use crate::file;
 

@@ -1,6 +1,6 @@
 //! Writes `ld.so.cache`, as `ldconfig` of glibc 2.32 and later does (elf/cache.c).
 
-use imgcheck::loader::cache::{Cache, Hwcap};
+use imgcheck::internals::loader::cache::{Cache, Hwcap};
 
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;

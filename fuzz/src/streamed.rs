@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use imgcheck::elf::{Depth, ElfError, ElfFacts, ReadAt, Recipes, Refusal, Retainer, SparseFile};
-use imgcheck::elf::{read, refusal};
+use imgcheck::internals::elf::{
+    Depth, ElfError, ElfFacts, ReadAt, Recipes, Refusal, Retainer, SparseFile,
+};
+use imgcheck::internals::elf::{read, refusal};
 
 /// Passes over one file, each for one range more; then a layer is refused.
 const PASSES: usize = 100;

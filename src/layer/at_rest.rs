@@ -6,12 +6,12 @@ use super::walk::{entries, is_elf};
 use super::wanted::Wanted;
 use super::{Content, Entry, EntryKind, LayerFacts};
 use crate::archive::{FileRange, Member, RangeInput, Walk};
+use crate::digest::Hasher;
 use crate::elf::{ElfError, ReadAt};
 use crate::error::{Error, Result};
 use crate::limits::Limit;
 use crate::parallel;
 use crate::source::LayerBlob;
-use crate::source::digest::Hasher;
 
 /// An ELF file that the walk has passed.
 struct ElfFile {

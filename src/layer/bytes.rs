@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::pipe::Writer;
 use crate::archive::{FileRange, RangeInput};
-use crate::source::digest::Hasher;
+use crate::digest::Hasher;
 use crate::source::remote::RemoteBlob;
 
 /// Bytes that are read at once when nobody wants them any more.

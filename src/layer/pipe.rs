@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::archive::Input;
-use crate::source::digest::Hasher;
+use crate::digest::Hasher;
 
 #[derive(Debug)]
 struct Buffer {

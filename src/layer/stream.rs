@@ -295,9 +295,9 @@ mod tests {
 
     use super::*;
     use crate::archive::FileRange;
+    use crate::digest::sha256;
     use crate::elf::Depth;
     use crate::layer::EntryKind;
-    use crate::source::digest::sha256;
 
     fn archive() -> Vec<u8> {
         let mut builder = tar::Builder::new(Vec::new());

@@ -3,7 +3,8 @@
 use oci_spec::image::{Descriptor, ImageConfiguration};
 use serde::de::DeserializeOwned;
 
-use super::{LayerData, digest, spelling};
+use super::{LayerData, spelling};
+use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 

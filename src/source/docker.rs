@@ -9,9 +9,8 @@ use serde::Deserialize;
 
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
-use super::{
-    Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, digest, oci, reference, spelling,
-};
+use super::{Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, oci, reference, spelling};
+use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 

@@ -27,7 +27,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cache::Cache;
-pub use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::reference::transport::{Remote, Target};

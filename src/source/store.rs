@@ -12,12 +12,13 @@ use oci_spec::image::Descriptor;
 use rustix::fs::{AtFlags, statat};
 use serde::de::DeserializeOwned;
 
+use super::LayerData;
 use super::blobs::{self, Blobs};
 use super::members::Members;
-use super::{LayerData, digest};
 use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, FileRange, Kind, RangeInput, Walk};
 use crate::beneath::{self, Links};
+use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 

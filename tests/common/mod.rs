@@ -9,8 +9,8 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use imgcheck::source::digest::sha256;
-use imgcheck::source::{LayerBlob, LayerData};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::source::{LayerBlob, LayerData};
 use serde_json::{Value, json};
 
 /// One entry of a layer.
@@ -271,7 +271,7 @@ pub fn layer_blob(stored: &[u8], plain: &[u8]) -> LayerBlob {
     LayerBlob {
         diff_id: sha256(plain),
         digest: Some(sha256(stored)),
-        annotations: imgcheck::source::Annotations::new(),
+        annotations: imgcheck::internals::source::Annotations::new(),
         size: stored.len() as u64,
         data: LayerData::Range {
             file: Arc::new(file),

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use imgcheck::digest;
+use imgcheck::internals::digest;
 
 use crate::common::{file, write_archive};
 use crate::dockerd::Daemon;

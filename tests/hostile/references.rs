@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use imgcheck::source::digest::sha256;
+use imgcheck::internals::digest::sha256;
 use serde_json::json;
 
 use super::attack::{Attack, Outcome};

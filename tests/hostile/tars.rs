@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::common::{Compression, Item, compress, file, hex, write_archive};
-use imgcheck::source::digest::sha256;
+use imgcheck::internals::digest::sha256;
 use serde_json::{Value, json};
 use tar::{EntryType, Header};
 

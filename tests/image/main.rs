@@ -6,8 +6,8 @@ mod resolution;
 #[path = "../support/say.rs"]
 mod say;
 
-use imgcheck::image::{ResolveError, RootFilesystem};
-use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::image::{ResolveError, RootFilesystem};
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
 
 fn entry(path: &str, kind: EntryKind) -> Entry {
     Entry {

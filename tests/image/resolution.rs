@@ -10,10 +10,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use imgcheck::archive::path::display;
-use imgcheck::elf::Depth;
-use imgcheck::layer::{Wanted, scan};
-use imgcheck::source::{Annotations, LayerBlob, LayerData};
+use imgcheck::internals::archive::path::display;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::layer::{Wanted, scan};
+use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
 use proptest::prelude::*;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, mknodat, openat2};
 use rustix::io::Errno;

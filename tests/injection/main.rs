@@ -20,11 +20,13 @@ mod reports;
 
 use std::collections::BTreeSet;
 
-use imgcheck::finding::{Finding, Severity};
-use imgcheck::report::difference::{self, Difference};
-use imgcheck::report::tree::Question;
-use imgcheck::report::{self, FileReport, ImageReport, ReferenceReport, Report, UnreadImage};
-use imgcheck::rules::RuleSet;
+use imgcheck::internals::finding::{Finding, Severity};
+use imgcheck::internals::report::difference::{self, Difference};
+use imgcheck::internals::report::tree::Question;
+use imgcheck::internals::report::{
+    self, FileReport, ImageReport, ReferenceReport, Report, UnreadImage,
+};
+use imgcheck::internals::rules::RuleSet;
 
 /// All that a report can be made of, with one text in every place.
 struct Told {

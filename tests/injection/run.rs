@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use imgcheck::source::digest::sha256;
+use imgcheck::internals::digest::sha256;
 use serde_json::{Value, json};
 
 use crate::common::{self, Item, file, hex, symlink, write_archive};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use imgcheck::finding::{Finding, Severity};
-use imgcheck::rules::RuleSet;
+use imgcheck::internals::finding::{Finding, Severity};
+use imgcheck::internals::rules::RuleSet;
 
 use crate::observed::{Observed, images, name, observed, scan};
 use crate::say;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use imgcheck::elf::Depth;
-use imgcheck::finding::Severity;
-use imgcheck::image::RootFilesystem;
-use imgcheck::layer::{self, Wanted};
-use imgcheck::loader::{Mode, Process, System};
-use imgcheck::process::LoaderFacts;
-use imgcheck::process::facts::{ObjectFacts, ProcessFacts};
-use imgcheck::rules::RuleSet;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::finding::Severity;
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::{self, Wanted};
+use imgcheck::internals::loader::{Mode, Process, System};
+use imgcheck::internals::process::LoaderFacts;
+use imgcheck::internals::process::facts::{ObjectFacts, ProcessFacts};
+use imgcheck::internals::rules::RuleSet;
 
 use crate::observed::{Run, images, name, observed, open, scan};
 use crate::say;

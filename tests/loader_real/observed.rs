@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use imgcheck::pipeline::{Progress, Reading, Scan, Scanner};
-use imgcheck::reference::transport::Target;
-use imgcheck::source::{self, Access, Selection};
+use imgcheck::internals::pipeline::{Progress, Reading, Scan, Scanner};
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::source::{self, Access, Selection};
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use imgcheck::elf::Depth;
-use imgcheck::image::{Node, RootFilesystem};
-use imgcheck::layer::{Content, LayerFacts, Wanted, scan};
-use imgcheck::source::digest::sha256;
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::image::{Node, RootFilesystem};
+use imgcheck::internals::layer::{Content, LayerFacts, Wanted, scan};
 
 use crate::common::layer_blob;
 

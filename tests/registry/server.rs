@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{Response, StatusCode};
 use futures_util::{StreamExt, stream};
-use imgcheck::source::digest::sha256;
+use imgcheck::internals::digest::sha256;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 

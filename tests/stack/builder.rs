@@ -1,11 +1,11 @@
 //! Small images, and what their stacks hold.
 
-use imgcheck::elf::ElfFacts;
-use imgcheck::elf::facts::{GpuCode, Identity, Reading, ReadingKind};
-use imgcheck::image::RootFilesystem;
-use imgcheck::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::limits::Limits;
-use imgcheck::stack::{self, Catalogue, Component, Stack};
+use imgcheck::internals::elf::ElfFacts;
+use imgcheck::internals::elf::facts::{GpuCode, Identity, Reading, ReadingKind};
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::stack::{self, Catalogue, Component, Stack};
 use oci_spec::image::ImageConfiguration;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Libraries, their sets and their packages.
 
 use crate::builder::*;
-use imgcheck::stack::EvidenceKind;
+use imgcheck::internals::stack::EvidenceKind;
 
 #[test]
 fn a_library_and_the_wheel_that_owns_it() {

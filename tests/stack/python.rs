@@ -1,7 +1,7 @@
 //! Python installations, environments and distributions.
 
 use crate::builder::*;
-use imgcheck::stack::Labels;
+use imgcheck::internals::stack::Labels;
 
 #[test]
 fn pythons_and_the_environment_of_the_process() {

@@ -1,11 +1,11 @@
 //! The distribution, its packages, CUDA toolkits, and nonsense.
 
-use imgcheck::elf::Depth;
-use imgcheck::layer::Wanted;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::layer::Wanted;
 
 use crate::builder::*;
-use imgcheck::stack::EvidenceKind;
-use imgcheck::stack::Stack;
+use imgcheck::internals::stack::EvidenceKind;
+use imgcheck::internals::stack::Stack;
 
 #[test]
 fn system_packages_own_what_is_on_their_lists() {

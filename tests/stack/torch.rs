@@ -1,7 +1,7 @@
 //! PyTorch, and the libraries it gets.
 
 use crate::builder::*;
-use imgcheck::stack::EvidenceKind;
+use imgcheck::internals::stack::EvidenceKind;
 use serde_json::json;
 
 #[test]

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use imgcheck::source::digest::sha256;
-use imgcheck::source::{LayerBlob, LayerData};
+use imgcheck::internals::digest::sha256;
+use imgcheck::internals::source::{LayerBlob, LayerData};
 use serde_json::{Value, json};
 
 use crate::common::{Item, tar};

@@ -2,15 +2,19 @@
 
 #![allow(dead_code)] // each test file uses its part
 
-use imgcheck::claims::Claim;
-use imgcheck::elf::Depth;
-use imgcheck::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity};
-use imgcheck::process::facts::{Import, ObjectFacts};
-use imgcheck::process::tree::{Failed, Mapped, ProcessTree, Searched, Tree};
-use imgcheck::report::{FileReport, ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
-use imgcheck::source::SourceKind;
-use imgcheck::stack::{Component, Evidence, EvidenceKind, Gpu};
-use imgcheck::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
+use imgcheck::internals::claims::Claim;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::finding::{
+    Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity,
+};
+use imgcheck::internals::process::facts::{Import, ObjectFacts};
+use imgcheck::internals::process::tree::{Failed, Mapped, ProcessTree, Searched, Tree};
+use imgcheck::internals::report::{
+    FileReport, ImageFacts, ImageReport, Layer, ReferenceReport, Verdict,
+};
+use imgcheck::internals::source::SourceKind;
+use imgcheck::internals::stack::{Component, Evidence, EvidenceKind, Gpu};
+use imgcheck::internals::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
 
 fn evidence(text: &str) -> Evidence {
     Evidence {

@@ -12,8 +12,8 @@ use super::super::entry::entry;
 use super::super::{Entry, EntryKind};
 use crate::archive::overlay::{ATTRIBUTE as OVERLAY_ATTRIBUTE, is_attribute, is_whiteout_device};
 use crate::archive::{Kind, Member};
+use crate::digest::hexadecimal;
 use crate::limits::{Limit, Limits};
-use crate::source::digest::hexadecimal;
 
 /// The version of the formats that is known.
 const VERSION: u64 = 1;

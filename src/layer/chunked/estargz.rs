@@ -9,9 +9,9 @@ use super::Halt;
 use super::contents::{Contents, TABLE_LIMIT};
 use super::fetch::{Compression, Fetcher};
 use crate::archive::Walk;
+use crate::digest::sha256;
 use crate::limits::Limits;
 use crate::source::LayerBlob;
-use crate::source::digest::sha256;
 
 /// The digest of the table.
 const DIGEST: &str = "containerd.io/snapshot/stargz/toc.digest";

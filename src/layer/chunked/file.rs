@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Halt;
 use super::contents::{Chunk, File, Stored};
 use super::fetch::Fetcher;
+use crate::digest::sha256;
 use crate::elf::{NotHeld, ReadAt};
-use crate::source::digest::sha256;
 
 /// A chunk up to this many bytes, compressed, is fetched whole, so that its digest can be verified. Of a longer one the first part
 /// is enough if what is needed is in it.

@@ -7,9 +7,9 @@ use std::ops::Range;
 use super::Halt;
 use super::contents::{Contents, TABLE_LIMIT};
 use super::fetch::{Compression, Fetcher};
+use crate::digest::sha256;
 use crate::limits::Limits;
 use crate::source::LayerBlob;
-use crate::source::digest::sha256;
 
 /// What the annotations begin with, and what they began with in older versions (skopeo 1.9.3).
 const PREFIXES: [&str; 2] = [

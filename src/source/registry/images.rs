@@ -8,13 +8,14 @@ use reqwest::header::ACCEPT;
 use serde::Deserialize;
 
 use super::super::blobs::{self, Blobs, Part};
-use super::super::{Access, LayerData, digest};
+use super::super::{Access, LayerData};
 use super::body::Body;
 use super::download::Blob;
 use super::failure::{Failure, Kind, host};
 use super::repository::Repository;
 use super::retry::retry;
 use crate::cache::{Cache, Key};
+use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 

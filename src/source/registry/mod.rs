@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use oci_spec::image::Descriptor;
 
-use super::{Access, Image, SourceKind, Wanted, digest, oci};
+use super::{Access, Image, SourceKind, Wanted, oci};
+use crate::digest;
 use crate::error::{Error, Result};
 use crate::reference::name::Name;
 use address::Address;
