@@ -2,7 +2,7 @@
 //!
 //! Data flows one way, and each module knows only the modules above it in this list:
 //! reference → source → layer facts (with ELF facts) → root filesystem → stack and claims → rules →
-//! findings → report. [`pipeline`] is the only place that joins them.
+//! findings → report. `checker` is the only place that joins them.
 
 mod beneath;
 mod digest;
@@ -47,8 +47,7 @@ mod rules;
 
 mod report;
 
-mod cli;
-mod pipeline;
+mod checker;
 
 /// What the fuzz targets, the benchmarks and the tests of this repository reach. It may change at any time.
 #[doc(hidden)]
@@ -57,9 +56,9 @@ pub mod internals {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
     expose! {
-        archive beneath cache claims cli digest elf embedded
+        archive beneath cache checker claims digest elf embedded
         error finding glob image json_schema layer limits lint
-        loader parallel pipeline policy process reference report rules
+        loader parallel policy process reference report rules
         source spelling stack targets tls version yaml
     }
 }

@@ -1,7 +1,9 @@
 //! The `imgcheck` command: parse the arguments, run one command, return its exit code.
 
+mod cli;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    imgcheck::internals::cli::run()
+    cli::run()
 }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chrono::NaiveDate;
+use imgcheck::internals::checker::{self, Progress, Reading, Scan, Scanner};
 use imgcheck::internals::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
-use imgcheck::internals::pipeline::{self, Progress, Reading, Scan, Scanner};
 use imgcheck::internals::policy::Policy;
 use imgcheck::internals::reference::transport::Target;
 use imgcheck::internals::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
@@ -61,7 +61,7 @@ fn judge_on(scan: Scan, targets: Vec<targets::Target>) -> ImageReport {
         ..Policy::default()
     };
     let rules = RuleSet::builtin().unwrap();
-    let judged = pipeline::judge(vec![scan], &rules, &policy, NaiveDate::default());
+    let judged = checker::judge(vec![scan], &rules, &policy, NaiveDate::default());
     judged.unwrap().images.remove(0)
 }
 

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use chrono::NaiveDate;
 use imgcheck::internals::digest::sha256;
-use imgcheck::internals::pipeline::{self, Progress, Reading, Scanner};
+use imgcheck::internals::checker::{self, Progress, Reading, Scanner};
 use imgcheck::internals::policy::Policy;
 use imgcheck::internals::reference::transport::Target;
 use imgcheck::internals::report::{self, Report};
@@ -37,7 +37,7 @@ fuzz_target!(|text: &str| {
         return;
     };
     let today = NaiveDate::default();
-    let judgement = pipeline::judge(scans, &RULES, &Policy::default(), today).expect("no targets");
+    let judgement = checker::judge(scans, &RULES, &Policy::default(), today).expect("no targets");
     let report = Report {
         images: &judgement.images,
         files: &[],

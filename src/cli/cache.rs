@@ -10,12 +10,12 @@ use indicatif::DecimalBytes;
 use serde::Serialize;
 
 use super::output::{self, Format, OutputArguments};
-use crate::cache::{Cache, Kind, Places, Stored};
-use crate::elf::Depth;
-use crate::error::Result;
-use crate::layer::{Wanted, cache};
-use crate::limits::unit::Unit;
-use crate::report::{self, one_line};
+use imgcheck::internals::cache::{Cache, Kind, Places, Stored};
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::error::Result;
+use imgcheck::internals::layer::{Wanted, cache};
+use imgcheck::internals::limits::unit::Unit;
+use imgcheck::internals::report::{self, one_line};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The form of `imgcheck cache info -f json`.
@@ -62,7 +62,7 @@ impl CacheArguments {
     /// The cache that is asked for.
     ///
     /// # Errors
-    /// [`Error::Usage`](crate::error::Error::Usage) for a URL that names no kind of store.
+    /// [`Error::Usage`](imgcheck::internals::error::Error::Usage) for a URL that names no kind of store.
     pub fn open(&self) -> Result<Cache> {
         match self.no_cache {
             true => Ok(Cache::default()),
@@ -241,7 +241,7 @@ mod tests {
     fn sizes() {
         for (text, bytes) in [
             ("0", Some(0)),
-            ("2GB", Some(crate::cache::DEFAULT_LIMIT)),
+            ("2GB", Some(imgcheck::internals::cache::DEFAULT_LIMIT)),
             ("500 mb", Some(500_000_000)),
             ("1GiB", Some(1 << 30)),
             ("99999999999TB", None),

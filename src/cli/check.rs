@@ -9,17 +9,17 @@ use super::formats::{self, CheckFormat};
 use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, OutputArguments};
 use super::policy::{Asked, ImagePolicyArguments, today};
-use crate::claims::Grammar;
-use crate::error::{Error, Result};
-use crate::finding::{Finding, Severity};
-use crate::limits::Limits;
-use crate::lint::Kind;
-use crate::parallel;
-use crate::pipeline::{self, Scan};
-use crate::policy::Config;
-use crate::reference::transport::Target;
-use crate::report::{self, ImageReport, Report, Verdict};
-use crate::rules::RuleSet;
+use imgcheck::internals::checker::{self, Scan};
+use imgcheck::internals::claims::Grammar;
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::finding::{Finding, Severity};
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::lint::Kind;
+use imgcheck::internals::parallel;
+use imgcheck::internals::policy::Config;
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::report::{self, ImageReport, Report, Verdict};
+use imgcheck::internals::rules::RuleSet;
 
 /// Arguments of `imgcheck check`.
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode> {
     let asked = arguments.policy.read()?;
     let limits = arguments.image.limits(asked.limits());
     let (scans, mut unreadable, rules) = scan(arguments, &asked, limits)?;
-    let mut judgement = pipeline::judge(scans, &rules, &asked.policy, today())?;
+    let mut judgement = checker::judge(scans, &rules, &asked.policy, today())?;
     unreadable.extend(judgement.unjudged.drain(..).map(Unreadable::from));
     let configuration = match unreadable.as_slice() {
         [] => judgement.configuration(&rules, &asked.policy, today())?,
@@ -162,7 +162,7 @@ fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
         let (Target::Reference(reference) | Target::Remote(_, reference)) = target else {
             continue;
         };
-        if let Ok(report) = pipeline::claims(reference, &grammar, rules)
+        if let Ok(report) = checker::claims(reference, &grammar, rules)
             && report
                 .findings
                 .iter()

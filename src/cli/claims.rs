@@ -10,10 +10,10 @@ use super::fail_on::FailOnArgument;
 use super::limits::LimitArguments;
 use super::output::{self, Format, OutputArguments};
 use super::policy::{ConfigArguments, today};
-use crate::claims::Grammar;
-use crate::error::Result;
-use crate::pipeline;
-use crate::report::{self, ReferenceReport, Verdict};
+use imgcheck::internals::checker;
+use imgcheck::internals::claims::Grammar;
+use imgcheck::internals::error::Result;
+use imgcheck::internals::report::{self, ReferenceReport, Verdict};
 
 /// Arguments of `imgcheck claims`.
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode> {
         .references
         .iter()
         .map(|written| {
-            let report = pipeline::claims(without_transport(written), &grammar, &rules)?;
+            let report = checker::claims(without_transport(written), &grammar, &rules)?;
             let judged = config.policy.apply(report.findings, written, today());
             Ok(ReferenceReport {
                 reference: written.clone(),

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::output;
-use crate::error::{Error, Result};
+use imgcheck::internals::error::{Error, Result};
 
 /// Arguments of `imgcheck completions`.
 #[derive(Debug, Args)]

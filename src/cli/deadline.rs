@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::output;
-use crate::error::{Error, Result};
-use crate::limits::{Limit, Limits};
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::limits::{Limit, Limits};
 
 /// What is left to do may take so long: another thread may hold the terminal, or nobody read what is written to it.
 const LAST_WORDS: Duration = Duration::from_secs(2);

@@ -8,10 +8,10 @@ use super::check::findings;
 use super::images::{ReadingArguments, Unreadable, finish, targets};
 use super::output::{self, OutputArguments};
 use super::policy::{ImagePolicyArguments, today};
-use crate::error::{Error, Result};
-use crate::pipeline::{self, Scan};
-use crate::report::difference::{self, Difference};
-use crate::report::{self, Verdict};
+use imgcheck::internals::checker::{self, Scan};
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::report::difference::{self, Difference};
+use imgcheck::internals::report::{self, Verdict};
 
 /// Arguments of `imgcheck diff`.
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
         }
         // One by one, for they need not agree with each other.
         let scan = vec![only(image, scans)?];
-        let judgement = pipeline::judge(scan, &rules, &asked.policy, today())?;
+        let judgement = checker::judge(scan, &rules, &asked.policy, today())?;
         reports.extend(judgement.images);
         let unjudged: Vec<Unreadable> = judgement
             .unjudged

@@ -7,9 +7,9 @@ use clap::Args;
 use super::formats::FactsFormat;
 use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, OutputArguments};
-use crate::error::Result;
-use crate::limits::Limits;
-use crate::report::ImageFacts;
+use imgcheck::internals::error::Result;
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::report::ImageFacts;
 
 /// Arguments of `imgcheck facts`.
 #[derive(Debug, Args)]

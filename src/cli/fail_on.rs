@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::finding::Severity;
+use imgcheck::internals::finding::Severity;
 
 /// The least severity that fails.
 #[derive(Debug, Args)]

@@ -9,9 +9,9 @@ use clap::builder::PossibleValue;
 use serde::ser::Error as _;
 
 use super::output::{self, OutputArguments, ReportFormat};
-use crate::error::Result;
-use crate::finding::Severity;
-use crate::report::{self, ImageFacts, Report, UnreadImage, one_line};
+use imgcheck::internals::error::Result;
+use imgcheck::internals::finding::Severity;
+use imgcheck::internals::report::{self, ImageFacts, Report, UnreadImage, one_line};
 
 /// A format of the report of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

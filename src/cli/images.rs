@@ -7,15 +7,15 @@ use clap::builder::BoolishValueParser;
 
 use super::limits::LimitArguments;
 use super::{cache, deadline, interrupt, output, progress, registry};
-use crate::cache::Cache;
-use crate::elf::Depth;
-use crate::error::{Error, Result};
-use crate::limits::Limits;
-use crate::pipeline::{Progress as _, Reading, Scan, Scanner, Unjudged};
-use crate::reference::name::Name;
-use crate::reference::transport::Target;
-use crate::report::{UnreadImage, one_line};
-use crate::source::{Access, Selection};
+use imgcheck::internals::cache::Cache;
+use imgcheck::internals::checker::{Progress as _, Reading, Scan, Scanner, Unjudged};
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::reference::name::Name;
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::report::{UnreadImage, one_line};
+use imgcheck::internals::source::{Access, Selection};
 
 /// The images to read, and how.
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::limits::{ALL, Limits, Setting};
+use imgcheck::internals::limits::{ALL, Limits, Setting};
 
 /// Limits in place of the usual ones.
 #[derive(Debug, Args)]

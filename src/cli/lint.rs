@@ -12,14 +12,14 @@ use super::formats::{self, LintFormat};
 use super::limits::LimitArguments;
 use super::output::{self, OutputArguments};
 use super::policy::{PolicyArguments, today};
-use crate::claims::Grammar;
-use crate::error::{Error, Result};
-use crate::lint::{self, Kind};
-use crate::pipeline;
-use crate::policy::Subjects;
-use crate::reference::transport::Target;
-use crate::report::{FileReport, Report, UnreadImage, Verdict};
-use crate::stack::Catalogue;
+use imgcheck::internals::checker;
+use imgcheck::internals::claims::Grammar;
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::lint::{self, Kind};
+use imgcheck::internals::policy::Subjects;
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::report::{FileReport, Report, UnreadImage, Verdict};
+use imgcheck::internals::stack::Catalogue;
 
 /// Arguments of `imgcheck lint`.
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
     for path in named(&arguments.files)? {
         let kind = arguments.kind.map(Kind::from);
         let sources = read(&path, kind, &catalogue);
-        let judge = |sources| pipeline::lint(sources, &grammar, &rules, &asked.policy, today());
+        let judge = |sources| checker::lint(sources, &grammar, &rules, &asked.policy, today());
         match sources.and_then(judge) {
             Ok(linted) => {
                 reports.push(linted.report);
@@ -96,14 +96,14 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
             }
         }
     }
-    pipeline::once(&mut reports, &asked.policy);
+    checker::once(&mut reports, &asked.policy);
     let linted = reports.len();
     // Whether an ignore is of use cannot be said where a file is missing.
     if errors.is_empty() {
         let names: Vec<&str> = reports.iter().map(|report| report.file.as_str()).collect();
         let subjects = Subjects::Files(&names);
         let configuration =
-            pipeline::judge_ignores(subjects, &used_ignores, &rules, &asked.policy, today())?;
+            checker::judge_ignores(subjects, &used_ignores, &rules, &asked.policy, today())?;
         reports.extend(configuration);
     }
     let report = Report {

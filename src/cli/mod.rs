@@ -28,8 +28,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::error::Error;
-use crate::spelling::nearest;
+use imgcheck::internals::error::Error;
+use imgcheck::internals::spelling::nearest;
 
 /// Proves what a GPU container image really holds, without running it, and compares that with what its labels promise.
 #[derive(Debug, Parser)]
@@ -105,7 +105,9 @@ pub fn run() -> ExitCode {
 }
 
 /// A check without the word `check`: what is named like a command was meant to be one.
-fn check_by_default(arguments: &check::CheckArguments) -> crate::error::Result<ExitCode> {
+fn check_by_default(
+    arguments: &check::CheckArguments,
+) -> imgcheck::internals::error::Result<ExitCode> {
     let command = Cli::command();
     let names: Vec<&str> = command
         .get_subcommands()

@@ -9,9 +9,9 @@ use std::str::FromStr;
 use clap::error::ContextValue;
 use clap::{Args, ValueEnum};
 
-use crate::error::{Error, Result};
-use crate::reference::transport::Target;
-use crate::report::{one_line, printable};
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::report::{one_line, printable};
 
 /// How and where a command reports.
 #[derive(Debug, Args)]

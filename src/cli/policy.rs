@@ -11,12 +11,12 @@ use super::check::RuleArguments;
 use super::fail_on::FailOnArgument;
 use super::output;
 use super::targets::TargetArguments;
-use crate::error::{Error, Result};
-use crate::finding::Finding;
-use crate::limits::Limits;
-use crate::policy::{Baseline, Config, Expectation, Policy, discover};
-use crate::report::{one_line, safe_json};
-use crate::rules::RuleSet;
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::finding::Finding;
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::policy::{Baseline, Config, Expectation, Policy, discover};
+use imgcheck::internals::report::{one_line, safe_json};
+use imgcheck::internals::rules::RuleSet;
 
 const CONFIG: &str = "IMGCHECK_CONFIG";
 const NO_CONFIG: &str = "IMGCHECK_NO_CONFIG";

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output;
-use crate::pipeline::Progress;
-use crate::report::one_line;
+use imgcheck::internals::checker::Progress;
+use imgcheck::internals::report::one_line;
 
 /// Where there is no terminal: how long nothing is said, at first and between two lines.
 const QUIET: Duration = Duration::from_secs(10);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use crate::source::registry::{Mirror, Options, Patience, Registries};
+use imgcheck::internals::source::registry::{Mirror, Options, Patience, Registries};
 
 /// How registries are reached.
 #[derive(Debug, Args)]

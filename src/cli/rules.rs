@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 
 use super::check::RuleArguments;
 use super::output;
-use crate::error::{Error, Result};
-use crate::policy;
-use crate::report::{self, printable};
-use crate::rules::{Rule, RuleSet, file, pages, testing};
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::policy;
+use imgcheck::internals::report::{self, printable};
+use imgcheck::internals::rules::{Rule, RuleSet, file, pages, testing};
 
 /// Arguments of `imgcheck rules`.
 #[derive(Debug, Args)]

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::error::{Error, Result};
-use crate::targets::Target;
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::targets::Target;
 
 /// One target, whose GPUs all have the same driver; it stands above those of the configuration file.
 #[derive(Debug, Args)]

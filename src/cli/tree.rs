@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 
 use super::images::{ReadingArguments, Unreadable, finish, targets};
 use super::output::{self, OutputArguments};
-use crate::error::{Error, Result};
-use crate::limits::Limits;
-use crate::report::{self, tree::Question};
+use imgcheck::internals::error::{Error, Result};
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::report::{self, tree::Question};
 
 /// Arguments of `imgcheck tree`.
 #[derive(Debug, Args)]

@@ -55,7 +55,7 @@ fn is_noncharacter(c: char) -> bool {
 /// A text for a terminal or a log: hidden characters are written `\u{…}`, so that nothing an image holds can steer a
 /// terminal or make a name read as another, and what a build system would take for a command is written so that it does
 /// not. Line breaks stay.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let escaped = |c| c != '\n' && is_hidden(c);
     if !text.contains(escaped) {
         return without_commands(text);
@@ -71,7 +71,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// The same on one line: a line break is written `\n`, so that no name makes a line that looks like one of the report.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     printable(text).replace('\n', "\\n")
 }
 
@@ -108,14 +108,14 @@ fn without_commands(text: &str) -> String {
 ///
 /// # Errors
 /// None that the data can cause.
-pub(crate) fn json<T: Serialize>(document: &T) -> serde_json::Result<String> {
+pub fn json<T: Serialize>(document: &T) -> serde_json::Result<String> {
     Ok(safe_json(&serde_json::to_string_pretty(document)?) + "\n")
 }
 
 /// A document in JSON as it may be printed. Hidden characters and commands of build systems are written `\uXXXX`, what is
 /// beyond four digits as the two halves of UTF-16 (RFC 8259, section 7): who parses it gets exactly the text of the image,
 /// and who prints it is safe.
-pub(crate) fn safe_json(text: &str) -> String {
+pub fn safe_json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         // A line break only stands between values here; within them it is escaped already.

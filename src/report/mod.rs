@@ -32,7 +32,7 @@ use crate::source::{SourceKind, Way};
 use crate::stack::Component;
 use crate::targets::TargetFacts;
 
-pub(crate) use escape::{json as to_json, one_line, printable, safe_json};
+pub use escape::{json as to_json, one_line, printable, safe_json};
 
 /// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use imgcheck::internals::pipeline::{Progress, Reading, Scan, Scanner};
+use imgcheck::internals::checker::{Progress, Reading, Scan, Scanner};
 use imgcheck::internals::reference::transport::Target;
 use imgcheck::internals::source::{self, Access, Selection};
 use oci_spec::image::ImageConfiguration;
