@@ -1,106 +1,235 @@
-//! What can go wrong, by stage, always with the thing that was being read and the way out.
+//! Errors: one enum by stage, each with a stable code, what was being read, and what to do.
 
-use thiserror::Error;
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::limits::Passed;
 use crate::spelling::Misread;
 
-/// The result of every fallible step of the pipeline.
+/// The result of every fallible step.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error that ends the check of one image, or the whole run.
-///
-/// `subject` names the thing that was being read (a path, a digest, a rule file); `problem` says what is wrong
-/// with it; `help`, where there is one, says what to do. [`Error::exit_code`] maps the stage to the exit code.
-#[derive(Debug, Error)]
+#[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
-    /// The command line, a configuration or an option is wrong.
-    #[error("{}{}", line(.problem), with_help(.help))]
+    /// The command line or an argument is wrong.
     Usage {
         /// What is wrong.
         problem: String,
         /// What to do.
         help: Option<String>,
     },
-    /// A rule file or a knowledge table is wrong; `problem` is a rendered diagnostic with file, line and column.
-    #[error("{problem}")]
-    Rule {
-        /// The rendered diagnostic.
-        problem: String,
-    },
-    /// The image could not be found, opened or understood.
-    #[error("{}: {}{}", line(.subject), line(.problem), with_help(.help))]
-    Source {
-        /// The archive, layout, directory or reference.
-        subject: String,
+    /// A configuration file is wrong.
+    Config {
         /// What is wrong.
         problem: String,
         /// What to do.
         help: Option<String>,
     },
-    /// A layer could not be read whole, so nothing can be said of the image.
-    #[error("layer {}: {}", line(.subject), line(.problem))]
-    Layer {
-        /// The digest or name of the layer, and the entry within it where one was being read.
-        subject: String,
-        /// What is wrong.
+    /// A rule file or a knowledge table is wrong.
+    Rule {
+        /// A rendered diagnostic with file, line and column.
         problem: String,
     },
-    /// Something asks for more than a limit allows, so it was not read whole and nothing can be said of it.
-    #[error("{}: {passed}\n  help: {}", line(.subject), passed.help())]
+    /// The image was not found, or its source could not be read.
+    Source(Box<Failure>),
+    /// A layer could not be read completely.
+    Layer(Box<Failure>),
+    /// The image exceeds a limit, so it was not read completely.
     Limit {
         /// What was being read, and where in it.
         subject: String,
-        /// The limit, and what was met.
+        /// The limit, and the value that exceeds it.
         passed: Passed,
     },
-    /// The report could not be written.
-    #[error("{}: {}", line(.subject), line(.problem))]
-    Output {
-        /// The file or stream.
-        subject: String,
-        /// What is wrong.
-        problem: String,
-    },
+    /// The request was cancelled.
+    Cancelled,
+    /// The deadline of the request passed.
+    Deadline,
+    /// A report could not be written.
+    Output(Box<Failure>),
 }
 
-fn with_help(help: &Option<String>) -> String {
-    help.as_ref()
-        .map_or_else(String::new, |text| format!("\n  help: {}", line(text)))
+/// A failure to read or write one thing.
+#[derive(Debug)]
+pub struct Failure {
+    /// The kind of failure.
+    pub code: ErrorCode,
+    /// What was being read: a path, a reference, a digest, an entry of a layer.
+    pub subject: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// How long the registry asked to wait.
+    pub retry_after: Option<Duration>,
+    /// The error of the operating system or of a library. `problem` already contains its text.
+    pub cause: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// What an image says stays on its line, so that it cannot pass for help or for another message.
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message())?;
+        match self.help() {
+            Some(help) => write!(formatter, "\n  help: {}", line(&help)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(self.failure()?.cause.as_deref()?)
+    }
+}
+
+/// What kind of error it is. The codes are stable and appear in the JSON report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// The image, tag, platform or file does not exist.
+    NotFound,
+    /// A login is required, or the credentials are wrong.
+    Unauthorized,
+    /// The credentials are valid but do not give access, or a file may not be read.
+    Forbidden,
+    /// The registry limits requests; see [`Error::retry_after`].
+    RateLimited,
+    /// No connection could be made, or the server failed.
+    Unreachable,
+    /// The server did not answer in time, or the deadline of the request passed.
+    Timeout,
+    /// The image is corrupt, truncated, or does not have the promised digest.
+    Damaged,
+    /// The format, compression or feature is not supported.
+    Unsupported,
+    /// The image exceeds a limit.
+    Limit,
+    /// The request was cancelled.
+    Cancelled,
+    /// The command line or an argument is wrong.
+    Usage,
+    /// A configuration file is wrong.
+    Config,
+    /// A rule file or a knowledge table is wrong.
+    Rule,
+    /// A report could not be written.
+    Output,
+}
+
+impl ErrorCode {
+    /// The code in kebab case, as in the JSON report.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorCode::NotFound => "not-found",
+            ErrorCode::Unauthorized => "unauthorized",
+            ErrorCode::Forbidden => "forbidden",
+            ErrorCode::RateLimited => "rate-limited",
+            ErrorCode::Unreachable => "unreachable",
+            ErrorCode::Timeout => "timeout",
+            ErrorCode::Damaged => "damaged",
+            ErrorCode::Unsupported => "unsupported",
+            ErrorCode::Limit => "limit",
+            ErrorCode::Cancelled => "cancelled",
+            ErrorCode::Usage => "usage",
+            ErrorCode::Config => "config",
+            ErrorCode::Rule => "rule",
+            ErrorCode::Output => "output",
+        }
+    }
+
+    fn of_io(kind: io::ErrorKind) -> Self {
+        use io::ErrorKind::*;
+        match kind {
+            NotFound => ErrorCode::NotFound,
+            PermissionDenied => ErrorCode::Forbidden,
+            TimedOut => ErrorCode::Timeout,
+            ConnectionRefused | ConnectionReset | ConnectionAborted | HostUnreachable
+            | NetworkUnreachable | NotConnected | BrokenPipe => ErrorCode::Unreachable,
+            Unsupported => ErrorCode::Unsupported,
+            _ => ErrorCode::Damaged,
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Keeps text from an image on one line, so that it cannot imitate help or another message.
 fn line(text: &str) -> String {
     text.replace('\n', "\\n")
 }
 
+/// Constructors.
 impl Error {
-    /// An [`Error::Usage`] for a text of the command line.
-    pub fn misread(misread: Misread) -> Self {
+    /// An [`Error::Usage`] without help.
+    pub fn usage(problem: impl Into<String>) -> Self {
         Error::Usage {
-            problem: misread.problem,
-            help: Some(misread.help),
-        }
-    }
-
-    /// A [`Error::Source`] without help.
-    pub fn source(subject: impl Into<String>, problem: impl Into<String>) -> Self {
-        Error::Source {
-            subject: subject.into(),
             problem: problem.into(),
             help: None,
         }
     }
 
-    /// A [`Error::Layer`].
-    pub fn layer(subject: impl Into<String>, problem: impl Into<String>) -> Self {
-        Error::Layer {
-            subject: subject.into(),
+    /// An [`Error::Config`] without help.
+    pub fn config(problem: impl Into<String>) -> Self {
+        Error::Config {
             problem: problem.into(),
+            help: None,
         }
     }
 
-    /// A [`Error::Limit`].
+    /// An [`Error::Usage`] for a text of the command line.
+    pub fn misread(misread: Misread) -> Self {
+        Error::usage(misread.problem).with_help(misread.help)
+    }
+
+    /// An [`Error::Source`] with this code.
+    pub fn new(code: ErrorCode, subject: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::Source(Box::new(Failure::new(code, subject, problem)))
+    }
+
+    /// An [`Error::Source`]: the subject does not exist.
+    pub fn not_found(subject: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::new(ErrorCode::NotFound, subject, problem)
+    }
+
+    /// An [`Error::Source`]: the subject is corrupt or incomplete.
+    pub fn damaged(subject: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::new(ErrorCode::Damaged, subject, problem)
+    }
+
+    /// An [`Error::Source`]: imgcheck cannot read the subject.
+    pub fn unsupported(subject: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::new(ErrorCode::Unsupported, subject, problem)
+    }
+
+    /// An [`Error::Source`] for an error of reading. An [`Error`] that passed through a reader keeps its code and help, and
+    /// cancellation stays cancellation.
+    pub fn io(subject: impl Into<String>, error: io::Error) -> Self {
+        Failure::of_io(subject, "", error).map_or_else(|error| error, Error::Source)
+    }
+
+    /// An [`Error::Layer`] for a damaged layer.
+    pub fn layer(subject: impl Into<String>, problem: impl Into<String>) -> Self {
+        Error::Layer(Box::new(Failure::new(ErrorCode::Damaged, subject, problem)))
+    }
+
+    /// An [`Error::Layer`] for an error of reading, as [`Error::io`].
+    pub fn layer_io(subject: impl Into<String>, error: io::Error) -> Self {
+        Failure::of_io(subject, "cannot be read: ", error).map_or_else(|error| error, Error::Layer)
+    }
+
+    /// An [`Error::Limit`].
     pub fn limit(subject: impl Into<String>, passed: Passed) -> Self {
         Error::Limit {
             subject: subject.into(),
@@ -108,20 +237,140 @@ impl Error {
         }
     }
 
-    /// A [`Error::Limit`] that a layer passes at a place in it: an entry, or bytes of an archive.
+    /// An [`Error::Limit`] that a layer exceeds at an entry, or at a byte of its archive.
     pub fn layer_limit(layer: &str, place: &str, passed: Passed) -> Self {
         Error::limit(format!("layer {layer}: {place}"), passed)
     }
 
-    /// A [`Error::Layer`] for bytes that are not those that were promised; `what` is the kind of digest.
+    /// An [`Error::Layer`] for a digest mismatch; `what` is the kind of digest.
     pub fn damaged_layer(subject: &str, what: &str, found: &str, expected: &str) -> Self {
         Self::layer(
             subject,
-            format!("damaged: its {what} is {found}, it should be {expected}"),
+            format!("damaged: its {what} is {found}, expected {expected}"),
         )
     }
 
-    /// The text for a sentence that is about this error: without the word that a diagnostic begins with.
+    /// An [`Error::Output`].
+    pub fn output(
+        subject: impl Into<String>,
+        error: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        let cause = error.into();
+        let mut failure = Failure::new(ErrorCode::Output, subject, cause.to_string());
+        failure.cause = Some(cause);
+        Error::Output(Box::new(failure))
+    }
+
+    /// Sets the help, of the variants that have one.
+    pub fn with_help(mut self, text: impl Into<String>) -> Self {
+        match &mut self {
+            Error::Usage { help, .. } | Error::Config { help, .. } => *help = Some(text.into()),
+            Error::Source(failure) | Error::Layer(failure) | Error::Output(failure) => {
+                failure.help = Some(text.into());
+            }
+            Error::Rule { .. } | Error::Limit { .. } | Error::Cancelled | Error::Deadline => {}
+        }
+        self
+    }
+
+    /// Sets the underlying error, of the variants that have one.
+    pub fn with_cause(mut self, cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        if let Some(failure) = self.failure_mut() {
+            failure.cause = Some(cause.into());
+        }
+        self
+    }
+
+    /// Sets how long the registry asked to wait.
+    pub fn with_retry_after(mut self, wait: Duration) -> Self {
+        if let Some(failure) = self.failure_mut() {
+            failure.retry_after = Some(wait);
+        }
+        self
+    }
+
+    /// Puts text in front of the problem, of a [`Failure`].
+    pub fn in_context(mut self, text: impl fmt::Display) -> Self {
+        if let Some(failure) = self.failure_mut() {
+            failure.problem.insert_str(0, &text.to_string());
+        }
+        self
+    }
+
+    fn failure_mut(&mut self) -> Option<&mut Failure> {
+        match self {
+            Error::Source(failure) | Error::Layer(failure) | Error::Output(failure) => {
+                Some(failure)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an error says.
+impl Error {
+    /// The stable code.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Error::Usage { .. } => ErrorCode::Usage,
+            Error::Config { .. } => ErrorCode::Config,
+            Error::Rule { .. } => ErrorCode::Rule,
+            Error::Source(failure) | Error::Layer(failure) | Error::Output(failure) => failure.code,
+            Error::Limit { .. } => ErrorCode::Limit,
+            Error::Cancelled => ErrorCode::Cancelled,
+            Error::Deadline => ErrorCode::Timeout,
+        }
+    }
+
+    /// What was being read: a path, a reference, a digest.
+    pub fn subject(&self) -> Option<&str> {
+        match self {
+            Error::Limit { subject, .. } => Some(subject),
+            _ => self.failure().map(|failure| failure.subject.as_str()),
+        }
+    }
+
+    /// The text without the help.
+    pub fn message(&self) -> String {
+        match self {
+            Error::Usage { problem, .. } | Error::Config { problem, .. } => line(problem),
+            Error::Limit { subject, passed } => format!("{}: {passed}", line(subject)),
+            Error::Source(failure) | Error::Output(failure) => failure.message(),
+            Error::Layer(failure) => format!("layer {}", failure.message()),
+            Error::Rule { problem } => problem.clone(),
+            Error::Cancelled => "the request was cancelled".to_owned(),
+            Error::Deadline => "the deadline passed before the request was finished".to_owned(),
+        }
+    }
+
+    /// What to do.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Error::Usage { help, .. } | Error::Config { help, .. } => help.clone(),
+            Error::Limit { passed, .. } => Some(passed.help()),
+            _ => self.failure()?.help.clone(),
+        }
+    }
+
+    /// How long the registry asked to wait, of a [`ErrorCode::RateLimited`] error.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.failure()?.retry_after
+    }
+
+    /// 2 for what the user wrote, 3 for what could not be read or written. A failed scan is never a pass.
+    pub fn exit_code(&self) -> u8 {
+        match self.code() {
+            ErrorCode::Usage | ErrorCode::Config | ErrorCode::Rule => 2,
+            _ => 3,
+        }
+    }
+
+    /// Whether the request ended from outside: it was cancelled, or its deadline passed.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self, Error::Cancelled | Error::Deadline)
+    }
+
+    /// The text for use within a sentence, without the leading `error: ` of a diagnostic.
     pub fn quoted(&self) -> String {
         let text = self.to_string();
         match text.strip_prefix("error: ") {
@@ -130,15 +379,71 @@ impl Error {
         }
     }
 
-    /// 2 for what the user wrote, 3 for what could not be read. A failed scan is never a pass.
-    pub fn exit_code(&self) -> u8 {
+    fn failure(&self) -> Option<&Failure> {
         match self {
-            Error::Usage { .. } | Error::Rule { .. } => 2,
-            Error::Source { .. }
-            | Error::Layer { .. }
-            | Error::Limit { .. }
-            | Error::Output { .. } => 3,
+            Error::Source(failure) | Error::Layer(failure) | Error::Output(failure) => {
+                Some(failure)
+            }
+            _ => None,
         }
+    }
+}
+
+impl Failure {
+    fn new(code: ErrorCode, subject: impl Into<String>, problem: impl Into<String>) -> Self {
+        Failure {
+            code,
+            subject: subject.into(),
+            problem: problem.into(),
+            help: None,
+            retry_after: None,
+            cause: None,
+        }
+    }
+
+    fn message(&self) -> String {
+        format!("{}: {}", line(&self.subject), line(&self.problem))
+    }
+
+    /// `Err` for an [`Error`] within the I/O error that is no failure of reading: a cancellation, a limit.
+    fn of_io(
+        subject: impl Into<String>,
+        prefix: &str,
+        error: io::Error,
+    ) -> Result<Box<Self>, Error> {
+        let kind = error.kind();
+        let inner = match error.downcast::<Error>() {
+            Ok(inner) => inner,
+            Err(error) => {
+                let problem = format!("{prefix}{error}");
+                return Ok(Box::new(Failure {
+                    cause: Some(error.into()),
+                    ..Failure::new(ErrorCode::of_io(kind), subject, problem)
+                }));
+            }
+        };
+        match inner {
+            Error::Source(inner) | Error::Layer(inner) | Error::Output(inner) => {
+                let subject = subject.into();
+                let problem = match inner.subject == subject {
+                    true => format!("{prefix}{}", inner.problem),
+                    false => format!("{prefix}{}", inner.message()),
+                };
+                Ok(Box::new(Failure {
+                    subject,
+                    problem,
+                    ..*inner
+                }))
+            }
+            other => Err(other),
+        }
+    }
+}
+
+/// Lets an error pass through a reader; [`Error::io`] and [`Error::layer_io`] take it out again.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        io::Error::other(error)
     }
 }
 
@@ -147,16 +452,56 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_quoted_has_a_line_of_its_own() {
-        let error = Error::Source {
-            subject: "x\n  help: run this".to_owned(),
-            problem: "a\nb".to_owned(),
-            help: Some("c\nd".to_owned()),
-        };
+    fn text_of_an_image_stays_on_its_line() {
+        let error = Error::damaged("x\n  help: run this", "a\nb").with_help("c\nd");
         assert_eq!(
             error.to_string(),
             "x\\n  help: run this: a\\nb\n  help: c\\nd"
         );
+        assert_eq!(error.message(), "x\\n  help: run this: a\\nb");
         assert_eq!(Error::layer("a\nb", "c").to_string(), "layer a\\nb: c");
+    }
+
+    #[test]
+    fn codes_are_serialized_in_kebab_case() {
+        for code in [ErrorCode::NotFound, ErrorCode::RateLimited, ErrorCode::Rule] {
+            let text = serde_json::to_value(code).ok();
+            assert_eq!(text, Some(code.as_str().into()));
+        }
+    }
+
+    #[test]
+    fn exit_codes_follow_from_codes() {
+        assert_eq!(Error::usage("x").exit_code(), 2);
+        assert_eq!(Error::config("x").exit_code(), 2);
+        assert_eq!(Error::Cancelled.exit_code(), 3);
+        assert_eq!(Error::not_found("x", "y").exit_code(), 3);
+    }
+
+    #[test]
+    fn an_error_survives_its_way_through_a_reader() {
+        let wait = Duration::from_secs(7);
+        let limited = Error::new(ErrorCode::RateLimited, "example.com", "too many requests")
+            .with_help("wait")
+            .with_retry_after(wait);
+        let error = Error::layer_io("sha256:1", limited.into());
+        assert_eq!(error.code(), ErrorCode::RateLimited);
+        assert_eq!(error.retry_after(), Some(wait));
+        assert_eq!(error.help().as_deref(), Some("wait"));
+        assert_eq!(
+            error.message(),
+            "layer sha256:1: cannot be read: example.com: too many requests"
+        );
+        let cancelled = Error::layer_io("sha256:1", Error::Cancelled.into());
+        assert_eq!(cancelled.code(), ErrorCode::Cancelled);
+    }
+
+    #[test]
+    fn an_error_of_the_system_is_the_source() {
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        let error = Error::io("/x", missing);
+        assert_eq!(error.code(), ErrorCode::NotFound);
+        let cause = StdError::source(&error);
+        assert!(cause.is_some_and(|cause| cause.is::<io::Error>()));
     }
 }

@@ -5,6 +5,7 @@
 //! findings → report. `checker` is the only place that joins them.
 
 mod beneath;
+mod cancellation;
 mod digest;
 mod embedded;
 mod error;
@@ -56,7 +57,7 @@ pub mod internals {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
     expose! {
-        archive beneath cache checker claims digest elf embedded
+        archive beneath cache cancellation checker claims digest elf embedded
         error finding glob image json_schema layer limits lint
         loader parallel policy process reference report rules
         source spelling stack targets tls version yaml

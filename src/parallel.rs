@@ -155,7 +155,7 @@ mod tests {
         let work = |item| {
             begun.fetch_add(1, Ordering::Relaxed);
             match item {
-                3 => Err(Error::source("third", "is wrong")),
+                3 => Err(Error::damaged("third", "is wrong")),
                 _ => Ok(item),
             }
         };

@@ -57,7 +57,7 @@ fn problem(result: Result<LayerFacts>) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.exit_code(), 3);
     match error {
-        Error::Layer { problem, .. } => problem,
+        Error::Layer(failure) => failure.problem,
         other => panic!("{other:?}"),
     }
 }
@@ -486,7 +486,7 @@ fn damaged_blobs() {
         let found = problem(scan(&blob));
         assert!(
             found.starts_with("damaged: its digest is sha256:")
-                && found.ends_with("it should be sha256:0"),
+                && found.ends_with("expected sha256:0"),
             "{found}"
         );
         let blob = layer_blob(&stored, b"other content");

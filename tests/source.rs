@@ -101,11 +101,9 @@ fn problem(result: imgcheck::internals::error::Result<Vec<source::Image>>, path:
     assert_eq!(error.exit_code(), 3);
     let source = path.display().to_string();
     match error {
-        Error::Source {
-            subject, problem, ..
-        } => {
-            assert_eq!(subject, source);
-            problem
+        Error::Source(failure) => {
+            assert_eq!(failure.subject, source);
+            failure.problem
         }
         Error::Limit { subject, passed } => {
             assert!(subject.starts_with(&source), "{subject}");

@@ -193,7 +193,7 @@ impl Cache {
             return Ok(Vec::new());
         };
         let listed = directory.list();
-        listed.map_err(|error| unusable(directory.path(), &error))
+        listed.map_err(|error| unusable(directory.path(), error))
     }
 
     /// Removes from the directory of this machine what the condition chooses, and what killed runs left. Returns what was removed.
@@ -205,7 +205,7 @@ impl Cache {
             return Ok(Vec::new());
         };
         let cleaned = directory.clean(condition);
-        cleaned.map_err(|error| unusable(directory.path(), &error))
+        cleaned.map_err(|error| unusable(directory.path(), error))
     }
 }
 
@@ -244,8 +244,8 @@ impl Stores {
     }
 }
 
-fn unusable(directory: &Path, error: &std::io::Error) -> Error {
-    Error::source(directory.display().to_string(), error.to_string())
+fn unusable(directory: &Path, error: std::io::Error) -> Error {
+    Error::io(directory.display().to_string(), error)
 }
 
 #[cfg(test)]

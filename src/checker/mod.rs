@@ -365,7 +365,7 @@ impl Unjudged {
             Error::Limit { subject, passed } => {
                 Error::limit(format!("{image}: {cannot}: {subject}"), *passed)
             }
-            error => Error::source(image, format!("{cannot}: {}", error.quoted())),
+            error => Error::new(error.code(), image, format!("{cannot}: {}", error.quoted())),
         };
         Unjudged {
             image: image.to_owned(),

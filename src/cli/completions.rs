@@ -34,11 +34,7 @@ pub fn completions<C: CommandFactory>(arguments: &CompletionsArguments) -> Resul
 
 /// Writes a manual page for imgcheck and one for each of its commands.
 pub fn man<C: CommandFactory>(arguments: &ManArguments) -> Result<ExitCode> {
-    clap_mangen::generate_to(C::command(), &arguments.directory).map_err(|error| {
-        Error::Output {
-            subject: arguments.directory.display().to_string(),
-            problem: error.to_string(),
-        }
-    })?;
+    clap_mangen::generate_to(C::command(), &arguments.directory)
+        .map_err(|error| Error::output(arguments.directory.display().to_string(), error))?;
     Ok(ExitCode::SUCCESS)
 }

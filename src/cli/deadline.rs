@@ -39,6 +39,6 @@ pub(super) fn watch(limits: Limits, leave: impl FnOnce() + Send + 'static) -> Re
     });
     match watching {
         Ok(_) => Ok(()),
-        Err(error) => Err(Error::source("the time of the call", error.to_string())),
+        Err(error) => Err(Error::io("the time of the call", error)),
     }
 }

@@ -131,8 +131,7 @@ fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             continue;
         }
         let name = path.display().to_string();
-        let entries = std::fs::read_dir(path)
-            .map_err(|error| Error::source(name.clone(), error.to_string()))?;
+        let entries = std::fs::read_dir(path).map_err(|error| Error::io(name.clone(), error))?;
         let mut known: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| path.is_file() && Kind::of_name(&path.display().to_string()).is_some())
@@ -166,7 +165,7 @@ fn read(path: &Path, kind: Option<Kind>, catalogue: &Catalogue) -> Result<lint::
         let limited = std::io::stdin()
             .take(lint::MAX_FILE + 1)
             .read_to_end(&mut bytes);
-        limited.map_err(|error| Error::source("standard input", error.to_string()))?;
+        limited.map_err(|error| Error::io("standard input", error))?;
         let text = lint::decode("standard input", bytes)?;
         return lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
     }

@@ -239,12 +239,8 @@ pub fn write<F: ReportFormat>(
     arguments: &OutputArguments<F>,
     render: impl Fn(F) -> serde_json::Result<String>,
 ) -> Result<()> {
-    let rendered = |format, subject: &str| {
-        render(format).map_err(|error| Error::Output {
-            subject: subject.to_owned(),
-            problem: error.to_string(),
-        })
-    };
+    let rendered =
+        |format, subject: &str| render(format).map_err(|error| Error::output(subject, error));
     for destination in &arguments.output {
         let format = destination.format.unwrap_or(arguments.format);
         let text = rendered(format, &destination.path.display().to_string())?;
@@ -277,10 +273,7 @@ pub fn write_file(path: &Path, text: &str) -> Result<()> {
         }
         written
     });
-    written.map_err(|error| Error::Output {
-        subject: path.display().to_string(),
-        problem: error.to_string(),
-    })
+    written.map_err(|error| Error::output(path.display().to_string(), error))
 }
 
 /// Writes lines of a command that has no report formats, such as a list of rules.
@@ -299,10 +292,9 @@ fn standard_output(text: &str, colour: Colour) -> Result<()> {
         .write_all(text.as_bytes())
         .and_then(|()| stream.flush());
     match written {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Output {
-            subject: "standard output".to_owned(),
-            problem: error.to_string(),
-        }),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::output("standard output", error))
+        }
         _ => Ok(()),
     }
 }

@@ -215,14 +215,10 @@ impl Asked {
             ));
             return Ok(false);
         }
-        let failed = |problem: String| Error::Output {
-            subject: path.display().to_string(),
-            problem,
-        };
+        let failed = |error| Error::output(path.display().to_string(), error);
         let findings: Vec<_> = findings.collect();
         let count = findings.len();
-        let text =
-            Baseline::text(findings.into_iter()).map_err(|error| failed(error.to_string()))?;
+        let text = Baseline::text(findings.into_iter()).map_err(failed)?;
         output::write_file(path, &safe_json(&text))?;
         output::remark(&format!(
             "{shown}: findings written: {count}; with --baseline {shown} only others fail\n"

@@ -87,10 +87,8 @@ fn schema(of_report: bool, of_config: bool) -> Result<String> {
         (_, true) => policy::config::schema(),
         _ => file::schema(),
     };
-    let text = serde_json::to_string_pretty(&schema).map_err(|error| Error::Output {
-        subject: "the schema".to_owned(),
-        problem: error.to_string(),
-    })?;
+    let text = serde_json::to_string_pretty(&schema)
+        .map_err(|error| Error::output("the schema", error))?;
     Ok(format!("{text}\n"))
 }
 

@@ -90,7 +90,7 @@ fn walk(
 
 /// Reads the whole layer and compares its digest with the diff id.
 fn verify(blob: &LayerBlob, name: &str, range: &FileRange) -> Result<()> {
-    let unreadable = |error: std::io::Error| Error::layer(name, format!("cannot be read: {error}"));
+    let unreadable = |error: std::io::Error| Error::layer_io(name, error);
     let mut hasher = Hasher::default();
     let mut buffer = vec![0; 1 << 20];
     let mut position = 0;

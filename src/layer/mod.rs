@@ -126,6 +126,6 @@ fn at_rest_compression(name: &str, range: &FileRange) -> Result<Compression> {
     let mut start = [0; SNIFFED];
     let length = range
         .read_at(0, &mut start)
-        .map_err(|error| Error::layer(name, format!("cannot be read: {error}")))?;
+        .map_err(|error| Error::layer_io(name, error))?;
     sniff(&start[..length]).map_err(|problem| Error::layer(name, problem))
 }

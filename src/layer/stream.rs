@@ -201,8 +201,7 @@ impl Stream<'_> {
                 }
             };
             let decompressed = join(decompressing);
-            let digest = join(reading)
-                .map_err(|error| Error::layer(self.name, format!("cannot be read: {error}")))?;
+            let digest = join(reading).map_err(|error| Error::layer_io(self.name, error))?;
             // A wrong digest explains all other errors.
             if let Some(digest) = &digest {
                 verify(self.name, "digest", self.expected.digest, digest)?;

@@ -130,7 +130,7 @@ pub fn load(path: &Path) -> Result<String> {
     };
     let data = std::fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => usage(format!("{name}: there is no such file")),
-        _ => Error::source(name.clone(), error.to_string()),
+        _ => Error::io(name.clone(), error),
     })?;
     if !data.is_file() {
         return Err(usage(format!("{name}: this is no file")));
@@ -138,8 +138,7 @@ pub fn load(path: &Path) -> Result<String> {
     if data.len() > MAX_FILE {
         return Err(usage(too_large(&name)));
     }
-    let bytes =
-        std::fs::read(path).map_err(|error| Error::source(name.clone(), error.to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| Error::io(name.clone(), error))?;
     decode(&name, bytes)
 }
 

@@ -141,10 +141,7 @@ pub fn all(set: &RuleSet) -> Vec<(String, String)> {
 ///
 /// A page cannot be written.
 pub fn write(set: &RuleSet, directory: &Path) -> Result<()> {
-    let failed = |error: std::io::Error| Error::Output {
-        subject: directory.display().to_string(),
-        problem: error.to_string(),
-    };
+    let failed = |error: std::io::Error| Error::output(directory.display().to_string(), error);
     std::fs::create_dir_all(directory).map_err(failed)?;
     let pages = all(set);
     for entry in std::fs::read_dir(directory).map_err(failed)? {

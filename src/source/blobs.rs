@@ -56,7 +56,7 @@ pub(super) fn parse<T: DeserializeOwned>(
     let document = serde_json::from_slice(bytes);
     let checked = document.and_then(|parsed| spelling::check(bytes, names).map(|()| parsed));
     checked.map_err(|error| {
-        Error::source(
+        Error::damaged(
             subject,
             format!("{name} is not the JSON it should be: {error}"),
         )
@@ -69,7 +69,7 @@ pub(super) fn verify(subject: &str, name: &str, bytes: &[u8], expected: &str) ->
     if found == expected {
         return Ok(());
     }
-    Err(Error::source(
+    Err(Error::damaged(
         subject,
         format!("{name} is damaged: its digest is {found}, it should be {expected}"),
     ))
@@ -86,7 +86,7 @@ pub(super) fn diff_ids(
     checked.map_err(|passed| Error::limit(subject, passed))?;
     let diff_ids = config.rootfs().diff_ids();
     if diff_ids.len() != layers {
-        return Err(Error::source(
+        return Err(Error::damaged(
             subject,
             format!(
                 "the config names {} layers, the manifest {layers}",
@@ -95,7 +95,7 @@ pub(super) fn diff_ids(
         ));
     }
     match diff_ids.iter().find(|id| digest::hexadecimal(id).is_none()) {
-        Some(id) => Err(Error::source(
+        Some(id) => Err(Error::damaged(
             subject,
             format!("the config has a diff id that is not a SHA-256 digest: `{id}`"),
         )),

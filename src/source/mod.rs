@@ -73,7 +73,7 @@ pub enum Found {
 /// Opens the images of a target, without reading their layers. Errors as [`find`]; also where the images can only be read as
 /// they go by.
 pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<Vec<Image>> {
-    let passes = |subject: &str| Err(Error::source(subject, "it goes by only once"));
+    let passes = |subject: &str| Err(Error::unsupported(subject, "it goes by only once"));
     match find(target, selection, access)? {
         Found::Images(images) | Found::Instead(images, _) => Ok(images),
         Found::Passing(passing) => passes(passing.parts.subject()),
@@ -85,7 +85,7 @@ pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<V
 /// Finds the images of a target, without reading their layers.
 ///
 /// A source with several images gives all of them, or the one that the target names; an image with several tags is
-/// given once for each, since each tag is a promise of its own. Errors are [`Error::Source`]: not found, not an image, a part
+/// given once for each, since each tag is a promise of its own. Errors: not found, not an image, a part
 /// that is missing, damaged or larger than it may be, no such reference or platform.
 pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<Found> {
     let platform = selection
@@ -134,13 +134,12 @@ pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<F
         Target::Remote(Remote::Registry, reference) => {
             registry::open(reference, &wanted(&None), access)
         }
-        Target::Remote(Remote::Containerd, reference) => Err(Error::Source {
-            subject: reference.clone(),
-            problem: "images held by containerd cannot be read yet".to_owned(),
-            help: Some(format!(
+        Target::Remote(Remote::Containerd, reference) => {
+            let problem = "images held by containerd cannot be read yet";
+            Err(Error::unsupported(reference, problem).with_help(format!(
                 "export it: ctr images export image.tar {reference}; then imgcheck image.tar"
-            )),
-        }),
+            )))
+        }
     };
     images.map(Found::Images)
 }
@@ -157,18 +156,7 @@ fn engine_or_registry(reference: &str, wanted: &Wanted, access: &Access) -> Resu
             true => Found::Instead(images, tried.clone()),
             false => Found::Images(images),
         })
-        .map_err(|error| match error {
-            Error::Source {
-                subject,
-                problem,
-                help,
-            } => Error::Source {
-                subject,
-                problem: format!("{tried}; then the registry: {problem}"),
-                help,
-            },
-            other => other,
-        })
+        .map_err(|error| error.in_context(format!("{tried}; then the registry: ")))
 }
 
 /// What [`find`] was asked for, understood.
@@ -184,9 +172,9 @@ fn root_directory(path: &Path) -> Result<Image> {
     let subject = path.display().to_string();
     let metadata = path
         .metadata()
-        .map_err(|error| Error::source(&subject, error.to_string()))?;
+        .map_err(|error| Error::io(&subject, error))?;
     if !metadata.is_dir() {
-        return Err(Error::source(subject, "not a directory"));
+        return Err(Error::unsupported(subject, "not a directory"));
     }
     Ok(Image {
         reference: None,

@@ -115,7 +115,7 @@ pub(super) fn images(
 }
 
 fn error(blobs: &dyn Blobs, problem: impl Into<String>) -> Error {
-    Error::source(blobs.subject(), problem)
+    Error::damaged(blobs.subject(), problem)
 }
 
 fn only_an_artifact(blobs: &dyn Blobs, kind: &str) -> Error {

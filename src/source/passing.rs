@@ -79,13 +79,10 @@ pub(super) fn standard_input(expected: Expected, wanted: Wanted) -> Result<Passi
     let mut bytes = BufReader::with_capacity(BUFFER, stdin());
     let start = bytes
         .fill_buf()
-        .map_err(|error| Error::source(subject, format!("cannot be read: {error}")))?;
+        .map_err(|error| Error::io(subject, error))?;
     if let Some((name, command)) = compressed(start) {
-        return Err(Error::Source {
-            subject: subject.to_owned(),
-            problem: whole_compressed(name),
-            help: Some(format!("uncompress it on the way: {command} | imgcheck -")),
-        });
+        return Err(Error::unsupported(subject, whole_compressed(name))
+            .with_help(format!("uncompress it on the way: {command} | imgcheck -")));
     }
     Ok(Passing {
         bytes: Box::new(bytes),
@@ -158,25 +155,21 @@ impl Parts {
     }
 
     fn broke_off(&self, problem: impl Display) -> Error {
-        Error::Source {
-            subject: self.subject.clone(),
-            problem: format!("broke off before the image was there: {problem}"),
-            help: Some(
-                "try it again: nothing is said of an image of which a part is missing".to_owned(),
-            ),
-        }
+        let problem = format!("broke off before the image was there: {problem}");
+        Error::damaged(&self.subject, problem)
+            .with_help("try it again: nothing is said of an image of which a part is missing")
     }
 
     /// The error of an archive that is none, or that broke off after `last`.
     pub fn broken(&self, error: &ArchiveError, last: Option<&Member>) -> Error {
         match (error, last) {
-            (ArchiveError::Io(error), None) => Error::source(&self.subject, error.to_string()),
+            (ArchiveError::Io(error), None) => Error::damaged(&self.subject, error.to_string()),
             (ArchiveError::Io(error), Some(_)) => self.broke_off(error),
             (ArchiveError::Limit { offset, passed }, _) => {
                 Error::limit(format!("{}: byte {offset}", self.subject), *passed)
             }
             (_, None) => no_archive(self.subject.clone()),
-            (_, Some(last)) => Error::source(
+            (_, Some(last)) => Error::damaged(
                 &self.subject,
                 format!("{error} ({})", normalise(&last.path)),
             ),

@@ -122,7 +122,7 @@ pub(super) fn select<T>(
     wanted: &Wanted,
 ) -> Result<Vec<Candidate<T>>> {
     if there.is_empty() {
-        return Err(Error::source(subject, "holds no image"));
+        return Err(Error::not_found(subject, "holds no image"));
     }
     if let Some(name) = &wanted.reference {
         let names = references(&there);
@@ -133,7 +133,7 @@ pub(super) fn select<T>(
                 .is_some_and(|recorded| reference::same(name, recorded))
         });
         if there.is_empty() {
-            return Err(Error::source(
+            return Err(Error::not_found(
                 subject,
                 format!("holds no image {name}; it holds {names}"),
             ));
@@ -207,16 +207,14 @@ pub(super) fn choose(subject: &str, there: &[Platform], wanted: &Wanted) -> Resu
 fn no_such_platform(subject: &str, platform: &Platform, there: &[Platform]) -> Error {
     let mut names: Vec<String> = there.iter().map(Platform::to_string).collect();
     names.dedup();
-    Error::Source {
-        subject: subject.to_owned(),
-        problem: format!(
-            "there is no image for {platform}; there is {}",
-            names.join(", ")
-        ),
-        help: names
-            .first()
-            .map(|name| format!("choose one with --platform {name}, or all with --all-platforms")),
-    }
+    let problem = format!(
+        "there is no image for {platform}; there is {}",
+        names.join(", ")
+    );
+    let name = names.first().map_or("PLATFORM", String::as_str);
+    Error::not_found(subject, problem).with_help(format!(
+        "choose one with --platform {name}, or all with --all-platforms"
+    ))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const ROOT_DIRECTORIES: [&str; 4] = ["usr", "etc", "bin", "lib"];
 
 /// Opens whatever image the path is.
 pub(super) fn open(path: &Path, wanted: &Wanted) -> Result<Vec<Image>> {
-    let metadata = path.metadata().map_err(|error| unreadable(path, &error))?;
+    let metadata = path.metadata().map_err(|error| unreadable(path, error))?;
     if metadata.is_dir() {
         open_directory(path, wanted)
     } else {
@@ -38,11 +38,8 @@ fn open_directory(path: &Path, wanted: &Wanted) -> Result<Vec<Image>> {
             path.display()
         )
     };
-    Err(Error::Source {
-        subject: store.subject(),
-        problem: "neither an OCI layout (oci-layout, index.json) nor a root directory (usr, etc, bin or lib)".to_owned(),
-        help: Some(help),
-    })
+    let problem = "neither an OCI layout (oci-layout, index.json) nor a root directory (usr, etc, bin or lib)";
+    Err(Error::unsupported(store.subject(), problem).with_help(help))
 }
 
 /// Opens whatever image archive the store is.
@@ -58,11 +55,8 @@ pub(super) fn archive(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
     } else {
         "give a `docker save` archive, an OCI layout or a root directory"
     };
-    Err(Error::Source {
-        subject: store.subject(),
-        problem: "not an image: a tar archive without manifest.json (docker save) and index.json (OCI layout)".to_owned(),
-        help: Some(help.to_owned()),
-    })
+    let problem = "not an image: a tar archive without manifest.json (docker save) and index.json (OCI layout)";
+    Err(Error::unsupported(store.subject(), problem).with_help(help))
 }
 
 fn is_root(store: &Store) -> bool {

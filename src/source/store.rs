@@ -77,21 +77,24 @@ impl Store {
     /// The parts are files below a directory. It may have been unpacked from an archive of anybody, so that a link in it leads no
     /// further than the directory.
     pub fn directory(path: &Path, limits: Limits) -> Result<Self> {
-        let metadata = path.metadata().map_err(|error| unreadable(path, &error))?;
+        let metadata = path.metadata().map_err(|error| unreadable(path, error))?;
         if !metadata.is_dir() {
-            return Err(Error::source(path.display().to_string(), "not a directory"));
+            return Err(Error::unsupported(
+                path.display().to_string(),
+                "not a directory",
+            ));
         }
-        let directory = beneath::root(path).map_err(|error| unreadable(path, &error))?;
+        let directory = beneath::root(path).map_err(|error| unreadable(path, error))?;
         Ok(Store::of(path.into(), Place::Directory(directory), limits))
     }
 
     /// The parts are members of a tar file.
     pub fn archive(path: &Path, limits: Limits) -> Result<Self> {
-        let metadata = path.metadata().map_err(|error| unreadable(path, &error))?;
+        let metadata = path.metadata().map_err(|error| unreadable(path, error))?;
         if !metadata.is_file() {
-            return Err(Error::source(path.display().to_string(), "not a file"));
+            return Err(Error::unsupported(path.display().to_string(), "not a file"));
         }
-        let file = Arc::new(File::open(path).map_err(|error| unreadable(path, &error))?);
+        let file = Arc::new(File::open(path).map_err(|error| unreadable(path, error))?);
         let range = FileRange::new(Arc::clone(&file), 0, metadata.len());
         refuse_compressed(path, &range)?;
         let members = index(path, range, limits)?;
@@ -128,7 +131,7 @@ impl Store {
 
     /// An error about this store.
     pub fn error(&self, problem: impl Into<String>) -> Error {
-        Error::source(self.subject(), problem)
+        Error::damaged(self.subject(), problem)
     }
 
     /// Whether there is a file of this name.
@@ -222,7 +225,7 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::CrossesDevices => {
                 return Err(leads_out(&path, &self.path));
             }
-            Err(error) => return Err(unreadable(&path, &error)),
+            Err(error) => return Err(unreadable(&path, error)),
         };
         Ok(Some(Blob {
             name: path,
@@ -314,7 +317,7 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
             Ok(None) if walk.has_end_marker() => return Ok(members),
             Ok(None) if last.is_empty() => return Err(not_an_archive(path)),
             Ok(None) => return Err(cut_off(path, &last)),
-            Err(ArchiveError::Io(error)) => return Err(unreadable(path, &error)),
+            Err(ArchiveError::Io(error)) => return Err(unreadable(path, error)),
             Err(ArchiveError::Limit { offset, passed }) => {
                 return Err(Error::limit(
                     format!("{}: byte {offset}", path.display()),
@@ -323,7 +326,7 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
             }
             Err(_) if last.is_empty() => return Err(not_an_archive(path)),
             Err(error) => {
-                return Err(Error::source(
+                return Err(Error::damaged(
                     path.display().to_string(),
                     format!("{error} ({last})"),
                 ));
@@ -349,31 +352,25 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
 
 /// What is behind the cut could be more than the image needs, or another platform of it.
 fn cut_off(path: &Path, last: &str) -> Error {
-    Error::Source {
-        subject: path.display().to_string(),
-        problem: format!("cut off: the archive has no end ({last} is the last member)"),
-        help: Some(
-            "save the image again: nothing is said of an image of which a part may be missing"
-                .to_owned(),
-        ),
-    }
+    let problem = format!("cut off: the archive has no end ({last} is the last member)");
+    Error::damaged(path.display().to_string(), problem).with_help(
+        "save the image again: nothing is said of an image of which a part may be missing",
+    )
 }
 
 fn refuse_compressed(path: &Path, range: &FileRange) -> Result<()> {
     let mut magic = [0; MAGIC];
     range
         .read_at(0, &mut magic)
-        .map_err(|error| unreadable(path, &error))?;
+        .map_err(|error| unreadable(path, error))?;
     match compressed(&magic) {
         None => Ok(()),
-        Some((name, command)) => Err(Error::Source {
-            subject: path.display().to_string(),
-            problem: whole_compressed(name),
-            help: Some(format!(
-                "uncompress it: {command} {} > image.tar; then imgcheck image.tar",
-                path.display()
-            )),
-        }),
+        Some((name, command)) => {
+            let path = path.display().to_string();
+            let help =
+                format!("uncompress it: {command} {path} > image.tar; then imgcheck image.tar");
+            Err(Error::unsupported(path, whole_compressed(name)).with_help(help))
+        }
     }
 }
 
@@ -402,27 +399,18 @@ fn not_an_archive(path: &Path) -> Error {
 
 /// Some bytes are no archive at all.
 pub(super) fn no_archive(subject: String) -> Error {
-    Error::Source {
-        subject,
-        problem: "not an image: it is not a tar archive".to_owned(),
-        help: Some("give a `docker save` archive, an OCI layout or a root directory".to_owned()),
-    }
+    Error::unsupported(subject, "not an image: it is not a tar archive")
+        .with_help("give a `docker save` archive, an OCI layout or a root directory")
 }
 
 fn leads_out(path: &Path, layout: &Path) -> Error {
     let layout = layout.display();
-    Error::Source {
-        subject: path.display().to_string(),
-        problem: "a link that leads out of the layout".to_owned(),
-        help: Some(format!(
-            "if its links are to be trusted, copy it with them resolved: cp -rL {layout} copy; then imgcheck copy"
-        )),
-    }
+    let problem = "a link that leads out of the layout";
+    Error::damaged(path.display().to_string(), problem).with_help(format!(
+        "if its links are to be trusted, copy it with them resolved: cp -rL {layout} copy; then imgcheck copy"
+    ))
 }
 
-pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::source(
-        path.display().to_string(),
-        format!("cannot be read: {error}"),
-    )
+pub(super) fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    Error::io(path.display().to_string(), error).in_context("cannot be read: ")
 }

@@ -105,14 +105,9 @@ fn chosen(host: &str, origin: String, tls: Option<Tls>) -> Address {
 
 /// No address could be found out.
 pub(super) fn misconfigured(subject: String, problem: String) -> Error {
-    Error::Source {
-        subject,
-        problem,
-        help: Some(
-            "see `docker context ls`, or say where the engine listens: DOCKER_HOST=unix:///var/run/docker.sock"
-                .to_owned(),
-        ),
-    }
+    Error::config(format!("{subject}: {problem}")).with_help(
+        "see `docker context ls`, or say where the engine listens: DOCKER_HOST=unix:///var/run/docker.sock",
+    )
 }
 
 #[cfg(test)]

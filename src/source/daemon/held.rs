@@ -46,7 +46,7 @@ impl Held {
     ) -> Result<Self> {
         let id = id(inspect).ok_or_else(|| {
             let problem = format!("{} gives it no id that is a SHA-256 digest", engine.address);
-            Error::source(reference, problem)
+            Error::unsupported(reference, problem)
         })?;
         let described = Described::of(kind, reference, inspect);
         let question = Question {
@@ -91,7 +91,7 @@ impl Held {
         let expected = Expected::Held(self.described, self.cache);
         let parts = Parts::new(&subject, expected, self.wanted);
         let bytes = Export::start(self.engine, &self.id, self.platform)
-            .map_err(|error| Error::source(subject, error.to_string()))?;
+            .map_err(|error| Error::io(subject, error))?;
         Ok(Passing {
             bytes: Box::new(bytes),
             parts,

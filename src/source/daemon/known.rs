@@ -33,7 +33,7 @@ impl Blobs for Known<'_> {
         };
         self.cache
             .get(&key)
-            .ok_or_else(|| Error::source(self.id, format!("{digest} was not seen before")))
+            .ok_or_else(|| Error::not_found(self.id, format!("{digest} was not seen before")))
     }
 
     fn layer(&self, layer: &Descriptor) -> Result<LayerData> {

@@ -14,7 +14,7 @@ mod storage;
 
 use super::platform::{self, Platform};
 use super::{Access, Wanted};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::reference::name::Name;
 use address::addresses;
 pub(super) use describe::Described;
@@ -48,16 +48,14 @@ pub(super) fn demand(
 ) -> Result<Held> {
     match open(engine, reference, wanted, access)? {
         Answer::Held(held) => Ok(*held),
-        Answer::NoSuchImage(tried) => Err(Error::Source {
-            subject: reference.to_owned(),
-            problem: tried,
-            help: Some(engine.no_such_image(reference)),
-        }),
-        Answer::NoEngine(tried) => Err(Error::Source {
-            subject: reference.to_owned(),
-            problem: format!("no engine to ask: {tried}"),
-            help: Some(engine.no_engine(&tried)),
-        }),
+        Answer::NoSuchImage(tried) => {
+            Err(Error::not_found(reference, tried).with_help(engine.no_such_image(reference)))
+        }
+        Answer::NoEngine(tried) => {
+            let problem = format!("no engine to ask: {tried}");
+            Err(Error::new(ErrorCode::Unreachable, reference, problem)
+                .with_help(engine.no_engine(&tried)))
+        }
     }
 }
 
@@ -99,11 +97,9 @@ pub(super) fn open(
             }
             Err(Refusal::NotFound) => lacking.push(format!("{address}: it has no such image")),
             Err(Refusal::Failed(problem)) => {
-                return Err(Error::Source {
-                    subject: reference.to_owned(),
-                    problem: format!("{address} says: {problem}"),
-                    help: Some(engine.other_way(reference)),
-                });
+                let problem = format!("{address} says: {problem}");
+                return Err(Error::new(ErrorCode::Unreachable, reference, problem)
+                    .with_help(engine.other_way(reference)));
             }
         }
     }

@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use super::Options;
 use super::failure::{Failure, Kind};
 use super::retry::Patience;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::tls;
 
 /// Hops from a registry to where it keeps its blobs.
@@ -56,7 +56,9 @@ impl Client {
             ),
         };
         let built = |client: reqwest::Result<Http>| {
-            client.map_err(|error| Error::source("HTTP client", error.to_string()))
+            client.map_err(|error| {
+                Error::new(ErrorCode::Unreachable, "HTTP client", error.to_string())
+            })
         };
         Ok(Client {
             http: built(http)?,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::body::Body;
 use super::retry::{Patience, retry_after};
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 use crate::limits::Passed;
 
 /// Bytes of an error's body that are read, and letters of it that are shown.
@@ -115,11 +115,22 @@ impl Failure {
     pub fn into_error(self, subject: &str) -> Error {
         match self.kind {
             Kind::Limit(passed) => Error::limit(subject, passed),
-            _ => Error::Source {
-                subject: subject.to_owned(),
-                problem: self.problem,
-                help: self.help,
-            },
+            kind => {
+                let code = match kind {
+                    Kind::Temporary(Some(_)) => ErrorCode::RateLimited,
+                    Kind::Temporary(None) | Kind::Unreachable | Kind::Certificate => {
+                        ErrorCode::Unreachable
+                    }
+                    Kind::Denied => ErrorCode::Unauthorized,
+                    Kind::Absent => ErrorCode::NotFound,
+                    Kind::Limit(_) | Kind::Final => ErrorCode::Damaged,
+                };
+                let error = Error::new(code, subject, self.problem);
+                match self.help {
+                    Some(help) => error.with_help(help),
+                    None => error,
+                }
+            }
         }
     }
 }

@@ -130,7 +130,7 @@ impl Blobs for Found {
     fn blob_name(&self, digest: &str) -> Result<String> {
         match digest::hexadecimal(digest) {
             Some(_) => Ok(digest.to_owned()),
-            None => Err(Error::source(
+            None => Err(Error::unsupported(
                 &self.reference,
                 format!("`{digest}` is not a SHA-256 digest"),
             )),

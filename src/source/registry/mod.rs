@@ -118,7 +118,7 @@ pub(super) fn open(reference: &str, wanted: &Wanted, access: &Access) -> Result<
 /// What the manifest is asked for by: the digest, else the tag.
 fn named(reference: &str, name: &Name) -> Result<String> {
     match (&name.digest, &name.tag) {
-        (Some(digest), _) if digest::hexadecimal(digest).is_none() => Err(Error::source(
+        (Some(digest), _) if digest::hexadecimal(digest).is_none() => Err(Error::unsupported(
             reference,
             "digests of other kinds than sha256 cannot be verified",
         )),
@@ -144,7 +144,7 @@ fn images(
 /// What was tried, in order; of the registry itself, which comes last, also what to do.
 fn not_found(reference: &str, named: &str, mut failures: Vec<(Arc<Repository>, Failure)>) -> Error {
     let Some((repository, last)) = failures.pop() else {
-        return Error::source(reference, "no registry was asked");
+        return Error::not_found(reference, "no registry was asked");
     };
     let last = if last.kind == Kind::Absent {
         absent(&repository, named, last)
