@@ -1,0 +1,239 @@
+//! How an engine is found, and what is said where there is none.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use imgcheck::internals::digest;
+
+use super::proxy::{self, Manner};
+use super::{failure, failure_with, report};
+use crate::common::{file, write_archive};
+use crate::dockerd::Daemon;
+
+fn with_image() -> Option<Daemon> {
+    let daemon = Daemon::start(&[])?;
+    let base = daemon.path("base.tar");
+    write_archive(&base, &[file("etc/os-release", "ID=debian\n")]);
+    daemon.run(&["import", base.to_str().unwrap(), "base:1"]);
+    Some(daemon)
+}
+
+/// Writes a context as `docker context create` does.
+fn context(configuration: &Path, name: &str, host: &str) {
+    let hashed = digest::sha256(name.as_bytes());
+    let directory = configuration
+        .join("contexts/meta")
+        .join(hashed.trim_start_matches("sha256:"));
+    fs::create_dir_all(&directory).unwrap();
+    let meta = serde_json::json!({"Name": name, "Metadata": {}, "Endpoints": {"docker": {"Host": host, "SkipTLSVerify": false}}});
+    fs::write(directory.join("meta.json"), meta.to_string()).unwrap();
+}
+
+#[test]
+fn an_engine_is_found_by_host_context_and_socket() {
+    let Some(daemon) = with_image() else {
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let configuration = place.path().to_str().unwrap();
+    context(place.path(), "mine", &daemon.host());
+    fs::write(
+        place.path().join("config.json"),
+        r#"{"currentContext": "mine"}"#,
+    )
+    .unwrap();
+    let nowhere = ("HOME", "/no/such/home");
+    let host = daemon.host();
+    for environment in [
+        vec![("DOCKER_HOST", host.as_str())],
+        vec![("DOCKER_CONFIG", configuration)],
+        vec![("DOCKER_CONFIG", configuration), ("DOCKER_CONTEXT", "mine")],
+    ] {
+        let environment = [environment, vec![nowhere]].concat();
+        let report = report("docker:base:1", &environment);
+        assert_eq!(report["images"][0]["access"], "storage", "{environment:?}");
+    }
+    // The rootless engine of a user.
+    let home = place.path().join("home");
+    fs::create_dir_all(home.join(".docker/run")).unwrap();
+    std::os::unix::fs::symlink(daemon.socket(), home.join(".docker/run/docker.sock")).unwrap();
+    let report = report("docker:base:1", &[("HOME", home.to_str().unwrap())]);
+    assert_eq!(report["images"][0]["source"], "docker-daemon");
+}
+
+#[test]
+fn without_an_engine_all_that_was_tried_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().to_str().unwrap();
+    let nobody = format!("unix://{path}/nobody.sock");
+    let error = failure("docker:x:1", &[("DOCKER_HOST", &nobody)]);
+    assert!(
+        error.contains(&format!(
+            "{nobody} (DOCKER_HOST): no such file or directory"
+        )),
+        "{error}"
+    );
+    assert!(error.contains("systemctl start docker"), "{error}");
+
+    let refused = "tcp://127.0.0.1:1";
+    let error = failure("docker:x:1", &[("DOCKER_HOST", refused)]);
+    assert!(
+        error.contains("tcp://127.0.0.1:1 (DOCKER_HOST): connection refused"),
+        "{error}"
+    );
+
+    let error = failure("docker:x:1", &[("DOCKER_HOST", "fd://")]);
+    assert!(
+        error.contains("only unix://, tcp:// and ssh:// are understood"),
+        "{error}"
+    );
+
+    let environment = [("XDG_RUNTIME_DIR", path), ("CONTAINER_HOST", "")];
+    let error = failure("podman:x:1", &environment);
+    let own = format!("unix://{path}/podman/podman.sock: no such file or directory");
+    assert!(error.contains(&own), "{error}");
+    assert!(
+        error.contains("unix:///run/podman/podman.sock: "),
+        "{error}"
+    );
+    assert!(
+        error.contains("systemctl --user start podman.socket"),
+        "{error}"
+    );
+
+    let environment = [("DOCKER_CONFIG", path), ("DOCKER_CONTEXT", "far")];
+    let error = failure("docker:x:1", &environment);
+    assert!(
+        error.contains("Docker context far: there is no such context"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_image_that_the_engine_does_not_hold_is_said_so() {
+    let Some(daemon) = with_image() else {
+        return;
+    };
+    let host = daemon.host();
+    for name in ["docker:base:2", "docker:no/such", "docker:0123456789ab"] {
+        let error = failure(name, &[("DOCKER_HOST", &host)]);
+        assert!(
+            error.contains(&format!("{host} (DOCKER_HOST): it has no such image")),
+            "{error}"
+        );
+        assert!(error.contains("docker pull"), "{error}");
+    }
+}
+
+#[test]
+fn a_socket_that_may_not_be_used_is_said_so() {
+    let Some(daemon) = with_image() else {
+        return;
+    };
+    // A copy where everybody may run it.
+    let program = daemon.path("imgcheck");
+    fs::copy(env!("CARGO_BIN_EXE_imgcheck"), &program).unwrap();
+    Command::new("chmod")
+        .arg("755")
+        .arg(daemon.path(""))
+        .status()
+        .unwrap();
+    let output = Command::new(program)
+        .args(["docker:base:1", "--no-progress"])
+        .env("DOCKER_HOST", daemon.host())
+        .stdin(Stdio::null())
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("permission denied"), "{error}");
+    assert!(error.contains("the group docker"), "{error}");
+}
+
+#[test]
+fn an_engine_behind_tls_is_asked_with_certificates() {
+    let place = tempfile::tempdir().unwrap();
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = parameters.self_signed(&authority_key).unwrap();
+    let issuer = rcgen::Issuer::new(parameters, authority_key);
+    let write = |name: &str, text: String| fs::write(place.path().join(name), text).unwrap();
+    write("ca.pem", authority.pem());
+    for name in ["server-", ""] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        parameters.extended_key_usages = vec![
+            rcgen::ExtendedKeyUsagePurpose::ServerAuth,
+            rcgen::ExtendedKeyUsagePurpose::ClientAuth,
+        ];
+        let certificate = parameters.signed_by(&key, &issuer).unwrap();
+        write(&format!("{name}cert.pem"), certificate.pem());
+        write(&format!("{name}key.pem"), key.serialize_pem());
+    }
+    let path = |name: &str| place.path().join(name).display().to_string();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let Some(daemon) = Daemon::start(&[
+        "--tlsverify",
+        "--tlscacert",
+        &path("ca.pem"),
+        "--tlscert",
+        &path("server-cert.pem"),
+        "--tlskey",
+        &path("server-key.pem"),
+        "-H",
+        &format!("tcp://127.0.0.1:{port}"),
+    ]) else {
+        return;
+    };
+    let base = daemon.path("base.tar");
+    write_archive(&base, &[file("etc/os-release", "ID=debian\n")]);
+    daemon.run(&["import", base.to_str().unwrap(), "base:1"]);
+    let host = format!("tcp://localhost:{port}");
+    let certificates = place.path().to_str().unwrap();
+    let environment = [
+        ("DOCKER_HOST", host.as_str()),
+        ("DOCKER_TLS_VERIFY", "1"),
+        ("DOCKER_CERT_PATH", certificates),
+    ];
+    let found = report("docker:base:1", &environment);
+    assert_eq!(found["images"][0]["access"], "stream");
+
+    let error = failure("docker:base:1", &environment[..1]);
+    assert!(
+        error.contains(&format!("{host} (DOCKER_HOST): ")),
+        "{error}"
+    );
+    let nothing = tempfile::tempdir().unwrap();
+    let environment = [
+        environment[0],
+        environment[1],
+        ("DOCKER_CERT_PATH", nothing.path().to_str().unwrap()),
+    ];
+    let error = failure("docker:base:1", &environment);
+    assert!(error.contains("ca.pem"), "{error}");
+}
+
+#[test]
+fn a_platform_that_the_engine_does_not_hold_is_said_so() {
+    let Some(daemon) = with_image() else {
+        return;
+    };
+    let relay = proxy::start(&daemon.socket(), Manner::Honest);
+    for host in [&daemon.host(), &relay] {
+        let arguments = ["--platform", "linux/s390x"];
+        let error = failure_with("docker:base:1", &arguments, &[("DOCKER_HOST", host)]);
+        assert!(
+            error.contains("it has the image only for linux/"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Podman's engine, started for the test with a store of its own.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{essence, failure, report};
+use crate::common::{Image, docker_archive, file, tool, write_archive};
+
+struct Podman {
+    process: Child,
+    directory: tempfile::TempDir,
+    driver: &'static str,
+}
+
+impl Podman {
+    fn start(driver: &'static str) -> Option<Self> {
+        if !tool("podman") {
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("podman.sock");
+        let process = command(&directory, driver)
+            .args(["system", "service", "--time=0"])
+            .arg(format!("unix://{}", socket.display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let podman = Podman {
+            process,
+            directory,
+            driver,
+        };
+        let end = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < end {
+            if std::os::unix::net::UnixStream::connect(podman.path("podman.sock")).is_ok() {
+                return Some(podman);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("podman does not listen");
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn host(&self) -> String {
+        format!("unix://{}", self.path("podman.sock").display())
+    }
+
+    /// All that it holds.
+    fn state(&self) -> [String; 2] {
+        [
+            self.run(&["images", "-a", "--no-trunc", "-q"]),
+            self.run(&["ps", "-a", "-q"]),
+        ]
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let output = command(&self.directory, self.driver)
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "podman {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+fn command(directory: &tempfile::TempDir, driver: &str) -> Command {
+    let mut command = Command::new("podman");
+    command
+        .arg("--root")
+        .arg(directory.path().join("root"))
+        .arg("--runroot")
+        .arg(directory.path().join("run"))
+        .args(["--storage-driver", driver]);
+    command
+}
+
+impl Drop for Podman {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        // It mounts its own directory.
+        let _ = Command::new("umount")
+            .arg(self.path("root/overlay"))
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
+#[test]
+fn an_image_of_podman_is_that_of_its_archive() {
+    is_that_of_its_archive("vfs", "stream");
+}
+
+#[test]
+fn an_image_of_podman_is_read_where_it_lies() {
+    is_that_of_its_archive("overlay", "storage");
+}
+
+fn is_that_of_its_archive(driver: &'static str, access: &str) {
+    let Some(podman) = Podman::start(driver) else {
+        return;
+    };
+    let archive = podman.path("image.tar");
+    let lower = [
+        file("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n"),
+        file("opt/removed", "x"),
+    ];
+    let upper = [
+        file("opt/.wh.removed", ""),
+        file(
+            "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/METADATA",
+            "Name: torch\nVersion: 2.8.0\n",
+        ),
+    ];
+    let image = Image::new("localhost/x/torch:2.7", &[&lower, &upper]);
+    write_archive(&archive, &docker_archive(&[image]));
+    podman.run(&["load", "-q", "-i", archive.to_str().unwrap()]);
+    let before = podman.state();
+
+    let host = podman.host();
+    let environment = [("CONTAINER_HOST", host.as_str())];
+    let held = report("podman:localhost/x/torch:2.7", &environment);
+    assert_eq!(
+        essence(&held),
+        essence(&report(archive.to_str().unwrap(), &[]))
+    );
+    let image = &held["images"][0];
+    assert_eq!(image["source"], "podman");
+    assert_eq!(image["access"], access);
+    // Podman finds it under its short name, too.
+    report("podman:x/torch:2.7", &environment);
+    assert_eq!(podman.state(), before, "something was left behind");
+
+    let error = failure("podman:x/torch:2.6", &environment);
+    assert!(
+        error.contains(&format!("{host} (CONTAINER_HOST): it has no such image")),
+        "{error}"
+    );
+}

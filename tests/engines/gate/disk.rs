@@ -1,0 +1,164 @@
+//! File systems that are full or take nothing, and readers that go away.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use super::case::{Case, Ending, FOUND, MISLABELLED, check, check_by, program, run};
+use crate::common::say;
+
+/// A file system of a few pages, until it is dropped.
+struct Small {
+    place: TempDir,
+}
+
+impl Small {
+    /// `None` where nothing can be mounted, unless it must be.
+    fn mount(size: &str) -> Option<Self> {
+        let place = tempfile::tempdir().unwrap();
+        let options = format!("size={size}");
+        let mount = ["-t", "tmpfs", "-o", &options, "tmpfs"];
+        let mounted = Command::new("mount")
+            .args(mount)
+            .arg(place.path())
+            .stderr(Stdio::null())
+            .status();
+        if mounted.is_ok_and(|status| status.success()) {
+            return Some(Small { place });
+        }
+        let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+        assert!(
+            !required,
+            "nothing can be mounted, and IMGCHECK_REQUIRE_TOOLS=1"
+        );
+        say::line(format_args!(
+            "skipped: nothing can be mounted here (it needs root)"
+        ));
+        None
+    }
+
+    fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    fn set_read_only(&self) {
+        let path = self.path().to_str().unwrap();
+        crate::common::run("mount", &["-o", "remount,ro", path]);
+    }
+
+    /// Writes a file until there is no room.
+    fn fill(&self) {
+        assert!(fs::write(self.path().join("filler"), vec![1; 1 << 20]).is_err());
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.path()).status();
+    }
+}
+
+fn error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_cache_that_is_full_or_takes_nothing_changes_no_verdict() {
+    let Some(small) = Small::mount("16k") else {
+        return;
+    };
+    let case = Case::new(4096);
+    let cache = small.path().join("cache");
+    // More than one entry does not fit; then not even the directory; then nothing may be written.
+    for at in 0..4 {
+        match at {
+            2 => small.fill(),
+            3 => small.set_read_only(),
+            _ => {}
+        }
+        let output = run(&mut case.cached(&cache));
+        assert_eq!(case.ending(&output), Ending::Whole, "{at}");
+        let said = error(&output);
+        assert!(
+            said.contains("nothing is kept in the cache"),
+            "{at}: {said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_full_directory_for_temporary_files_is_not_needed() {
+    let Some(small) = Small::mount("16k") else {
+        return;
+    };
+    small.fill();
+    let case = Case::new(4096);
+    for directory in [small.path(), Path::new("/absent"), Path::new("/dev/null")] {
+        let output = run(case.command().env("TMPDIR", directory));
+        assert_eq!(case.ending(&output), Ending::Whole, "{directory:?}");
+    }
+}
+
+#[test]
+fn a_report_that_does_not_fit_is_an_error_and_no_half_report() {
+    let Some(small) = Small::mount("16k") else {
+        return;
+    };
+    let path = small.path().join("report");
+    let shown = path.to_str().unwrap();
+    for format in ["json", "sarif", "html"] {
+        // Less than any of them needs, but more than nothing.
+        let filler = small.path().join("filler");
+        fs::write(&filler, vec![1; 8 << 10]).unwrap();
+        let destination = format!("{format}={shown}");
+        let output = run(&mut check(&[MISLABELLED, "-o", &destination]));
+        let said = error(&output);
+        assert_eq!(output.status.code(), Some(3), "{format}: {said}");
+        assert!(said.contains("No space left"), "{format}: {said}");
+        assert_eq!(path.metadata().unwrap().len(), 0, "{format}");
+        fs::remove_file(&path).unwrap();
+    }
+    small.fill();
+    let output = run(&mut check(&[MISLABELLED, "--write-baseline", shown]));
+    assert_eq!(output.status.code(), Some(3), "{}", error(&output));
+    assert!(fs::read(&path).unwrap_or_default().is_empty());
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error_wherever_it_goes() {
+    let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+    for format in [
+        "text", "json", "sarif", "junit", "github", "gitlab", "markdown",
+    ] {
+        let output = run(check(&[MISLABELLED, "-f", format]).stdout(full()));
+        assert_eq!(output.status.code(), Some(3), "{format}");
+        assert!(error(&output).contains("standard output: No space left"));
+    }
+    let output = run(&mut check(&[MISLABELLED, "-o", "json=/dev/full"]));
+    assert_eq!(output.status.code(), Some(3));
+    let place = tempfile::tempdir().unwrap();
+    let directory = format!("json={}", place.path().display());
+    let output = run(&mut check(&[MISLABELLED, "-o", &directory]));
+    assert_eq!(output.status.code(), Some(3), "{}", error(&output));
+}
+
+/// The exit code is the verdict, whoever reads what is printed.
+#[test]
+fn who_does_not_listen_changes_no_verdict() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = run(check(&[MISLABELLED]).stdout(writer));
+    assert_eq!(output.status.code(), Some(FOUND));
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = run(check(&[MISLABELLED, "absent.tar"]).stderr(full));
+    assert_eq!(output.status.code(), Some(3));
+    for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let script = format!("exec \"$@\" {closed}");
+        let starter = ["sh", "-c", &script, "sh", program()];
+        let output = run(&mut check_by(&starter, &[MISLABELLED]));
+        assert_eq!(output.status.code(), Some(FOUND), "{closed}");
+    }
+}

@@ -1,0 +1,27 @@
+//! Tests that need container engines, registries of other makers, or real images. Each is skipped, and says so, where what it needs is missing,
+//! and fails there if `IMGCHECK_REQUIRE_TOOLS=1` or `IMGCHECK_REQUIRE_REAL=1`.
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+
+mod daemon;
+mod gate;
+mod groundtruth;
+mod healthy_formats;
+mod loader_real;
+mod overlay;
+mod real_images;
+mod registry;
+mod source_docker;
+mod threads;
+
+#[path = "../support/common.rs"]
+mod common;
+#[path = "../support/dockerd.rs"]
+mod dockerd;
+#[path = "../support/formats.rs"]
+mod formats;
+#[path = "../support/program.rs"]
+mod program;
+#[path = "../support/real.rs"]
+mod real;
+#[path = "../support/say.rs"]
+mod say;

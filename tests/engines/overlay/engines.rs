@@ -1,0 +1,257 @@
+//! Programs that unpack images, each with a store of its own that ends with the test.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::listing::{Listing, real};
+use crate::common::{
+    Compression, Image, docker_archive, oci_layout, say, tool, write_archive, write_directory,
+};
+use crate::dockerd::Daemon;
+
+/// An engine that can run here.
+pub struct Engine {
+    pub name: &'static str,
+    place: tempfile::TempDir,
+    kind: Kind,
+    count: Cell<u32>,
+}
+
+enum Kind {
+    Docker(Daemon),
+    Containerd { _process: Process },
+    Podman,
+    Umoci,
+}
+
+/// A service that is told to end with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Podman mounts its own directory.
+        if matches!(self.kind, Kind::Podman) {
+            let _ = Command::new("umount")
+                .arg(self.path("root/overlay"))
+                .stderr(Stdio::null())
+                .status();
+        }
+    }
+}
+
+/// The engines with an overlay, and umoci last.
+pub fn all() -> Vec<Engine> {
+    if !rustix::process::geteuid().is_root() {
+        say::line(format_args!(
+            "skipped: engines need root to mount an overlay"
+        ));
+        return Vec::new();
+    }
+    [docker(), containerd(), podman(), umoci()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn engine(name: &'static str, place: tempfile::TempDir, kind: Kind) -> Option<Engine> {
+    let found = Engine {
+        name,
+        place,
+        kind,
+        count: Cell::new(0),
+    };
+    fs::create_dir(found.path("mount")).unwrap();
+    fs::create_dir(found.path("empty")).unwrap();
+    Some(found)
+}
+
+fn docker() -> Option<Engine> {
+    let daemon = Daemon::start(&["--storage-driver", "overlay2"])?;
+    engine("docker", tempfile::tempdir().unwrap(), Kind::Docker(daemon))
+}
+
+fn podman() -> Option<Engine> {
+    if !tool("podman") {
+        return None;
+    }
+    engine("podman", tempfile::tempdir().unwrap(), Kind::Podman)
+}
+
+fn umoci() -> Option<Engine> {
+    if !tool("umoci") {
+        return None;
+    }
+    engine("umoci", tempfile::tempdir().unwrap(), Kind::Umoci)
+}
+
+fn containerd() -> Option<Engine> {
+    if !tool("containerd") || !tool("ctr") {
+        return None;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let below = |name: &str| place.path().join(name).display().to_string();
+    let configuration = format!(
+        "version = 2\nroot = {:?}\nstate = {:?}\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n\
+         [grpc]\naddress = {:?}\n[ttrpc]\naddress = {:?}\n",
+        below("root"),
+        below("state"),
+        below("socket"),
+        below("socket.ttrpc"),
+    );
+    fs::write(below("config.toml"), configuration).unwrap();
+    let process = Command::new("containerd")
+        .args(["--config", &below("config.toml")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let found = engine(
+        "containerd",
+        place,
+        Kind::Containerd {
+            _process: Process(process),
+        },
+    )?;
+    let end = Instant::now() + Duration::from_secs(30);
+    while found.try_run(&mut found.ctr(&["version"])).is_err() {
+        assert!(Instant::now() < end, "containerd does not answer");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Some(found)
+}
+
+impl Engine {
+    /// Whether it shows an image by the kernel's overlay.
+    pub fn has_overlay(&self) -> bool {
+        !matches!(self.kind, Kind::Umoci)
+    }
+
+    /// Whether it gives directories that a layer does not list the permissions that they have in the layer below.
+    pub fn keeps_modes(&self) -> bool {
+        matches!(self.kind, Kind::Containerd { .. } | Kind::Umoci)
+    }
+
+    /// The tree of an image of these layers. `Err` says why the engine refuses it.
+    pub fn unpack(&self, layers: &[Vec<u8>]) -> Result<Listing, String> {
+        self.count.set(self.count.get() + 1);
+        let reference = format!("localhost/overlay:{}", self.count.get());
+        let image = Image {
+            reference: Some(reference.clone()),
+            layers: layers.to_vec(),
+            ..Image::new("", &[])
+        };
+        let archive = self.path("image.tar");
+        write_archive(&archive, &docker_archive(std::slice::from_ref(&image)));
+        match &self.kind {
+            Kind::Docker(daemon) => self.docker(daemon, &reference),
+            Kind::Containerd { .. } => self.containerd(&reference),
+            Kind::Podman => self.podman(&reference),
+            Kind::Umoci => self.umoci(image),
+        }
+    }
+
+    fn docker(&self, daemon: &Daemon, reference: &str) -> Result<Listing, String> {
+        let docker = |arguments: &[&str]| self.try_run(&mut daemon.docker(arguments));
+        docker(&["load", "-q", "-i", &self.text("image.tar")])?;
+        let format = "{{.GraphDriver.Data.UpperDir}}:{{.GraphDriver.Data.LowerDir}}";
+        let layers = docker(&["image", "inspect", "--format", format, reference]).unwrap();
+        // An overlay has at least two directories.
+        let layers = layers.trim().replace("<no value>", &self.text("empty"));
+        let options = format!("ro,lowerdir={layers}");
+        let mount = self.text("mount");
+        self.run(
+            "mount",
+            &["-t", "overlay", "overlay", "-o", &options, &mount],
+        );
+        let listing = real(&self.path("mount"));
+        self.run("umount", &[&mount]);
+        docker(&["rmi", "-f", reference]).unwrap();
+        Ok(listing)
+    }
+
+    fn containerd(&self, reference: &str) -> Result<Listing, String> {
+        let ctr = |arguments: &[&str]| self.try_run(&mut self.ctr(arguments));
+        let mount = self.text("mount");
+        let archive = self.text("image.tar");
+        let unpacked = ctr(&["images", "import", &archive])
+            .and_then(|_| ctr(&["images", "mount", "--rw=false", reference, &mount]))
+            .map(|_| real(&self.path("mount")));
+        if unpacked.is_ok() {
+            ctr(&["images", "unmount", "--rm", &mount]).unwrap();
+        }
+        let _ = ctr(&["images", "rm", "--sync", reference]);
+        unpacked
+    }
+
+    fn podman(&self, reference: &str) -> Result<Listing, String> {
+        let store = ["--root", &self.text("root"), "--runroot", &self.text("run")];
+        let podman = |arguments: &[&str]| {
+            let mut command = Command::new("podman");
+            command.args(store).args(["--storage-driver", "overlay"]);
+            self.try_run(command.args(arguments))
+        };
+        podman(&["load", "-q", "-i", &self.text("image.tar")])?;
+        let mount = podman(&["image", "mount", reference]).unwrap();
+        let listing = real(Path::new(mount.trim()));
+        podman(&["image", "unmount", reference]).unwrap();
+        podman(&["rmi", "-f", reference]).unwrap();
+        Ok(listing)
+    }
+
+    fn umoci(&self, image: Image) -> Result<Listing, String> {
+        for name in ["layout", "bundle"] {
+            let _ = fs::remove_dir_all(self.path(name));
+        }
+        let image = Image {
+            reference: Some("image".to_owned()),
+            ..image
+        };
+        write_directory(
+            &self.path("layout"),
+            &oci_layout(&[image], Compression::Plain, false),
+        );
+        let layout = format!("{}:image", self.text("layout"));
+        let mut command = Command::new("umoci");
+        self.try_run(command.args(["unpack", "--image", &layout, &self.text("bundle")]))?;
+        Ok(real(&self.path("bundle/rootfs")))
+    }
+
+    fn ctr(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("ctr");
+        command
+            .args(["--address", &self.text("socket")])
+            .args(arguments);
+        command
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) {
+        self.try_run(Command::new(program).args(arguments)).unwrap();
+    }
+
+    /// What a program prints; `Err` with what it complains of.
+    fn try_run(&self, command: &mut Command) -> Result<String, String> {
+        let output = command.output().unwrap();
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+}

@@ -1,0 +1,208 @@
+//! Real images: what `testdata/recipes/real_images.py` makes out of published wheels.
+//!
+//! They are looked for in IMGCHECK_REAL, else in `testdata/real`. Absent ones are skipped with a message, or fail the test
+//! when IMGCHECK_REQUIRE_REAL is `1`.
+
+use crate::say;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::program::{check, faults, only_image, version};
+use crate::real::directory;
+
+const HONEST: &str = "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime";
+
+/// The file or directory of a real image, or `None` if it has not been made.
+fn real(name: &str) -> Option<PathBuf> {
+    let path = directory().join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    let message = format!(
+        "{} is not there; make it with: python3 testdata/recipes/real_images.py",
+        path.display()
+    );
+    assert!(
+        std::env::var_os("IMGCHECK_REQUIRE_REAL").is_none_or(|value| value != "1"),
+        "{message}"
+    );
+    say::line(format_args!("skipped: {message}"));
+    None
+}
+
+/// The stack without layer numbers, which a plain directory does not have.
+fn stack(report: &Value) -> Vec<Value> {
+    let mut parts: Vec<Value> = only_image(report)["stack"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| {
+            json!([
+                part["name"],
+                part["version"],
+                part["path"],
+                part["loaded"],
+                part["evidence"]
+            ])
+        })
+        .collect();
+    parts.sort_by_key(Value::to_string);
+    parts
+}
+
+#[test]
+fn torch_2_8_called_2_9_fails() {
+    let Some(image) = real("torch-2.8.0.tar") else {
+        return;
+    };
+    let (code, report) = check(&image, &["--as", "pytorch-cuda:v2.9"]);
+    assert_eq!(
+        (code, faults(&report)),
+        (1, vec!["claim-torch-version".to_owned()])
+    );
+}
+
+#[test]
+fn torch_for_cuda_12_called_11_fails_and_was_never_published() {
+    let Some(image) = real("torch-2.8.0.tar") else {
+        return;
+    };
+    let (code, report) = check(&image, &["--as", "pytorch/pytorch:2.8.0-cuda11.8"]);
+    assert_eq!(code, 1);
+    assert_eq!(faults(&report), ["claim-cuda-version", "claim-impossible"]);
+}
+
+#[test]
+fn torch_with_its_honest_label_passes_without_error_or_warning() {
+    let Some(image) = real("torch-2.8.0.tar") else {
+        return;
+    };
+    let (code, report) = check(&image, &["--as", HONEST]);
+    assert_eq!((code, faults(&report)), (0, vec![]));
+}
+
+#[test]
+fn torch_is_read_as_its_own_python_prints_it() {
+    let (Some(image), Some(printed)) = (real("torch-2.8.0.tar"), real("torch-2.8.0-import.txt"))
+    else {
+        return;
+    };
+    let (_, report) = check(&image, &["--as", HONEST]);
+    let printed = std::fs::read_to_string(printed).unwrap();
+    let mut lines = printed.lines();
+    assert_eq!(version(&report, "torch").as_deref(), lines.next());
+    assert_eq!(version(&report, "cuda-runtime").as_deref(), lines.next());
+    assert_eq!(version(&report, "cudnn").as_deref(), Some("9.10.2"));
+    assert_eq!(lines.next(), Some("91002"));
+    assert_eq!(version(&report, "nccl").as_deref(), Some("2.27.3"));
+    assert_eq!(lines.next(), Some("(2, 27, 3)"));
+    let sass = [
+        "sm_70", "sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120",
+    ];
+    assert_eq!(only_image(&report)["gpu"]["torch"]["sass"], json!(sass));
+}
+
+#[test]
+fn torch_and_its_libraries_are_what_the_names_of_their_wheels_say() {
+    let Some(image) = real("torch-2.8.0.tar") else {
+        return;
+    };
+    let (_, report) = check(&image, &["--as", HONEST]);
+    for (name, expected) in [
+        ("torch", "2.8.0+cu128"),
+        ("triton", "3.4.0"),
+        ("cuda-runtime", "12.8"),
+        ("cudnn", "9.10.2"),
+        ("nccl", "2.27.3"),
+        ("cublas", "12.8.4"),
+        ("cublaslt", "12.8.4"),
+        ("cufft", "11.3.3"),
+        ("curand", "10.3.9"),
+        ("cusolver", "11.7.3"),
+        ("cusparse", "12.5.8"),
+        ("cusparselt", "0.7.1"),
+        ("nvrtc", "12.8.93"),
+        ("nvjitlink", "12.8.93"),
+        ("cupti", "12.8.90"),
+        ("nvtx", "12.8.90"),
+        ("python", "3.11.2"),
+        ("glibc", "2.36"),
+        ("libstdc++", "3.4.30"),
+        ("os", "debian12"),
+    ] {
+        assert_eq!(version(&report, name).as_deref(), Some(expected), "{name}");
+    }
+    let stack = only_image(&report)["stack"].as_array().unwrap();
+    let part = |name: &str| stack.iter().find(|part| part["name"] == name).unwrap();
+    for (detail, expected) in [
+        ("build", "cuda"),
+        ("cuda", "12.8"),
+        ("compiled-cuda", "12.8"),
+        ("compiled-cudnn", "9.8.0"),
+        ("compiled-nccl", "2.27.3"),
+    ] {
+        assert_eq!(part("torch")["details"][detail], expected, "{detail}");
+    }
+    for (name, kind) in [("cudnn", "code"), ("glibc", "string"), ("python", "string")] {
+        assert_eq!(part(name)["evidence"][0]["kind"], kind, "{name}");
+    }
+}
+
+#[test]
+fn torch_has_the_same_stack_however_it_is_stored() {
+    same_stack("torch-2.8.0.tar", &["torch-2.8.0-oci"]);
+}
+
+#[test]
+fn a_small_image_has_the_same_stack_in_every_storage() {
+    same_stack(
+        "cuda-12.8.tar",
+        &[
+            "cuda-12.8-blobs.tar",
+            "cuda-12.8-oci",
+            "cuda-12.8-oci-zstd",
+            "cuda-12.8-oci.tar",
+            "cuda-12.8-root",
+        ],
+    );
+}
+
+fn same_stack(archive: &str, others: &[&str]) {
+    let Some(archive) = real(archive) else { return };
+    let (_, expected) = check(&archive, &["--as", HONEST]);
+    for other in others {
+        let Some(path) = real(other) else { continue };
+        let (_, report) = check(&path, &["--as", HONEST]);
+        assert_eq!(stack(&report), stack(&expected), "{other}");
+        assert_eq!(faults(&report), faults(&expected), "{other}");
+    }
+}
+
+#[test]
+fn five_cuda_runtimes_tell_their_version() {
+    for expected in ["11.8", "12.1", "12.4", "12.8", "13.0"] {
+        let Some(image) = real(&format!("cuda-{expected}.tar")) else {
+            continue;
+        };
+        let (code, report) = check(&image, &["--as", &format!("local/image:cuda{expected}")]);
+        assert_eq!(version(&report, "cuda-runtime").as_deref(), Some(expected));
+        assert_eq!((code, faults(&report)), (0, vec![]), "{expected}");
+        let (code, report) = check(&image, &["--as", "local/image:cuda10.2"]);
+        assert_eq!(
+            (code, faults(&report)),
+            (1, vec!["claim-cuda-version".to_owned()]),
+            "{expected}"
+        );
+    }
+}
+
+#[test]
+fn cudnn_8_tells_its_version() {
+    let Some(image) = real("cudnn-8.tar") else {
+        return;
+    };
+    let (code, report) = check(&image, &["--as", "local/image:1"]);
+    assert_eq!(version(&report, "cudnn").as_deref(), Some("8.9.7"));
+    assert_eq!((code, faults(&report)), (0, vec![]));
+}

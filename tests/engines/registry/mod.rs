@@ -1,0 +1,10 @@
+//! Images of registries: real ones, started here, and one that fails in every way that registries fail in.
+
+mod authorization;
+mod faults;
+mod hostile;
+mod pull;
+mod real;
+mod references;
+mod run;
+mod server;

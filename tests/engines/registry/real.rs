@@ -1,0 +1,352 @@
+//! docker-registry itself, filled by skopeo: open, behind a password, behind TLS, behind tokens.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, SigningKey};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::run::{Run, alike, check, image, layout_report};
+use super::server::{Server, respond};
+use crate::common::{self, Compression, oci_layout};
+
+/// `secret`, by bcrypt.
+const HTPASSWD: &str = "user:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n";
+/// `user:secret`.
+const AUTH: &str = "dXNlcjpzZWNyZXQ=";
+
+/// A running docker-registry.
+struct Registry {
+    process: Child,
+    address: String,
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Images that several registries serve one after the other.
+struct Storage(TempDir);
+
+impl Storage {
+    /// `None` where the programs are not installed.
+    fn new() -> Option<Self> {
+        let there = common::tool("docker-registry") & common::tool("skopeo");
+        there.then(|| Storage(tempfile::tempdir().unwrap()))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Starts a registry over the storage. `http` and `auth` are sections of its configuration.
+    fn serve(&self, http: Value, auth: Value) -> Registry {
+        let address = free_address();
+        let mut http = http;
+        http["addr"] = json!(address);
+        let mut configuration = json!({
+            "version": 0.1, "log": {"level": "error"}, "http": http,
+            "storage": {"filesystem": {"rootdirectory": self.path("data")}},
+        });
+        if !auth.is_null() {
+            configuration["auth"] = auth;
+        }
+        // JSON is YAML.
+        let file = self.path(&address);
+        fs::write(&file, configuration.to_string()).unwrap();
+        let process = Command::new("docker-registry")
+            .arg("serve")
+            .arg(file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let registry = Registry { process, address };
+        let start = Instant::now();
+        while TcpStream::connect(&registry.address).is_err() {
+            assert!(start.elapsed() < Duration::from_secs(60), "no registry");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        registry
+    }
+
+    fn open(&self) -> Registry {
+        self.serve(json!({}), Value::Null)
+    }
+
+    /// Puts the small image into it, with an open registry.
+    fn fill(&self) {
+        let layout = self.path("layout");
+        let items = oci_layout(&[image()], Compression::Gzip, false);
+        common::write_directory(&layout, &items);
+        let registry = self.open();
+        push(&layout, &registry, "team/image:1");
+    }
+}
+
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+fn push(layout: &Path, registry: &Registry, name: &str) {
+    let from = format!("oci:{}", layout.display());
+    let to = format!("docker://{}/{name}", registry.address);
+    common::run(
+        "skopeo",
+        &["copy", "-q", "--dest-tls-verify=false", &from, &to],
+    );
+}
+
+impl Registry {
+    fn reference(&self, name: &str) -> String {
+        format!("docker://{}/{name}", self.address)
+    }
+
+    /// A run with the password, as `docker login` keeps it.
+    fn logged_in(&self, name: &str) -> Run {
+        let config = format!(
+            r#"{{"auths": {{"{}": {{"auth": "{AUTH}"}}}}}}"#,
+            self.address
+        );
+        Run::new(&self.reference(name)).home_file(".docker/config.json", &config)
+    }
+}
+
+#[test]
+fn an_open_registry() {
+    let Some(storage) = Storage::new() else {
+        return;
+    };
+    storage.fill();
+    let registry = storage.open();
+    let report = check(&registry.reference("team/image:1")).report();
+    let layout = layout_report(&storage.path("layout"));
+    assert_eq!(alike(&report), alike(&layout));
+    check(&registry.reference("team/image:2")).fails_with(&["its nearest tags are 1\n"]);
+    check(&registry.reference("team/imago:1")).fails_with(&["no repository"]);
+}
+
+#[test]
+fn a_real_image() {
+    let Some(storage) = Storage::new() else {
+        return;
+    };
+    let layout = crate::real::directory().join("cuda-12.8-oci");
+    if !layout.exists() {
+        common::say::line(format_args!("skipped: {} is not there", layout.display()));
+        return;
+    }
+    let registry = storage.open();
+    push(&layout, &registry, "nvidia/cuda:12.8.1");
+    let run = Run::new(&registry.reference("nvidia/cuda:12.8.1"));
+    let report = run.arg("--fail-on=never").go().report();
+    let run = Run::new(&format!("oci:{}", layout.display()));
+    let expected = run.arg("--fail-on=never").go().report();
+    assert_eq!(alike(&report), alike(&expected));
+}
+
+#[test]
+fn a_registry_with_passwords() {
+    let Some(storage) = Storage::new() else {
+        return;
+    };
+    storage.fill();
+    let file = storage.path("htpasswd");
+    fs::write(&file, HTPASSWD).unwrap();
+    let registry = storage.serve(
+        json!({}),
+        json!({"htpasswd": {"realm": "tests", "path": file}}),
+    );
+    registry.logged_in("team/image:1").go().report();
+    check(&registry.reference("team/image:1")).fails_with(&[
+        "wants a user name and a password without credentials",
+        &format!("help: log in: docker login {}", registry.address),
+    ]);
+    let wrong = format!(
+        r#"{{"auths": {{"{}": {{"auth": "dXNlcjp3cm9uZw=="}}}}}}"#,
+        registry.address
+    );
+    let run =
+        Run::new(&registry.reference("team/image:1")).home_file(".docker/config.json", &wrong);
+    run.go().fails_with(&[
+        "answered 401 Unauthorized (UNAUTHORIZED: ",
+        "with the credentials of ",
+    ]);
+}
+
+/// A certificate for this machine, its key, and the authority that signed it, as files.
+fn certificates(storage: &Storage) -> (PathBuf, PathBuf, PathBuf) {
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority_key = KeyPair::generate().unwrap();
+    let authority_certificate = authority.self_signed(&authority_key).unwrap();
+    let issuer = Issuer::new(authority, authority_key);
+    let key = KeyPair::generate().unwrap();
+    let names = vec!["127.0.0.1".to_owned()];
+    let certificate = CertificateParams::new(names)
+        .unwrap()
+        .signed_by(&key, &issuer)
+        .unwrap();
+    let write = |name: &str, text: String| {
+        let path = storage.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    (
+        write("certificate.pem", certificate.pem()),
+        write("key.pem", key.serialize_pem()),
+        write("authority.pem", authority_certificate.pem()),
+    )
+}
+
+#[test]
+fn a_registry_with_tls() {
+    let Some(storage) = Storage::new() else {
+        return;
+    };
+    storage.fill();
+    let (certificate, key, authority) = certificates(&storage);
+    let tls = json!({"tls": {"certificate": certificate, "key": key}});
+    let registry = storage.serve(tls, Value::Null);
+    let run = || Run::new(&registry.reference("team/image:1"));
+    run().arg("--ca-cert").arg(&authority).go().report();
+    run().env("SSL_CERT_FILE", &authority).go().report();
+    run().arg("--insecure").go().report();
+    run().go().fails_with(&[
+        "a certificate that is not trusted: ",
+        "help: name the authority that signed it with --ca-cert FILE, or trust anything with --insecure",
+    ]);
+    let bare = || {
+        let nowhere = storage.path("nowhere");
+        run()
+            .env("SSL_CERT_FILE", &nowhere)
+            .env("SSL_CERT_DIR", nowhere)
+    };
+    bare().go().fails_with(&[
+        "this machine has no certificates of authorities",
+        "--ca-cert FILE",
+    ]);
+    bare().arg("--ca-cert").arg(&authority).go().report();
+
+    for (file, problem) in [
+        (storage.path("nowhere"), "No such file"),
+        (key, "certificate"),
+    ] {
+        let outcome = run().arg("--ca-cert").arg(file).go();
+        assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(problem), "{}", outcome.stderr);
+    }
+}
+
+/// A server of tokens, and the section of docker-registry's configuration that trusts it.
+fn token_server(storage: &Storage) -> (Server, Value) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(Vec::new())
+        .unwrap()
+        .self_signed(&key)
+        .unwrap();
+    let bundle = storage.path("tokens.pem");
+    fs::write(&bundle, certificate.pem()).unwrap();
+    let server = Server::new(move |seen| {
+        let expected = format!("Basic {AUTH}");
+        if seen.authorization.as_deref() != Some(&expected) {
+            return respond(
+                401,
+                r#"{"errors":[{"code":"UNAUTHORIZED","message":"who are you"}]}"#,
+            );
+        }
+        let token = sign(&key, certificate.der());
+        respond(200, json!({"token": token, "expires_in": 300}).to_string())
+    });
+    let auth = json!({"token": {
+        "realm": format!("http://{}/token", server.address), "service": "registry",
+        "issuer": "tests", "rootcertbundle": bundle,
+    }});
+    (server, auth)
+}
+
+/// A token to pull (distribution project, "Token Authentication Implementation").
+fn sign(key: &KeyPair, certificate: &[u8]) -> String {
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let header = json!({"typ": "JWT", "alg": "ES256", "x5c": [STANDARD.encode(certificate)]});
+    let claims = json!({
+        "iss": "tests", "sub": "user", "aud": "registry", "jti": "1",
+        "iat": now - 60, "nbf": now - 60, "exp": now + 300,
+        "access": [{"type": "repository", "name": "team/image", "actions": ["pull"]}],
+    });
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let text = format!("{}.{}", part(&header), part(&claims));
+    let signature = fixed(&key.sign(text.as_bytes()).unwrap());
+    format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
+}
+
+/// The two numbers of an ECDSA signature, out of their DER sequence.
+fn fixed(der: &[u8]) -> Vec<u8> {
+    let mut rest = &der[2..];
+    let mut numbers = Vec::new();
+    for _ in 0..2 {
+        let length = usize::from(rest[1]);
+        let number = &rest[2..2 + length];
+        let start = number.iter().position(|&byte| byte != 0).unwrap();
+        let mut padded = vec![0; 32 - (length - start)];
+        padded.extend(&number[start..]);
+        numbers.extend(padded);
+        rest = &rest[2 + length..];
+    }
+    numbers
+}
+
+#[test]
+fn a_registry_with_tokens() {
+    let Some(storage) = Storage::new() else {
+        return;
+    };
+    storage.fill();
+    let (server, auth) = token_server(&storage);
+    let registry = storage.serve(json!({}), auth);
+    registry.logged_in("team/image:1").go().report();
+    assert_eq!(server.count("token"), 1);
+    registry.logged_in("team/other:1").go().fails_with(&[
+        "answered 401 Unauthorized (UNAUTHORIZED: ",
+        "there is no such repository, or it is not for everybody",
+    ]);
+    check(&registry.reference("team/image:1"))
+        .fails_with(&["answered 401 Unauthorized (UNAUTHORIZED: who are you) without credentials"]);
+}
+
+#[test]
+fn a_password_stays_behind_tls() {
+    let Some(storage) = Storage::new() else {
+        return;
+    };
+    storage.fill();
+    let (certificate, key, authority) = certificates(&storage);
+    let (server, auth) = token_server(&storage);
+    let tls = json!({"tls": {"certificate": certificate, "key": key}});
+    let registry = storage.serve(tls, auth);
+    let run = || {
+        registry
+            .logged_in("team/image:1")
+            .arg("--ca-cert")
+            .arg(&authority)
+    };
+    run().go().fails_with(&[
+        "sends for a token to `http://127.0.0.1:",
+        "not protected by TLS",
+    ]);
+    assert_eq!(server.count("token"), 0);
+    run().arg("--insecure").go().report();
+}

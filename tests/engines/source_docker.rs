@@ -1,0 +1,157 @@
+//! Archives and layouts as Docker and skopeo really write them. The tests start a daemon of their own, without network; they are
+//! skipped where the programs are missing, or fail there if `IMGCHECK_REQUIRE_TOOLS=1`.
+
+use crate::common;
+use std::path::Path;
+
+use crate::common::{file, hard_link, run, symlink, tool, write_archive};
+use crate::dockerd::Daemon;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::layer::{self, EntryKind, LayerFacts, Wanted};
+use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::source::{self, Access, Image, Selection};
+
+fn facts(images: &[Image]) -> Vec<LayerFacts> {
+    let [image] = images else {
+        panic!("{} images", images.len())
+    };
+    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    image
+        .layers
+        .iter()
+        .map(|blob| layer::scan(blob, &wanted, &|_| {}).unwrap().facts)
+        .collect()
+}
+
+fn open(path: &Path) -> Vec<Image> {
+    source::open(
+        &Target::Path(path.to_owned()),
+        &Selection::default(),
+        &Access::default(),
+    )
+    .unwrap()
+}
+
+#[test]
+fn one_image_in_every_storage_has_the_same_facts() {
+    if !tool("skopeo") {
+        return;
+    }
+    let Some(daemon) = Daemon::start(&[]) else {
+        return;
+    };
+    let base = daemon.path("base.tar");
+    write_archive(
+        &base,
+        &[
+            file("etc/os-release", "ID=debian\n"),
+            file("bin/sh", std::fs::read("/bin/sh").unwrap()),
+            hard_link("bin/dash", "bin/sh"),
+            symlink("lib", "usr/lib"),
+            file("opt/removed", "x"),
+            file("opt/directory/inner", "x"),
+        ],
+    );
+    daemon.run(&["import", base.to_str().unwrap(), "base:1"]);
+    let context = daemon.path("context");
+    common::write_directory(
+        &context,
+        &[
+            file(
+                "Dockerfile",
+                "FROM base:1\nCOPY tree /\nLABEL name=value\nENV KEY=value\n",
+            ),
+            file("tree/opt/added", "y"),
+        ],
+    );
+    daemon.run(&[
+        "build",
+        "-q",
+        "--network",
+        "none",
+        "-t",
+        "x/y:1",
+        "-t",
+        "x/y:latest",
+        context.to_str().unwrap(),
+    ]);
+    let saved = daemon.path("saved.tar");
+    daemon.run(&["save", "-o", saved.to_str().unwrap(), "x/y:1"]);
+    let both = daemon.path("both.tar");
+    daemon.run(&["save", "-o", both.to_str().unwrap(), "x/y:1", "base:1"]);
+
+    let images = open(&saved);
+    assert_eq!(images[0].reference.as_deref(), Some("x/y:1"));
+    assert_eq!(
+        images[0]
+            .config
+            .config()
+            .as_ref()
+            .unwrap()
+            .env()
+            .as_ref()
+            .unwrap()
+            .last()
+            .unwrap(),
+        "KEY=value"
+    );
+    let expected = facts(&images);
+    assert_eq!(expected.len(), 2);
+    assert!(
+        expected[1]
+            .entries
+            .iter()
+            .any(|entry| entry.path == "opt/added")
+    );
+    assert!(
+        expected[0]
+            .entries
+            .iter()
+            .any(|entry| entry.kind == EntryKind::HardLink("bin/sh".into()))
+    );
+
+    let text = saved.to_str().unwrap();
+    for (kind, options) in [
+        ("oci:", &[][..]),
+        ("oci-archive:", &[]),
+        ("docker-archive:", &[]),
+        ("oci:", &["--dest-compress-format", "zstd"]),
+        ("oci:", &["--dest-compress-format", "gzip"]),
+        ("oci-archive:", &["--dest-compress-format", "zstd"]),
+    ] {
+        let target = daemon.path(&format!(
+            "copy-{}-{}",
+            kind.trim_end_matches(':'),
+            options.last().unwrap_or(&"")
+        ));
+        let place = format!("{kind}{}:x/y:1", target.display());
+        let arguments = [
+            &["copy", "--insecure-policy", "-q"],
+            options,
+            &[&format!("docker-archive:{text}"), place.as_str()],
+        ];
+        run("skopeo", &arguments.concat());
+        let images = open(&target);
+        assert!(
+            images[0].reference.as_deref().unwrap().contains("x/y:1"),
+            "{place} {options:?}: {:?}",
+            images[0].reference
+        );
+        assert!(facts(&images) == expected, "{place} {options:?}");
+    }
+
+    let mut references: Vec<_> = open(&both)
+        .into_iter()
+        .filter_map(|image| image.reference)
+        .collect();
+    references.sort();
+    assert_eq!(references, ["base:1", "x/y:1"]);
+    let chosen = Target::parse(&format!(
+        "docker-archive:{}:docker.io/x/y:1",
+        both.display()
+    ));
+    assert!(
+        facts(&source::open(&chosen, &Selection::default(), &Access::default()).unwrap())
+            == expected
+    );
+}

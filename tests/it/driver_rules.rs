@@ -1,0 +1,472 @@
+//! The rules about the host's driver and about the pins of Python packages, from the files and variables of made-up images to the
+//! findings. The variables are those of public images; the files are made up of facts, with no bytes behind them.
+
+use imgcheck::internals::elf::ElfFacts;
+use imgcheck::internals::elf::facts::{Identity, Reading, ReadingKind};
+use imgcheck::internals::finding::{Finding, Severity};
+use imgcheck::internals::image::{RootFilesystem, configuration};
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck::internals::limits::Limits;
+use imgcheck::internals::process::{Knowledge, Programs};
+use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
+use imgcheck::internals::stack::{self, Catalogue};
+use oci_spec::image::ImageConfiguration;
+use serde_json::json;
+
+const SITE: &str = "usr/local/lib/python3.11/site-packages";
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+
+/// An image under construction.
+#[derive(Default)]
+struct Image {
+    layer: LayerFacts,
+    env: Vec<String>,
+    command: Vec<String>,
+}
+
+fn elf(needed: &[&str]) -> ElfFacts {
+    ElfFacts {
+        class: 64,
+        machine: 62,
+        object_type: 3,
+        needed: needed.iter().map(|name| (*name).to_owned()).collect(),
+        ..ElfFacts::default()
+    }
+}
+
+fn identified(library: &str, soname: &str, readings: &[(&str, &str)]) -> ElfFacts {
+    let readings = readings.iter().map(|(fact, value)| Reading {
+        fact: (*fact).to_owned(),
+        value: (*value).to_owned(),
+        kind: ReadingKind::Code,
+        detail: "made up".to_owned(),
+    });
+    ElfFacts {
+        soname: Some(soname.to_owned()),
+        identity: Some(Identity {
+            library: library.to_owned(),
+            part: None,
+            readings: readings.collect(),
+        }),
+        ..elf(&[])
+    }
+}
+
+impl Image {
+    /// Python 3.11 with PyTorch 2.8.0 for CUDA 12.8 and the runtime of its wheels.
+    fn pytorch() -> Self {
+        let program = ElfFacts {
+            interpreter: Some("/lib64/ld-linux-x86-64.so.2".to_owned()),
+            ..elf(&[])
+        };
+        let rpath = |needed: &[&str]| ElfFacts {
+            rpath: Some("$ORIGIN/../../nvidia/cuda_runtime/lib:$ORIGIN".to_owned()),
+            ..elf(needed)
+        };
+        let module = ElfFacts {
+            rpath: Some("$ORIGIN/lib".to_owned()),
+            ..elf(&["libtorch_python.so"])
+        };
+        let version = "__version__ = '2.8.0+cu128'\ncuda: Optional[str] = '12.8'\n";
+        let lib = format!("{SITE}/torch/lib");
+        let cudart = identified("cuda-runtime", "libcudart.so.12", &[("version", "12.8")]);
+        let torch = "Requires-Dist: nvidia-cudnn-cu12==9.10.2.21; platform_system == \"Linux\"\n";
+        Image::default()
+            .elf("usr/local/bin/python3.11", program)
+            .link("usr/local/bin/python3", "python3.11")
+            .elf("lib64/ld-linux-x86-64.so.2", elf(&[]))
+            .distribution("torch", "2.8.0+cu128", torch)
+            .distribution("nvidia-cudnn-cu12", "9.10.2.21", "")
+            .text(&format!("{SITE}/torch/version.py"), version)
+            .elf(
+                &format!("{lib}/libtorch_global_deps.so"),
+                rpath(&["libcudart.so.12"]),
+            )
+            .elf(
+                &format!("{lib}/libtorch_python.so"),
+                rpath(&["libtorch_cuda.so"]),
+            )
+            .elf(
+                &format!("{lib}/libtorch_cuda.so"),
+                rpath(&["libcudart.so.12"]),
+            )
+            .elf(
+                &format!("{SITE}/torch/_C.cpython-311-x86_64-linux-gnu.so"),
+                module,
+            )
+            .elf(
+                &format!("{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12"),
+                cudart,
+            )
+    }
+
+    fn entry(mut self, path: &str, kind: EntryKind, size: u64) -> Self {
+        self.layer.entries.push(Entry {
+            path: path.to_owned(),
+            kind,
+            size,
+            mode: 0o755,
+        });
+        self
+    }
+
+    fn elf(self, path: &str, facts: ElfFacts) -> Self {
+        self.entry(path, EntryKind::File(Content::Elf(Box::new(facts))), 4096)
+    }
+
+    fn empty(self, path: &str) -> Self {
+        self.entry(path, EntryKind::File(Content::Unread), 0)
+    }
+
+    fn text(self, path: &str, text: &str) -> Self {
+        self.entry(path, EntryKind::File(Content::Text(text.to_owned())), 4096)
+    }
+
+    fn link(self, path: &str, target: &str) -> Self {
+        self.entry(path, EntryKind::Symlink(target.to_owned()), 0)
+    }
+
+    fn distribution(self, name: &str, version: &str, fields: &str) -> Self {
+        let directory = name.replace('-', "_");
+        self.text(
+            &format!("{SITE}/{directory}-{version}.dist-info/METADATA"),
+            &format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{fields}\n"),
+        )
+    }
+
+    /// The compat package of a CUDA release, where `nvidia/cuda` has it.
+    fn compat(self, cuda: &str, driver: &str) -> Self {
+        let path = format!("usr/local/cuda-{cuda}/compat/libcuda.so.{driver}");
+        let readings = [
+            ("version", driver),
+            ("cuda-level", cuda),
+            ("compat-drivers", "535 550"),
+        ];
+        self.elf(&path, identified("driver", "libcuda.so.1", &readings))
+            .link(
+                &format!("usr/local/cuda-{cuda}/compat/libcuda.so.1"),
+                &format!("libcuda.so.{driver}"),
+            )
+            .link("usr/local/cuda", &format!("cuda-{cuda}"))
+    }
+
+    fn env(mut self, line: &str) -> Self {
+        self.env.push(line.to_owned());
+        self
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let config: ImageConfiguration = serde_json::from_value(json!({
+            "architecture": "amd64", "os": "linux", "config": {"Env": self.env, "Cmd": self.command},
+            "rootfs": {"type": "layers", "diff_ids": []},
+        }))
+        .unwrap();
+        let root = RootFilesystem::merge([&self.layer]);
+        let mut stack = stack::read(
+            &root,
+            &config,
+            &Catalogue::builtin().unwrap(),
+            &Limits::default(),
+        )
+        .unwrap();
+        let knowledge = Knowledge::builtin().unwrap();
+        let loader = Programs::of(&root, &config, &stack, &knowledge)
+            .model()
+            .facts();
+        stack.follow(loader.main_files());
+        let driver = stack.driver_floor(&stack::toolkits().unwrap());
+        let about = ImageFacts {
+            os: Some("linux".to_owned()),
+            env: Some(configuration::environment(&config)),
+            ..ImageFacts::default()
+        };
+        let facts = Facts {
+            driver: driver.and_then(|floor| serde_json::to_value(floor).ok()),
+            loader: Some(loader),
+            ..Facts::of_image(about, vec![], &stack)
+        };
+        RuleSet::builtin().unwrap().evaluate(&facts).unwrap()
+    }
+
+    /// `severity rule` of the findings of the rules that this file is about.
+    fn said(&self) -> Vec<String> {
+        let own = |finding: &&Finding| {
+            finding.rule.starts_with("driver-") || finding.rule == "torch-requirement-unmet"
+        };
+        self.findings()
+            .iter()
+            .filter(own)
+            .map(|finding| format!("{:?} {}", finding.severity, finding.rule))
+            .collect()
+    }
+
+    fn message(&self, rule: &str) -> String {
+        let findings = self.findings();
+        let finding = findings.iter().find(|finding| finding.rule == rule);
+        finding.map_or_else(String::new, |finding| finding.message.clone())
+    }
+}
+
+/// A line of drivers as NVIDIA writes it: each brand on each branch.
+fn exceptions(brands: &[&str], branches: &[u32]) -> String {
+    let line = branches.iter().flat_map(|branch| {
+        brands
+            .iter()
+            .map(move |brand| format!(" brand={brand},driver>={branch},driver<{}", branch + 1))
+    });
+    line.collect()
+}
+
+/// NVIDIA_REQUIRE_CUDA of nvidia/cuda:12.8.1-base-ubuntu22.04.
+fn cuda_12_8() -> String {
+    let brands = [
+        "unknown",
+        "grid",
+        "tesla",
+        "nvidia",
+        "quadro",
+        "quadrortx",
+        "nvidiartx",
+        "vapps",
+        "vpc",
+        "vcs",
+        "vws",
+        "cloudgaming",
+    ];
+    let line = exceptions(&brands, &[470, 535, 550, 560, 565]);
+    format!("NVIDIA_REQUIRE_CUDA=cuda>=12.8{line}")
+}
+
+/// NVIDIA_REQUIRE_CUDA of nvidia/cuda:11.8.0-base-ubuntu22.04.
+fn cuda_11_8() -> String {
+    let brands = [
+        "tesla",
+        "unknown",
+        "nvidia",
+        "nvidiartx",
+        "geforce",
+        "geforcertx",
+        "quadro",
+        "quadrortx",
+        "titan",
+        "titanrtx",
+    ];
+    let tesla = exceptions(&["tesla"], &[450]);
+    let others = exceptions(&brands, &[470, 510, 515]);
+    format!("NVIDIA_REQUIRE_CUDA=cuda>=11.8{tesla}{others}")
+}
+
+/// What the images of nvidia/cuda set beside the requirement.
+fn nvidia(image: Image) -> Image {
+    image
+        .env("NVIDIA_VISIBLE_DEVICES=all")
+        .env("NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+        .env("LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64")
+}
+
+#[test]
+fn official_images_give_nothing() {
+    let runtime = nvidia(Image::pytorch()).env("PYTORCH_VERSION=2.8.0");
+    assert_eq!(runtime.said(), [""; 0]);
+    let development = nvidia(Image::pytorch())
+        .env("CUDA_VERSION=12.8.1")
+        .env(&cuda_12_8())
+        .compat("12.8", "570.124.06");
+    assert_eq!(development.said(), [""; 0]);
+    let framework = Image::pytorch()
+        .env("CUDA_VERSION=12.9.1.010")
+        .env("NVIDIA_REQUIRE_CUDA=cuda>=9.0")
+        .env("NVIDIA_VISIBLE_DEVICES=all")
+        .env("NVIDIA_DRIVER_CAPABILITIES=compute,utility,video")
+        .env("_CUDA_COMPAT_PATH=/usr/local/cuda/compat")
+        .env("LD_LIBRARY_PATH=/usr/local/cuda/compat/lib:/usr/local/nvidia/lib")
+        .compat("12.9", "575.57.08")
+        .link("usr/local/cuda-12.9/compat/lib", ".");
+    assert_eq!(framework.said(), [""; 0]);
+}
+
+/// `FROM python` and `pip install torch`: in order, and one hint.
+#[test]
+fn a_plain_base_gets_a_note() {
+    assert_eq!(Image::pytorch().said(), ["Note driver-devices-unset"]);
+}
+
+#[test]
+fn wheels_of_cuda_12_on_a_base_of_cuda_11() {
+    let image = nvidia(Image::pytorch())
+        .env("CUDA_VERSION=11.8.0")
+        .env(&cuda_11_8())
+        .compat("11.8", "520.61.05");
+    assert_eq!(image.said(), ["Warning driver-require-wrong"]);
+    let message = image.message("driver-require-wrong");
+    assert!(
+        message.contains("drivers of CUDA 11.8, its libraries are of CUDA 12.8"),
+        "{message}"
+    );
+}
+
+#[test]
+fn wheels_of_cuda_12_on_a_base_of_cuda_13() {
+    let image = nvidia(Image::pytorch())
+        .env("NVIDIA_REQUIRE_CUDA=cuda>=13.0 brand=tesla,driver>=535,driver<536");
+    assert_eq!(image.said(), ["Warning driver-require-wrong"]);
+    let switched_off = nvidia(Image::pytorch())
+        .env("NVIDIA_REQUIRE_CUDA=cuda>=13.0")
+        .env("NVIDIA_DISABLE_REQUIRE=true");
+    assert_eq!(switched_off.said(), [""; 0]);
+}
+
+#[test]
+fn a_compat_directory_on_the_library_path() {
+    let image = Image::pytorch()
+        .env("NVIDIA_VISIBLE_DEVICES=all")
+        .env("LD_LIBRARY_PATH=/usr/local/cuda/compat")
+        .compat("12.8", "570.124.06");
+    assert_eq!(image.said(), ["Warning driver-compat-on-path"]);
+    let message = image.message("driver-compat-on-path");
+    assert!(
+        message.contains(
+            "release 570.124.06 for CUDA 12.8, which works on host drivers 535, 550 only"
+        ),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_driver_that_was_installed() {
+    let real = identified("driver", "libcuda.so.1", &[("version", "535.261.03")]);
+    let image = nvidia(Image::pytorch())
+        .elf(&format!("{LIBRARIES}/libcuda.so.535.261.03"), real)
+        .link(
+            &format!("{LIBRARIES}/libcuda.so.1"),
+            "libcuda.so.535.261.03",
+        )
+        .elf("usr/bin/nvidia-smi", elf(&["libnvidia-ml.so.1"]));
+    assert_eq!(image.said(), ["Error driver-library-in-image"]);
+    let message = image.message("driver-library-in-image");
+    let files = "/usr/bin/nvidia-smi and /usr/lib/x86_64-linux-gnu/libcuda.so.535.261.03 are of a driver, release 535.261.03";
+    assert!(message.starts_with(files), "{message}");
+}
+
+#[test]
+fn what_a_mount_left_behind() {
+    let image = nvidia(Image::pytorch())
+        .empty(&format!("{LIBRARIES}/libcuda.so.418.56"))
+        .link(&format!("{LIBRARIES}/libcuda.so.1"), "libcuda.so.418.56")
+        .empty(&format!("{LIBRARIES}/libnvidia-ml.so.418.56"))
+        .empty(&format!("{LIBRARIES}/libnvidia-opencl.so.418.56"));
+    let said = image.said();
+    assert!(
+        said.contains(&"Warning driver-library-in-image".to_owned()),
+        "{said:?}"
+    );
+    let waiting = nvidia(Image::pytorch()).link(&format!("{LIBRARIES}/libcuda.so"), "libcuda.so.1");
+    assert_eq!(waiting.said(), [""; 0]);
+}
+
+#[test]
+fn parts_of_the_driver_that_are_not_asked_for() {
+    let with = |capabilities: &str| {
+        Image::pytorch()
+            .env("NVIDIA_VISIBLE_DEVICES=all")
+            .env(&format!("NVIDIA_DRIVER_CAPABILITIES={capabilities}"))
+    };
+    assert_eq!(with("compute").said(), [""; 0]);
+    assert_eq!(
+        with("graphics,utility").said(),
+        ["Warning driver-capability-missing"]
+    );
+    let message = with("graphics,utility").message("driver-capability-missing");
+    assert!(
+        message.contains("libcudart.so.12 needs libcuda.so.1 of the host's driver"),
+        "{message}"
+    );
+    assert_eq!(
+        with("compute,gpu").said(),
+        ["Warning driver-capability-missing"]
+    );
+    let opencv = format!("{SITE}/cv2/cv2.abi3.so");
+    let opencv = |image: Image| image.elf(&opencv, elf(&["libnvcuvid.so.1"]));
+    assert_eq!(
+        opencv(with("compute,utility")).said(),
+        ["Warning driver-capability-missing"]
+    );
+    assert_eq!(opencv(with("compute,utility,video")).said(), [""; 0]);
+    let decoder = format!("{SITE}/torchvision/gpu_decoder.so");
+    let vision = with("compute,utility")
+        .distribution("torchvision", "0.23.0", "")
+        .elf(&decoder, elf(&["libnvcuvid.so.1"]));
+    assert_eq!(vision.said(), [""; 0]);
+}
+
+#[test]
+fn pins_that_are_broken() {
+    let cudnn = |version: &str| {
+        let mut image = nvidia(Image::pytorch());
+        image
+            .layer
+            .entries
+            .retain(|entry| !entry.path.contains("nvidia_cudnn_cu12"));
+        image.distribution("nvidia-cudnn-cu12", version, "")
+    };
+    assert_eq!(cudnn("9.10.2.21").said(), [""; 0]);
+    assert_eq!(
+        cudnn("9.1.0.70").said(),
+        ["Warning torch-requirement-unmet"]
+    );
+    assert_eq!(cudnn("9.16.0.29").said(), ["Note torch-requirement-unmet"]);
+    let message = cudnn("9.1.0.70").message("torch-requirement-unmet");
+    assert_eq!(
+        message,
+        "torch 2.8.0+cu128 requires nvidia-cudnn-cu12==9.10.2.21, installed is 9.1.0.70"
+    );
+}
+
+/// What the loader model takes from the host is what some capability brings.
+#[test]
+fn every_library_of_the_host_has_a_capability() {
+    let table = |name| imgcheck::internals::embedded::knowledge::<serde_json::Value>(name).unwrap();
+    let (host, capabilities) = (table("loader/host"), table("capabilities"));
+    for library in host["libraries"].as_array().unwrap() {
+        let name = library["name"].as_str().unwrap();
+        let stem = format!("{}.so", name.split_once(".so").unwrap().0);
+        let brings =
+            |row: &serde_json::Value| row["libraries"].as_array().unwrap().contains(&json!(stem));
+        let rows = capabilities["capabilities"].as_array().unwrap();
+        assert!(rows.iter().any(brings), "{name}");
+    }
+}
+
+#[test]
+fn every_finding_says_what_to_do() {
+    let image = Image::pytorch()
+        .env("NVIDIA_REQUIRE_CUDA=cuda==12")
+        .env("NVIDIA_DRIVER_CAPABILITIES=All")
+        .env("LD_LIBRARY_PATH=/usr/local/cuda/compat")
+        .compat("12.8", "570.124.06")
+        .empty("usr/bin/nvidia-smi");
+    let findings = image.findings();
+    let own = findings.iter().filter(|it| it.rule.starts_with("driver-"));
+    let own: Vec<&Finding> = own.collect();
+    let mut rules: Vec<&str> = own.iter().map(|it| it.rule.as_str()).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    assert_eq!(
+        rules,
+        [
+            "driver-capability-missing",
+            "driver-compat-on-path",
+            "driver-devices-unset",
+            "driver-library-in-image",
+            "driver-require-wrong"
+        ]
+    );
+    for finding in own {
+        assert!(
+            finding.help.as_ref().is_some_and(|help| help.len() > 20),
+            "{}",
+            finding.rule
+        );
+        assert_eq!(finding.severity, Severity::Warning, "{}", finding.rule);
+    }
+}

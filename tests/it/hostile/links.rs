@@ -1,0 +1,351 @@
+//! Links that lead out of the image, and what is no file.
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use serde_json::Value;
+use tar::EntryType;
+
+use super::attack::{Attack, Outcome};
+use super::tars::{arguments, check, header, member, members, plain};
+use crate::common::{Image, Item, directory, docker_archive, file, hard_link, symlink};
+use crate::common::{write_archive, write_directory};
+
+/// What the host has, and what the image has: both name an operating system that there is not.
+pub const HOST: &str = "ID=hostcanary\nVERSION_ID=1\n";
+pub const INNER: &str = "ID=inner\nVERSION_ID=1\n";
+const RELEASE: &str = "etc/os-release";
+
+/// Attacks by links, and by what is no file.
+pub fn attacks() -> Vec<Attack> {
+    [outward(), inward(), special()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Nothing of the host is in the report, and the image has no operating system of its own.
+pub fn nothing(report: &Value) {
+    let text = report.to_string();
+    assert!(
+        !text.contains("hostcanary") && !text.contains("inner"),
+        "{text}"
+    );
+}
+
+/// The operating system is that of the image's own file.
+pub fn inner(report: &Value) {
+    let text = report.to_string();
+    assert!(
+        !text.contains("hostcanary") && text.contains("inner"),
+        "{text}"
+    );
+}
+
+fn outward() -> Vec<Attack> {
+    vec![
+        Attack {
+            name: "symlink-to-host-file",
+            holds: "`etc/os-release` as a symbolic link to `../../../../etc/os-release`",
+            outcome: Outcome::Read(
+                "read: the link stays in the image, where it leads to nothing",
+                |report| {
+                    assert!(!report.to_string().contains("debian"), "{report}");
+                },
+            ),
+            make: |scratch| {
+                archive(
+                    scratch,
+                    &[
+                        symlink(RELEASE, "../../../../etc/os-release"),
+                        file("x", ""),
+                    ],
+                )
+            },
+        },
+        Attack {
+            name: "absolute-symlink-to-host-file",
+            holds: "`etc/os-release` as a symbolic link to the absolute path of a file of the host",
+            outcome: Outcome::Read("read: the link stays in the image", nothing),
+            make: |scratch| archive(scratch, &[symlink(RELEASE, &canary(scratch))]),
+        },
+        Attack {
+            name: "hard-link-to-host-file",
+            holds: "`etc/os-release` as a hard link to `../../..` and a file of the host",
+            outcome: Outcome::Read("read: the link stays in the image", nothing),
+            make: |scratch| {
+                let target = format!("../../..{}", canary(scratch));
+                members(scratch, &[linked(RELEASE, EntryType::Link, &target)])
+            },
+        },
+        Attack {
+            name: "hard-link-to-symlink-to-host-file",
+            holds: "`etc/os-release` as a hard link to a symbolic link to a file of the host",
+            outcome: Outcome::Read("read: the link stays in the image", nothing),
+            make: |scratch| {
+                archive(
+                    scratch,
+                    &[
+                        symlink("link", &canary(scratch)),
+                        hard_link(RELEASE, "link"),
+                    ],
+                )
+            },
+        },
+        Attack {
+            name: "write-through-symlink",
+            holds: "`etc` as a symbolic link to a directory of the host, then a file `etc/os-release`",
+            outcome: Outcome::Read(
+                "read: the file is where the link leads to in the image; nothing is written",
+                |_| {},
+            ),
+            make: |scratch| {
+                let target = format!("../../..{}", scratch.display());
+                archive(scratch, &[symlink("etc", &target), file(RELEASE, INNER)])
+            },
+        },
+        Attack {
+            name: "directory-with-links-out",
+            holds: "a root directory whose `etc/os-release` and `usr` are symbolic links out of it",
+            outcome: Outcome::Read("read: the links stay in the image", nothing),
+            make: |scratch| {
+                let outside = scratch.join("outside");
+                fs::create_dir_all(outside.join("lib")).unwrap();
+                fs::write(outside.join("lib/os-release"), HOST).unwrap();
+                write_directory(
+                    &scratch.join("root"),
+                    &[
+                        symlink(RELEASE, &canary(scratch)),
+                        symlink("usr", outside.to_str().unwrap()),
+                    ],
+                );
+                arguments(&["check", "dir:root", "--format", "json"])
+            },
+        },
+    ]
+}
+
+fn inward() -> Vec<Attack> {
+    vec![
+        Attack {
+            name: "symlinks-without-end",
+            holds: "`etc/os-release` as the last of 41 symbolic links, one more than Linux follows",
+            outcome: Outcome::Read("read: the file is not found, as in a container", nothing),
+            make: |scratch| {
+                let mut items: Vec<Item> = (0..40)
+                    .map(|at| symlink(&format!("etc/{at}"), &format!("{}", at + 1)))
+                    .collect();
+                items.push(symlink(RELEASE, "0"));
+                items.push(file("etc/40", INNER));
+                archive(scratch, &items)
+            },
+        },
+        Attack {
+            name: "symlink-loop",
+            holds: "`etc` and `usr` as symbolic links to each other, with files below both",
+            outcome: Outcome::Read(
+                "read: a directory takes the place of a link without end",
+                |_| {},
+            ),
+            make: |scratch| {
+                archive(
+                    scratch,
+                    &[
+                        symlink("etc", "usr"),
+                        symlink("usr", "etc"),
+                        file(RELEASE, INNER),
+                        file("usr/lib/os-release", INNER),
+                    ],
+                )
+            },
+        },
+        Attack {
+            name: "hard-link-loop",
+            holds: "hard links to themselves, to each other and to nothing",
+            outcome: Outcome::Read("read: what could not be made is not there", nothing),
+            make: |scratch| {
+                archive(
+                    scratch,
+                    &[
+                        hard_link("one", "one"),
+                        hard_link("two", "three"),
+                        hard_link("three", "two"),
+                        hard_link(RELEASE, "missing"),
+                    ],
+                )
+            },
+        },
+        Attack {
+            name: "hard-link-before-its-target",
+            holds: "`etc/os-release` as a hard link to a file that follows",
+            outcome: Outcome::Read("read: the link and the file are one", inner),
+            make: |scratch| {
+                archive(
+                    scratch,
+                    &[
+                        hard_link(RELEASE, "usr/lib/os-release"),
+                        file("usr/lib/os-release", INNER),
+                    ],
+                )
+            },
+        },
+        Attack {
+            name: "hard-link-to-file-of-aufs",
+            holds: "a hard link to `.wh..wh.plnk/1`, which only some engines have",
+            outcome: Outcome::Refused("which not every engine has"),
+            make: |scratch| archive(scratch, &[hard_link(RELEASE, ".wh..wh.plnk/1")]),
+        },
+        Attack {
+            name: "symlink-steps-multiplied",
+            holds: "100 files below 1,000 symbolic links, each of which leads through 40 others",
+            outcome: Outcome::Read(
+                "read: links are followed as far as Linux follows them",
+                |_| {},
+            ),
+            make: |scratch| {
+                let mut items: Vec<Item> = (0..39)
+                    .map(|at| {
+                        symlink(
+                            &format!("l{at}"),
+                            &format!("l{}{}", at + 1, "/d/..".repeat(800)),
+                        )
+                    })
+                    .collect();
+                items.extend([
+                    directory("l39"),
+                    directory("l39/d"),
+                    symlink("l39/l", "/l0"),
+                ]);
+                let way = "l/".repeat(1000);
+                items.extend((0..100).map(|at| file(&format!("l0/{way}{at}"), "")));
+                archive(scratch, &items)
+            },
+        },
+    ]
+}
+
+fn special() -> Vec<Attack> {
+    vec![
+        Attack {
+            name: "links-that-imply-directories",
+            holds: "200 hard links to one symbolic link with 2,000 components, and a file below each",
+            outcome: Outcome::Refused("the limit facts-bytes"),
+            make: |scratch| {
+                let mut items = vec![symlink("s", &"a/".repeat(2000))];
+                for at in 0..200 {
+                    items.push(hard_link(&format!("{at}/l"), "s"));
+                    items.push(file(&format!("{at}/l/f"), ""));
+                }
+                let limit = "--limit=facts-bytes=64MiB".to_owned();
+                archive(scratch, &items)
+                    .into_iter()
+                    .chain([limit])
+                    .collect()
+            },
+        },
+        Attack {
+            name: "special-files-with-names-of-libraries",
+            holds: "`libcudart.so.12` as a fifo, `libcudnn.so.9` as a character device, `libnccl.so.2` as a block device",
+            outcome: Outcome::Read("read: they are no libraries", no_library),
+            make: |scratch| {
+                let special = |name: &str, kind| member(header(name.as_bytes(), kind), b"");
+                members(
+                    scratch,
+                    &[
+                        special("usr/lib/libcudart.so.12", EntryType::Fifo),
+                        special("usr/lib/libcudnn.so.9", EntryType::Char),
+                        special("usr/lib/libnccl.so.2", EntryType::Block),
+                        special("etc/os-release", EntryType::Fifo),
+                    ],
+                )
+            },
+        },
+        Attack {
+            name: "special-files-in-a-directory",
+            holds: "a root directory with fifos and a socket in place of libraries and texts",
+            outcome: Outcome::Read("read: none of them is opened", no_library),
+            make: |scratch| {
+                write_directory(
+                    &scratch.join("root"),
+                    &[
+                        Item::Fifo("usr/lib/libcudart.so.12".into()),
+                        Item::Fifo("etc/os-release".into()),
+                        Item::Fifo("etc/ld.so.cache".into()),
+                    ],
+                );
+                // It is bound by a short name: paths of sockets have at most 107 bytes.
+                let socket = scratch.join("root/usr/lib/libnccl.so.2");
+                drop(UnixListener::bind(socket).unwrap());
+                arguments(&["check", "dir:root", "--format", "json"])
+            },
+        },
+        Attack {
+            name: "types-that-change",
+            holds: "`etc` as directory, file, link and directory again, in one layer and in others",
+            outcome: Outcome::Read("read: the last counts", inner),
+            make: |scratch| {
+                let one = [
+                    file("etc/os-release", HOST),
+                    file("etc", "a file"),
+                    symlink("etc", "nowhere"),
+                    file("etc/os-release", HOST),
+                ];
+                let two = [file("etc", "a file"), file("nowhere", "a file")];
+                let three = [directory("etc"), file("etc/os-release", INNER)];
+                let four = [symlink("etc/hostname", "os-release"), symlink("lib", "etc")];
+                layers(scratch, &[&one, &two, &three, &four])
+            },
+        },
+        Attack {
+            name: "one-path-a-thousand-times",
+            holds: "1,000 members of one path, each with another text",
+            outcome: Outcome::Read("read: the last counts", inner),
+            make: |scratch| {
+                let mut items: Vec<Item> = (0..999)
+                    .map(|at| file(RELEASE, format!("ID=hostcanary\nVERSION_ID={at}\n")))
+                    .collect();
+                items.push(file(RELEASE, INNER));
+                archive(scratch, &items)
+            },
+        },
+    ]
+}
+
+fn no_library(report: &Value) {
+    let stack = report["images"][0]["stack"].as_array().unwrap();
+    assert!(stack.is_empty(), "{stack:?}");
+}
+
+/// A file of the host, outside of what is checked; its absolute path.
+fn canary(scratch: &Path) -> String {
+    let path = scratch.join("canary");
+    fs::write(&path, HOST).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A link whose target is written as it is.
+fn linked(name: &str, kind: EntryType, target: &str) -> Vec<u8> {
+    let mut header = header(name.as_bytes(), kind);
+    header.as_old_mut().linkname[..target.len()].copy_from_slice(target.as_bytes());
+    member(header, b"")
+}
+
+/// A docker archive of one layer, and the arguments to check it.
+pub fn archive(scratch: &Path, items: &[Item]) -> Vec<String> {
+    layers(scratch, &[items])
+}
+
+/// A docker archive of several layers, and the arguments to check it.
+pub fn layers(scratch: &Path, layers: &[&[Item]]) -> Vec<String> {
+    write_archive(
+        &scratch.join("image.tar"),
+        &docker_archive(&[Image::new("hostile:1", layers)]),
+    );
+    check()
+}
+
+/// A file that a header names wrongly, with the text of the image.
+pub fn inner_file(name: &[u8]) -> Vec<u8> {
+    plain(name, EntryType::Regular, INNER.as_bytes())
+}

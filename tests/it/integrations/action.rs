@@ -1,0 +1,216 @@
+//! The GitHub action: its steps are run as a runner does.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use super::{HONEST, MISLABELLED, gitlab, said, sample, scripts, shell, text, yaml};
+use crate::common::tool;
+use crate::program::repository;
+
+/// One run of the action: how it ended, its outputs, what it printed.
+struct Run {
+    code: i32,
+    outputs: BTreeMap<String, String>,
+    said: String,
+    directory: tempfile::TempDir,
+}
+
+/// Runs the steps of action.yml as the runner does.
+fn action(inputs: &[(&str, &str)]) -> Run {
+    let action = yaml("action.yml", &text("action.yml"));
+    let value = |input: &str| -> String {
+        let given = inputs.iter().find(|(name, _)| *name == input);
+        given.map_or_else(
+            || {
+                action["inputs"][input]["default"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            },
+            |(_, value)| (*value).to_owned(),
+        )
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let outputs = directory.path().join("outputs");
+    fs::write(&outputs, "").unwrap();
+    let mut run = Run {
+        code: 0,
+        outputs: BTreeMap::new(),
+        said: String::new(),
+        directory,
+    };
+    for step in action["runs"]["steps"].as_array().unwrap() {
+        if step["if"] == "inputs.version != 'installed'" && value("version") == "installed" {
+            continue;
+        }
+        let mut command = shell("bash", run.directory.path());
+        command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c"]);
+        command.arg(step["run"].as_str().unwrap());
+        command.env("GITHUB_ACTION_PATH", repository(""));
+        command.env("GITHUB_OUTPUT", &outputs);
+        command.env("GITHUB_PATH", run.directory.path().join("path"));
+        command.env(
+            "GITHUB_STEP_SUMMARY",
+            run.directory.path().join("summary.md"),
+        );
+        command.env("RUNNER_TEMP", run.directory.path());
+        for (name, expression) in step["env"].as_object().unwrap() {
+            let input = expression.as_str().unwrap();
+            let input = input
+                .strip_prefix("${{ inputs.")
+                .and_then(|rest| rest.strip_suffix(" }}"));
+            command.env(name, value(input.unwrap()));
+        }
+        let output = command.output().unwrap();
+        run.said.push_str(&said(&output));
+        run.code = output.status.code().unwrap();
+        if run.code != 0 {
+            break;
+        }
+    }
+    for line in fs::read_to_string(&outputs).unwrap().lines() {
+        let (name, value) = line.split_once('=').unwrap();
+        run.outputs.insert(name.to_owned(), value.to_owned());
+    }
+    run
+}
+
+#[test]
+fn the_action_tells_the_verdict() {
+    if !tool("bash") {
+        return;
+    }
+    for (image, code, verdict) in [
+        (sample(HONEST), 0, "pass"),
+        (sample(MISLABELLED), 1, "fail"),
+        (sample("testdata/sample/none.tar"), 3, "error"),
+    ] {
+        let run = action(&[
+            ("image", &image),
+            ("version", "installed"),
+            ("sarif-file", "found.sarif"),
+        ]);
+        assert_eq!(
+            (run.code, run.outputs["verdict"].as_str()),
+            (code, verdict),
+            "{image}: {}",
+            run.said
+        );
+        let report: Value =
+            serde_json::from_str(&fs::read_to_string(&run.outputs["report"]).unwrap()).unwrap();
+        let found = report["images"].as_array().unwrap().first();
+        assert_eq!(
+            found.map_or("error", |image| image["verdict"].as_str().unwrap()),
+            verdict
+        );
+        let sarif = fs::read_to_string(run.directory.path().join("found.sarif")).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Value>(&sarif).unwrap()["version"],
+            "2.1.0"
+        );
+    }
+}
+
+#[test]
+fn the_action_annotates_and_takes_more_options() {
+    if !tool("bash") {
+        return;
+    }
+    let image = sample(MISLABELLED);
+    let run = action(&[("image", &image), ("version", "installed")]);
+    assert!(run.said.contains("::error"), "{}", run.said);
+    let summary = fs::read_to_string(run.directory.path().join("summary.md")).unwrap();
+    assert!(summary.contains("claim-torch-version"), "{summary}");
+
+    let run = action(&[
+        ("image", &image),
+        ("version", "installed"),
+        (
+            "args",
+            "--as pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime\n  --no-progress",
+        ),
+        ("format", "text"),
+    ]);
+    assert_eq!(run.code, 0, "{}", run.said);
+    let run = action(&[
+        ("image", &image),
+        ("version", "installed"),
+        ("fail-on", "never"),
+    ]);
+    assert_eq!((run.code, run.outputs["verdict"].as_str()), (0, "pass"));
+    let both = format!("{image}\n\n  {}\n", sample(HONEST));
+    let run = action(&[
+        ("image", &both),
+        ("version", "installed"),
+        ("format", "json"),
+    ]);
+    assert!(run.said.contains("pytorch-cuda:v2.9") && run.said.contains("pytorch/pytorch:2.8.0"));
+}
+
+#[test]
+fn no_text_of_a_workflow_becomes_code() {
+    if !tool("bash") {
+        return;
+    }
+    let attack = "$(touch pwned) `touch pwned` ; touch pwned\n--help\n${IFS}touch${IFS}pwned";
+    for input in ["image", "args", "fail-on", "format", "sarif-file"] {
+        let image = sample(HONEST);
+        let mut inputs = vec![("image", image.as_str()), ("version", "installed")];
+        inputs.retain(|(name, _)| *name != input);
+        inputs.push((input, attack));
+        let run = action(&inputs);
+        assert!(
+            !run.directory.path().join("pwned").exists(),
+            "{input}: {}",
+            run.said
+        );
+        // A strange name of a file is a name all the same.
+        let passes = run
+            .outputs
+            .get("verdict")
+            .is_some_and(|verdict| verdict == "pass");
+        assert_eq!(passes, input == "sarif-file", "{input}: {}", run.said);
+    }
+    let image = sample(HONEST);
+    let run = action(&[
+        ("image", &image),
+        ("version", "installed"),
+        ("args", "--help"),
+    ]);
+    assert_eq!(
+        (run.code, run.outputs["verdict"].as_str()),
+        (2, "error"),
+        "{}",
+        run.said
+    );
+    // Stars stay stars, and what looks like an option is an image.
+    let run = action(&[
+        ("image", &image),
+        ("version", "installed"),
+        ("args", "--as *"),
+    ]);
+    assert!(run.said.contains('*') && run.code != 0, "{}", run.said);
+    let run = action(&[("image", "--version"), ("version", "installed")]);
+    assert_eq!(run.outputs["verdict"], "error", "{}", run.said);
+
+    let action = yaml("action.yml", &text("action.yml"));
+    let (_, job) = gitlab();
+    let mut all = scripts(&action["runs"]["steps"]);
+    for key in ["before_script", "script"] {
+        all.extend(
+            job[key]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|line| line.as_str().unwrap()),
+        );
+    }
+    for script in all {
+        assert!(
+            !script.contains("${{") && !script.contains("input "),
+            "{script}"
+        );
+    }
+}

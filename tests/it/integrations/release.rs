@@ -1,0 +1,197 @@
+//! The installer, and what a release holds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use regex::Regex;
+
+use super::{said, shell, text, yaml};
+use crate::common::tool;
+use crate::program::repository;
+
+/// A directory of releases that holds one, of a program that only says its version.
+fn releases(directory: &Path, version: &str, spoilt: bool) -> String {
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let name = format!("imgcheck-{version}-{target}");
+    let program = format!("#!/bin/sh\necho imgcheck {version}\n");
+    let mut header = tar::Header::new_ustar();
+    header.set_size(program.len() as u64);
+    header.set_mode(0o755);
+    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(
+        Vec::new(),
+        flate2::Compression::fast(),
+    ));
+    archive
+        .append_data(&mut header, format!("{name}/imgcheck"), program.as_bytes())
+        .unwrap();
+    let mut archive = archive.into_inner().unwrap().finish().unwrap();
+    let release = directory.join(format!("v{version}"));
+    fs::create_dir_all(&release).unwrap();
+    let digest = imgcheck::internals::digest::sha256(&archive).replace("sha256:", "");
+    fs::write(
+        release.join("SHA256SUMS"),
+        format!("{digest}  {name}.tar.gz\n"),
+    )
+    .unwrap();
+    if spoilt {
+        archive.push(0);
+    }
+    fs::write(release.join(format!("{name}.tar.gz")), archive).unwrap();
+    format!("file://{}", directory.display())
+}
+
+fn install(directory: &Path, version: &str, releases: &str, extra_path: Option<&Path>) -> Output {
+    let mut command = shell("sh", directory);
+    command
+        .arg(repository("ci/install.sh"))
+        .args([version, "bin"]);
+    command.env("IMGCHECK_RELEASES", releases);
+    // A PATH without any cargo but the one of the test.
+    let own = extra_path
+        .map(|path| format!("{}:", path.display()))
+        .unwrap_or_default();
+    command.env("PATH", format!("{own}/usr/bin:/bin"));
+    command.output().unwrap()
+}
+
+#[test]
+fn the_installer_verifies_what_it_fetches() {
+    if !tool("curl") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let good = releases(&path.join("good"), "9.9.9", false);
+    let output = install(path, "9.9.9", &good, None);
+    assert!(
+        output.status.success() && said(&output).contains("imgcheck 9.9.9"),
+        "{}",
+        said(&output)
+    );
+
+    fs::remove_dir_all(path.join("bin")).unwrap();
+    let spoilt = releases(&path.join("spoilt"), "9.9.9", true);
+    let output = install(path, "9.9.9", &spoilt, None);
+    assert!(
+        !output.status.success() && said(&output).contains("checksum"),
+        "{}",
+        said(&output)
+    );
+    assert!(!path.join("bin/imgcheck").exists());
+}
+
+#[test]
+fn the_installer_builds_where_nothing_was_released() {
+    if !tool("curl") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let none = releases(&path.join("releases"), "9.9.9", false);
+    let output = install(path, "9.9.8", &none, None);
+    assert!(
+        !output.status.success() && said(&output).contains("no cargo"),
+        "{}",
+        said(&output)
+    );
+    let output = install(path, "../9", &none, None);
+    assert!(
+        !output.status.success() && said(&output).contains("is no version"),
+        "{}",
+        said(&output)
+    );
+
+    let tools = path.join("tools");
+    fs::create_dir(&tools).unwrap();
+    let cargo = "#!/bin/sh\necho \"cargo $*\"\nmkdir -p \"$4/bin\"\nprintf '#!/bin/sh\\necho built\\n' >\"$4/bin/imgcheck\"\nchmod +x \"$4/bin/imgcheck\"\n";
+    executable(&tools.join("cargo"), cargo);
+    let output = install(path, "9.9.8", &none, Some(&tools));
+    let said = said(&output);
+    assert!(
+        output.status.success() && said.contains("--tag v9.9.8") && said.contains("built"),
+        "{said}"
+    );
+}
+
+fn executable(path: &Path, content: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(path, content).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_release_holds_what_it_says() {
+    if !tool("bash") || !tool("gzip") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // Stands for the program of this build, whose size would only take time to compress.
+    let program = directory.path().join("program");
+    let script = format!(
+        "#!/bin/sh\nexec '{}' \"$@\"\n",
+        env!("CARGO_BIN_EXE_imgcheck")
+    );
+    executable(&program, &script);
+    let pack = || {
+        let output = shell("bash", directory.path())
+            .arg(repository("ci/package.sh"))
+            .args(["program", "x86_64-unknown-linux-musl", "."])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        fs::read(String::from_utf8(output.stdout).unwrap().trim_end()).unwrap()
+    };
+    let archive = pack();
+    assert_eq!(archive, pack(), "two runs give two archives");
+    let mut names: Vec<PathBuf> = Vec::new();
+    for entry in tar::Archive::new(flate2::read::GzDecoder::new(&archive[..]))
+        .entries()
+        .unwrap()
+    {
+        names.push(entry.unwrap().path().unwrap().into_owned());
+    }
+    let name = format!(
+        "imgcheck-{}-x86_64-unknown-linux-musl",
+        env!("CARGO_PKG_VERSION")
+    );
+    for file in [
+        "imgcheck",
+        "LICENSE",
+        "README.md",
+        "completions/imgcheck.bash",
+        "completions/imgcheck.fish",
+        "man/imgcheck.1",
+    ] {
+        assert!(
+            names.contains(&Path::new(&name).join(file)),
+            "{file}: {names:?}"
+        );
+    }
+    // What the workflow builds is what the installer asks for.
+    let workflow = yaml("release.yml", &text(".github/workflows/release.yml"));
+    let installer = text("ci/install.sh");
+    for row in workflow["jobs"]["binary"]["strategy"]["matrix"]["include"]
+        .as_array()
+        .unwrap()
+    {
+        assert!(installer.contains(&format!("echo {}", row["target"].as_str().unwrap())));
+    }
+}
+
+#[test]
+fn the_release_takes_only_pinned_actions() {
+    let pinned = Regex::new(r"^[\w./-]+@[0-9a-f]{40} # v").unwrap();
+    let text = text(".github/workflows/release.yml");
+    let uses = text.lines().filter_map(|line| {
+        line.trim_start()
+            .trim_start_matches("- ")
+            .strip_prefix("uses: ")
+    });
+    let mut count = 0;
+    for action in uses {
+        assert!(pinned.is_match(action), "{action}");
+        count += 1;
+    }
+    assert!(count >= 4, "{count}");
+}

@@ -1,0 +1,460 @@
+//! Limits: passing one ends the check with an error that says which, what was met and how to raise it; raised, the same image is read.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{
+    Compression, Image, Item, blob, compress, descriptor, docker_archive, file, oci_layout,
+    write_archive,
+};
+use imgcheck::internals::limits::{ALL, Limit, Limits};
+use serde_json::json;
+
+/// A limit that an image passes.
+struct Case {
+    limit: Limit,
+    low: &'static str,
+    /// Writes the image into a directory, and gives the arguments that check it.
+    make: fn(&Path) -> Vec<String>,
+    /// Whether it can be raised so far that the image is read, in the time of a test.
+    raised: bool,
+}
+
+const fn case(limit: Limit, low: &'static str, make: fn(&Path) -> Vec<String>) -> Case {
+    Case {
+        limit,
+        low,
+        make,
+        raised: true,
+    }
+}
+
+const fn endless(limit: Limit, low: &'static str, make: fn(&Path) -> Vec<String>) -> Case {
+    Case {
+        raised: false,
+        ..case(limit, low, make)
+    }
+}
+
+const CASES: [Case; ALL.len()] = [
+    case(Limit::Layers, "1", |at| docker(at, &[two_layers()])),
+    case(Limit::Entries, "4", |at| docker(at, &[two_layers()])),
+    case(Limit::PathBytes, "100", |at| {
+        layer(at, &[file(&format!("{}x", "directory/".repeat(20)), "x")])
+    }),
+    case(Limit::LayerBytes, "4KiB", |at| {
+        layer(at, &[file("x", [7; 9000])])
+    }),
+    endless(Limit::Ratio, "250", zeros),
+    case(Limit::ZstdWindow, "64KiB", |at| {
+        stored(at, Compression::Zstd, file("x", [7; 1 << 20]))
+    }),
+    case(Limit::PaxBytes, "1KB", |at| {
+        extended(at, &[("comment", &"x".repeat(2000))], b"x")
+    }),
+    case(Limit::SparseSegments, "1", |at| {
+        extended(at, &sparse("0,1,5000,1", "9000"), b"xy")
+    }),
+    case(Limit::SparseBytes, "5KB", |at| {
+        extended(at, &sparse("0,4", "9000"), b"\x7fELF")
+    }),
+    case(Limit::DocumentBytes, "50", |at| docker(at, &[two_layers()])),
+    case(Limit::DocumentsBytes, "300", |at| {
+        docker(at, &[two_layers()])
+    }),
+    case(Limit::Manifests, "1", |at| {
+        let other = Image::new("y:1", &[&[file("y", "y")]]);
+        docker(at, &[two_layers(), other])
+    }),
+    case(Limit::TextBytes, "10", |at| docker(at, &[two_layers()])),
+    case(Limit::TextsBytes, "30", |at| docker(at, &[two_layers()])),
+    case(Limit::FactsBytes, "300", |at| docker(at, &[two_layers()])),
+    case(Limit::ElfTableBytes, "100", |at| layer(at, &[program()])),
+    case(Limit::Symbols, "5", |at| layer(at, &[program()])),
+    case(Limit::GpuContainers, "1", |at| {
+        let content = [fat_binary(), fat_binary()].concat();
+        layer(at, &[file("lib/x.so", elf(&content, &[]))])
+    }),
+    case(Limit::ElfBytes, "1KB", |at| {
+        // What no segment loads is not kept when it goes by.
+        let rest = [vec![0; 2 << 20], fat_binary()].concat();
+        stored(
+            at,
+            Compression::Gzip,
+            file("lib/x.so", elf(b"loaded", &rest)),
+        )
+    }),
+    case(Limit::Requirements, "1", requirements),
+    case(Limit::RuleItems, "2", |at| rule(at, "[1, 2, 3]", "it == 4")),
+    endless(Limit::RuleTime, "1s", |at| rule(at, &numbers(), &slow())),
+    endless(Limit::Time, "1s", |_| vec!["-".to_owned()]),
+];
+
+/// Two distributions that require PyTorch.
+fn requirements(at: &Path) -> Vec<String> {
+    let site = "usr/lib/python3.11/site-packages";
+    let distribution = |name: &str| {
+        let metadata = format!("Name: {name}\nVersion: 1.0\nRequires-Dist: torch>=2\n");
+        file(&format!("{site}/{name}-1.0.dist-info/METADATA"), metadata)
+    };
+    let python = file("usr/bin/python3.11", fs::read("/bin/sh").unwrap());
+    layer(at, &[python, distribution("a"), distribution("b")])
+}
+
+/// Two layers with three entries each, of which one is a text of 20 bytes.
+fn two_layers() -> Image {
+    let layer = |name: &str| {
+        let text = file("etc/os-release", format!("ID=debian\nNAME=xxxx{name}"));
+        [text, file(name, name), file(&format!("{name}{name}"), name)]
+    };
+    Image::new("x:1", &[&layer("a"), &layer("b")])
+}
+
+fn docker(at: &Path, images: &[Image]) -> Vec<String> {
+    write_archive(&at.join("image.tar"), &docker_archive(images));
+    vec!["image.tar".to_owned()]
+}
+
+fn layer(at: &Path, items: &[Item]) -> Vec<String> {
+    docker(at, &[Image::new("x:1", &[items])])
+}
+
+fn stored(at: &Path, compression: Compression, item: Item) -> Vec<String> {
+    let image = Image::new("x:1", &[&[item]]);
+    write_archive(
+        &at.join("image.tar"),
+        &oci_layout(&[image], compression, false),
+    );
+    vec!["image.tar".to_owned()]
+}
+
+/// A file behind an extended header with these records.
+fn extended(at: &Path, records: &[(&str, &str)], content: &[u8]) -> Vec<String> {
+    let mut builder = tar::Builder::new(Vec::new());
+    let records = records.iter().map(|(key, value)| (*key, value.as_bytes()));
+    builder.append_pax_extensions(records).unwrap();
+    let mut header = tar::Header::new_ustar();
+    header.set_size(content.len() as u64);
+    header.set_mode(0o644);
+    builder.append_data(&mut header, "x", content).unwrap();
+    let mut image = Image::new("x:1", &[]);
+    image.layers = vec![builder.into_inner().unwrap()];
+    docker(at, &[image])
+}
+
+/// The records of a sparse file (GNU tar manual, "Storing Sparse Files", format 0.1).
+fn sparse<'a>(map: &'a str, size: &'a str) -> [(&'static str, &'a str); 2] {
+    [("GNU.sparse.size", size), ("GNU.sparse.map", map)]
+}
+
+fn program() -> Item {
+    file("bin/sh", fs::read("/bin/sh").unwrap())
+}
+
+/// A fat binary with code for one architecture.
+fn fat_binary() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (header, payload) = (64_u64, 8_u64);
+    bytes.extend([0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0]);
+    bytes.extend((header + payload).to_le_bytes());
+    let mut entry = vec![0; (header + payload) as usize];
+    entry[..8].copy_from_slice(&[2, 0, 1, 1, header as u8, 0, 0, 0]);
+    entry[8..16].copy_from_slice(&payload.to_le_bytes());
+    entry[28] = 90;
+    bytes.extend(entry);
+    bytes
+}
+
+/// A shared object with a segment, behind which there is a section for GPU code.
+fn elf(loaded: &[u8], rest: &[u8]) -> Vec<u8> {
+    let mut file = vec![0; 64 + 56];
+    file.resize(file.len().next_multiple_of(8), 0);
+    file.extend(loaded);
+    file.resize(file.len().next_multiple_of(8), 0);
+    let end = file.len() as u64;
+    file.extend(rest);
+    let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, b"\x7fELF\x02\x01\x01");
+    put(16, &[3, 0, 62, 0, 1]);
+    put(32, &64_u64.to_le_bytes());
+    put(52, &[64, 0, 56, 0, 1, 0, 64, 0]);
+    put(64, &[1, 0, 0, 0, 4, 0, 0, 0]);
+    put(64 + 32, &end.to_le_bytes());
+    put(64 + 40, &end.to_le_bytes());
+    if rest.is_empty() {
+        return file;
+    }
+    let names = b"\0.nv_fatbin\0.shstrtab\0";
+    let sections = [
+        (1_u32, 1_u32, end, rest.len() as u64),
+        (12, 3, file.len() as u64, names.len() as u64),
+    ];
+    file.extend(names);
+    file.resize(file.len().next_multiple_of(8), 0);
+    let table = file.len() as u64;
+    file.extend([0; 64]);
+    for (name, kind, offset, size) in sections {
+        file.extend(name.to_le_bytes());
+        file.extend(kind.to_le_bytes());
+        for value in [0, 0, offset, size, 0, 8, 0] {
+            file.extend(value.to_le_bytes());
+        }
+    }
+    file[40..48].copy_from_slice(&table.to_le_bytes());
+    file[60..64].copy_from_slice(&[3, 0, 2, 0]);
+    file
+}
+
+/// A layer that is one file of zeros, thousands of times as long as what is stored of it.
+fn zeros(at: &Path) -> Vec<String> {
+    let (frames, piece) = (70, vec![0; 64 << 20]);
+    let mut header = tar::Header::new_gnu();
+    header.set_path("zeros").unwrap();
+    header.set_size(frames * piece.len() as u64);
+    header.set_cksum();
+    let mut layer = compress(header.as_bytes(), Compression::Zstd);
+    let frame = compress(&piece, Compression::Zstd);
+    (0..frames).for_each(|_| layer.extend(&frame));
+    // The limit is passed long before the diff id is known to be another.
+    let config = Image::new("x:1", &[&[]]).config();
+    let manifest = json!({
+        "schemaVersion": 2,
+        "config": descriptor("application/vnd.oci.image.config.v1+json", &config),
+        "layers": [descriptor("application/vnd.oci.image.layer.v1.tar+zstd", &layer)],
+    });
+    let manifest = manifest.to_string().into_bytes();
+    let listed = descriptor("application/vnd.oci.image.manifest.v1+json", &manifest);
+    let index = json!({"schemaVersion": 2, "manifests": [listed]}).to_string();
+    let items = [
+        file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#),
+        file("index.json", index),
+        blob(config),
+        blob(manifest),
+        blob(layer),
+    ];
+    write_archive(&at.join("image.tar"), &items);
+    vec!["image.tar".to_owned()]
+}
+
+/// A rule of the user that looks at each element of a list.
+fn rule(at: &Path, each: &str, fail: &str) -> Vec<String> {
+    let text = format!(
+        "id: team-rule\ntitle: t\nseverity: note\nsince: \"1\"\neach: '{each}'\nfail: '{fail}'\nmessage: m\nwhy: w\n"
+    );
+    fs::write(at.join("rule.yaml"), text).unwrap();
+    let mut arguments = docker(at, &[two_layers()]);
+    arguments.extend(["--rules".to_owned(), "rule.yaml".to_owned()]);
+    arguments
+}
+
+fn numbers() -> String {
+    let numbers: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+    format!("[{}]", numbers.join(", "))
+}
+
+/// An expression that takes its time.
+fn slow() -> String {
+    let list = numbers();
+    format!("{list}.all(a, {list}.all(b, {list}.all(c, a + b + c >= 0)))")
+}
+
+/// Runs the program in a directory, with a standard input that never says anything.
+fn run(at: &Path, arguments: &[String], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_imgcheck"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("IMGCHECK_")) {
+        command.env_remove(name);
+    }
+    let child = command
+        .args(arguments)
+        .current_dir(at)
+        .env("IMGCHECK_NO_CACHE", "true")
+        .envs(variables.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.unwrap();
+    let silent = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(silent);
+    output
+}
+
+fn with(arguments: &[String], more: &[&str]) -> Vec<String> {
+    let more = more.iter().map(|argument| (*argument).to_owned());
+    arguments.iter().cloned().chain(more).collect()
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The value that an error suggests for a limit.
+fn suggested(error: &str, limit: Limit) -> Option<String> {
+    let begin = format!("--limit {}=", limit.name());
+    let rest = &error[error.find(&begin)? + begin.len()..];
+    Some(rest[..rest.find(',')?].to_owned())
+}
+
+/// What is wrong with a case.
+fn attempt(case: &Case) -> Result<(), String> {
+    let place = tempfile::tempdir().unwrap();
+    let arguments = (case.make)(place.path());
+    let name = case.limit.name();
+    let mut value = case.low.to_owned();
+    // One thing after the other may be larger than the limit.
+    for times in 0..20 {
+        let setting = format!("--limit={name}={value}");
+        let output = run(place.path(), &with(&arguments, &[&setting]), &[]);
+        let error = errors(&output);
+        let wrong = |problem: &str| Err(format!("{name}={value}: {problem}\n{error}"));
+        match output.status.code() {
+            Some(0 | 1) if times > 0 => return Ok(()),
+            Some(3) => {}
+            code => return wrong(&format!("exit code {code:?}")),
+        }
+        let says = format!("the limit {name} ({}) is ", case.limit.about());
+        if !error.contains(&says) || !error.contains(", this ") {
+            return wrong("another error");
+        }
+        let Some(more) = suggested(&error, case.limit) else {
+            return wrong("no suggestion");
+        };
+        if !case.raised {
+            return Ok(());
+        }
+        value = more;
+    }
+    Err(format!("{name}: {value} is still too little"))
+}
+
+#[test]
+fn every_limit_ends_a_check_and_can_be_raised() {
+    for (case, limit) in CASES.iter().zip(ALL) {
+        assert_eq!(case.limit, *limit);
+    }
+    let wrong: Vec<String> = CASES
+        .iter()
+        .filter_map(|case| attempt(case).err())
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn the_command_line_stands_above_the_environment_and_that_above_the_file() {
+    let place = tempfile::tempdir().unwrap();
+    let arguments = docker(place.path(), &[two_layers()]);
+    let code = |more: &[&str], variables: &[(&str, &str)]| {
+        let output = run(place.path(), &with(&arguments, more), variables);
+        output.status.code().unwrap()
+    };
+    assert_eq!(code(&[], &[]), 0);
+    let config = place.path().join(".imgcheck.yaml");
+    fs::write(&config, "limits:\n  entries: 4\n  layer-bytes: 1GiB\n").unwrap();
+    assert_eq!(code(&[], &[]), 3);
+    let large = [("IMGCHECK_LIMIT", "time=1h,entries=6")];
+    assert_eq!(code(&[], &large), 0);
+    assert_eq!(code(&["--limit", "entries=5"], &large), 3);
+    assert_eq!(code(&["--limit", "layers=9,entries=6"], &[]), 0);
+    assert_eq!(
+        code(&["--limit", "layers=9", "--limit", "entries=6"], &[]),
+        0
+    );
+}
+
+#[test]
+fn what_is_no_limit_is_shown_with_what_was_meant() {
+    let place = tempfile::tempdir().unwrap();
+    let arguments = docker(place.path(), &[two_layers()]);
+    let config = place.path().join(".imgcheck.yaml");
+    for (text, words) in [
+        (
+            "limits:\n  entrys: 4\n",
+            [".imgcheck.yaml:2:3", "did you mean `entries`?"],
+        ),
+        (
+            "limits:\n  layer-bytes: large\n",
+            [".imgcheck.yaml:2:16", "as in 64MiB"],
+        ),
+        ("limits: {time: 0s}\n", [".imgcheck.yaml:1:16", "as in 30s"]),
+    ] {
+        fs::write(&config, text).unwrap();
+        let output = run(place.path(), &arguments, &[]);
+        let error = errors(&output);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        for word in words {
+            assert!(error.contains(word), "no {word:?} in {error}");
+        }
+    }
+    fs::remove_file(config).unwrap();
+    let output = run(place.path(), &with(&arguments, &["--limit=entrys=4"]), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("did you mean `entries`?"));
+}
+
+#[test]
+fn what_was_read_under_large_limits_does_not_pass_small_ones() {
+    let place = tempfile::tempdir().unwrap();
+    let arguments = stored(place.path(), Compression::Gzip, program());
+    let cached = [
+        ("IMGCHECK_NO_CACHE", "false"),
+        ("IMGCHECK_CACHE_DIR", "cache"),
+    ];
+    let code = |more: &[&str]| {
+        let output = run(place.path(), &with(&arguments, more), &cached);
+        output.status.code().unwrap()
+    };
+    for (setting, expected) in [
+        ("layers=2", 0),
+        ("symbols=5", 3),
+        ("time=1h", 0),
+        ("facts-bytes=100", 3),
+        ("entries=9", 0),
+    ] {
+        assert_eq!(code(&["--limit", setting]), expected, "{setting}");
+    }
+}
+
+#[test]
+fn every_command_ends_when_its_time_is_over() {
+    let place = tempfile::tempdir().unwrap();
+    let archive = docker(place.path(), &[two_layers()]).remove(0);
+    rule(place.path(), &numbers(), &slow());
+    // It takes connections, and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let reference = format!("docker://{}/x:1", silent.local_addr().unwrap());
+    for arguments in [
+        vec!["check", "-"],
+        vec!["check", &reference],
+        vec!["facts", "-"],
+        vec!["tree", "-"],
+        vec!["diff", &archive, "-"],
+        vec!["lint", "-", "--kind", "dockerfile"],
+        vec!["claims", "x:1", "--rules", "rule.yaml"],
+    ] {
+        let begun = Instant::now();
+        let arguments = with(&[], &[&arguments[..], &["--limit", "time=1s"]].concat());
+        let output = run(place.path(), &arguments, &[]);
+        let error = errors(&output);
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {error}");
+        assert!(error.contains("the limit time ("), "{arguments:?}: {error}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_page_has_every_limit_as_it_is() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/limits.md");
+    let page = fs::read_to_string(page).unwrap();
+    let found = page.lines().filter(|line| line.starts_with("| `"));
+    let usual = Limits::default();
+    let expected = ALL.iter().map(|limit| {
+        let value = limit.written(usual.of(*limit));
+        format!("| `{}` | {value} | {} |", limit.name(), limit.about())
+    });
+    let (found, expected): (Vec<_>, Vec<_>) = (found.collect(), expected.collect());
+    assert_eq!(found, expected);
+}

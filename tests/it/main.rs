@@ -1,0 +1,55 @@
+//! Tests that run in this process, or run the program, and need no container engine.
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+
+mod cache;
+mod chunked;
+mod claims;
+mod cli;
+mod diff;
+mod documentation;
+mod driver_rules;
+mod elf_disassembly;
+mod elf_fat_binary;
+mod elf_object;
+mod elf_refusal;
+mod formats;
+mod hostile;
+mod html;
+mod image;
+mod injection;
+mod integrations;
+mod interrupt;
+mod layer;
+mod layout_directory;
+mod limits;
+mod lint;
+mod lint_refused;
+mod loader_cache;
+mod loader_glibc;
+mod loader_hostile;
+mod loader_rules;
+mod policy;
+mod rules;
+mod schemas;
+mod small_images;
+mod source;
+mod stack;
+mod targets;
+mod threat_model;
+
+#[path = "../support/common.rs"]
+mod common;
+#[path = "../support/documents.rs"]
+mod documents;
+#[path = "../support/layout.rs"]
+mod layout;
+#[path = "../support/lazy.rs"]
+mod lazy;
+#[path = "../support/program.rs"]
+mod program;
+#[path = "../support/real.rs"]
+mod real;
+#[path = "../support/reports.rs"]
+mod reports;
+#[path = "../support/say.rs"]
+mod say;

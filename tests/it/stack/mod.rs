@@ -1,0 +1,8 @@
+//! The stack of small images, one of each kind.
+
+mod builder;
+mod hostile;
+mod libraries;
+mod python;
+mod system;
+mod torch;

@@ -1,0 +1,319 @@
+//! `--gpu` and `--driver` as a user meets them, and the rules about GPUs and drivers over images with real libraries.
+
+use crate::real;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::program::{check, failure, faults, imgcheck, only_image, repository};
+
+/// Its `libtorch_cuda.so` has containers with the architectures of the real one; its process loads CUDA 12.8.
+const SAMPLE: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
+/// A GPU of each generation that PyTorch 2.8.0 for CUDA 12.8 was built for.
+const COVERED: &str = "V100,T4,A100,A10,L4,RTX 4090,H100,GH200,B200,B300,RTX 5090,DGX Spark";
+
+fn sample(arguments: &[&str]) -> (i32, Value) {
+    check(&repository(SAMPLE), arguments)
+}
+
+fn target(report: &Value) -> &Value {
+    let targets = only_image(report)["targets"].as_array().unwrap();
+    assert_eq!(targets.len(), 1);
+    &targets[0]
+}
+
+/// For each GPU of the report, what PyTorch has for it.
+fn torch_on(report: &Value) -> Vec<(String, String)> {
+    let gpus = target(report)["gpus"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let row = |gpu: &Value| (text(&gpu["name"]), text(&gpu["torch"]["by"]));
+    gpus.iter().map(row).collect()
+}
+
+fn messages(report: &Value) -> Vec<&str> {
+    let findings = only_image(report)["findings"].as_array().unwrap();
+    findings
+        .iter()
+        .map(|finding| finding["message"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn gpus_that_are_covered_give_no_finding() {
+    let (code, report) = sample(&["--gpu", COVERED]);
+    assert_eq!((code, faults(&report)), (0, vec![]));
+    let found = torch_on(&report);
+    let of = |name: &str| {
+        found
+            .iter()
+            .find(|(gpu, _)| gpu == name)
+            .map(|(_, by)| by.as_str())
+    };
+    assert_eq!(found.len(), 12);
+    assert_eq!(of("L4"), Some("sm_86"));
+    assert_eq!(of("B300"), Some("sm_100"));
+    assert_eq!(of("GB10 (DGX Spark)"), Some("sm_120"));
+}
+
+#[test]
+fn a_gpu_without_code_is_an_error_with_the_way_out() {
+    let (code, report) = sample(&["--gpu", "h100", "--gpu", "p100"]);
+    assert_eq!(
+        (code, faults(&report)),
+        (1, vec!["gpu-not-covered".to_owned()])
+    );
+    let finding = &only_image(&report)["findings"][0];
+    assert!(
+        messages(&report)[0]
+            .starts_with("PyTorch 2.8.0+cu128 has no code for P100 (sm_60): it has sm_70,")
+    );
+    let help = finding["help"].as_str().unwrap();
+    assert!(
+        help.contains("cu126") && help.contains("pip install torch=="),
+        "{help}"
+    );
+    assert!(finding["path"].as_str().unwrap().ends_with("/torch"));
+    assert_eq!(finding["layer"], 2);
+}
+
+#[test]
+fn a_jetson_is_not_covered_by_code_for_other_gpus_of_its_generation() {
+    let (code, report) = sample(&["--gpu", "jetson agx orin"]);
+    assert_eq!(code, 1);
+    assert!(
+        only_image(&report)["findings"][0]["help"]
+            .as_str()
+            .unwrap()
+            .contains("Jetson")
+    );
+}
+
+#[test]
+fn every_way_of_writing_a_gpu_means_the_same() {
+    for gpu in [
+        "h100",
+        "NVIDIA H100 80GB HBM3",
+        "sm_90",
+        "sm90",
+        "9.0",
+        "90",
+        "compute_90",
+        "sm_90a",
+    ] {
+        let (code, report) = sample(&["--gpu", gpu]);
+        assert_eq!(
+            (code, torch_on(&report)[0].1.as_str()),
+            (0, "sm_90"),
+            "{gpu}"
+        );
+    }
+}
+
+#[test]
+fn a_driver_satisfies_in_one_of_three_ways_or_not() {
+    for (driver, how, code) in [
+        ("580.65.06", "native", 0),
+        ("570.26", "native", 0),
+        ("535.183.06", "minor-version", 0),
+        ("470.256.02", "none", 1),
+    ] {
+        let (got, report) = sample(&["--driver", driver]);
+        assert_eq!(
+            (got, target(&report)["driver"]["how"].as_str()),
+            (code, Some(how)),
+            "{driver}"
+        );
+        assert_eq!(target(&report)["driver"]["version"], driver);
+    }
+    let (_, report) = sample(&["--driver", "470.256.02", "--gpu", "a100"]);
+    assert_eq!(faults(&report), ["driver-too-old"]);
+    assert_eq!(
+        messages(&report)[0],
+        "the driver 470.256.02 is too old for CUDA 12.8, which needs 525.60.13 (minor-version compatibility), or 570.26 for everything"
+    );
+}
+
+#[test]
+fn the_environment_names_targets_too_and_an_option_is_above_it() {
+    let run = |arguments: &[&str]| {
+        let output = imgcheck()
+            .env("IMGCHECK_GPU", "a100,p100")
+            .env("IMGCHECK_DRIVER", "535.183.06")
+            .arg(repository(SAMPLE))
+            .args(["-f", "json"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            serde_json::from_slice::<Value>(&output.stdout).unwrap(),
+        )
+    };
+    let (code, report) = run(&[]);
+    assert_eq!((code, torch_on(&report).len()), (Some(1), 2));
+    assert_eq!(target(&report)["driver"]["how"], "minor-version");
+    let (code, report) = run(&["--gpu", "h100"]);
+    assert_eq!((code, torch_on(&report).len()), (Some(0), 1));
+}
+
+#[test]
+fn the_configuration_names_fleets_and_options_stand_above_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("imgcheck.yaml");
+    let fleets = "targets:\n  - name: new pool\n    gpus: [h100, 5090]\n    driver: \"580.65.06\"\n  - name: old pool\n    gpus: [p100]\n    driver: \"470.256.02\"\n";
+    std::fs::write(&config, fleets).unwrap();
+    let config = config.to_str().unwrap();
+    let (code, report) = sample(&["--config", config]);
+    assert_eq!(code, 1);
+    assert_eq!(faults(&report), ["driver-too-old", "gpu-not-covered"]);
+    let said = messages(&report);
+    assert!(
+        said[0].starts_with("the driver 470.256.02 of old pool is too old for CUDA 12.8"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].contains("no code for P100 (sm_60) of old pool"),
+        "{said:?}"
+    );
+    let (code, report) = sample(&["--config", config, "--gpu", "h100"]);
+    assert_eq!((code, torch_on(&report).len()), (0, 1));
+    // A driver alone is that of all fleets, whose GPUs are still judged.
+    let (code, report) = sample(&["--config", config, "--driver", "580.65.06"]);
+    assert_eq!(
+        (code, faults(&report)),
+        (1, vec!["gpu-not-covered".to_owned()])
+    );
+    let fleets_of_report = only_image(&report)["targets"].as_array().unwrap();
+    let drivers: Vec<_> = fleets_of_report
+        .iter()
+        .map(|fleet| (&fleet["name"], &fleet["driver"]["version"]))
+        .collect();
+    let driver = &Value::from("580.65.06");
+    assert_eq!(
+        drivers,
+        [(&"new pool".into(), driver), (&"old pool".into(), driver)]
+    );
+
+    std::fs::write(config, fleets.replace("h100", "h1000")).unwrap();
+    let image = repository(SAMPLE);
+    let error = failure(2, &["check", image.to_str().unwrap(), "--config", config]);
+    for word in [
+        "imgcheck.yaml:3:",
+        "gpus: [h1000, 5090]",
+        "did you mean `H100`?",
+    ] {
+        assert!(error.contains(word), "no {word:?} in: {error}");
+    }
+}
+
+#[test]
+fn without_targets_the_report_is_as_before() {
+    let (code, report) = sample(&[]);
+    assert_eq!((code, faults(&report)), (0, vec![]));
+    assert_eq!(only_image(&report).get("targets"), None);
+}
+
+#[test]
+fn what_is_no_gpu_or_driver_is_exit_code_2_with_what_was_meant() {
+    let image = repository(SAMPLE);
+    let image = image.to_str().unwrap();
+    for (arguments, words) in [
+        (["--gpu", "h1000"], ["`h1000`", "did you mean `H100`?"]),
+        (
+            ["--gpu", "a100,rtx 6000"],
+            ["`rtx 6000`", "`RTX 6000 Ada` or `Quadro RTX 6000`"],
+        ),
+        (["--gpu", "sm_91"], ["`sm_91`", "did you mean `sm_90`?"]),
+        (["--gpu", "MI300X"], ["`MI300X`", "nvidia-smi"]),
+        (["--driver", "535"], ["only a branch", "535.183.06"]),
+        (
+            ["--driver", "latest"],
+            ["no version of a driver", "535.183.06"],
+        ),
+    ] {
+        let error = failure(2, &[&["check", image][..], &arguments].concat());
+        for word in words {
+            assert!(error.contains(word), "no {word:?} in: {error}");
+        }
+    }
+}
+
+#[test]
+fn the_text_report_has_a_line_for_each_machine() {
+    let output = imgcheck()
+        .arg(repository(SAMPLE))
+        .args(["--gpu", "rtx 4090,p100", "--driver", "535.183.06"])
+        .output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    let start = text.find(" RUNS ON").unwrap();
+    let end = text[start..].find("\n\n").unwrap();
+    insta::assert_snapshot!(&text[start..start + end], @r"
+     RUNS ON
+     GeForce RTX 4090 (sm_89)  PyTorch covered by sm_86
+     P100 (sm_60)              PyTorch not covered
+     driver 535.183.06         minor-version compatibility: CUDA 12.8 is native from 570.26 on; machine code runs, PTX of CUDA 12.8 does not compile
+    ");
+}
+
+/// The root of an image of published wheels, as `testdata/recipes/loader_images.py` makes it.
+fn real_image(name: &str) -> Option<PathBuf> {
+    let root = real::directory().join("loader").join(name).join("root");
+    if root.is_dir() {
+        return Some(root);
+    }
+    eprintln!("skipped: {} is not there", root.display());
+    None
+}
+
+/// torchvision and torchaudio have code of their own; the libraries of CUDA have parts for certain GPUs alone.
+#[test]
+fn a_real_pytorch_covers_what_it_was_built_for_and_nothing_else() {
+    let root = real_image("torch-2.8.0");
+    let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
+    assert!(!required || root.is_some());
+    if let Some(root) = root {
+        let (code, report) = check(&root, &["--gpu", COVERED, "--driver", "535.183.06"]);
+        assert_eq!((code, faults(&report)), (0, vec![]));
+        let gpus = target(&report)["gpus"].as_array().unwrap();
+        for gpu in gpus {
+            let packages = gpu["packages"].as_array().unwrap();
+            let names: Vec<&str> = packages
+                .iter()
+                .map(|it| it["name"].as_str().unwrap())
+                .collect();
+            assert_eq!(names, ["torchaudio", "torchvision"]);
+            assert!(
+                packages.iter().all(|package| package["how"] == "sass"),
+                "{gpu}"
+            );
+            assert!(gpu["libraries"].as_array().unwrap().len() > 10);
+        }
+        let (code, report) = check(&root, &["--gpu", "P100,Jetson AGX Orin,GTX 1080"]);
+        assert_eq!((code, messages(&report).len()), (1, 3));
+        assert_eq!(faults(&report), ["gpu-not-covered"]);
+    }
+}
+
+/// Its libraries have sm_75, sm_80, sm_90a and PTX for 8.0, written by CUDA 12.8.
+#[test]
+fn a_real_package_beside_pytorch_has_less_than_pytorch() {
+    let Some(root) = real_image("xformers-0.0.32") else {
+        return;
+    };
+    let (_, report) = check(&root, &["--gpu", "5090,v100,h100"]);
+    let said = messages(&report);
+    assert!(said.contains(&"xformers has only PTX for GeForce RTX 5090 (sm_120): compute_80 is compiled at the first start, which can take minutes, and fails with a driver older than that of CUDA 12.8"), "{said:?}");
+    assert!(
+        said.contains(&"xformers has no code for V100 (sm_70) (it begins with 7.5), PyTorch has"),
+        "{said:?}"
+    );
+    assert!(
+        !said
+            .iter()
+            .any(|message| message.starts_with("xformers") && message.contains("H100")),
+        "{said:?}"
+    );
+    let (_, report) = check(&root, &["--gpu", "5090", "--driver", "550.54.14"]);
+    let said = messages(&report);
+    assert!(said.contains(&"xformers has only PTX that the driver cannot compile (compute_80) for GeForce RTX 5090 (sm_120), PyTorch has"), "{said:?}");
+}
