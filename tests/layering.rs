@@ -48,7 +48,9 @@ fn sources() -> Vec<Source> {
 }
 
 fn is_test(path: &Path) -> bool {
-    path.components()
+    let inside = path.strip_prefix(root()).unwrap();
+    inside
+        .components()
         .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
 }
 
