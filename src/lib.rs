@@ -30,6 +30,8 @@ mod layer;
 
 mod image;
 
+mod launch;
+
 mod loader;
 
 mod claims;
@@ -58,7 +60,7 @@ pub mod internals {
     }
     expose! {
         archive beneath cache cancellation checker claims digest elf embedded
-        error finding glob image json_schema layer limits lint
+        error finding glob image json_schema launch layer limits lint
         loader parallel policy process reference report rules
         source spelling stack targets tls version yaml
     }

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::{RootFilesystem, configuration};
+use imgcheck::internals::launch::{Launch, Overlay};
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::process::{Knowledge, Programs};
 use imgcheck::internals::report::tree::{self, Question};
@@ -40,7 +41,8 @@ fuzz_target!(|text: &str| {
     let image = Described::new(text);
     let root = RootFilesystem::merge(&image.layers);
     let config = image.configuration();
-    let stack = stack::read(&root, &config, &tables.catalogue, &Limits::default());
+    let launch = Launch::of(&root, &config, &Overlay::default());
+    let stack = stack::read(&root, &config, &launch, &tables.catalogue, &Limits::default());
     let Ok(mut stack) = stack else {
         return;
     };
@@ -60,7 +62,7 @@ fuzz_target!(|text: &str| {
         .grammar
         .image_claims(image.reference.as_deref(), &labels, &environment);
 
-    let programs = Programs::of(&root, &config, &stack, &tables.processes);
+    let programs = Programs::of(&root, &launch, &stack, &tables.processes);
     let model = programs.model();
     let loader = model.facts();
     for library in ["", "lib"] {

@@ -18,6 +18,7 @@ use crate::claims::Grammar;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::image::{RootFilesystem, configuration, provenance};
+use crate::launch::{Launch, Overlay};
 use crate::layer::Wanted;
 use crate::layer::cache::FactsCache;
 use crate::policy::{Member, Policy, Subjects};
@@ -170,8 +171,15 @@ impl Scanner {
         let facts = layers.iter().map(|layer| &*layer.facts);
         let root = RootFilesystem::merge_within(facts, &self.wanted.limits)
             .map_err(|passed| Error::limit("all layers together", passed))?;
-        let mut stack = stack::read(&root, &image.config, &self.catalogue, &self.wanted.limits)
-            .map_err(|passed| Error::limit("the Python environments", passed))?;
+        let launch = Launch::of(&root, &image.config, &Overlay::default());
+        let mut stack = stack::read(
+            &root,
+            &image.config,
+            &launch,
+            &self.catalogue,
+            &self.wanted.limits,
+        )
+        .map_err(|passed| Error::limit("the Python environments", passed))?;
         let environment = configuration::environment(&image.config);
         let labels = configuration::labels(&image.config);
         let claims = self
@@ -187,7 +195,7 @@ impl Scanner {
             labels: Some(labels),
             ..named(reference.as_deref())
         };
-        let programs = Programs::of(&root, &image.config, &stack, &self.processes);
+        let programs = Programs::of(&root, &launch, &stack, &self.processes);
         let model = programs.model();
         let loader = model.facts();
         let tree = self.reading.tree.then(|| model.tree());

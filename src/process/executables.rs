@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::entrypoint::Start;
 use super::knowledge::Knowledge;
 use crate::elf::ElfFacts;
 use crate::image::{Node, RootFilesystem};
+use crate::launch::Launch;
 
 /// So many programs of one image are modelled.
 const PROGRAMS: usize = 16;
@@ -19,7 +19,7 @@ pub(super) struct Found {
 }
 
 /// Looks for the programs.
-pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) -> Found {
+pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, launch: &Launch) -> Found {
     let mut programs = Vec::new();
     let is_gpu = |name: &String| knowledge.executables.libraries.is_match(name);
     let needs_gpu = |elf: &ElfFacts| elf.needed.iter().any(is_gpu);
@@ -54,7 +54,7 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) 
         .map(|(node, _)| node.path())
         .collect();
     let mut places: HashMap<&str, usize> = HashMap::new();
-    for (place, directory) in start.path().enumerate() {
+    for (place, directory) in launch.directories("PATH").enumerate() {
         places.entry(directory).or_insert(place);
     }
     found.sort_by_cached_key(|path| {
@@ -62,7 +62,7 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, start: &Start) 
             .rsplit_once('/')
             .map_or("/", |(directory, _)| directory);
         let place = places.get(directory).copied();
-        let is_command = start.command.as_deref() == Some(path.as_str());
+        let is_command = launch.executable.as_deref() == Some(path.as_str());
         (!is_command, place.unwrap_or(usize::MAX), path.clone())
     });
     let left_out = found.len().saturating_sub(PROGRAMS);

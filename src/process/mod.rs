@@ -5,7 +5,6 @@
 
 mod cache;
 mod describe;
-mod entrypoint;
 mod executables;
 pub mod facts;
 mod faults;

@@ -6,9 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use oci_spec::image::ImageConfiguration;
-
-use super::entrypoint::Start;
 use super::executables;
 use super::facts::Import;
 use super::knowledge::Knowledge;
@@ -17,6 +14,7 @@ use super::python::{Interpreter, Setting};
 use super::run::Run;
 use super::setting::Imports;
 use crate::image::{Node, RootFilesystem};
+use crate::launch::Launch;
 use crate::loader::{Process, System};
 use crate::stack::sites::Sites;
 use crate::stack::{Environment, Labels, Stack};
@@ -79,33 +77,32 @@ pub struct Model<'s> {
 }
 
 impl<'r, 'k> Programs<'r, 'k> {
-    /// The programs of an image. `config` tells what the image starts, `stack` its Python environments and what is installed.
+    /// The programs of an image. `launch` says what the image starts, `stack` its Python environments and what is installed.
     pub fn of(
         root: &'r RootFilesystem<'r>,
-        config: &ImageConfiguration,
+        launch: &Launch,
         stack: &Stack,
         knowledge: &'k Knowledge,
     ) -> Self {
-        let start = Start::of(root, config);
         let mut programs = Vec::new();
-        let imports = Imports::of(root, &start, stack, knowledge);
+        let imports = Imports::of(root, launch, stack, knowledge);
         let labels = Labels::of(&stack.environments);
         for environment in &stack.environments {
             let setting = imports.setting(root, environment);
             let label = (!programs.is_empty()).then(|| labels.label(environment));
             programs.extend(pythons(
                 root,
-                &start,
+                launch,
                 environment,
                 &setting,
                 knowledge,
                 label,
             ));
         }
-        let found = executables::find(root, knowledge, &start);
+        let found = executables::find(root, knowledge, launch);
         for path in found.paths {
-            let is_command = start.command.as_deref() == Some(path.as_str());
-            let Some(system) = system(root, &path, &start, knowledge) else {
+            let is_command = launch.executable.as_deref() == Some(path.as_str());
+            let Some(system) = system(root, &path, launch, knowledge) else {
                 continue;
             };
             let program = Program {
@@ -113,7 +110,7 @@ impl<'r, 'k> Programs<'r, 'k> {
                 main: is_command,
                 path,
                 environment: String::new(),
-                library_path_from: start.library_path_from.clone(),
+                library_path_from: launch.library_path_from.clone(),
                 system,
                 setting: Setting::default(),
                 packages: Vec::new(),
@@ -187,7 +184,7 @@ fn play<'s>(
 /// called; `None` for that of the image's process.
 fn pythons<'r>(
     root: &'r RootFilesystem<'r>,
-    start: &Start,
+    launch: &Launch,
     environment: &Environment,
     setting: &Setting,
     knowledge: &Knowledge,
@@ -204,7 +201,7 @@ fn pythons<'r>(
     let main = label.is_none();
     let mut programs: Vec<Program> = Vec::new();
     for kind in kinds {
-        let Some(system) = system(root, &environment.interpreter, start, knowledge) else {
+        let Some(system) = system(root, &environment.interpreter, launch, knowledge) else {
             return programs;
         };
         let mut about = Vec::new();
@@ -220,7 +217,7 @@ fn pythons<'r>(
             main,
             path: environment.interpreter.clone(),
             environment: environment.prefix.clone(),
-            library_path_from: start.library_path_from.clone(),
+            library_path_from: launch.library_path_from.clone(),
             system,
             setting: setting.clone(),
             packages: own.map(|plan| plan.package.clone()).collect(),
@@ -232,12 +229,12 @@ fn pythons<'r>(
 fn system<'r>(
     root: &'r RootFilesystem<'r>,
     program: &str,
-    start: &Start,
+    launch: &Launch,
     knowledge: &Knowledge,
 ) -> Option<System<'r>> {
     let elf = root.resolve(program).ok().and_then(Node::elf)?;
-    let environment = start.environment.clone();
-    let mut system = System::of(root, elf, environment, &start.working_directory)?;
+    let environment = launch.environment.clone();
+    let mut system = System::of(root, elf, environment, &launch.working_directory)?;
     system.host_libraries = knowledge.host.clone();
     Some(system)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::entrypoint::Start;
 use super::knowledge::Knowledge;
 use super::python::{Installed, Setting};
 use crate::image::{Node, RootFilesystem};
+use crate::launch::Launch;
 use crate::stack::{Distribution, Environment, Stack};
 
 /// What there is to import in an image, looked up once for all of its environments.
@@ -21,7 +21,7 @@ pub(super) struct Imports<'s> {
 impl<'s> Imports<'s> {
     pub fn of(
         root: &RootFilesystem,
-        start: &Start,
+        launch: &Launch,
         stack: &'s Stack,
         knowledge: &'s Knowledge,
     ) -> Self {
@@ -31,7 +31,7 @@ impl<'s> Imports<'s> {
             cuda.entry(component.path.as_str()).or_insert(own);
         }
         Imports {
-            listed: listed(root, start),
+            listed: listed(root, launch),
             packages: packages(root, stack, knowledge),
             cuda,
         }
@@ -73,13 +73,10 @@ impl<'s> Imports<'s> {
     }
 }
 
-fn listed(root: &RootFilesystem, start: &Start) -> Vec<String> {
-    let listed = start.environment.get("PYTHONPATH");
-    let listed = listed.filter(|listed| !listed.is_empty());
+fn listed(root: &RootFilesystem, launch: &Launch) -> Vec<String> {
     let mut seen = HashSet::new();
-    listed
-        .into_iter()
-        .flat_map(|listed| listed.split(':'))
+    launch
+        .directories("PYTHONPATH")
         .filter_map(|directory| root.resolve(directory).ok())
         .filter(|node| node.is_directory() && seen.insert(*node))
         .map(Node::path)

@@ -9,6 +9,7 @@ use super::{Knowledge, Programs};
 use crate::elf::ElfFacts;
 use crate::elf::facts::{Bound, Identity, Import};
 use crate::image::RootFilesystem;
+use crate::launch::{Launch, Overlay};
 use crate::layer::{Content, Entry, EntryKind, LayerFacts};
 use crate::limits::Limits;
 use crate::stack::{self, Catalogue};
@@ -126,20 +127,26 @@ impl Sample {
     }
 
     fn facts(&self, config: &str) -> LoaderFacts {
+        self.facts_with(config, &Overlay::default())
+    }
+
+    fn facts_with(&self, config: &str, overlay: &Overlay) -> LoaderFacts {
         let root = RootFilesystem::merge([&self.0]);
         let text = format!(
             r#"{{"architecture": "amd64", "os": "linux", "config": {config}, "rootfs": {{"type": "layers", "diff_ids": []}}}}"#
         );
         let config = ImageConfiguration::from_reader(text.as_bytes()).unwrap();
+        let launch = Launch::of(&root, &config, overlay);
         let stack = stack::read(
             &root,
             &config,
+            &launch,
             &Catalogue::builtin().unwrap(),
             &Limits::default(),
         )
         .unwrap();
         let knowledge = Knowledge::builtin().unwrap();
-        let programs = Programs::of(&root, &config, &stack, &knowledge);
+        let programs = Programs::of(&root, &launch, &stack, &knowledge);
         programs.model().facts()
     }
 }
@@ -361,6 +368,40 @@ fn a_script_sets_the_library_path_and_shadows_a_wheel() {
     assert_eq!(facts.processes[0].library_path_from, "/entrypoint.sh");
     // DT_RPATH comes before it.
     assert!(facts.shadowed.is_empty());
+}
+
+#[test]
+fn an_overlay_changes_what_is_loaded() {
+    let torch_cuda = ElfFacts {
+        runpath: Some("$ORIGIN/../../nvidia/cudnn/lib".to_owned()),
+        ..elf(&["libcudnn.so.9"])
+    };
+    let sample = Sample::python()
+        .torch()
+        .wheel("cuda_runtime", "libcudart.so.12")
+        .wheel("cudnn", "libcudnn.so.9")
+        .file(&format!("{SITE}/torch/lib/libcudnn_user.so"), torch_cuda)
+        .package("torchvision", "0.23.0")
+        .file(
+            &format!("{SITE}/torchvision/_C.so"),
+            ElfFacts {
+                runpath: Some("$ORIGIN/../torch/lib".to_owned()),
+                ..elf(&["libcudnn_user.so"])
+            },
+        )
+        .library("opt/cudnn-9.1", "libcudnn.so.9", &[]);
+    assert!(sample.facts("{}").shadowed.is_empty());
+    let overlay = Overlay {
+        env: [("LD_LIBRARY_PATH".to_owned(), "/opt/cudnn-9.1".to_owned())].into(),
+        ..Overlay::default()
+    };
+    let facts = sample.facts_with("{}", &overlay);
+    let [shadowed] = facts.shadowed.as_slice() else {
+        panic!("{:?}", facts.shadowed);
+    };
+    assert_eq!(shadowed.loaded.path, "/opt/cudnn-9.1/libcudnn.so.9");
+    assert_eq!(shadowed.reason, "LD_LIBRARY_PATH");
+    assert_eq!(facts.processes[0].library_path_from, "overlay");
 }
 
 #[test]

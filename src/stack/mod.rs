@@ -5,11 +5,11 @@ pub mod container_toolkit;
 mod driver;
 mod evidence;
 mod gpu;
+mod interpreter;
 mod inventory;
 mod libraries;
 mod names;
 mod packages;
-mod process;
 mod python;
 pub mod requirements;
 mod selection;
@@ -24,7 +24,8 @@ use oci_spec::image::ImageConfiguration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::image::{RootFilesystem, configuration};
+use crate::image::RootFilesystem;
+use crate::launch::Launch;
 use crate::limits::{Limits, Passed};
 
 pub use catalogue::Catalogue;
@@ -36,7 +37,6 @@ pub use python::{Environment, Labels};
 pub use requirements::UnmetRequirement;
 
 use inventory::Inventory;
-use process::Process;
 
 /// The stack of one image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -153,7 +153,7 @@ pub enum EvidenceKind {
     Label,
 }
 
-/// Reads the stack out of an image's files. `config` tells which process the image starts, with which environment.
+/// Reads the stack out of an image's files. `launch` says which process the image starts.
 ///
 /// Files that cannot be understood are no evidence. Components are ordered by name, the copy that the process gets first.
 ///
@@ -162,6 +162,7 @@ pub enum EvidenceKind {
 pub fn read(
     root: &RootFilesystem,
     config: &ImageConfiguration,
+    launch: &Launch,
     catalogue: &Catalogue,
     limits: &Limits,
 ) -> Result<Stack, Passed> {
@@ -184,11 +185,10 @@ pub fn read(
     toolkit::add_header_evidence(&mut components, &headers);
     components.extend(unclaimed(&packages, &components));
 
-    let process = Process::of(config);
     let selected = selection::select(
         &mut components,
         &inventory,
-        &process,
+        launch,
         &environments,
         &copies_of_torch,
     );
@@ -222,7 +222,7 @@ pub fn read(
     let container_toolkit = ContainerToolkit::of_image(
         &inventory,
         &environments,
-        &configuration::environment(config),
+        &launch.environment,
         &catalogue.toolkit,
     );
     Ok(Stack {

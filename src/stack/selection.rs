@@ -9,11 +9,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::image::Node;
+use crate::launch::Launch;
 use crate::loader::DIRECTORIES;
 
 use super::evidence::is_version;
+use super::interpreter::{directories, environment, real_directory};
 use super::inventory::{ElfFile, Inventory, directory_of, name_of};
-use super::process::{Process, real_directories, real_directory};
 use super::python::Environment;
 use super::sites::Sites;
 use super::torch::TorchCopy;
@@ -35,7 +36,7 @@ const DEFAULT_DIRECTORIES: [&str; 8] = [
 pub(super) fn select<'e>(
     components: &mut [Component],
     inventory: &Inventory,
-    process: &Process,
+    launch: &Launch,
     environments: &'e [Environment],
     copies: &[TorchCopy],
 ) -> Option<&'e Environment> {
@@ -47,7 +48,7 @@ pub(super) fn select<'e>(
         let mut sites = environment.sites.iter();
         sites.any(|site| sites_of_torch.contains(site.as_str()))
     };
-    let named = process.environment(inventory, environments);
+    let named = self::environment(launch, inventory, environments);
     let environment = named
         .filter(|environment| has_torch(environment))
         .or_else(|| {
@@ -58,7 +59,7 @@ pub(super) fn select<'e>(
         })
         .or_else(|| environments.iter().find(has_torch))
         .or(named);
-    let mut sites = process.directories("PYTHONPATH", inventory);
+    let mut sites = directories(launch, "PYTHONPATH", inventory);
     sites.extend(
         environment
             .into_iter()
@@ -73,7 +74,7 @@ pub(super) fn select<'e>(
         sites.push(site.to_owned());
         places.push(site);
     }
-    let search = SearchOrder::of(torch, inventory, process, &sites);
+    let search = SearchOrder::of(torch, inventory, launch, &sites);
     let elf: BTreeMap<&str, &ElfFile> = inventory
         .elf
         .iter()
@@ -109,7 +110,7 @@ pub(super) fn select<'e>(
     for (_, index) in best.into_values() {
         components[index].loaded = true;
     }
-    add_environment(components, environment, torch, process);
+    add_environment(components, environment, torch, launch);
     environment
 }
 
@@ -180,7 +181,7 @@ impl SearchOrder {
     fn of(
         torch: Option<&TorchCopy>,
         inventory: &Inventory,
-        process: &Process,
+        launch: &Launch,
         sites: &[String],
     ) -> Self {
         let libraries = || torch.into_iter().flat_map(|torch| &torch.libraries);
@@ -196,7 +197,7 @@ impl SearchOrder {
         if torch.is_none() {
             directories.extend(wheels.iter().cloned());
         }
-        directories.extend(process.directories("LD_LIBRARY_PATH", inventory));
+        directories.extend(self::directories(launch, "LD_LIBRARY_PATH", inventory));
         for file in libraries() {
             let runpath = file.facts.runpath.as_deref();
             directories.extend(own_directories(file, runpath, inventory));
@@ -291,7 +292,9 @@ fn configured_directories(inventory: &Inventory) -> Vec<String> {
         .flat_map(|file| file.text.lines())
         .map(str::trim)
         .filter(|line| line.starts_with('/'));
-    real_directories(inventory, lines)
+    lines
+        .filter_map(|line| real_directory(inventory, line))
+        .collect()
 }
 
 /// Notes the environment of PyTorch and of its Python, and what the image's variables say of the Python of the process.
@@ -299,7 +302,7 @@ fn add_environment(
     components: &mut [Component],
     environment: Option<&Environment>,
     torch: Option<&TorchCopy>,
-    process: &Process,
+    launch: &Launch,
 ) {
     let site = torch.map(|torch| directory_of(&torch.directory));
     let environment = environment.filter(|environment| {
@@ -332,9 +335,8 @@ fn add_environment(
         }
         if component.name == "python"
             && component.loaded
-            && let Some(version) = process
-                .variable("PYTHON_VERSION")
-                .filter(|version| is_version(version))
+            && let version = launch.variable("PYTHON_VERSION")
+            && is_version(version)
         {
             let evidence = Evidence::new(EvidenceKind::Env, version, "", "PYTHON_VERSION");
             component.evidence.push(evidence);

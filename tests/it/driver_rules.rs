@@ -5,6 +5,7 @@ use imgcheck::internals::elf::ElfFacts;
 use imgcheck::internals::elf::facts::{Identity, Reading, ReadingKind};
 use imgcheck::internals::finding::{Finding, Severity};
 use imgcheck::internals::image::{RootFilesystem, configuration};
+use imgcheck::internals::launch::{Launch, Overlay};
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::process::{Knowledge, Programs};
@@ -162,15 +163,17 @@ impl Image {
         }))
         .unwrap();
         let root = RootFilesystem::merge([&self.layer]);
+        let launch = Launch::of(&root, &config, &Overlay::default());
         let mut stack = stack::read(
             &root,
             &config,
+            &launch,
             &Catalogue::builtin().unwrap(),
             &Limits::default(),
         )
         .unwrap();
         let knowledge = Knowledge::builtin().unwrap();
-        let loader = Programs::of(&root, &config, &stack, &knowledge)
+        let loader = Programs::of(&root, &launch, &stack, &knowledge)
             .model()
             .facts();
         stack.follow(loader.main_files());

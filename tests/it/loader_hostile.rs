@@ -3,6 +3,7 @@
 
 use imgcheck::internals::elf::ElfFacts;
 use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::launch::{Launch, Overlay};
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::process::tree::Tree;
@@ -69,15 +70,17 @@ impl Sample {
             r#"{{"architecture": "amd64", "os": "linux", "config": {config}, "rootfs": {{"type": "layers", "diff_ids": []}}}}"#
         );
         let config = ImageConfiguration::from_reader(config.as_bytes()).unwrap();
+        let launch = Launch::of(&root, &config, &Overlay::default());
         let stack = stack::read(
             &root,
             &config,
+            &launch,
             &Catalogue::builtin().unwrap(),
             &Limits::default(),
         )
         .unwrap();
         let knowledge = Knowledge::builtin().unwrap();
-        let programs = Programs::of(&root, &config, &stack, &knowledge);
+        let programs = Programs::of(&root, &launch, &stack, &knowledge);
         let model = programs.model();
         (model.facts(), model.tree())
     }

@@ -62,6 +62,7 @@ fn heading(out: &mut String, process: &ProcessTree) {
         let path = one_line(&process.library_path);
         let from = match process.library_path_from.as_str() {
             "" | "image" => "set by the image".to_owned(),
+            "overlay" => "set by the workload".to_owned(),
             script => format!("set by {}, as far as it can be read", one_line(script)),
         };
         let _ = writeln!(out, "{DIM}LD_LIBRARY_PATH={path} ({from}){DIM:#}");

@@ -3,6 +3,7 @@
 use imgcheck::internals::elf::ElfFacts;
 use imgcheck::internals::elf::facts::{GpuCode, Identity, Reading, ReadingKind};
 use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::launch::{Launch, Overlay};
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::stack::{self, Catalogue, Component, Stack};
@@ -75,9 +76,11 @@ impl Image {
         }))
         .unwrap();
         let root = RootFilesystem::merge(&self.layers);
+        let launch = Launch::of(&root, &config, &Overlay::default());
         stack::read(
             &root,
             &config,
+            &launch,
             &Catalogue::builtin().unwrap(),
             &Limits::default(),
         )

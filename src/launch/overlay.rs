@@ -1,0 +1,59 @@
+//! What the caller of an image replaces, such as a Pod.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What replaces parts of the image configuration when a container starts. The default replaces nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Overlay {
+    /// Replaces ENTRYPOINT, and CMD with it (`command` of a Kubernetes container, `docker run --entrypoint`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// Replaces CMD (`args` of a Kubernetes container).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<String>>,
+    /// Variables that are set. The values are final: `$(NAME)` of a Pod is expanded before.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Variables of the image that are removed.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub unset: BTreeSet<String>,
+    /// Replaces the working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+}
+
+impl Overlay {
+    /// The command line, where the image has this ENTRYPOINT and CMD. The table of Kubernetes, "Define a Command and Arguments
+    /// for a Container", says which combinations count.
+    pub(super) fn arguments(
+        &self,
+        entrypoint: Option<&[String]>,
+        command: Option<&[String]>,
+    ) -> Vec<String> {
+        let (entrypoint, default_args) = match &self.command {
+            Some(command) => (Some(command.as_slice()), None),
+            None => (entrypoint, command),
+        };
+        let args = self.args.as_deref().or(default_args);
+        [entrypoint, args]
+            .into_iter()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// The environment, where the image has this one.
+    pub(super) fn environment(
+        &self,
+        mut image: BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        image.retain(|name, _| !self.unset.contains(name));
+        image.extend(self.env.clone());
+        image
+    }
+}
