@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::spelling::{Misread, nearest};
+use crate::spelling::{InvalidInput, nearest};
 use unit::{GIB, KIB, MIB, Unit};
 
 /// A limit as users know it.
@@ -96,7 +96,7 @@ impl Limit {
     ///
     /// # Errors
     /// No limit has the name; the text says what was probably meant.
-    pub fn named(name: &str) -> Result<Self, Misread> {
+    pub fn named(name: &str) -> Result<Self, InvalidInput> {
         let known = DESCRIPTIONS.iter().find(|it| it.name == name);
         known.map(|it| it.limit).ok_or_else(|| {
             let names = || DESCRIPTIONS.iter().map(|it| it.name);
@@ -104,7 +104,7 @@ impl Limit {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
             };
-            Misread {
+            InvalidInput {
                 problem: format!("there is no limit `{name}`"),
                 help,
             }
@@ -115,12 +115,14 @@ impl Limit {
     ///
     /// # Errors
     /// The text is none, or is nothing.
-    pub fn parse(self, text: &str) -> Result<u64, Misread> {
+    pub fn parse(self, text: &str) -> Result<u64, InvalidInput> {
         let value = self.unit().parse(text);
-        value.filter(|&value| value > 0).ok_or_else(|| Misread {
-            problem: format!("`{text}` is no value of the limit {}", self.name()),
-            help: self.unit().example().to_owned(),
-        })
+        value
+            .filter(|&value| value > 0)
+            .ok_or_else(|| InvalidInput {
+                problem: format!("`{text}` is no value of the limit {}", self.name()),
+                help: self.unit().example().to_owned(),
+            })
     }
 
     /// A value as users write it.
@@ -230,10 +232,10 @@ pub struct Setting {
 }
 
 impl FromStr for Setting {
-    type Err = Misread;
+    type Err = InvalidInput;
 
-    fn from_str(text: &str) -> Result<Self, Misread> {
-        let (name, value) = text.split_once('=').ok_or_else(|| Misread {
+    fn from_str(text: &str) -> Result<Self, InvalidInput> {
+        let (name, value) = text.split_once('=').ok_or_else(|| InvalidInput {
             problem: format!("`{text}` is not of the form NAME=VALUE"),
             help: "write a limit and its value, as in entries=5000000".to_owned(),
         })?;

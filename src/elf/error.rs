@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use super::read_at::NotHeld;
+use super::read_at::MissingBytes;
 use crate::limits::Passed;
 
 /// Why an ELF file could not be read.
@@ -33,10 +33,10 @@ impl From<io::Error> for ElfError {
     fn from(error: io::Error) -> Self {
         let missing = error
             .get_ref()
-            .and_then(|inner| inner.downcast_ref::<NotHeld>())
+            .and_then(|inner| inner.downcast_ref::<MissingBytes>())
             .copied();
         match missing {
-            Some(NotHeld { offset, length }) => ElfError::Missing { offset, length },
+            Some(MissingBytes { offset, length }) => ElfError::Missing { offset, length },
             None => ElfError::Io(error),
         }
     }

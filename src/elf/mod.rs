@@ -27,7 +27,7 @@ mod versions;
 pub use error::ElfError;
 pub use exports::SymbolRequest;
 pub use facts::ElfFacts;
-pub use read_at::{NotHeld, ReadAt};
+pub use read_at::{MissingBytes, ReadAt};
 pub use recipes::Recipes;
 pub use refusal::{Refusal, refusal};
 pub use retain::Retainer;

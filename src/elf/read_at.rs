@@ -12,20 +12,20 @@ pub trait ReadAt: Sync {
 
     /// Reads up to `buffer.len()` bytes at `offset` and says how many there were. Fewer than asked come at the end,
     /// and before a range that the source does not hold; 0 only at or behind the end. A read that starts in a range that
-    /// is not held fails with a [`NotHeld`] inside the [`io::Error`].
+    /// is not held fails with a [`MissingBytes`] inside the [`io::Error`].
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
 /// The error of a [`ReadAt`] that does not hold what is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotHeld {
+pub struct MissingBytes {
     /// First byte that is not held.
     pub offset: u64,
     /// Length of the range that is not held, as far as it was asked for.
     pub length: u64,
 }
 
-impl fmt::Display for NotHeld {
+impl fmt::Display for MissingBytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
@@ -35,10 +35,10 @@ impl fmt::Display for NotHeld {
     }
 }
 
-impl std::error::Error for NotHeld {}
+impl std::error::Error for MissingBytes {}
 
-impl From<NotHeld> for io::Error {
-    fn from(missing: NotHeld) -> Self {
+impl From<MissingBytes> for io::Error {
+    fn from(missing: MissingBytes) -> Self {
         io::Error::other(missing)
     }
 }

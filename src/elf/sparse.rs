@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use super::read_at::{NotHeld, ReadAt};
+use super::read_at::{MissingBytes, ReadAt};
 
 /// Bytes of one piece of memory.
 const CHUNK: usize = 256 << 10;
@@ -159,7 +159,7 @@ impl ReadAt for SparseFile {
                     break;
                 }
                 let end = next.unwrap_or(self.size).min(self.size);
-                return Err(NotHeld {
+                return Err(MissingBytes {
                     offset: place,
                     length: (end - place).min(buffer.len() as u64),
                 }
@@ -193,7 +193,11 @@ mod tests {
         assert_eq!(file.read_at(1, &mut buffer).unwrap(), 5);
         assert_eq!(&buffer[..5], b"12345");
         let error = file.read_at(7, &mut buffer).unwrap_err();
-        let hole = error.get_ref().unwrap().downcast_ref::<NotHeld>().unwrap();
+        let hole = error
+            .get_ref()
+            .unwrap()
+            .downcast_ref::<MissingBytes>()
+            .unwrap();
         assert_eq!((hole.offset, hole.length), (7, 3));
         assert!(file.read_at(13, &mut buffer).is_err());
         assert_eq!(file.read_at(20, &mut buffer).unwrap(), 0);

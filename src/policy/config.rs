@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::finding::{Location, Severity};
 use crate::json_schema;
 use crate::limits::{Limit, Limits};
-use crate::spelling::{Misread, nearest};
+use crate::spelling::{InvalidInput, nearest};
 use crate::targets::{DriverVersion, Gpu, Target};
 use crate::yaml::{self, Spanned};
 
@@ -331,7 +331,7 @@ impl Source {
     }
 
     /// What was read from a value, or what is wrong with it at its place.
-    fn refused<T>(&self, value: &Spanned<String>, read: Result<T, Misread>) -> Result<T> {
+    fn refused<T>(&self, value: &Spanned<String>, read: Result<T, InvalidInput>) -> Result<T> {
         read.map_err(|misread| self.fault(yaml::span(value), &misread.problem, &misread.help))
     }
 

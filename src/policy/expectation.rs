@@ -1,6 +1,6 @@
 //! What the team wants an image to hold.
 
-use crate::spelling::{Misread, nearest};
+use crate::spelling::{InvalidInput, nearest};
 use crate::stack::NAMES;
 use crate::version;
 
@@ -49,7 +49,7 @@ pub fn subjects() -> impl Iterator<Item = &'static str> + Clone {
 ///
 /// # Errors
 /// With the name that was probably meant.
-pub fn check_subject(name: &str) -> Result<(), Misread> {
+pub fn check_subject(name: &str) -> Result<(), InvalidInput> {
     if subjects().any(|known| known == name) {
         return Ok(());
     }
@@ -58,7 +58,7 @@ pub fn check_subject(name: &str) -> Result<(), Misread> {
         .find(|known| *known == lower || format!("py{known}") == lower)
         .or_else(|| subjects().find(|known| lower.len() > 2 && known.starts_with(&lower)))
         .or_else(|| nearest(&lower, subjects()));
-    Err(Misread {
+    Err(InvalidInput {
         problem: format!("no part of an image is called `{name}`"),
         help: match near {
             Some(near) => format!("did you mean `{near}`?"),
@@ -76,12 +76,12 @@ impl Requirement {
     ///
     /// # Errors
     /// An unknown name, or what is no specifier.
-    pub fn parse(text: &str) -> Result<Self, Misread> {
+    pub fn parse(text: &str) -> Result<Self, InvalidInput> {
         let operator = text.find(|c: char| "=<>!~".contains(c));
         let (name, specifier) = text.split_at(operator.unwrap_or(text.len()));
         check_subject(name.trim())?;
         if operator.is_none() {
-            return Err(Misread {
+            return Err(InvalidInput {
                 problem: format!("`{text}` says no version"),
                 help: format!("write specifiers behind it, as in {}>=2.8", name.trim()),
             });
@@ -93,7 +93,7 @@ impl Requirement {
     ///
     /// # Errors
     /// As [`Requirement::parse`].
-    pub fn of_stack(name: &str, written: &str) -> Result<Self, Misread> {
+    pub fn of_stack(name: &str, written: &str) -> Result<Self, InvalidInput> {
         check_subject(name)?;
         let written = written.trim();
         if written == NONE {
@@ -112,7 +112,7 @@ impl Requirement {
     }
 
     /// The name is a known one.
-    fn new(name: &str, specifier: &str) -> Result<Self, Misread> {
+    fn new(name: &str, specifier: &str) -> Result<Self, InvalidInput> {
         if name == OS {
             check_system(specifier)?;
         } else {
@@ -123,7 +123,7 @@ impl Requirement {
             version.trim_end_matches(".*").matches('.').count() > 1
         };
         if name == CUDA && specifier.split(',').any(too_fine) {
-            return Err(Misread {
+            return Err(InvalidInput {
                 problem: format!("`{specifier}`: the CUDA runtime tells its major and minor release only"),
                 help: "write cuda==12.8; cuda-runtime and cuda-toolkit have the numbers of their packages".to_owned(),
             });
@@ -135,8 +135,8 @@ impl Requirement {
     }
 }
 
-fn no_specifier(specifier: &str, problem: &str) -> Misread {
-    Misread {
+fn no_specifier(specifier: &str, problem: &str) -> InvalidInput {
+    InvalidInput {
         problem: format!("`{specifier}` is no version specifier: {problem}"),
         help: "write them as pip does: ==2.8.*, >=2.8,<3, !=2.7.1".to_owned(),
     }
@@ -144,14 +144,14 @@ fn no_specifier(specifier: &str, problem: &str) -> Misread {
 
 /// Refuses what no operating system can be asked. A bound is told before anything is read as Python reads it: `>=ubuntu22.04` has
 /// no fault of spelling.
-fn check_system(specifier: &str) -> Result<(), Misread> {
+fn check_system(specifier: &str) -> Result<(), InvalidInput> {
     let mut specifiers = specifier.split(',').map(str::trim);
     let bound = specifiers.any(|specifier| specifier.starts_with(['<', '>', '~']));
     if !bound {
         version::fits::check(specifier).map_err(|it| no_specifier(specifier, &it))?;
     }
     if bound || !version::fits::are_exact(specifier) {
-        return Err(Misread {
+        return Err(InvalidInput {
             problem: format!("`{specifier}`: an operating system is not more or less than another"),
             help: "write os==ubuntu22.04 or os!=debian11".to_owned(),
         });
@@ -164,7 +164,7 @@ impl Expectation {
     ///
     /// # Errors
     /// As [`Requirement::parse`].
-    pub fn parse(text: &str, origin: &str) -> Result<Self, Misread> {
+    pub fn parse(text: &str, origin: &str) -> Result<Self, InvalidInput> {
         Ok(Expectation {
             text: text.trim().to_owned(),
             origin: origin.to_owned(),

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::facts::DriverFacts;
 use super::gpu::{Gpu, Segment, is_tegra};
 use crate::embedded;
-use crate::spelling::Misread;
+use crate::spelling::InvalidInput;
 use crate::stack::{Component, DriverFloor};
 
 /// Majors of CUDA, whose version `nvidia-smi` prints beside that of the driver. No branch of a driver has such a number.
@@ -59,12 +59,12 @@ impl DriverVersion {
     ///
     /// # Errors
     /// It is none, or only a branch, which does not tell enough.
-    pub fn parse(text: &str) -> Result<Self, Misread> {
+    pub fn parse(text: &str) -> Result<Self, InvalidInput> {
         let text = text.trim();
         let help = "give the whole version that `nvidia-smi` prints, such as 535.183.06";
         match numbers(text) {
             Some(numbers) if numbers.len() == 2 && CUDA_MAJORS.contains(&numbers[0]) => {
-                Err(Misread {
+                Err(InvalidInput {
                     problem: format!(
                         "`{text}` is no version of a driver; is it the CUDA version beside it?"
                     ),
@@ -75,11 +75,11 @@ impl DriverVersion {
                 numbers,
                 text: text.to_owned(),
             }),
-            Some(_) => Err(Misread {
+            Some(_) => Err(InvalidInput {
                 problem: format!("the driver `{text}` is only a branch"),
                 help: help.to_owned(),
             }),
-            None => Err(Misread {
+            None => Err(InvalidInput {
                 problem: format!("`{text}` is no version of a driver"),
                 help: help.to_owned(),
             }),

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::embedded;
-use crate::spelling::{Misread, nearest};
+use crate::spelling::{InvalidInput, nearest};
 
 /// A compute capability: `9.0`. It is the number of the architecture, too: `sm_90`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,7 +83,7 @@ impl Gpu {
     ///
     /// # Errors
     /// No such GPU is known; with what was probably meant.
-    pub fn parse(text: &str) -> Result<Self, Misread> {
+    pub fn parse(text: &str) -> Result<Self, InvalidInput> {
         let table = Table::builtin();
         match architecture(text) {
             Some(capability) => table
@@ -238,10 +238,10 @@ impl Table {
         Some(table)
     }
 
-    fn of_capability(&self, text: &str, capability: Capability) -> Result<Gpu, Misread> {
+    fn of_capability(&self, text: &str, capability: Capability) -> Result<Gpu, InvalidInput> {
         if let Some(row) = self.renamed.iter().find(|row| row.from == capability) {
             let (old, new) = (capability.sm(), row.to.sm());
-            return Err(Misread {
+            return Err(InvalidInput {
                 problem: format!(
                     "{old} is called {new} since CUDA {} ({})",
                     row.since, row.gpu
@@ -262,13 +262,13 @@ impl Table {
         let number = |it: &Capability| it.major * 10 + it.minor;
         let distance = |it: &&Capability| number(it).abs_diff(number(&capability));
         let near = self.capabilities.iter().min_by_key(distance);
-        Err(Misread {
+        Err(InvalidInput {
             problem: format!("no GPU has the architecture `{}`", text.trim()),
             help: near.map_or_else(String::new, |near| format!("did you mean `{}`?", near.sm())),
         })
     }
 
-    fn of_model(&self, text: &str) -> Result<Gpu, Misread> {
+    fn of_model(&self, text: &str) -> Result<Gpu, InvalidInput> {
         let key = key(text);
         let with = |prefix: &str| {
             let name = format!("{prefix}{key}");
@@ -277,7 +277,7 @@ impl Table {
         if let Some((_, gpu)) = ["", "rtx", "gtx"].into_iter().find_map(with) {
             return Ok(gpu.clone());
         }
-        Err(Misread {
+        Err(InvalidInput {
             problem: format!("no GPU is known as `{}`", text.trim()),
             help: self.meant(&key).map_or_else(
                 || "write it as nvidia-smi does (A100, RTX 4090, Jetson AGX Orin), or its architecture (sm_90, 9.0)".to_owned(),

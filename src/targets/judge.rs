@@ -11,7 +11,7 @@ use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
 use crate::process::LoaderFacts;
 use crate::process::facts::{ObjectFacts, ProcessFacts};
-use crate::spelling::Misread;
+use crate::spelling::InvalidInput;
 use crate::stack::{self, Component, Coverage, DriverFloor, LibraryCoverage};
 use crate::version::newer;
 
@@ -37,7 +37,7 @@ pub struct Evidence<'i> {
 ///
 /// # Errors
 /// A target names a GPU or a driver that is none.
-pub fn judge(targets: &[Target], image: &Evidence) -> Result<Vec<TargetFacts>, Misread> {
+pub fn judge(targets: &[Target], image: &Evidence) -> Result<Vec<TargetFacts>, InvalidInput> {
     if targets.is_empty() {
         return Ok(Vec::new());
     }
@@ -49,7 +49,7 @@ pub fn judge(targets: &[Target], image: &Evidence) -> Result<Vec<TargetFacts>, M
 }
 
 impl Target {
-    fn judge(&self, image: &Evidence, process: &MainProcess) -> Result<TargetFacts, Misread> {
+    fn judge(&self, image: &Evidence, process: &MainProcess) -> Result<TargetFacts, InvalidInput> {
         let gpus = self
             .gpus
             .iter()

@@ -10,7 +10,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spelling::Misread;
+use crate::spelling::InvalidInput;
 
 pub use code::support_of;
 pub use driver::DriverVersion;
@@ -34,7 +34,7 @@ impl Target {
     ///
     /// # Errors
     /// The first text that is not; with what was probably meant.
-    pub fn check(&self) -> Result<(), Misread> {
+    pub fn check(&self) -> Result<(), InvalidInput> {
         self.gpus
             .iter()
             .try_for_each(|gpu| Gpu::parse(gpu).map(drop))?;

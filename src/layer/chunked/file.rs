@@ -10,7 +10,7 @@ use super::Halt;
 use super::contents::{Chunk, File, Stored};
 use super::fetch::Fetcher;
 use crate::digest::sha256;
-use crate::elf::{NotHeld, ReadAt};
+use crate::elf::{MissingBytes, ReadAt};
 
 /// A chunk up to this many bytes, compressed, is fetched whole, so that its digest can be verified. Of a longer one the first part
 /// is enough if what is needed is in it.
@@ -274,7 +274,7 @@ impl ReadAt for ChunkedFile<'_> {
                 break;
             }
             if !self.fetches.load(Ordering::Relaxed) {
-                let missing = NotHeld {
+                let missing = MissingBytes {
                     offset: place,
                     length: (size - place).min(buffer.len() as u64),
                 };
