@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::Passed;
-use crate::spelling::Misread;
+use crate::spelling::InvalidInput;
 
 /// The result of every fallible step.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -189,7 +189,7 @@ impl Error {
     }
 
     /// An [`Error::Usage`] for a text of the command line.
-    pub fn misread(misread: Misread) -> Self {
+    pub fn misread(misread: InvalidInput) -> Self {
         Error::usage(misread.problem).with_help(misread.help)
     }
 
