@@ -16,7 +16,7 @@ use imgcheck::internals::process::{Knowledge, Programs};
 use imgcheck::internals::report::tree::{self, Question};
 use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
 use imgcheck::internals::stack::{self, Catalogue, ToolkitRow};
-use imgcheck::internals::targets::{self, Evidence, Target};
+use imgcheck::internals::targets::{self, TargetInput, Target};
 use imgcheck_fuzz::described::Described;
 use libfuzzer_sys::fuzz_target;
 
@@ -77,7 +77,7 @@ fuzz_target!(|text: &str| {
 
     let driver = stack.driver_floor(&tables.toolkits);
     let targets: Vec<Target> = image.targets.iter().map(target).collect();
-    let evidence = Evidence {
+    let evidence = TargetInput {
         depth: Depth::Default,
         gpu: &stack.gpu,
         loader: Some(&loader),

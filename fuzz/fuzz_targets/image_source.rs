@@ -12,7 +12,7 @@ use imgcheck::internals::digest::hexadecimal;
 use imgcheck::internals::error::Result;
 use imgcheck::internals::image::configuration::{environment, labels};
 use imgcheck::internals::image::provenance::build_steps;
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Image, Selection};
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
@@ -34,21 +34,21 @@ fuzz_target!(|text: &str| {
             platform: None,
             all_platforms,
         };
-        let images = open(&Target::Path(path.clone()), &selection);
+        let images = open(&ImageReference::Path(path.clone()), &selection);
         check(images.as_deref().unwrap_or_default());
-        let archived = open(&Target::OciArchive(path.clone(), None), &selection);
+        let archived = open(&ImageReference::OciArchive(path.clone(), None), &selection);
         check(archived.as_deref().unwrap_or_default());
         if written(&documents) {
-            let unpacked = open(&Target::Oci(DIRECTORY.clone(), None), &selection);
+            let unpacked = open(&ImageReference::Oci(DIRECTORY.clone(), None), &selection);
             same(&archived, &unpacked);
         }
         let _ = fs::remove_dir_all(&*DIRECTORY);
     }
     let first = documents.first().map(|document| document.name.clone());
-    let _ = open(&Target::DockerArchive(path, first), &Selection::default());
+    let _ = open(&ImageReference::DockerArchive(path, first), &Selection::default());
 });
 
-fn open(target: &Target, selection: &Selection) -> Result<Vec<Image>> {
+fn open(target: &ImageReference, selection: &Selection) -> Result<Vec<Image>> {
     source::open(target, selection, &ACCESS)
 }
 

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::reference::name::{Name, is_tag};
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use libfuzzer_sys::fuzz_target;
 
 static GRAMMAR: LazyLock<Grammar> =
@@ -25,8 +25,8 @@ const NAMES: [&str; 6] = [
 ];
 
 fuzz_target!(|text: &str| {
-    let target = Target::parse(text);
-    assert_eq!(Target::parse(&target.to_string()), target);
+    let target = ImageReference::parse(text);
+    assert_eq!(ImageReference::parse(&target.to_string()), target);
     if let Ok(name) = text.parse::<Name>() {
         reference(text, &name);
     }

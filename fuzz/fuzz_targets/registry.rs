@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use imgcheck::internals::reference::transport::{Remote, Target};
+use imgcheck::internals::reference::transport::{Remote, ImageReference};
 use imgcheck::internals::source::registry::{Options, Patience, Registries};
 use imgcheck::internals::source::{self, Access, Selection};
 use imgcheck_fuzz::documents::documents;
@@ -44,7 +44,7 @@ fuzz_target!(|text: &str| {
         registry,
         ..Access::default()
     };
-    let target = Target::Remote(Remote::Registry, format!("{address}/fuzz/{run}:tag"));
+    let target = ImageReference::Remote(Remote::Registry, format!("{address}/fuzz/{run}:tag"));
     for image in source::open(&target, &Selection::default(), &access).unwrap_or_default() {
         for layer in image.layers.iter().take(2) {
             if let Ok(scanned) = scan(layer) {

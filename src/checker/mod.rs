@@ -25,8 +25,8 @@ use crate::policy::{Member, Policy, Subjects};
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
 use crate::reference::name::Name;
-use crate::reference::transport::Target;
-use crate::report::{FileReport, ImageFacts, ImageReport, Layer, ReferenceReport, Verdict};
+use crate::reference::transport::ImageReference;
+use crate::report::{FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
 use crate::stack::{self, Catalogue, ToolkitRow};
@@ -69,7 +69,7 @@ pub trait Progress: Sync {
 #[derive(Debug)]
 pub struct Scan {
     /// What the report tells.
-    pub facts: ImageFacts,
+    pub facts: Inspection,
     /// What the rules see.
     pub rule_facts: Facts,
     /// The loader model as a tree; empty unless it was asked for.
@@ -115,7 +115,7 @@ impl Scanner {
     ///
     /// # Errors
     /// The first image that cannot be read whole: a failed scan is never a pass.
-    pub fn scan(&self, target: &Target, progress: &dyn Progress) -> Result<Vec<Scan>> {
+    pub fn scan(&self, target: &ImageReference, progress: &dyn Progress) -> Result<Vec<Scan>> {
         let mut started = Instant::now();
         let mut scans = Vec::new();
         let mut read = LayersRead::default();
@@ -147,7 +147,12 @@ impl Scanner {
     ///
     /// # Errors
     /// A layer cannot be read whole.
-    pub fn scan_one(&self, image: Image, target: &Target, progress: &dyn Progress) -> Result<Scan> {
+    pub fn scan_one(
+        &self,
+        image: Image,
+        target: &ImageReference,
+        progress: &dyn Progress,
+    ) -> Result<Scan> {
         let read = &mut LayersRead::default();
         self.scan_image(image, target, read, progress, Instant::now())
     }
@@ -155,7 +160,7 @@ impl Scanner {
     fn scan_image(
         &self,
         image: Image,
-        target: &Target,
+        target: &ImageReference,
         read: &mut LayersRead,
         progress: &dyn Progress,
         started: Instant,
@@ -211,7 +216,7 @@ impl Scanner {
                 loader: Some(loader.clone()),
                 ..Facts::of_image(about, claims.clone(), &stack)
             },
-            facts: ImageFacts {
+            facts: Inspection {
                 reference,
                 named: target.to_string(),
                 source: image.kind,
@@ -367,7 +372,7 @@ pub struct Unjudged {
 }
 
 impl Unjudged {
-    fn of(facts: &ImageFacts, error: &Error) -> Self {
+    fn of(facts: &Inspection, error: &Error) -> Self {
         let (image, cannot) = (facts.name(), "it cannot be judged");
         let error = match error {
             Error::Limit { subject, passed } => {
@@ -426,8 +431,8 @@ fn fleet(scans: &[Scan], policy: &Policy) -> Vec<Member> {
 }
 
 /// What decides whether an image runs on a target.
-fn evidence(facts: &ImageFacts) -> targets::Evidence<'_> {
-    targets::Evidence {
+fn evidence(facts: &Inspection) -> targets::TargetInput<'_> {
+    targets::TargetInput {
         depth: facts.depth,
         gpu: &facts.gpu,
         loader: facts.loader.as_ref(),

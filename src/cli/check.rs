@@ -14,10 +14,10 @@ use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::error::{Error, Result};
 use imgcheck::internals::finding::{Finding, Severity};
 use imgcheck::internals::limits::Limits;
-use imgcheck::internals::lint::Kind;
+use imgcheck::internals::lint::FileKind;
 use imgcheck::internals::parallel;
 use imgcheck::internals::policy::Config;
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::report::{self, ImageReport, Report, Verdict};
 use imgcheck::internals::rules::RuleSet;
 
@@ -151,15 +151,16 @@ fn advise(unreadable: &[Unreadable], rules: &RuleSet) -> Result<()> {
         let Some(target) = &image.target else {
             continue;
         };
-        if let Target::Path(path) = target
-            && Kind::of_name(&path.display().to_string()).is_some()
+        if let ImageReference::Path(path) = target
+            && FileKind::of_name(&path.display().to_string()).is_some()
         {
             let path = report::one_line(&path.display().to_string());
             output::remark(&format!(
                 "an image is built from it; this checks the file itself: imgcheck lint {path}\n"
             ));
         }
-        let (Target::Reference(reference) | Target::Remote(_, reference)) = target else {
+        let (ImageReference::Reference(reference) | ImageReference::Remote(_, reference)) = target
+        else {
             continue;
         };
         if let Ok(report) = checker::claims(reference, &grammar, rules)

@@ -9,7 +9,7 @@ use super::images::{ImageArguments, Unreadable, finish};
 use super::output::{self, OutputArguments};
 use imgcheck::internals::error::Result;
 use imgcheck::internals::limits::Limits;
-use imgcheck::internals::report::ImageFacts;
+use imgcheck::internals::report::Inspection;
 
 /// Arguments of `imgcheck facts`.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub fn run(arguments: &FactsArguments) -> Result<ExitCode> {
     arguments.output.validate(&arguments.image.targets())?;
     let limits = arguments.image.limits(&Limits::default());
     let (scans, unreadable) = arguments.image.scan_all(false, limits)?;
-    let images: Vec<ImageFacts> = scans.into_iter().map(|scan| scan.facts).collect();
+    let images: Vec<Inspection> = scans.into_iter().map(|scan| scan.facts).collect();
     let errors = Unreadable::report(&unreadable);
     output::write(&arguments.output, |format: FactsFormat| {
         format.render(&images, &errors, arguments.output.width())

@@ -11,7 +11,7 @@ use serde::ser::Error as _;
 use super::output::{self, OutputArguments, ReportFormat};
 use imgcheck::internals::error::Result;
 use imgcheck::internals::finding::Severity;
-use imgcheck::internals::report::{self, ImageFacts, Report, UnreadImage, one_line};
+use imgcheck::internals::report::{self, Inspection, Report, UnreadImage, one_line};
 
 /// A format of the report of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -134,7 +134,7 @@ impl FactsFormat {
     /// None that the data can cause.
     pub fn render(
         self,
-        images: &[ImageFacts],
+        images: &[Inspection],
         errors: &[UnreadImage],
         width: Option<u16>,
     ) -> serde_json::Result<String> {

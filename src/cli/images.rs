@@ -13,7 +13,7 @@ use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::{Error, Result};
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::reference::name::Name;
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::report::{UnreadImage, one_line};
 use imgcheck::internals::source::{Access, Selection};
 
@@ -68,7 +68,7 @@ impl ImageArguments {
         &self.images
     }
 
-    pub fn targets(&self) -> Vec<Target> {
+    pub fn targets(&self) -> Vec<ImageReference> {
         targets(&self.images)
     }
 
@@ -84,8 +84,11 @@ impl ImageArguments {
 }
 
 /// The places that images are named by.
-pub(super) fn targets(images: &[String]) -> Vec<Target> {
-    images.iter().map(|image| Target::parse(image)).collect()
+pub(super) fn targets(images: &[String]) -> Vec<ImageReference> {
+    images
+        .iter()
+        .map(|image| ImageReference::parse(image))
+        .collect()
 }
 
 impl ReadingArguments {
@@ -192,7 +195,7 @@ impl Reader {
 pub(super) struct Unreadable {
     image: String,
     /// Where it was looked for; `None` for one that was found and read, but could not be judged.
-    pub target: Option<Target>,
+    pub target: Option<ImageReference>,
     error: Error,
 }
 

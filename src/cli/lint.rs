@@ -15,9 +15,9 @@ use super::policy::{PolicyArguments, today};
 use imgcheck::internals::checker;
 use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::lint::{self, Kind};
+use imgcheck::internals::lint::{self, FileKind};
 use imgcheck::internals::policy::Subjects;
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::report::{FileReport, Report, UnreadImage, Verdict};
 use imgcheck::internals::stack::Catalogue;
 
@@ -50,13 +50,13 @@ enum KindArgument {
     Pyproject,
 }
 
-impl From<KindArgument> for Kind {
+impl From<KindArgument> for FileKind {
     fn from(kind: KindArgument) -> Self {
         match kind {
-            KindArgument::Dockerfile => Kind::Dockerfile,
-            KindArgument::Requirements => Kind::Requirements,
-            KindArgument::Environment => Kind::Environment,
-            KindArgument::Pyproject => Kind::Pyproject,
+            KindArgument::Dockerfile => FileKind::Dockerfile,
+            KindArgument::Requirements => FileKind::Requirements,
+            KindArgument::Environment => FileKind::Environment,
+            KindArgument::Pyproject => FileKind::Pyproject,
         }
     }
 }
@@ -64,7 +64,12 @@ impl From<KindArgument> for Kind {
 /// Checks every file. The exit code is 1 when one fails, and that of the worst error when one could not be read or
 /// parsed: the others are reported all the same.
 pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
-    let inputs: Vec<Target> = arguments.files.iter().cloned().map(Target::Path).collect();
+    let inputs: Vec<ImageReference> = arguments
+        .files
+        .iter()
+        .cloned()
+        .map(ImageReference::Path)
+        .collect();
     arguments.output.validate(&inputs)?;
     let asked = arguments.policy.read()?;
     let grammar = Grammar::builtin()?;
@@ -77,7 +82,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode> {
     let mut errors = Vec::new();
     let mut code = 0;
     for path in named(&arguments.files)? {
-        let kind = arguments.kind.map(Kind::from);
+        let kind = arguments.kind.map(FileKind::from);
         let sources = read(&path, kind, &catalogue);
         let judge = |sources| checker::lint(sources, &grammar, &rules, &asked.policy, today());
         match sources.and_then(judge) {
@@ -134,7 +139,9 @@ fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let entries = std::fs::read_dir(path).map_err(|error| Error::io(name.clone(), error))?;
         let mut known: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.is_file() && Kind::of_name(&path.display().to_string()).is_some())
+            .filter(|path| {
+                path.is_file() && FileKind::of_name(&path.display().to_string()).is_some()
+            })
             .collect();
         if known.is_empty() {
             return Err(Error::Usage {
@@ -152,7 +159,7 @@ fn named(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn read(path: &Path, kind: Option<Kind>, catalogue: &Catalogue) -> Result<lint::Sources> {
+fn read(path: &Path, kind: Option<FileKind>, catalogue: &Catalogue) -> Result<lint::Sources> {
     let name = path.display().to_string();
     if name == "-" {
         let Some(kind) = kind else {
@@ -171,8 +178,8 @@ fn read(path: &Path, kind: Option<Kind>, catalogue: &Catalogue) -> Result<lint::
     }
     let text = lint::load(path)?;
     let told = kind
-        .or_else(|| Kind::of_name(&name))
-        .or_else(|| Kind::of_text(&name, &text));
+        .or_else(|| FileKind::of_name(&name))
+        .or_else(|| FileKind::of_text(&name, &text));
     let Some(kind) = told else {
         return Err(Error::Usage {
             problem: format!("{name}: neither its name nor its content tell what it is"),
@@ -189,6 +196,6 @@ fn read(path: &Path, kind: Option<Kind>, catalogue: &Catalogue) -> Result<lint::
 }
 
 fn kinds() -> String {
-    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let names: Vec<&str> = FileKind::ALL.iter().map(|kind| kind.name()).collect();
     names.join(", ")
 }

@@ -10,7 +10,7 @@ use clap::error::ContextValue;
 use clap::{Args, ValueEnum};
 
 use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::report::{one_line, printable};
 
 /// How and where a command reports.
@@ -97,7 +97,7 @@ impl<F: ReportFormat> OutputArguments<F> {
     ///
     /// # Errors
     /// [`Error::Usage`].
-    pub fn validate(&self, inputs: &[Target]) -> Result<()> {
+    pub fn validate(&self, inputs: &[ImageReference]) -> Result<()> {
         for Destination { format, path } in &self.output {
             if format.is_none() {
                 self.fits(path)?;
@@ -109,7 +109,7 @@ impl<F: ReportFormat> OutputArguments<F> {
                 })
             };
             check_directory("-o", path)?;
-            let same = |input: &Target| {
+            let same = |input: &ImageReference| {
                 let input = input.path().and_then(|path| fs::canonicalize(path).ok());
                 input.is_some() && input == fs::canonicalize(path).ok()
             };

@@ -8,7 +8,7 @@ use super::images::{ReadingArguments, Unreadable, finish, targets};
 use super::output::{self, OutputArguments};
 use imgcheck::internals::error::{Error, Result};
 use imgcheck::internals::limits::Limits;
-use imgcheck::internals::report::{self, tree::Question};
+use imgcheck::internals::report::{self, tree::TreeQuery};
 
 /// Arguments of `imgcheck tree`.
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub fn run(arguments: &TreeArguments) -> Result<ExitCode> {
     let (scans, unreadable) = arguments.reading.scan_all(images, true, limits)?;
     let errors = Unreadable::report(&unreadable);
     let library = arguments.library.as_deref();
-    let question = |image| Question { image, library };
+    let question = |image| TreeQuery { image, library };
     let mut texts = Vec::new();
     for scan in &scans {
         let image = scan.facts.name();

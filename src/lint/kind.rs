@@ -2,7 +2,7 @@
 
 /// The kinds of files that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// Dockerfile, Containerfile.
     Dockerfile,
     /// pip's requirements or constraints.
@@ -13,27 +13,27 @@ pub enum Kind {
     Pyproject,
 }
 
-impl Kind {
+impl FileKind {
     /// All, for messages and options.
-    pub const ALL: &'static [Kind] = &[
-        Kind::Dockerfile,
-        Kind::Requirements,
-        Kind::Environment,
-        Kind::Pyproject,
+    pub const ALL: &'static [FileKind] = &[
+        FileKind::Dockerfile,
+        FileKind::Requirements,
+        FileKind::Environment,
+        FileKind::Pyproject,
     ];
 
     /// Its name on the command line and for rules.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Dockerfile => "dockerfile",
-            Kind::Requirements => "requirements",
-            Kind::Environment => "environment",
-            Kind::Pyproject => "pyproject",
+            FileKind::Dockerfile => "dockerfile",
+            FileKind::Requirements => "requirements",
+            FileKind::Environment => "environment",
+            FileKind::Pyproject => "pyproject",
         }
     }
 
     /// The kind that a path says beyond doubt: `Dockerfile.gpu`, `requirements-dev.txt`, `environment.yml`.
-    pub fn of_name(path: &str) -> Option<Kind> {
+    pub fn of_name(path: &str) -> Option<FileKind> {
         let path = path.to_ascii_lowercase();
         let mut parts = path.rsplit(['/', '\\']);
         let name = parts.next().unwrap_or_default();
@@ -45,25 +45,25 @@ impl Kind {
             // Templates are no files of any kind before they are filled in.
             "j2" | "jinja" | "jinja2" | "template" | "tmpl" | "tpl" | "erb" => None,
             "dockerignore" | "md" | "py" | "sh" | "json" | "bak" | "orig" => None,
-            "toml" => (stem == "pyproject").then_some(Kind::Pyproject),
+            "toml" => (stem == "pyproject").then_some(FileKind::Pyproject),
             "yml" | "yaml" => {
                 let words = || stem.split(['-', '_', '.']);
                 let other = words().any(|word| matches!(word, "build" | "lock" | "recipe"));
                 let named = words().any(|word| matches!(word, "environment" | "conda"));
-                (named && !other).then_some(Kind::Environment)
+                (named && !other).then_some(FileKind::Environment)
             }
             "txt" | "in" => {
                 let named = ["requirements", "constraints", "requirement", "constraint"];
                 let listed = named.iter().any(|word| stem.contains(word));
-                (listed || folder == "requirements").then_some(Kind::Requirements)
+                (listed || folder == "requirements").then_some(FileKind::Requirements)
             }
-            _ if is_dockerfile(first) || is_dockerfile(end) => Some(Kind::Dockerfile),
+            _ if is_dockerfile(first) || is_dockerfile(end) => Some(FileKind::Dockerfile),
             _ => None,
         }
     }
 
     /// The kind that the text looks like.
-    pub fn of_text(path: &str, text: &str) -> Option<Kind> {
+    pub fn of_text(path: &str, text: &str) -> Option<FileKind> {
         let lines = || {
             text.lines()
                 .map(str::trim_end)
@@ -76,16 +76,16 @@ impl Kind {
         let mut code = lines().filter(|line| !line.trim_start().starts_with('#'));
         let first = code.next().unwrap_or_default();
         if starts(first, &["FROM", "ARG"]) && lines().any(|line| starts(line, &["FROM"])) {
-            return Some(Kind::Dockerfile);
+            return Some(FileKind::Dockerfile);
         }
         if lines().any(|line| matches!(line, "[project]" | "[tool.poetry]" | "[build-system]")) {
-            return Some(Kind::Pyproject);
+            return Some(FileKind::Pyproject);
         }
         if lines().any(|line| line == "dependencies:") {
-            return Some(Kind::Environment);
+            return Some(FileKind::Environment);
         }
         let is_text = path.to_ascii_lowercase().ends_with(".txt");
-        is_text.then_some(Kind::Requirements)
+        is_text.then_some(FileKind::Requirements)
     }
 }
 
@@ -96,41 +96,41 @@ mod tests {
     #[test]
     fn names_tell_the_kind() {
         for (name, kind) in [
-            ("Dockerfile", Some(Kind::Dockerfile)),
-            ("docker/Dockerfile.gpu", Some(Kind::Dockerfile)),
-            ("Dockerfile-cuda", Some(Kind::Dockerfile)),
-            ("train.dockerfile", Some(Kind::Dockerfile)),
-            ("Containerfile", Some(Kind::Dockerfile)),
+            ("Dockerfile", Some(FileKind::Dockerfile)),
+            ("docker/Dockerfile.gpu", Some(FileKind::Dockerfile)),
+            ("Dockerfile-cuda", Some(FileKind::Dockerfile)),
+            ("train.dockerfile", Some(FileKind::Dockerfile)),
+            ("Containerfile", Some(FileKind::Dockerfile)),
             ("Dockerfile.dockerignore", None),
             ("Dockerfile.j2", None),
             ("conda_build_config.yaml", None),
-            ("requirements.txt", Some(Kind::Requirements)),
-            ("requirements-dev.in", Some(Kind::Requirements)),
-            ("requirements/gpu.txt", Some(Kind::Requirements)),
-            ("constraints.txt", Some(Kind::Requirements)),
-            ("environment.yml", Some(Kind::Environment)),
-            ("conda-gpu.yaml", Some(Kind::Environment)),
-            ("pyproject.toml", Some(Kind::Pyproject)),
+            ("requirements.txt", Some(FileKind::Requirements)),
+            ("requirements-dev.in", Some(FileKind::Requirements)),
+            ("requirements/gpu.txt", Some(FileKind::Requirements)),
+            ("constraints.txt", Some(FileKind::Requirements)),
+            ("environment.yml", Some(FileKind::Environment)),
+            ("conda-gpu.yaml", Some(FileKind::Environment)),
+            ("pyproject.toml", Some(FileKind::Pyproject)),
             ("Cargo.toml", None),
             ("notes.txt", None),
         ] {
-            assert_eq!(Kind::of_name(name), kind, "{name}");
+            assert_eq!(FileKind::of_name(name), kind, "{name}");
         }
     }
 
     #[test]
     fn the_text_tells_the_kind_where_the_name_does_not() {
-        let of = |text: &str| Kind::of_text("x", text);
-        assert_eq!(of("# c\nARG A=1\nFROM $A\n"), Some(Kind::Dockerfile));
+        let of = |text: &str| FileKind::of_text("x", text);
+        assert_eq!(of("# c\nARG A=1\nFROM $A\n"), Some(FileKind::Dockerfile));
         assert_eq!(
             of("name: x\ndependencies:\n  - a\n"),
-            Some(Kind::Environment)
+            Some(FileKind::Environment)
         );
-        assert_eq!(of("[project]\nname='x'\n"), Some(Kind::Pyproject));
+        assert_eq!(of("[project]\nname='x'\n"), Some(FileKind::Pyproject));
         assert_eq!(of("hello"), None);
         assert_eq!(
-            Kind::of_text("deps.txt", "torch\n"),
-            Some(Kind::Requirements)
+            FileKind::of_text("deps.txt", "torch\n"),
+            Some(FileKind::Requirements)
         );
     }
 }

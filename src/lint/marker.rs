@@ -4,7 +4,7 @@ use crate::version::marker::{self, Environment};
 
 /// Where a marker holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum Applies {
     /// On every Linux.
     Always,
     /// On some, or it cannot be said.
@@ -18,8 +18,8 @@ pub enum Held {
 /// # Errors
 ///
 /// It is none; what is wrong with it.
-pub fn held(marker: &str) -> Result<Held, String> {
-    held_on(marker, &["x86_64", "aarch64"])
+pub fn applies(marker: &str) -> Result<Applies, String> {
+    applies_on(marker, &["x86_64", "aarch64"])
 }
 
 /// Judges a marker for some machines.
@@ -27,7 +27,7 @@ pub fn held(marker: &str) -> Result<Held, String> {
 /// # Errors
 ///
 /// It is none; what is wrong with it.
-pub fn held_on(marker: &str, machines: &[&str]) -> Result<Held, String> {
+pub fn applies_on(marker: &str, machines: &[&str]) -> Result<Applies, String> {
     let mut answers = Vec::new();
     for python in ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"] {
         for machine in machines {
@@ -40,9 +40,9 @@ pub fn held_on(marker: &str, machines: &[&str]) -> Result<Held, String> {
         }
     }
     Ok(match answers.iter().all(|answer| *answer == answers[0]) {
-        true if answers[0] == Some(true) => Held::Always,
-        true if answers[0] == Some(false) => Held::Never,
-        _ => Held::Sometimes,
+        true if answers[0] == Some(true) => Applies::Always,
+        true if answers[0] == Some(false) => Applies::Never,
+        _ => Applies::Sometimes,
     })
 }
 
@@ -54,44 +54,44 @@ mod tests {
     #[test]
     fn markers_are_judged_for_linux() {
         for (marker, expected) in [
-            ("sys_platform == 'linux'", Held::Always),
+            ("sys_platform == 'linux'", Applies::Always),
             (
                 "platform_system != \"Darwin\" and os_name=='posix'",
-                Held::Always,
+                Applies::Always,
             ),
             (
                 "sys_platform == 'win32' or sys_platform == 'darwin'",
-                Held::Never,
+                Applies::Never,
             ),
-            ("platform_machine == 'x86_64'", Held::Sometimes),
-            ("platform_machine in 'x86_64 aarch64'", Held::Always),
-            ("platform_machine not in 'arm64'", Held::Always),
-            ("'linux' in sys_platform", Held::Always),
-            ("python_version >= '3.6'", Held::Always),
-            ("python_version < '3.10'", Held::Sometimes),
-            ("'3.6' <= python_version", Held::Always),
-            ("python_version == '3.11.*'", Held::Sometimes),
+            ("platform_machine == 'x86_64'", Applies::Sometimes),
+            ("platform_machine in 'x86_64 aarch64'", Applies::Always),
+            ("platform_machine not in 'arm64'", Applies::Always),
+            ("'linux' in sys_platform", Applies::Always),
+            ("python_version >= '3.6'", Applies::Always),
+            ("python_version < '3.10'", Applies::Sometimes),
+            ("'3.6' <= python_version", Applies::Always),
+            ("python_version == '3.11.*'", Applies::Sometimes),
             (
                 "(python_version < '3' or sys_platform == 'linux') and os_name != 'nt'",
-                Held::Always,
+                Applies::Always,
             ),
-            ("extra == 'gpu'", Held::Sometimes),
-            ("extra == 'gpu' and sys_platform == 'win32'", Held::Never),
+            ("extra == 'gpu'", Applies::Sometimes),
+            ("extra == 'gpu' and sys_platform == 'win32'", Applies::Never),
         ] {
-            assert_eq!(held(marker), Ok(expected), "{marker}");
+            assert_eq!(applies(marker), Ok(expected), "{marker}");
         }
     }
 
     #[test]
     fn markers_are_judged_for_one_machine() {
         let marker = "sys_platform == 'linux' and platform_machine == 'x86_64'";
-        assert_eq!(held_on(marker, &["x86_64"]), Ok(Held::Always));
-        assert_eq!(held_on(marker, &["aarch64"]), Ok(Held::Never));
+        assert_eq!(applies_on(marker, &["x86_64"]), Ok(Applies::Always));
+        assert_eq!(applies_on(marker, &["aarch64"]), Ok(Applies::Never));
     }
 
     #[test]
     fn what_is_no_marker_is_an_error() {
-        assert!(held("python_version = '3'").is_err());
-        assert_eq!(held(&" ".repeat(2000)), Ok(Held::Sometimes));
+        assert!(applies("python_version = '3'").is_err());
+        assert_eq!(applies(&" ".repeat(2000)), Ok(Applies::Sometimes));
     }
 }

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::stack::Catalogue;
 
 pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Sources, Stage, Variable};
-pub use kind::Kind;
+pub use kind::FileKind;
 
 use text::Text;
 
@@ -61,7 +61,7 @@ pub enum Neighbour {
 pub fn read(
     name: &str,
     text: &str,
-    kind: Kind,
+    kind: FileKind,
     catalogue: &Catalogue,
     neighbours: Neighbours<'_>,
 ) -> Result<Sources> {
@@ -72,10 +72,10 @@ pub fn read(
         read: Cell::new(0),
     };
     let stages = match kind {
-        Kind::Dockerfile => dockerfile::read(&text, &context)?,
-        Kind::Requirements => requirements::read(&text, &context)?,
-        Kind::Environment => environment::read(&text, &context)?,
-        Kind::Pyproject => pyproject::read(&text, &context)?,
+        FileKind::Dockerfile => dockerfile::read(&text, &context)?,
+        FileKind::Requirements => requirements::read(&text, &context)?,
+        FileKind::Environment => environment::read(&text, &context)?,
+        FileKind::Pyproject => pyproject::read(&text, &context)?,
     };
     Ok(Sources {
         file: name.to_owned(),

@@ -3,7 +3,7 @@
 use pep440_rs::{Operator, VersionSpecifiers};
 
 use super::Pin;
-use super::marker::{self, Held};
+use super::marker::{self, Applies};
 use crate::version::requirement::{self, Requirement, normalized};
 
 /// Where Python packages come from.
@@ -116,11 +116,11 @@ fn versioned(text: &str) -> Result<Option<Pin>, String> {
 /// The package with what its marker says: that some Linux does not want it, or, then `None`, that no Linux does.
 fn marked(pin: Pin, marker: Option<&str>, text: &str) -> Result<Option<Pin>, String> {
     let marker = marker.map(|marker| marker.split(" #").next().unwrap_or(marker).trim());
-    let held = marker.map_or(Ok(Held::Always), marker::held)?;
-    Ok((held != Held::Never).then(|| Pin {
+    let held = marker.map_or(Ok(Applies::Always), marker::applies)?;
+    Ok((held != Applies::Never).then(|| Pin {
         manager: "pip".to_owned(),
         text: text.to_owned(),
-        conditional: held == Held::Sometimes,
+        conditional: held == Applies::Sometimes,
         ..pin
     }))
 }

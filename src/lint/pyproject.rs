@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use self::groups::{Group, Include, included};
-use super::marker::{self, Held};
+use super::marker::{self, Applies};
 use super::pin::{self, Index};
 use super::stage::{Recorder, only, too_many};
 use super::text::Text;
@@ -250,7 +250,7 @@ impl<'r> Reader<'r> {
         // A source that every Linux takes, else the one of x86-64; of others it cannot be said which is taken.
         let always_on = |source: &Value<'_>, machines: &[&str]| {
             text(source, "marker")
-                .is_none_or(|marker| marker::held_on(&marker, machines) == Ok(Held::Always))
+                .is_none_or(|marker| marker::applies_on(&marker, machines) == Ok(Applies::Always))
         };
         let sources: Vec<&Value<'_>> = sources.into_iter().filter(suits).collect();
         let taken = [&["x86_64", "aarch64"][..], &["x86_64"]]

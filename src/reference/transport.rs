@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// What the user wants to have checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum ImageReference {
     /// A path without a transport: its kind is recognised by what is there. `-` is standard input, here and in archives.
     Path(PathBuf),
     /// `docker-archive:PATH[:REFERENCE]`: a `docker save` tarball, and which of its images.
@@ -38,43 +38,43 @@ pub enum Remote {
     Registry,
 }
 
-impl Target {
+impl ImageReference {
     /// The file or directory that is named, if it is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Target::Path(path)
-            | Target::DockerArchive(path, _)
-            | Target::Oci(path, _)
-            | Target::OciArchive(path, _)
-            | Target::Dir(path) => Some(path),
-            Target::Reference(_) | Target::Remote(..) => None,
+            ImageReference::Path(path)
+            | ImageReference::DockerArchive(path, _)
+            | ImageReference::Oci(path, _)
+            | ImageReference::OciArchive(path, _)
+            | ImageReference::Dir(path) => Some(path),
+            ImageReference::Reference(_) | ImageReference::Remote(..) => None,
         }
     }
 
     /// Reads one argument. `-` is standard input; a path that exists is that path, whatever colons are in it; then a transport
     /// is looked for; a word that looks like a path (`/…`, `./…`, `….tar`) is one even if nothing is there; all else is a
     /// reference.
-    pub fn parse(text: &str) -> Target {
+    pub fn parse(text: &str) -> ImageReference {
         if text == "-" || exists(text) {
-            return Target::Path(text.into());
+            return ImageReference::Path(text.into());
         }
         if let Some(target) = with_transport(text) {
             return target;
         }
         if text.starts_with(['/', '.']) || text.ends_with(".tar") {
-            return Target::Path(text.into());
+            return ImageReference::Path(text.into());
         }
-        Target::Reference(text.to_owned())
+        ImageReference::Reference(text.to_owned())
     }
 }
 
 /// As it can be typed again, with the transports of skopeo.
-impl fmt::Display for Target {
+impl fmt::Display for ImageReference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (transport, path, reference) = match self {
-            Target::Path(path) => return path.display().fmt(formatter),
-            Target::Reference(reference) => return formatter.write_str(reference),
-            Target::Remote(remote, reference) => {
+            ImageReference::Path(path) => return path.display().fmt(formatter),
+            ImageReference::Reference(reference) => return formatter.write_str(reference),
+            ImageReference::Remote(remote, reference) => {
                 let transport = match remote {
                     Remote::Docker => "docker-daemon:",
                     Remote::Podman => "containers-storage:",
@@ -83,27 +83,34 @@ impl fmt::Display for Target {
                 };
                 return write!(formatter, "{transport}{reference}");
             }
-            Target::DockerArchive(path, reference) => ("docker-archive", path, reference.as_ref()),
-            Target::Oci(path, reference) => ("oci", path, reference.as_ref()),
-            Target::OciArchive(path, reference) => ("oci-archive", path, reference.as_ref()),
-            Target::Dir(path) => ("dir", path, None),
+            ImageReference::DockerArchive(path, reference) => {
+                ("docker-archive", path, reference.as_ref())
+            }
+            ImageReference::Oci(path, reference) => ("oci", path, reference.as_ref()),
+            ImageReference::OciArchive(path, reference) => {
+                ("oci-archive", path, reference.as_ref())
+            }
+            ImageReference::Dir(path) => ("dir", path, None),
         };
         write!(formatter, "{transport}:{}", path.display())?;
         reference.map_or(Ok(()), |reference| write!(formatter, ":{reference}"))
     }
 }
 
-fn with_transport(text: &str) -> Option<Target> {
+fn with_transport(text: &str) -> Option<ImageReference> {
     if let Some(reference) = text.strip_prefix("docker://") {
-        return Some(Target::Remote(Remote::Registry, reference.to_owned()));
+        return Some(ImageReference::Remote(
+            Remote::Registry,
+            reference.to_owned(),
+        ));
     }
     let (transport, rest) = text.split_once(':')?;
-    let remote = |holder| Some(Target::Remote(holder, rest.to_owned()));
+    let remote = |holder| Some(ImageReference::Remote(holder, rest.to_owned()));
     match transport {
-        "docker-archive" => Some(path_and_reference(rest, Target::DockerArchive)),
-        "oci" | "oci-dir" => Some(path_and_reference(rest, Target::Oci)),
-        "oci-archive" => Some(path_and_reference(rest, Target::OciArchive)),
-        "dir" => Some(Target::Dir(rest.into())),
+        "docker-archive" => Some(path_and_reference(rest, ImageReference::DockerArchive)),
+        "oci" | "oci-dir" => Some(path_and_reference(rest, ImageReference::Oci)),
+        "oci-archive" => Some(path_and_reference(rest, ImageReference::OciArchive)),
+        "dir" => Some(ImageReference::Dir(rest.into())),
         "docker-daemon" | "docker" => remote(Remote::Docker),
         "podman" | "containers-storage" => remote(Remote::Podman),
         "containerd" => remote(Remote::Containerd),
@@ -114,7 +121,10 @@ fn with_transport(text: &str) -> Option<Target> {
 
 /// Splits `PATH[:REFERENCE]`. Both may hold colons: the longest part that exists is the path; where nothing exists, the
 /// path ends at the first colon, as skopeo reads it.
-fn path_and_reference(text: &str, target: fn(PathBuf, Option<String>) -> Target) -> Target {
+fn path_and_reference(
+    text: &str,
+    target: fn(PathBuf, Option<String>) -> ImageReference,
+) -> ImageReference {
     let colons = text.rmatch_indices(':').map(|(at, _)| at);
     let end = std::iter::once(text.len())
         .chain(colons)
@@ -141,59 +151,78 @@ mod tests {
         for (text, target) in [
             (
                 "docker-archive:a.tar",
-                Target::DockerArchive("a.tar".into(), None),
+                ImageReference::DockerArchive("a.tar".into(), None),
             ),
             (
                 "docker-archive:a.tar:x/y:1",
-                Target::DockerArchive("a.tar".into(), some("x/y:1")),
+                ImageReference::DockerArchive("a.tar".into(), some("x/y:1")),
             ),
-            ("oci:dir:latest", Target::Oci("dir".into(), some("latest"))),
-            ("oci-dir:dir", Target::Oci("dir".into(), None)),
+            (
+                "oci:dir:latest",
+                ImageReference::Oci("dir".into(), some("latest")),
+            ),
+            ("oci-dir:dir", ImageReference::Oci("dir".into(), None)),
             (
                 "oci-archive:a.tar:",
-                Target::OciArchive("a.tar".into(), None),
+                ImageReference::OciArchive("a.tar".into(), None),
             ),
-            ("dir:/no/such:dir", Target::Dir("/no/such:dir".into())),
+            (
+                "dir:/no/such:dir",
+                ImageReference::Dir("/no/such:dir".into()),
+            ),
             (
                 "docker-daemon:x:1",
-                Target::Remote(Remote::Docker, "x:1".into()),
+                ImageReference::Remote(Remote::Docker, "x:1".into()),
             ),
-            ("docker:x:1", Target::Remote(Remote::Docker, "x:1".into())),
+            (
+                "docker:x:1",
+                ImageReference::Remote(Remote::Docker, "x:1".into()),
+            ),
             (
                 "docker://h/x:1",
-                Target::Remote(Remote::Registry, "h/x:1".into()),
+                ImageReference::Remote(Remote::Registry, "h/x:1".into()),
             ),
             (
                 "registry:h/x:1",
-                Target::Remote(Remote::Registry, "h/x:1".into()),
+                ImageReference::Remote(Remote::Registry, "h/x:1".into()),
             ),
-            ("podman:x", Target::Remote(Remote::Podman, "x".into())),
+            (
+                "podman:x",
+                ImageReference::Remote(Remote::Podman, "x".into()),
+            ),
             (
                 "containers-storage:x",
-                Target::Remote(Remote::Podman, "x".into()),
+                ImageReference::Remote(Remote::Podman, "x".into()),
             ),
             (
                 "containerd:x",
-                Target::Remote(Remote::Containerd, "x".into()),
+                ImageReference::Remote(Remote::Containerd, "x".into()),
             ),
             (
                 "pytorch/pytorch:2.8.0",
-                Target::Reference("pytorch/pytorch:2.8.0".into()),
+                ImageReference::Reference("pytorch/pytorch:2.8.0".into()),
             ),
             (
                 "localhost:5000/x:1",
-                Target::Reference("localhost:5000/x:1".into()),
+                ImageReference::Reference("localhost:5000/x:1".into()),
             ),
-            ("-", Target::Path("-".into())),
+            ("-", ImageReference::Path("-".into())),
             (
                 "docker-archive:-:x/y:1",
-                Target::DockerArchive("-".into(), some("x/y:1")),
+                ImageReference::DockerArchive("-".into(), some("x/y:1")),
             ),
-            ("./no-such.tar", Target::Path("./no-such.tar".into())),
-            ("/no/such", Target::Path("/no/such".into())),
+            (
+                "./no-such.tar",
+                ImageReference::Path("./no-such.tar".into()),
+            ),
+            ("/no/such", ImageReference::Path("/no/such".into())),
         ] {
-            assert_eq!(Target::parse(text), target, "{text}");
-            assert_eq!(Target::parse(&target.to_string()), target, "{target}");
+            assert_eq!(ImageReference::parse(text), target, "{text}");
+            assert_eq!(
+                ImageReference::parse(&target.to_string()),
+                target,
+                "{target}"
+            );
         }
     }
 
@@ -203,14 +232,17 @@ mod tests {
         let path = directory.path().join("a:b.tar");
         std::fs::write(&path, "").unwrap();
         let text = path.to_str().unwrap();
-        assert_eq!(Target::parse(text), Target::Path(path.clone()));
         assert_eq!(
-            Target::parse(&format!("docker-archive:{text}")),
-            Target::DockerArchive(path.clone(), None)
+            ImageReference::parse(text),
+            ImageReference::Path(path.clone())
         );
         assert_eq!(
-            Target::parse(&format!("docker-archive:{text}:x/y:1")),
-            Target::DockerArchive(path, Some("x/y:1".into()))
+            ImageReference::parse(&format!("docker-archive:{text}")),
+            ImageReference::DockerArchive(path.clone(), None)
+        );
+        assert_eq!(
+            ImageReference::parse(&format!("docker-archive:{text}:x/y:1")),
+            ImageReference::DockerArchive(path, Some("x/y:1".into()))
         );
     }
 }

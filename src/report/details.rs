@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{ImageFacts, Subject, one_line, printable};
+use super::{Inspection, Subject, one_line, printable};
 use crate::finding::{Finding, Severity};
 use crate::stack::{Evidence, EvidenceKind};
 
@@ -53,7 +53,7 @@ pub(super) fn programs_left_out(number: usize) -> Option<String> {
 }
 
 /// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
-pub(super) fn source_name(facts: &ImageFacts) -> String {
+pub(super) fn source_name(facts: &Inspection) -> String {
     let word = |value: serde_json::Result<serde_json::Value>| {
         let value = value.ok()?;
         value.as_str().map(str::to_owned)
@@ -66,7 +66,7 @@ pub(super) fn source_name(facts: &ImageFacts) -> String {
 }
 
 /// The layer, and the build step that made it.
-pub(super) fn layer_text(facts: &ImageFacts, layer: usize) -> String {
+pub(super) fn layer_text(facts: &Inspection, layer: usize) -> String {
     match facts.layers.get(layer) {
         Some(known) if !known.created_by.is_empty() => {
             format!("{layer}, from: {}", known.created_by)

@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::difference::Difference;
-use super::{FileReport, ImageFacts, ImageReport, ReferenceReport, Report, UnreadImage, escape};
+use super::{FileReport, ImageReport, Inspection, ReferenceReport, Report, UnreadImage, escape};
 use crate::finding::Finding;
 use crate::json_schema;
 use crate::process::tree::Tree;
@@ -78,7 +78,7 @@ pub fn schema() -> Schema {
 }
 
 /// What is in the images, without any rule.
-pub fn facts(images: &[ImageFacts], errors: &[UnreadImage]) -> serde_json::Result<String> {
+pub fn facts(images: &[Inspection], errors: &[UnreadImage]) -> serde_json::Result<String> {
     escape::json(&Document {
         schema: "imgcheck/facts/v1",
         tool: TOOL,

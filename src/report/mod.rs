@@ -36,7 +36,7 @@ pub use escape::{json as to_json, one_line, printable, safe_json};
 
 /// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ImageFacts {
+pub struct Inspection {
     /// The reference that the image is compared with; `None` for an image without a name.
     pub reference: Option<String>,
     /// What the user named the image by, `dir:root`; how people know it where it has no reference.
@@ -106,7 +106,7 @@ pub struct Layer {
 pub struct ImageReport {
     /// What was learnt.
     #[serde(flatten)]
-    pub facts: ImageFacts,
+    pub facts: Inspection,
     /// The loader model as a tree, for formats that draw it; empty unless one was asked for.
     #[serde(skip)]
     pub tree: Tree,
@@ -200,7 +200,7 @@ impl<'r> Subject<'r> {
     }
 }
 
-impl ImageFacts {
+impl Inspection {
     /// What the image is called where people read it: its reference, else as the user named it.
     pub fn name(&self) -> &str {
         self.reference.as_deref().unwrap_or(&self.named)

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Severity};
 use crate::stack::Component;
 use crate::version;
 
-use super::ImageFacts;
+use super::Inspection;
 
 /// One subject of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum Agreement {
 const ALWAYS: [&str; 6] = ["torch", "cuda", "cudnn", "nccl", "python", "os"];
 
 /// The rows of the table: subjects of the core stack first, then the other claimed ones in the order of the claims.
-pub fn rows(facts: &ImageFacts, findings: &[Finding]) -> Vec<Row> {
+pub fn rows(facts: &Inspection, findings: &[Finding]) -> Vec<Row> {
     let mut subjects: Vec<&str> = ALWAYS.to_vec();
     for claim in &facts.claims {
         if !subjects.contains(&claim.subject.as_str()) {
@@ -53,7 +53,7 @@ pub fn rows(facts: &ImageFacts, findings: &[Finding]) -> Vec<Row> {
         .collect()
 }
 
-fn row(subject: &str, facts: &ImageFacts, findings: &[Finding]) -> Row {
+fn row(subject: &str, facts: &Inspection, findings: &[Finding]) -> Row {
     let claims: Vec<&Claim> = facts
         .claims
         .iter()

@@ -1,7 +1,7 @@
 //! What is told of targets, in the words that several formats share: for each GPU and driver, what the image is on it.
 //! Nothing is escaped here.
 
-use crate::targets::{DriverFacts, GpuFacts, How, PackageCode, Support, TargetFacts};
+use crate::targets::{CodeKind, DriverFacts, GpuFacts, PackageCode, Support, TargetFacts};
 
 /// One GPU or driver of a target.
 #[derive(Debug)]
@@ -75,20 +75,20 @@ fn on_gpu(gpu: &GpuFacts) -> Vec<Answer> {
 
 fn lacks(package: &PackageCode) -> bool {
     let support = &package.support;
-    !package.specific && (support.how == How::None || support.compiles == Some(false))
+    !package.specific && (support.how == CodeKind::None || support.compiles == Some(false))
 }
 
 /// `PyTorch covered by sm_80`.
 fn covered(name: &str, support: &Support) -> Answer {
     let by = &support.by;
     let answer = match (support.how, support.compiles) {
-        (How::Sass, _) => Answer::new(Grade::Good, "covered").then(" ", format!("by {by}")),
-        (How::Ptx, Some(false)) => Answer::new(Grade::Bad, "not covered")
+        (CodeKind::Sass, _) => Answer::new(Grade::Good, "covered").then(" ", format!("by {by}")),
+        (CodeKind::Ptx, Some(false)) => Answer::new(Grade::Bad, "not covered")
             .then(": ", format!("only {by}, which the driver cannot compile")),
-        (How::Ptx, _) => Answer::new(Grade::Doubtful, "PTX only")
+        (CodeKind::Ptx, _) => Answer::new(Grade::Doubtful, "PTX only")
             .then(" ", format!("({by}): compiled at the first start")),
-        (How::None, _) => Answer::new(Grade::Bad, "not covered"),
-        (How::Unknown, _) => Answer::new(Grade::Open, "not known"),
+        (CodeKind::None, _) => Answer::new(Grade::Bad, "not covered"),
+        (CodeKind::Unknown, _) => Answer::new(Grade::Open, "not known"),
     };
     Answer {
         subject: name.to_owned(),
@@ -157,7 +157,7 @@ impl Answer {
 mod tests {
     use super::*;
 
-    fn support(how: How, compiles: Option<bool>) -> Support {
+    fn support(how: CodeKind, compiles: Option<bool>) -> Support {
         Support {
             how,
             compiles,
@@ -186,11 +186,11 @@ mod tests {
     #[test]
     fn ptx_that_the_driver_refuses_is_no_cover() {
         let grade = |how, compiles| covered("PyTorch", &support(how, compiles)).grade;
-        assert_eq!(grade(How::Ptx, None), Grade::Doubtful);
-        assert_eq!(grade(How::Ptx, Some(false)), Grade::Bad);
-        assert_eq!(grade(How::Sass, None), Grade::Good);
-        assert_eq!(grade(How::None, None), Grade::Bad);
-        assert_eq!(grade(How::Unknown, None), Grade::Open);
+        assert_eq!(grade(CodeKind::Ptx, None), Grade::Doubtful);
+        assert_eq!(grade(CodeKind::Ptx, Some(false)), Grade::Bad);
+        assert_eq!(grade(CodeKind::Sass, None), Grade::Good);
+        assert_eq!(grade(CodeKind::None, None), Grade::Bad);
+        assert_eq!(grade(CodeKind::Unknown, None), Grade::Open);
     }
 
     #[test]
@@ -241,16 +241,16 @@ mod tests {
             ..PackageCode::default()
         };
         let packages = vec![
-            package("flash_attn", How::None, false),
-            package("deep_gemm", How::None, true),
-            package("xformers", How::Sass, false),
+            package("flash_attn", CodeKind::None, false),
+            package("deep_gemm", CodeKind::None, true),
+            package("xformers", CodeKind::Sass, false),
         ];
         let names = |gpu: &GpuFacts| -> Vec<String> {
             let answers = on_gpu(gpu).into_iter();
             answers.map(|answer| answer.subject).collect()
         };
         let gpu = GpuFacts {
-            torch: Some(support(How::Sass, None)),
+            torch: Some(support(CodeKind::Sass, None)),
             packages,
             ..GpuFacts::default()
         };

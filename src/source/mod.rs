@@ -29,7 +29,7 @@ use serde::Serialize;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
-use crate::reference::transport::{Remote, Target};
+use crate::reference::transport::{ImageReference, Remote};
 use daemon::{Answer, Engine, Held};
 use overlay::Overlay;
 use passing::{Expected, Passing};
@@ -72,7 +72,7 @@ pub enum Found {
 
 /// Opens the images of a target, without reading their layers. Errors as [`find`]; also where the images can only be read as
 /// they go by.
-pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<Vec<Image>> {
+pub fn open(target: &ImageReference, selection: &Selection, access: &Access) -> Result<Vec<Image>> {
     let passes = |subject: &str| Err(Error::unsupported(subject, "it goes by only once"));
     match find(target, selection, access)? {
         Found::Images(images) | Found::Instead(images, _) => Ok(images),
@@ -87,7 +87,7 @@ pub fn open(target: &Target, selection: &Selection, access: &Access) -> Result<V
 /// A source with several images gives all of them, or the one that the target names; an image with several tags is
 /// given once for each, since each tag is a promise of its own. Errors: not found, not an image, a part
 /// that is missing, damaged or larger than it may be, no such reference or platform.
-pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<Found> {
+pub fn find(target: &ImageReference, selection: &Selection, access: &Access) -> Result<Found> {
     let platform = selection
         .platform
         .as_deref()
@@ -108,33 +108,39 @@ pub fn find(target: &Target, selection: &Selection, access: &Access) -> Result<F
             .map(|held| Found::Held(Box::new(held)))
     };
     let images = match target {
-        Target::Path(path) if passing::is_stdin(path) => return passing(Expected::Any, &None),
-        Target::DockerArchive(path, reference) if passing::is_stdin(path) => {
+        ImageReference::Path(path) if passing::is_stdin(path) => {
+            return passing(Expected::Any, &None);
+        }
+        ImageReference::DockerArchive(path, reference) if passing::is_stdin(path) => {
             return passing(Expected::Docker, reference);
         }
-        Target::OciArchive(path, reference) if passing::is_stdin(path) => {
+        ImageReference::OciArchive(path, reference) if passing::is_stdin(path) => {
             return passing(Expected::Oci, reference);
         }
-        Target::Path(path) => recognise::open(path, &wanted(&None)),
-        Target::DockerArchive(path, reference) => {
+        ImageReference::Path(path) => recognise::open(path, &wanted(&None)),
+        ImageReference::DockerArchive(path, reference) => {
             docker::open(&Store::archive(path, access.limits)?, &wanted(reference))
         }
-        Target::OciArchive(path, reference) => {
+        ImageReference::OciArchive(path, reference) => {
             oci::open(&Store::archive(path, access.limits)?, &wanted(reference))
         }
-        Target::Oci(path, reference) => {
+        ImageReference::Oci(path, reference) => {
             oci::open(&Store::directory(path, access.limits)?, &wanted(reference))
         }
-        Target::Dir(path) => Ok(vec![root_directory(path)?]),
-        Target::Reference(reference) => {
+        ImageReference::Dir(path) => Ok(vec![root_directory(path)?]),
+        ImageReference::Reference(reference) => {
             return engine_or_registry(reference, &wanted(&None), access);
         }
-        Target::Remote(Remote::Docker, reference) => return held(Engine::Docker, reference),
-        Target::Remote(Remote::Podman, reference) => return held(Engine::Podman, reference),
-        Target::Remote(Remote::Registry, reference) => {
+        ImageReference::Remote(Remote::Docker, reference) => {
+            return held(Engine::Docker, reference);
+        }
+        ImageReference::Remote(Remote::Podman, reference) => {
+            return held(Engine::Podman, reference);
+        }
+        ImageReference::Remote(Remote::Registry, reference) => {
             registry::open(reference, &wanted(&None), access)
         }
-        Target::Remote(Remote::Containerd, reference) => {
+        ImageReference::Remote(Remote::Containerd, reference) => {
             let problem = "images held by containerd cannot be read yet";
             Err(Error::unsupported(reference, problem).with_help(format!(
                 "export it: ctr images export image.tar {reference}; then imgcheck image.tar"

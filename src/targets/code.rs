@@ -6,7 +6,7 @@
 //! - What is for one chip (`sm_90a`, `compute_90a`) runs on exactly that capability; what is for a family (`sm_100f`) on the same
 //!   generation from that capability on.
 
-use super::facts::{How, Support};
+use super::facts::{CodeKind, Support};
 use super::gpu::{Capability, is_renamed, is_tegra};
 use crate::elf::facts::GpuCode;
 use crate::stack::Coverage;
@@ -111,7 +111,7 @@ pub(super) fn support(gpu: Capability, code: &GpuCode) -> Support {
     let (sass, sass_unknown) = best(&code.sass, Architecture::sass_runs);
     if let Some((count, by)) = sass {
         return Support {
-            how: How::Sass,
+            how: CodeKind::Sass,
             by,
             whole: count == code.containers,
             ..Support::default()
@@ -121,7 +121,7 @@ pub(super) fn support(gpu: Capability, code: &GpuCode) -> Support {
     match ptx {
         _ if sass_unknown => Support::default(),
         Some((count, by)) => Support {
-            how: How::Ptx,
+            how: CodeKind::Ptx,
             isa: code
                 .ptx_isa
                 .iter()
@@ -133,7 +133,7 @@ pub(super) fn support(gpu: Capability, code: &GpuCode) -> Support {
         },
         None if ptx_unknown || !code.lto.is_empty() => Support::default(),
         None => Support {
-            how: How::None,
+            how: CodeKind::None,
             ..Support::default()
         },
     }
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    fn how(gpu: &str, sass: &[&str], ptx: &[&str]) -> (How, String) {
+    fn how(gpu: &str, sass: &[&str], ptx: &[&str]) -> (CodeKind, String) {
         let counted = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 4)).collect();
         let code = GpuCode {
             containers: 4,
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn machine_code_runs_on_its_generation_from_its_chip_on() {
-        let sass = |by: &str| (How::Sass, by.to_owned());
-        let none = (How::None, String::new());
+        let sass = |by: &str| (CodeKind::Sass, by.to_owned());
+        let none = (CodeKind::None, String::new());
         assert_eq!(how("8.6", &["sm_80"], &[]), sass("sm_80"));
         assert_eq!(how("8.9", &["sm_80", "sm_86", "sm_90"], &[]), sass("sm_86"));
         assert_eq!(how("8.0", &["sm_86"], &[]), none);
@@ -211,29 +211,29 @@ mod tests {
         assert_eq!((on(8, 6).by.as_str(), on(8, 6).whole), ("sm_80", true));
         assert_eq!(on(8, 7).by, "sm_87");
         assert_eq!(on(9, 0).by, "compute_80");
-        assert_eq!(on(7, 5).how, How::None);
+        assert_eq!(on(7, 5).how, CodeKind::None);
     }
 
     #[test]
     fn code_for_one_chip_or_a_family() {
-        assert_eq!(how("9.0", &["sm_90a"], &[]).0, How::Sass);
-        assert_eq!(how("10.3", &["sm_100a"], &[]).0, How::None);
-        assert_eq!(how("10.3", &["sm_100f"], &[]).0, How::Sass);
-        assert_eq!(how("11.0", &["sm_100f"], &[]).0, How::None);
-        assert_eq!(how("12.1", &["sm_120f"], &[]).0, How::Sass);
-        assert_eq!(how("10.0", &[], &["compute_90a"]).0, How::None);
-        assert_eq!(how("12.0", &[], &["compute_100f"]).0, How::None);
-        assert_eq!(how("10.3", &[], &["compute_100f"]).0, How::Ptx);
+        assert_eq!(how("9.0", &["sm_90a"], &[]).0, CodeKind::Sass);
+        assert_eq!(how("10.3", &["sm_100a"], &[]).0, CodeKind::None);
+        assert_eq!(how("10.3", &["sm_100f"], &[]).0, CodeKind::Sass);
+        assert_eq!(how("11.0", &["sm_100f"], &[]).0, CodeKind::None);
+        assert_eq!(how("12.1", &["sm_120f"], &[]).0, CodeKind::Sass);
+        assert_eq!(how("10.0", &[], &["compute_90a"]).0, CodeKind::None);
+        assert_eq!(how("12.0", &[], &["compute_100f"]).0, CodeKind::None);
+        assert_eq!(how("10.3", &[], &["compute_100f"]).0, CodeKind::Ptx);
     }
 
     #[test]
     fn tegra_runs_its_own_machine_code_only() {
-        assert_eq!(how("8.7", &["sm_80", "sm_86"], &[]).0, How::None);
-        assert_eq!(how("8.7", &["sm_87"], &[]).0, How::Sass);
-        assert_eq!(how("8.9", &["sm_87"], &[]).0, How::None);
+        assert_eq!(how("8.7", &["sm_80", "sm_86"], &[]).0, CodeKind::None);
+        assert_eq!(how("8.7", &["sm_87"], &[]).0, CodeKind::Sass);
+        assert_eq!(how("8.9", &["sm_87"], &[]).0, CodeKind::None);
         assert_eq!(
             how("8.7", &["sm_80"], &["compute_80"]),
-            (How::Ptx, "compute_80".to_owned())
+            (CodeKind::Ptx, "compute_80".to_owned())
         );
     }
 
@@ -241,17 +241,17 @@ mod tests {
     fn ptx_runs_on_anything_newer_and_the_newest_counts() {
         assert_eq!(
             how("12.0", &["sm_90"], &["compute_70", "compute_90"]),
-            (How::Ptx, "compute_90".to_owned())
+            (CodeKind::Ptx, "compute_90".to_owned())
         );
-        assert_eq!(how("7.5", &[], &["compute_80"]).0, How::None);
+        assert_eq!(how("7.5", &[], &["compute_80"]).0, CodeKind::None);
     }
 
     #[test]
     fn what_nobody_established_is_unknown() {
-        assert_eq!(how("11.0", &["sm_101"], &[]).0, How::Unknown);
-        assert_eq!(how("11.0", &["sm_101", "sm_110"], &[]).0, How::Sass);
-        assert_eq!(how("11.0", &[], &["compute_101"]).0, How::Ptx);
-        assert_eq!(how("11.0", &[], &["compute_101a"]).0, How::Unknown);
+        assert_eq!(how("11.0", &["sm_101"], &[]).0, CodeKind::Unknown);
+        assert_eq!(how("11.0", &["sm_101", "sm_110"], &[]).0, CodeKind::Sass);
+        assert_eq!(how("11.0", &[], &["compute_101"]).0, CodeKind::Ptx);
+        assert_eq!(how("11.0", &[], &["compute_101a"]).0, CodeKind::Unknown);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct GpuFacts {
 #[serde(default)]
 pub struct Support {
     /// The kind of code.
-    pub how: How,
+    pub how: CodeKind,
     /// The architecture that it is for: `sm_80`, `compute_90`; empty if there is none.
     pub by: String,
     /// Whether every part of it (each fat-binary container) has code of that architecture. Libraries have parts for certain GPUs alone.
@@ -69,7 +69,7 @@ pub struct Support {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum How {
+pub enum CodeKind {
     /// No code: `no kernel image is available for execution on the device`.
     None,
     /// Not known: the evidence is not whole, or nobody established what the GPU runs.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use super::Target;
 use super::code::{everywhere, is_specific, oldest, support};
 use super::driver::{self, DriverVersion};
-use super::facts::{DriverFacts, GpuFacts, How, LibraryCode, PackageCode, Support, TargetFacts};
+use super::facts::{
+    CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Support, TargetFacts,
+};
 use super::gpu::Gpu;
 use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
@@ -20,7 +22,7 @@ const TORCH: &str = "torch";
 
 /// What of an image decides.
 #[derive(Debug, Clone, Copy)]
-pub struct Evidence<'i> {
+pub struct TargetInput<'i> {
     /// How much of each file was read.
     pub depth: Depth,
     /// The GPU code of its files.
@@ -37,7 +39,7 @@ pub struct Evidence<'i> {
 ///
 /// # Errors
 /// A target names a GPU or a driver that is none.
-pub fn judge(targets: &[Target], image: &Evidence) -> Result<Vec<TargetFacts>, InvalidInput> {
+pub fn judge(targets: &[Target], image: &TargetInput) -> Result<Vec<TargetFacts>, InvalidInput> {
     if targets.is_empty() {
         return Ok(Vec::new());
     }
@@ -49,7 +51,7 @@ pub fn judge(targets: &[Target], image: &Evidence) -> Result<Vec<TargetFacts>, I
 }
 
 impl Target {
-    fn judge(&self, image: &Evidence, process: &MainProcess) -> Result<TargetFacts, InvalidInput> {
+    fn judge(&self, image: &TargetInput, process: &MainProcess) -> Result<TargetFacts, InvalidInput> {
         let gpus = self
             .gpus
             .iter()
@@ -106,7 +108,7 @@ struct Library<'i> {
 }
 
 impl<'i> MainProcess<'i> {
-    fn of(image: &Evidence<'i>) -> Self {
+    fn of(image: &TargetInput<'i>) -> Self {
         let files = image
             .gpu
             .libraries
@@ -148,14 +150,14 @@ impl<'i> MainProcess<'i> {
         };
         let torch = self.torch.as_ref().map(|torch| {
             let mut support = on_gpu(&torch.code, torch.cuda.as_deref());
-            if support.how == How::None {
+            if support.how == CodeKind::None {
                 support = Support {
                     whole: false,
                     ..on_gpu(&torch.listed, torch.cuda.as_deref())
                 };
             }
             // What is in no container of a sample is in few of all at best.
-            let certain = !torch.sampled || support.how == How::None;
+            let certain = !torch.sampled || support.how == CodeKind::None;
             if certain { support } else { Support::default() }
         });
         let libraries: Vec<LibraryCode> = self
@@ -163,7 +165,7 @@ impl<'i> MainProcess<'i> {
             .iter()
             .map(|library| {
                 let support = on_gpu(library.code, None);
-                let certain = library.whole || support.how == How::Sass;
+                let certain = library.whole || support.how == CodeKind::Sass;
                 LibraryCode {
                     path: library.object.path.clone(),
                     library: library.object.library.clone(),
@@ -198,7 +200,7 @@ impl<'i> MainProcess<'i> {
                 from: String::new(),
                 specific: true,
                 support: Support {
-                    how: How::None,
+                    how: CodeKind::None,
                     ..Support::default()
                 },
             });
@@ -218,7 +220,7 @@ impl<'i> MainProcess<'i> {
 }
 
 impl Torch {
-    fn of(image: &Evidence, libraries: &[Library]) -> Option<Self> {
+    fn of(image: &TargetInput, libraries: &[Library]) -> Option<Self> {
         let coverage = image.gpu.torch.as_ref()?;
         let own = libraries
             .iter()
@@ -279,7 +281,7 @@ fn package(process: &ProcessFacts, object: &ObjectFacts) -> Option<String> {
 
 /// Adds to PTX which CUDA compiles it, and whether the driver does.
 fn compiled(support: Support, cuda: Option<&str>, driver: Option<&DriverFacts>) -> Support {
-    if support.how != How::Ptx {
+    if support.how != CodeKind::Ptx {
         return support;
     }
     let needs = support

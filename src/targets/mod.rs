@@ -14,9 +14,9 @@ use crate::spelling::InvalidInput;
 
 pub use code::support_of;
 pub use driver::DriverVersion;
-pub use facts::{DriverFacts, GpuFacts, How, LibraryCode, PackageCode, Support, TargetFacts};
+pub use facts::{CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Support, TargetFacts};
 pub use gpu::{Capability, Gpu, Segment};
-pub use judge::{Evidence, judge};
+pub use judge::{TargetInput, judge};
 
 /// A machine, or a group of equal ones, as the user names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::{Evidence, GpuFacts, How, Target, judge};
+use super::{CodeKind, GpuFacts, Target, TargetInput, judge};
 use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
 use crate::process::LoaderFacts;
@@ -77,7 +77,7 @@ impl Image {
             driver: driver.map(str::to_owned),
             ..Target::default()
         };
-        let evidence = Evidence {
+        let evidence = TargetInput {
             depth: Depth::Default,
             gpu: &self.gpu,
             loader: Some(&self.loader),
@@ -133,9 +133,9 @@ fn a_package_has_what_the_best_of_its_libraries_has() {
     assert_eq!(
         packages,
         [
-            ("deep_gemm", How::None, true),
-            ("flash-attn", How::None, false),
-            ("vllm", How::None, false)
+            ("deep_gemm", CodeKind::None, true),
+            ("flash-attn", CodeKind::None, false),
+            ("vllm", CodeKind::None, false)
         ]
     );
     let on = image.on("A100", None);
@@ -164,7 +164,7 @@ fn pytorch_with_other_libraries_in_it_is_judged_by_what_it_was_built_for_too() {
         details: [("arch-list".to_owned(), "sm_75 sm_80".to_owned())].into(),
         ..Component::default()
     };
-    let evidence = Evidence {
+    let evidence = TargetInput {
         depth: Depth::Default,
         gpu: &image.gpu,
         loader: None,
@@ -179,7 +179,7 @@ fn pytorch_with_other_libraries_in_it_is_judged_by_what_it_was_built_for_too() {
     let torch = |index: usize| facts[index].gpus[0].torch.clone().unwrap();
     assert_eq!((torch(0).by.as_str(), torch(0).whole), ("sm_75", false));
     assert_eq!((torch(1).by.as_str(), torch(1).whole), ("sm_80", true));
-    assert_eq!(torch(2).how, How::None);
+    assert_eq!(torch(2).how, CodeKind::None);
 }
 
 #[test]
@@ -192,13 +192,16 @@ fn pytorch_is_judged_by_what_all_its_kernels_have() {
         &[],
     )];
     let image = Image::new(files).torch(&["sm_80", "sm_90"]);
-    assert_eq!(image.on("RTX 5090", None).torch.unwrap().how, How::None);
+    assert_eq!(
+        image.on("RTX 5090", None).torch.unwrap().how,
+        CodeKind::None
+    );
     assert_eq!(image.on("L4", None).torch.unwrap().by, "sm_80");
     assert!(image.on("L4", None).packages.is_empty());
     let mut sampled = Image::new(files).torch(&["sm_80", "sm_90"]);
     sampled.gpu.libraries[0].code.sampled = true;
-    assert_eq!(sampled.on("L4", None).torch.unwrap().how, How::Unknown);
-    assert_eq!(sampled.on("V100", None).torch.unwrap().how, How::None);
+    assert_eq!(sampled.on("L4", None).torch.unwrap().how, CodeKind::Unknown);
+    assert_eq!(sampled.on("V100", None).torch.unwrap().how, CodeKind::None);
 }
 
 #[test]
@@ -224,13 +227,16 @@ fn libraries_of_cuda_are_no_packages_and_not_known_to_have_nothing() {
     assert!(
         on.libraries
             .iter()
-            .all(|library| library.support.how == How::Unknown)
+            .all(|library| library.support.how == CodeKind::Unknown)
     );
     assert_eq!(
         image.on("B200", None).libraries[0].support.how,
-        How::Unknown
+        CodeKind::Unknown
     );
-    assert_eq!(image.on("A10", None).libraries[1].support.how, How::Sass);
+    assert_eq!(
+        image.on("A10", None).libraries[1].support.how,
+        CodeKind::Sass
+    );
 }
 
 #[test]
@@ -239,7 +245,7 @@ fn ptx_needs_a_driver_that_compiles_it() {
     let support = image.on("B200", None).packages.remove(0).support;
     assert_eq!(
         (support.how, support.needs_cuda.as_deref(), support.compiles),
-        (How::Ptx, Some("12.8"), None)
+        (CodeKind::Ptx, Some("12.8"), None)
     );
     let old = image
         .on("B200", Some("550.54.14"))
@@ -258,7 +264,7 @@ fn ptx_needs_a_driver_that_compiles_it() {
 #[test]
 fn a_target_that_is_none_is_an_error() {
     let image = Image::new(&[]);
-    let evidence = Evidence {
+    let evidence = TargetInput {
         depth: Depth::Default,
         gpu: &image.gpu,
         loader: None,

@@ -8,7 +8,7 @@ use crate::common::{file, hard_link, run, symlink, tool, write_archive};
 use crate::dockerd::Daemon;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::layer::{self, EntryKind, LayerFacts, Wanted};
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Image, Selection};
 
 fn facts(images: &[Image]) -> Vec<LayerFacts> {
@@ -25,7 +25,7 @@ fn facts(images: &[Image]) -> Vec<LayerFacts> {
 
 fn open(path: &Path) -> Vec<Image> {
     source::open(
-        &Target::Path(path.to_owned()),
+        &ImageReference::Path(path.to_owned()),
         &Selection::default(),
         &Access::default(),
     )
@@ -146,7 +146,7 @@ fn one_image_in_every_storage_has_the_same_facts() {
         .collect();
     references.sort();
     assert_eq!(references, ["base:1", "x/y:1"]);
-    let chosen = Target::parse(&format!(
+    let chosen = ImageReference::parse(&format!(
         "docker-archive:{}:docker.io/x/y:1",
         both.display()
     ));

@@ -14,7 +14,7 @@ use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::layer::cache::FactsCache;
 use imgcheck::internals::layer::{self, Wanted};
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Selection};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
@@ -167,7 +167,7 @@ fn facts_of_real_images_are_read_as_they_were_written() {
             continue;
         }
         let scratch = tempdir().unwrap();
-        let target = Target::parse(path.to_str().unwrap());
+        let target = ImageReference::parse(path.to_str().unwrap());
         let images = source::open(&target, &Selection::default(), &Access::default()).unwrap();
         for depth in [Depth::Default, Depth::Deep] {
             let wanted = Wanted::builtin(depth).unwrap();

@@ -16,7 +16,7 @@ use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::Result;
 use imgcheck::internals::layer::{self, Content, Entry, EntryKind, LayerFacts, Wanted};
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::remote::RemoteBlob;
 use imgcheck::internals::source::{self, Access, LayerBlob, LayerData, Selection};
 use proptest::prelude::*;
@@ -95,7 +95,7 @@ fn served(blob: &LayerBlob, has_ranges: bool) -> (LayerBlob, Arc<Served>) {
 }
 
 fn layers(layout: &Path) -> Vec<LayerBlob> {
-    let target = Target::Path(layout.to_owned());
+    let target = ImageReference::Path(layout.to_owned());
     let images = source::open(&target, &Selection::default(), &Access::default()).unwrap();
     images.into_iter().flat_map(|image| image.layers).collect()
 }

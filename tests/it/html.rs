@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 use imgcheck::internals::checker::{self, Progress, Reading, Scan, Scanner};
 use imgcheck::internals::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
 use imgcheck::internals::policy::Policy;
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
 use imgcheck::internals::rules::RuleSet;
 use imgcheck::internals::source::{self, Access, Selection};
@@ -42,7 +42,7 @@ fn scanner() -> Scanner {
 
 fn judged(image: &str) -> ImageReport {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(image);
-    let target = Target::parse(path.to_str().unwrap());
+    let target = ImageReference::parse(path.to_str().unwrap());
     judge(scanner().scan(&target, &Silent).unwrap().remove(0))
 }
 
@@ -276,7 +276,9 @@ fn machines_that_the_image_must_run_on_are_told() {
         target("robots", &["orin"]),
     ];
     let path = program::repository(HEALTHY);
-    let scan = scanner().scan(&Target::Path(path), &Silent).unwrap();
+    let scan = scanner()
+        .scan(&ImageReference::Path(path), &Silent)
+        .unwrap();
     let image = judge_on(scan.into_iter().next().unwrap(), targets);
     let page = page(&[image], &[], &[]);
     let text = text(&page);
@@ -302,7 +304,7 @@ fn machines_that_the_image_must_run_on_are_told() {
 #[test]
 fn an_image_without_a_reference_is_called_as_it_was_named() {
     let root = tempfile::tempdir().unwrap();
-    let target = Target::Dir(root.path().to_owned());
+    let target = ImageReference::Dir(root.path().to_owned());
     let scan = scanner().scan(&target, &Silent).unwrap().remove(0);
     let text = text(&page(&[judge(scan)], &[], &[]));
     let heading = format!("PASS dir:{}", root.path().display());
@@ -560,8 +562,8 @@ fn real_images() -> Vec<(String, ImageReport)> {
     reports.collect()
 }
 
-fn root(image: &Path) -> Target {
-    Target::Dir(image.join("root"))
+fn root(image: &Path) -> ImageReference {
+    ImageReference::Dir(image.join("root"))
 }
 
 fn opened(image: &Path) -> source::Image {

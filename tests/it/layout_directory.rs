@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::Result;
 use imgcheck::internals::layer::{Content, EntryKind, LayerFacts, Wanted, scan};
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Selection};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, makedev, mknodat, renameat_with};
 
@@ -58,7 +58,7 @@ impl Scratch {
 }
 
 fn facts(layout: &Path) -> Result<LayerFacts> {
-    let target = Target::Oci(layout.to_owned(), None);
+    let target = ImageReference::Oci(layout.to_owned(), None);
     let images = source::open(&target, &Selection::default(), &Access::default())?;
     let wanted = Wanted::builtin(Depth::Default).unwrap();
     Ok(scan(&images[0].layers[0], &wanted, &|_| {})?.facts)

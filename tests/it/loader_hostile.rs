@@ -8,7 +8,7 @@ use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::process::tree::Tree;
 use imgcheck::internals::process::{Knowledge, LoaderFacts, Programs};
-use imgcheck::internals::report::tree::{Question, dot, text};
+use imgcheck::internals::report::tree::{TreeQuery, dot, text};
 use imgcheck::internals::stack::{self, Catalogue};
 use oci_spec::image::ImageConfiguration;
 
@@ -86,8 +86,8 @@ impl Sample {
     }
 }
 
-fn question(library: Option<&str>) -> Question<'_> {
-    Question {
+fn question(library: Option<&str>) -> TreeQuery<'_> {
+    TreeQuery {
         image: "image",
         library,
     }

@@ -9,7 +9,7 @@ use crate::common::{
     write_directory,
 };
 use imgcheck::internals::error::Error;
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Selection, SourceKind};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ impl Place {
 
 fn open(path: &Path) -> imgcheck::internals::error::Result<Vec<source::Image>> {
     source::open(
-        &Target::Path(path.to_owned()),
+        &ImageReference::Path(path.to_owned()),
         &Selection::default(),
         &Access::default(),
     )
@@ -68,7 +68,7 @@ fn open(path: &Path) -> imgcheck::internals::error::Result<Vec<source::Image>> {
 
 fn open_text(text: &str) -> imgcheck::internals::error::Result<Vec<source::Image>> {
     source::open(
-        &Target::parse(text),
+        &ImageReference::parse(text),
         &Selection::default(),
         &Access::default(),
     )
@@ -80,7 +80,7 @@ fn platform(path: &Path, platform: &str) -> imgcheck::internals::error::Result<V
         all_platforms: false,
     };
     source::open(
-        &Target::Path(path.to_owned()),
+        &ImageReference::Path(path.to_owned()),
         &selection,
         &Access::default(),
     )
@@ -324,7 +324,12 @@ fn platforms_of_an_index() {
         platform: None,
         all_platforms: true,
     };
-    let images = source::open(&Target::Path(path.clone()), &all, &Access::default()).unwrap();
+    let images = source::open(
+        &ImageReference::Path(path.clone()),
+        &all,
+        &Access::default(),
+    )
+    .unwrap();
     assert_eq!(images.len(), 2);
     assert_eq!(references(&images), [Some("x:1"), Some("x:1")]);
     let error = platform(&path, "linux/s390x").unwrap_err();
@@ -369,9 +374,13 @@ fn attestations_are_no_images() {
         all_platforms: true,
     };
     assert_eq!(
-        source::open(&Target::Path(path.clone()), &all, &Access::default())
-            .unwrap()
-            .len(),
+        source::open(
+            &ImageReference::Path(path.clone()),
+            &all,
+            &Access::default()
+        )
+        .unwrap()
+        .len(),
         1
     );
     assert_eq!(open(&path).unwrap()[0].platform, "linux/s390x");

@@ -10,7 +10,7 @@ use imgcheck::internals::finding::{
 use imgcheck::internals::process::facts::{Import, ObjectFacts};
 use imgcheck::internals::process::tree::{Failed, Mapped, ProcessTree, Searched, Tree};
 use imgcheck::internals::report::{
-    FileReport, ImageFacts, ImageReport, Layer, ReferenceReport, Verdict,
+    FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict,
 };
 use imgcheck::internals::source::SourceKind;
 use imgcheck::internals::stack::{Component, Evidence, EvidenceKind, Gpu};
@@ -86,7 +86,7 @@ pub fn image(text: &str) -> ImageReport {
         evidence: vec![evidence(text)],
     };
     ImageReport {
-        facts: ImageFacts {
+        facts: Inspection {
             reference: Some(text.to_owned()),
             named: text.to_owned(),
             source: SourceKind::DockerArchive,

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use super::details::evidence_text;
 use super::escape;
-use super::{ImageFacts, UnreadImage};
+use super::{Inspection, UnreadImage};
 use crate::digest;
 use crate::reference::name::Name;
 use crate::stack::{self, EvidenceKind};
@@ -22,7 +22,7 @@ use model::*;
 /// # Errors
 /// None that the data can cause.
 pub fn report<'i>(
-    images: impl Iterator<Item = &'i ImageFacts> + Clone,
+    images: impl Iterator<Item = &'i Inspection> + Clone,
     errors: &[UnreadImage],
 ) -> serde_json::Result<String> {
     let mut references = References::default();
@@ -83,7 +83,7 @@ fn unread(unread: &UnreadImage) -> Property {
 }
 
 /// Version 8 of RFC 9562, section 5.8: a UUID of one's own making, here of what the images are.
-fn serial_number<'i>(images: impl Iterator<Item = &'i ImageFacts>) -> String {
+fn serial_number<'i>(images: impl Iterator<Item = &'i Inspection>) -> String {
     let mut hasher = digest::Hasher::default();
     for image in images {
         let layers = image.layers.iter().map(|layer| layer.diff_id.as_str());
@@ -127,7 +127,7 @@ fn property(name: &str, value: &str) -> Property {
 }
 
 /// The image itself.
-fn container(image: &ImageFacts, references: &mut References) -> Component {
+fn container(image: &Inspection, references: &mut References) -> Component {
     let name = image
         .reference
         .as_deref()
@@ -184,7 +184,7 @@ fn container(image: &ImageFacts, references: &mut References) -> Component {
     }
 }
 
-fn stack_of(image: &ImageFacts, references: &mut References) -> Vec<Component> {
+fn stack_of(image: &Inspection, references: &mut References) -> Vec<Component> {
     let system = image.stack.iter().find(|part| part.name == "os");
     let parts = image.stack.iter();
     parts

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::{Change, Coverage, Findings, Layers};
 use crate::finding::Finding;
-use crate::report::{ImageFacts, summary};
+use crate::report::{Inspection, summary};
 use crate::stack::{self, Component};
 
 /// Things by name, in the order that they are shown in.
@@ -40,11 +40,11 @@ fn changes(from: &Named, to: &Named) -> Vec<Change> {
 }
 
 /// `None` if one of them is a directory, which has no layers to compare.
-pub(super) fn layers(from: &ImageFacts, to: &ImageFacts) -> Option<Layers> {
+pub(super) fn layers(from: &Inspection, to: &Inspection) -> Option<Layers> {
     if from.config_digest.is_none() || to.config_digest.is_none() {
         return None;
     }
-    let ids = |facts: &ImageFacts| -> Vec<String> {
+    let ids = |facts: &Inspection| -> Vec<String> {
         let layers = facts.layers.iter();
         layers.map(|layer| layer.diff_id.clone()).collect()
     };
@@ -78,12 +78,12 @@ fn only<'t, T, K: Ord>(ours: &'t [T], others: &'t [T], identity: fn(&'t T) -> K)
     ours.iter().filter(is_only).collect()
 }
 
-pub(super) fn claims(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
+pub(super) fn claims(from: &Inspection, to: &Inspection) -> Vec<Change> {
     changes(&claimed(from), &claimed(to))
 }
 
 /// Each subject with all that is claimed of it: `2.8.0 (tag), 2.8 (env)`.
-fn claimed(facts: &ImageFacts) -> Named {
+fn claimed(facts: &Inspection) -> Named {
     let mut seen = BTreeSet::new();
     let subjects = facts.claims.iter().map(|claim| &claim.subject);
     subjects
@@ -99,7 +99,7 @@ fn claimed(facts: &ImageFacts) -> Named {
 }
 
 /// What changed of the copies that the processes get, and the names of those that did not.
-pub(super) fn stack(from: &ImageFacts, to: &ImageFacts) -> (Vec<Change>, Vec<String>) {
+pub(super) fn stack(from: &Inspection, to: &Inspection) -> (Vec<Change>, Vec<String>) {
     let (from, to) = (loaded(from), loaded(to));
     let changes = changes(&from, &to);
     let changed = |name: &str| changes.iter().any(|change| change.name == name);
@@ -111,7 +111,7 @@ pub(super) fn stack(from: &ImageFacts, to: &ImageFacts) -> (Vec<Change>, Vec<Str
     (changes, same)
 }
 
-fn loaded(facts: &ImageFacts) -> Named {
+fn loaded(facts: &Inspection) -> Named {
     let mut names = BTreeSet::new();
     facts
         .stack
@@ -128,8 +128,8 @@ fn version(component: &Component) -> String {
     }
 }
 
-pub(super) fn copies(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
-    let others = |facts: &ImageFacts| -> Named {
+pub(super) fn copies(from: &Inspection, to: &Inspection) -> Vec<Change> {
+    let others = |facts: &Inspection| -> Named {
         let copies = facts.stack.iter().filter(|component| !component.loaded);
         copies
             .map(|copy| (format!("{} {}", copy.name, copy.path), version(copy)))
@@ -138,7 +138,7 @@ pub(super) fn copies(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
     changes(&others(from), &others(to))
 }
 
-pub(super) fn gpu(from: &ImageFacts, to: &ImageFacts) -> Vec<Coverage> {
+pub(super) fn gpu(from: &Inspection, to: &Inspection) -> Vec<Coverage> {
     let (before, after) = (covered(from), covered(to));
     before
         .iter()
@@ -159,7 +159,7 @@ pub(super) fn gpu(from: &ImageFacts, to: &ImageFacts) -> Vec<Coverage> {
 }
 
 /// The architectures of PyTorch's kernels, and of each file by its path. A file that only one image has is no change of coverage.
-fn covered(facts: &ImageFacts) -> BTreeMap<String, (String, Vec<String>)> {
+fn covered(facts: &Inspection) -> BTreeMap<String, (String, Vec<String>)> {
     let all = |coverage: &stack::Coverage| [&coverage.sass[..], &coverage.ptx[..]].concat();
     let libraries = facts.gpu.libraries.iter();
     let torch = facts.gpu.torch.iter();
@@ -170,8 +170,8 @@ fn covered(facts: &ImageFacts) -> BTreeMap<String, (String, Vec<String>)> {
         .collect()
 }
 
-pub(super) fn driver(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
-    let floor = |facts: &ImageFacts| -> Named {
+pub(super) fn driver(from: &Inspection, to: &Inspection) -> Vec<Change> {
+    let floor = |facts: &Inspection| -> Named {
         let Some(floor) = &facts.driver else {
             return Vec::new();
         };
@@ -190,12 +190,12 @@ pub(super) fn driver(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
     changes(&floor(from), &floor(to))
 }
 
-pub(super) fn loader(from: &ImageFacts, to: &ImageFacts) -> Vec<Change> {
+pub(super) fn loader(from: &Inspection, to: &Inspection) -> Vec<Change> {
     changes(&mapped(from), &mapped(to))
 }
 
 /// What the main process maps: each SONAME with the file that answers for it, and its version where its bytes tell one.
-fn mapped(facts: &ImageFacts) -> Named {
+fn mapped(facts: &Inspection) -> Named {
     let processes = facts.loader.iter().flat_map(|loader| &loader.processes);
     let objects = processes
         .filter(|process| process.main)

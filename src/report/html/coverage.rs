@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::embedded;
-use crate::report::ImageFacts;
+use crate::report::Inspection;
 use crate::stack::Coverage;
-use crate::targets::{Capability, How, TargetFacts, support_of};
+use crate::targets::{Capability, CodeKind, TargetFacts, support_of};
 
 /// So many libraries are shown.
 const LIBRARIES: usize = 80;
@@ -63,7 +63,7 @@ pub(super) struct Cell {
 
 /// Builds the table of an image, with a column for each architecture that it has code for and each GPU of the targets; `None`
 /// without any GPU code.
-pub(super) fn matrix(facts: &ImageFacts, targets: &[TargetFacts]) -> Option<Matrix> {
+pub(super) fn matrix(facts: &Inspection, targets: &[TargetFacts]) -> Option<Matrix> {
     let gpu = &facts.gpu;
     let all = gpu.libraries.iter().map(|library| &library.coverage);
     let mut capabilities: BTreeSet<Capability> = all
@@ -124,7 +124,7 @@ fn within_packages(directory: &str) -> &str {
     below.next().unwrap_or(directory)
 }
 
-fn mapped(facts: &ImageFacts) -> BTreeSet<&str> {
+fn mapped(facts: &Inspection) -> BTreeSet<&str> {
     let processes = facts.loader.iter().flat_map(|loader| &loader.processes);
     let objects = processes.flat_map(|process| &process.objects);
     objects.map(|object| object.path.as_str()).collect()
@@ -215,16 +215,16 @@ fn cell(capability: Capability, coverage: &Coverage) -> Cell {
     let support = support_of(capability, coverage);
     let (by, runs) = (support.by, support.how);
     let (kind, said) = match runs {
-        How::Sass if !sass.is_empty() && !ptx.is_empty() => ("both", None),
-        How::Sass if !sass.is_empty() => ("sass", None),
-        How::Sass => ("same", Some(format!("runs the machine code of {by}"))),
-        How::Ptx if !ptx.is_empty() => ("ptx", None),
-        How::Ptx => (
+        CodeKind::Sass if !sass.is_empty() && !ptx.is_empty() => ("both", None),
+        CodeKind::Sass if !sass.is_empty() => ("sass", None),
+        CodeKind::Sass => ("same", Some(format!("runs the machine code of {by}"))),
+        CodeKind::Ptx if !ptx.is_empty() => ("ptx", None),
+        CodeKind::Ptx => (
             "later",
             Some(format!("the driver can compile the PTX of {by}")),
         ),
-        How::None => ("none", Some("no code".to_owned())),
-        How::Unknown => ("unknown", Some("not known".to_owned())),
+        CodeKind::None => ("none", Some("no code".to_owned())),
+        CodeKind::Unknown => ("unknown", Some("not known".to_owned())),
     };
     Cell {
         kind,

@@ -2,7 +2,7 @@
 
 use super::markup::{Html, markdown, rich};
 use crate::finding::{Confidence, Finding, IgnoredFinding};
-use crate::report::{ImageFacts, details};
+use crate::report::{Inspection, details};
 use crate::rules::RuleSet;
 
 /// Pieces of evidence that are shown at once.
@@ -54,7 +54,7 @@ impl FindingView {
 pub(super) fn views<'f>(
     findings: impl Iterator<Item = &'f Finding>,
     prefix: &str,
-    facts: Option<&ImageFacts>,
+    facts: Option<&Inspection>,
     rules: &RuleSet,
 ) -> Vec<FindingView> {
     findings
@@ -67,7 +67,7 @@ pub(super) fn views<'f>(
 pub(super) fn ignored_views(
     findings: &[IgnoredFinding],
     prefix: &str,
-    facts: Option<&ImageFacts>,
+    facts: Option<&Inspection>,
     rules: &RuleSet,
 ) -> Vec<FindingView> {
     let plain = findings.iter().map(|ignored| &ignored.finding);
@@ -84,7 +84,7 @@ pub(super) fn ignored_views(
     both.collect()
 }
 
-fn view(finding: &Finding, id: String, facts: Option<&ImageFacts>, rules: &RuleSet) -> FindingView {
+fn view(finding: &Finding, id: String, facts: Option<&Inspection>, rules: &RuleSet) -> FindingView {
     let shown = finding.path.as_deref();
     let evidence: Vec<String> = finding
         .evidence
@@ -136,7 +136,7 @@ fn in_line(finding: &Finding) -> Option<Marked> {
 }
 
 /// The reference, with the piece of it that makes the claim.
-fn in_reference(finding: &Finding, facts: &ImageFacts) -> Option<Marked> {
+fn in_reference(finding: &Finding, facts: &Inspection) -> Option<Marked> {
     let (claim, reference) = (finding.claim.as_ref()?, facts.reference.as_deref()?);
     // The tag stands last, so a text that also occurs in the repository is the later one.
     let start = match claim.origin.as_str() {

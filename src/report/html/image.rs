@@ -8,7 +8,7 @@ use crate::finding::{Finding, Severity};
 use crate::process::tree::{ProcessTree, Tree};
 use crate::report::summary::{Agreement, Row, rows};
 use crate::report::targets::{Answer, Grade, Machine, machines};
-use crate::report::{ImageFacts, ImageReport, details};
+use crate::report::{ImageReport, Inspection, details};
 use crate::rules::RuleSet;
 use crate::stack::{Component, DriverFloor};
 
@@ -175,7 +175,7 @@ fn about(image: &ImageReport) -> Vec<String> {
     about
 }
 
-fn digests(facts: &ImageFacts) -> Vec<(&'static str, String)> {
+fn digests(facts: &Inspection) -> Vec<(&'static str, String)> {
     let both = [
         ("manifest", &facts.digest),
         ("configuration", &facts.config_digest),
@@ -199,7 +199,7 @@ fn row(row: Row) -> RowView {
     RowView { row, class, word }
 }
 
-fn remarks(facts: &ImageFacts) -> Vec<String> {
+fn remarks(facts: &Inspection) -> Vec<String> {
     let mut remarks = Vec::new();
     if facts.reference.is_none() {
         remarks
@@ -220,7 +220,7 @@ fn remarks(facts: &ImageFacts) -> Vec<String> {
 
 /// The processes of an image as pictures, and the names of those that are not drawn; `id` begins all ids.
 pub(super) fn pictures(
-    facts: &ImageFacts,
+    facts: &Inspection,
     tree: &Tree,
     findings: &[Finding],
     id: &str,
@@ -276,7 +276,7 @@ fn picture_view(process: &ProcessTree, drawn: Picture, id: String) -> PictureVie
     }
 }
 
-fn layers(facts: &ImageFacts, views: &[FindingView], findings: &[Finding]) -> Vec<LayerView> {
+fn layers(facts: &Inspection, views: &[FindingView], findings: &[Finding]) -> Vec<LayerView> {
     let largest = facts
         .layers
         .iter()
@@ -311,7 +311,7 @@ fn layers(facts: &ImageFacts, views: &[FindingView], findings: &[Finding]) -> Ve
     layers.collect()
 }
 
-fn component(component: &Component, facts: &ImageFacts) -> ComponentView {
+fn component(component: &Component, facts: &Inspection) -> ComponentView {
     let path = component.path.as_str();
     ComponentView {
         layer: component

@@ -11,7 +11,7 @@ mod markup;
 
 use askama::Template;
 
-use super::{FileReport, ImageFacts, Report, printable};
+use super::{FileReport, Inspection, Report, printable};
 use crate::process::tree::Tree;
 use crate::rules::RuleSet;
 use finding::FindingView;
@@ -127,7 +127,7 @@ struct TreeView {
 /// # Errors
 /// As [`page`].
 pub fn trees<'t>(
-    images: impl Iterator<Item = (&'t ImageFacts, &'t Tree)>,
+    images: impl Iterator<Item = (&'t Inspection, &'t Tree)>,
 ) -> askama::Result<String> {
     let views = images.enumerate().map(|(place, (facts, tree))| {
         let id = format!("i{place}");

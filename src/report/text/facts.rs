@@ -2,11 +2,11 @@
 
 use super::{BOLD, field, heading, line, separate, table};
 use crate::report::details::{evidence_text, layer_text};
-use crate::report::{ImageFacts, one_line};
+use crate::report::{Inspection, one_line};
 use crate::stack::Component;
 
 /// What is in the images: every component with its evidence.
-pub fn facts(images: &[ImageFacts], width: Option<u16>) -> String {
+pub fn facts(images: &[Inspection], width: Option<u16>) -> String {
     let mut out = String::new();
     for image in images {
         separate(&mut out);
@@ -40,7 +40,7 @@ fn stack_table(stack: &[Component], width: Option<u16>) -> String {
     table.trim_fmt()
 }
 
-fn component(out: &mut String, component: &Component, facts: &ImageFacts) {
+fn component(out: &mut String, component: &Component, facts: &Inspection) {
     line(
         out,
         &format!(

@@ -6,7 +6,7 @@ use super::{BOLD, colour, field, line, paragraph};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::report::details::{EVIDENCE_SHOWN, evidence_text, layer_text};
-use crate::report::{ImageFacts, one_line};
+use crate::report::{Inspection, one_line};
 
 /// The line that begins a finding: severity, rule and message.
 pub(in crate::report) fn head(out: &mut String, finding: &Finding) {
@@ -26,7 +26,7 @@ pub(in crate::report) fn head(out: &mut String, finding: &Finding) {
 }
 
 /// A finding about an image.
-pub(super) fn write(out: &mut String, finding: &Finding, facts: &ImageFacts) {
+pub(super) fn write(out: &mut String, finding: &Finding, facts: &Inspection) {
     out.push('\n');
     head(out, finding);
     caret(out, facts.reference.as_deref(), finding.claim.as_ref());

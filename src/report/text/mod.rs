@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
 
 use super::details::{count, source_name, tally};
-use super::{ImageFacts, ImageReport, Report, Verdict, lint, one_line, printable};
+use super::{ImageReport, Inspection, Report, Verdict, lint, one_line, printable};
 
 pub use claims::claims;
 pub use facts::facts;
@@ -67,7 +67,7 @@ pub(super) fn line(out: &mut String, text: &str) {
 
 fn heading(
     out: &mut String,
-    facts: &ImageFacts,
+    facts: &Inspection,
     verdict: Option<Verdict>,
     elapsed_ms: Option<u64>,
 ) {

@@ -6,13 +6,13 @@ use super::{line, table};
 use crate::finding::{Finding, Severity};
 use crate::report::details::programs_left_out;
 use crate::report::summary::{Agreement, Row, rows};
-use crate::report::{ImageFacts, one_line};
+use crate::report::{Inspection, one_line};
 use crate::stack::Component;
 
 /// The table, and what is to be known of it.
 pub(super) fn write(
     out: &mut String,
-    facts: &ImageFacts,
+    facts: &Inspection,
     findings: &[Finding],
     width: Option<u16>,
 ) {

@@ -67,13 +67,13 @@ fn coloured(of: AnsiColor, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::targets::{DriverFacts, GpuFacts, How, PackageCode, Support};
+    use crate::targets::{CodeKind, DriverFacts, GpuFacts, PackageCode, Support};
 
     fn plain(targets: &[TargetFacts]) -> String {
         anstream::adapter::strip_str(&lines(targets)).to_string()
     }
 
-    fn support(how: How, by: &str) -> Support {
+    fn support(how: CodeKind, by: &str) -> Support {
         Support {
             how,
             by: by.to_owned(),
@@ -89,7 +89,7 @@ mod tests {
             torch: Some(torch),
             packages: vec![PackageCode {
                 name: "flash_attn".to_owned(),
-                support: support(How::None, ""),
+                support: support(CodeKind::None, ""),
                 ..PackageCode::default()
             }],
             ..GpuFacts::default()
@@ -97,8 +97,12 @@ mod tests {
         let target = TargetFacts {
             name: "pool".to_owned(),
             gpus: vec![
-                gpu("GeForce RTX 5090", "sm_120", support(How::Sass, "sm_120")),
-                gpu("sm_90", "sm_90", support(How::Ptx, "compute_80")),
+                gpu(
+                    "GeForce RTX 5090",
+                    "sm_120",
+                    support(CodeKind::Sass, "sm_120"),
+                ),
+                gpu("sm_90", "sm_90", support(CodeKind::Ptx, "compute_80")),
             ],
             driver: Some(DriverFacts {
                 version: "535.183.06".to_owned(),

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::{Question, Relations, is_meant, matches};
+use super::{Relations, TreeQuery, is_meant, matches};
 use crate::process::tree::{Failed, ProcessTree, Tree};
 use crate::report::printable;
 
 /// The trees as a graph in the language of Graphviz: solid arrows are DT_NEEDED, dashed ones are opened at run time, what fails
 /// is red.
-pub fn dot(question: Question, tree: &Tree) -> String {
+pub fn dot(question: TreeQuery, tree: &Tree) -> String {
     let mut out = String::from(
         "digraph loader {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n",
     );

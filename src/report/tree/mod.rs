@@ -21,7 +21,7 @@ const YELLOW: Style = AnsiColor::Yellow.on_default();
 
 /// What is asked of the trees: all, or one library.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct TreeQuery<'a> {
     /// The image as it was named.
     pub image: &'a str,
     /// A SONAME, file name or path, or the beginning of a name; `None` for everything.
@@ -29,7 +29,7 @@ pub struct Question<'a> {
 }
 
 /// Trees for a terminal. `None` if a library was asked for and no process has to do with it.
-pub fn text(question: Question, tree: &Tree) -> Option<String> {
+pub fn text(question: TreeQuery, tree: &Tree) -> Option<String> {
     let mut out = format!("{BOLD}{}{BOLD:#}\n", one_line(question.image));
     let mut answered = question.library.is_none();
     for process in &tree.processes {

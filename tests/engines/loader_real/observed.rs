@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use imgcheck::internals::checker::{Progress, Reading, Scan, Scanner};
-use imgcheck::internals::reference::transport::Target;
+use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Selection};
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
@@ -94,8 +94,8 @@ impl Progress for Silent {
     fn finish(&self) {}
 }
 
-fn root(image: &Path) -> Target {
-    Target::Dir(image.join("root"))
+fn root(image: &Path) -> ImageReference {
+    ImageReference::Dir(image.join("root"))
 }
 
 /// The opened root directory of an image, with the image's configuration.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use imgcheck::internals::finding::{Finding, Severity};
 use imgcheck::internals::report::difference::{self, Difference};
-use imgcheck::internals::report::tree::Question;
+use imgcheck::internals::report::tree::TreeQuery;
 use imgcheck::internals::report::{
     self, FileReport, ImageReport, ReferenceReport, Report, UnreadImage,
 };
@@ -63,7 +63,7 @@ impl Told {
 
     fn tree(&self, library: Option<&str>) -> String {
         let image = self.text.as_str();
-        report::tree::text(Question { image, library }, &self.images[0].tree).unwrap()
+        report::tree::text(TreeQuery { image, library }, &self.images[0].tree).unwrap()
     }
 }
 
@@ -179,7 +179,7 @@ const FORMATS: [Format; 22] = [
     (
         "tree as a graph",
         |it, _| {
-            let question = Question {
+            let question = TreeQuery {
                 image: &it.text,
                 library: None,
             };
