@@ -1,4 +1,4 @@
-//! What is told of a finding beside its message, in the words that several formats share. Each format escapes it.
+//! The details of a finding beside its message, as text that several formats share. Each format escapes it.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use super::{Inspection, Subject, one_line, printable};
 use crate::finding::{Finding, Severity};
 use crate::stack::{Evidence, EvidenceKind};
 
-/// Pieces of evidence that a finding shows, the strongest ones.
+/// How many pieces of evidence a finding shows, the strongest first.
 pub(super) const EVIDENCE_SHOWN: usize = 4;
 
-/// Where a finding is, what it rests on and what to do, as names and texts in the order of reading.
+/// Where a finding is, its evidence and its help, as labels and texts in reading order.
 pub(super) fn details(subject: Subject, finding: &Finding) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     if let Some(claim) = &finding.claim {
@@ -36,7 +36,7 @@ pub(super) fn details(subject: Subject, finding: &Finding) -> Vec<(&'static str,
     details
 }
 
-/// The same as lines `name: text`, safe to print. Only help has more than one: its lines are those of the rule.
+/// [`details`] as printable lines `label: text`. Only help may have several lines.
 pub(super) fn detail_lines(subject: Subject, finding: &Finding) -> Vec<String> {
     let details = details(subject, finding).into_iter();
     let lines = details.map(|(name, text)| match name {
@@ -46,13 +46,15 @@ pub(super) fn detail_lines(subject: Subject, finding: &Finding) -> Vec<String> {
     lines.collect()
 }
 
-/// That there are programs of which nothing is known; nothing if there are none.
+/// A remark if programs were left out of the loader model.
 pub(super) fn programs_left_out(number: usize) -> Option<String> {
-    let words = "Programs that are linked to GPU libraries and were not examined, because there are so many";
-    (number > 0).then(|| format!("{words}: {number}."))
+    (number > 0).then(|| {
+        let programs = count(number, "more program");
+        format!("{programs} linked to GPU libraries: not examined, because there are too many.")
+    })
 }
 
-/// How the image is stored and, where an engine holds it, how it was got at: `docker-daemon (storage)`.
+/// How the image is stored and, for a Docker or Podman image, how it was read: `docker-daemon (storage)`.
 pub(super) fn source_name(facts: &Inspection) -> String {
     let word = |value: serde_json::Result<serde_json::Value>| {
         let value = value.ok()?;
@@ -75,25 +77,37 @@ pub(super) fn layer_text(facts: &Inspection, layer: usize) -> String {
     }
 }
 
-/// What evidence says and where; `shown` is the path that was told already.
+/// A piece of evidence as text: `2.8.0 (string in /opt/…/libtorch_cuda.so)`. The path is left out if it is `shown` already, the
+/// detail if it only repeats the value.
 pub(super) fn evidence_text(evidence: &Evidence, shown: Option<&str>) -> String {
-    let mut text = format!("{} by {}", evidence.value, kind(evidence.kind));
-    if !evidence.detail.is_empty() {
-        let _ = write!(text, ", {}", evidence.detail);
+    let mut origin = evidence_kind(evidence.kind).to_owned();
+    if !evidence.detail.is_empty() && evidence.detail != evidence.value {
+        let _ = write!(origin, " {}", evidence.detail);
     }
     if shown != Some(evidence.path.as_str()) && !evidence.path.is_empty() {
-        let _ = write!(text, ", in {}", evidence.path);
+        let _ = write!(origin, " in {}", evidence.path);
     }
-    text
+    format!("{} ({origin})", evidence.value)
 }
 
-/// The name that the JSON report has for a kind of evidence.
-fn kind(kind: EvidenceKind) -> String {
-    let value = serde_json::to_value(kind).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_owned()
+fn evidence_kind(kind: EvidenceKind) -> &'static str {
+    match kind {
+        EvidenceKind::Code => "constant",
+        EvidenceKind::String => "string",
+        EvidenceKind::BuildId => "build ID",
+        EvidenceKind::PythonMetadata => "Python metadata",
+        EvidenceKind::Dpkg => "dpkg package",
+        EvidenceKind::Apk => "apk package",
+        EvidenceKind::Rpm => "rpm package",
+        EvidenceKind::Conda => "conda package",
+        EvidenceKind::HeaderFile => "header file",
+        EvidenceKind::Soname => "SONAME",
+        EvidenceKind::FileName => "file name",
+        EvidenceKind::Env => "environment variable",
+        EvidenceKind::Label => "label",
+    }
 }
 
-/// The name of a severity.
 pub(super) fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",

@@ -1,27 +1,25 @@
-//! How texts of an image are written where a person or a build system reads them: an image is hostile, and its names may
-//! hold anything.
+//! Escaping. An image is hostile input, and its names may contain anything.
 //!
-//! A format escapes a text where it writes it, and nowhere else:
+//! Each format escapes a text once, where it writes it:
 //!
-//! | format | by |
+//! | format | escaped by |
 //! |---|---|
-//! | text, tree, diff, lint, progress, remarks and errors | [`one_line`]; [`printable`] where a rule's help has lines of its own |
-//! | JSON, CycloneDX, baselines | [`json`] as a whole: a program gets the exact text, a terminal nothing hidden |
+//! | text, tree, diff, lint, progress, remarks and errors | [`one_line`]; [`printable`] for help with several lines |
+//! | JSON, CycloneDX, baselines | [`json`] for the whole document: programs read the exact text, terminals show nothing hidden |
 //! | SARIF | as JSON, and each text by [`printable`]; addresses by [`percent`]; links and placeholders in `sarif` |
 //! | GitLab | as JSON, and each text by [`one_line`] |
 //! | JUnit | each text by [`printable`] or [`one_line`], tags by `quick_junit` |
-//! | GitHub annotations | [`printable`], and what the runner undoes in `github` |
-//! | Markdown | `markdown::escape`, upon [`one_line`] |
+//! | GitHub annotations | [`printable`], and the runner's own escapes in `github` |
+//! | Markdown | `markdown::escape`, on top of [`one_line`] |
 //! | HTML | tags by the templates and `html::markup`, the whole page by [`printable`] |
 //! | Graphviz | [`printable`], and quotes in `tree::graph` |
 
 use serde::Serialize;
 
-/// Characters that nobody sees and that change what is seen, or that hold a text which only a program reads: control
-/// characters, line and paragraph separators, marks of the writing direction (Unicode Technical Report 36, "Bidirectional
-/// Text Spoofing"), and all that Unicode calls default ignorable (`Default_Ignorable_Code_Point` of
-/// `DerivedCoreProperties.txt`): zero-width characters, fillers, variation selectors and tags. Noncharacters are none that
-/// anybody could see, and XML has no way to write two of them.
+/// Invisible characters that change what is displayed or that carry text only a program reads: control characters, line and
+/// paragraph separators, marks of the writing direction (Unicode Technical Report 36, "Bidirectional Text Spoofing"), and
+/// everything Unicode calls default ignorable (`Default_Ignorable_Code_Point` of `DerivedCoreProperties.txt`): zero-width
+/// characters, fillers, variation selectors and tags. Noncharacters too: XML cannot represent two of them.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || is_noncharacter(c)
@@ -52,9 +50,8 @@ fn is_noncharacter(c: char) -> bool {
     u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// A text for a terminal or a log: hidden characters are written `\u{…}`, so that nothing an image holds can steer a
-/// terminal or make a name read as another, and what a build system would take for a command is written so that it does
-/// not. Line breaks stay.
+/// A text for a terminal or a log. Hidden characters are written `\u{…}`, so that nothing in an image can control a terminal
+/// or disguise a name, and commands of build systems are defused. Line breaks are kept.
 pub fn printable(text: &str) -> String {
     let escaped = |c| c != '\n' && is_hidden(c);
     if !text.contains(escaped) {
@@ -70,22 +67,22 @@ pub fn printable(text: &str) -> String {
     without_commands(&shown)
 }
 
-/// The same on one line: a line break is written `\n`, so that no name makes a line that looks like one of the report.
+/// [`printable`] on one line: a line break is written `\n`, so that no name can imitate a line of the report.
 pub fn one_line(text: &str) -> String {
     printable(text).replace('\n', "\\n")
 }
 
-/// A text with lines of its own, such as help, as one line; not escaped.
+/// A text with several lines, such as help, joined to one line; not escaped.
 pub(super) fn unwrapped(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// What begins a command wherever it stands in a line.
+/// Starts of build system commands that work anywhere in a line.
 const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 
-/// Build systems read the log of a program: GitHub obeys lines that begin with `::` and text behind `##[`, Azure text
-/// behind `##vso[`, TeamCity text behind `##teamcity[`.
+/// Defuses commands of build systems in log output: GitHub obeys lines that start with `::` and text after `##[`, Azure text
+/// after `##vso[`, TeamCity text after `##teamcity[`.
 fn without_commands(text: &str) -> String {
     if !text.contains("::") && !text.contains("##") {
         return text.to_owned();
@@ -104,21 +101,17 @@ fn without_commands(text: &str) -> String {
     lines.collect()
 }
 
-/// A JSON document, indented, that ends with a line break; see [`safe_json`].
-///
-/// # Errors
-/// None that the data can cause.
+/// An indented JSON document with a line break at its end; see [`safe_json`].
 pub fn json<T: Serialize>(document: &T) -> serde_json::Result<String> {
     Ok(safe_json(&serde_json::to_string_pretty(document)?) + "\n")
 }
 
-/// A document in JSON as it may be printed. Hidden characters and commands of build systems are written `\uXXXX`, what is
-/// beyond four digits as the two halves of UTF-16 (RFC 8259, section 7): who parses it gets exactly the text of the image,
-/// and who prints it is safe.
+/// A JSON document that is safe to print. Hidden characters and build system commands are written `\uXXXX`, characters beyond
+/// four digits as a surrogate pair (RFC 8259, section 7): a parser gets the exact text of the image.
 pub fn safe_json(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        // A line break only stands between values here; within them it is escaped already.
+        // Line breaks only occur between values; inside them they are escaped already.
         match c != '\n' && is_hidden(c) {
             true => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
@@ -128,14 +121,14 @@ pub fn safe_json(text: &str) -> String {
             false => escaped.push(c),
         }
     }
-    // No line begins with `::`, for each text stands in quotes.
+    // No line starts with `::`, because every text is quoted.
     for command in COMMANDS {
         escaped = escaped.replace(command, &format!("\\u0023{}", &command[1..]));
     }
     escaped
 }
 
-/// Percent-encoding (RFC 3986, section 2.1) of all but unreserved characters and those of `keep`.
+/// Percent-encodes everything except unreserved characters (RFC 3986, section 2.1) and those in `keep`.
 pub(super) fn percent(text: &str, keep: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -148,7 +141,7 @@ pub(super) fn percent(text: &str, keep: &str) -> String {
     encoded
 }
 
-/// A path of an image, relative to its root and without `.` and `..`: whoever resolves it never leaves that root.
+/// A path of an image relative to its root, without `.` and `..`, so that resolving it never leaves the root.
 pub(super) fn inside(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -163,7 +156,7 @@ pub(super) fn inside(path: &str) -> String {
     parts.join("/")
 }
 
-/// The beginning of a text that is longer than a reader needs.
+/// The first `characters` characters of a text, with an ellipsis if it is longer.
 pub(super) fn shortened(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -193,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_build_systems_are_no_commands() {
+    fn build_system_commands_are_defused() {
         assert_eq!(
             printable("::error::a\n  ::stop-commands::b"),
             "\\u{3a}:error::a\n  \\u{3a}:stop-commands::b"
@@ -206,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn json_hides_nothing_and_loses_nothing() {
+    fn json_shows_nothing_hidden_and_loses_nothing() {
         let hostile = "a\u{9b}2J\u{202e}\u{feff}\u{7f}\u{e0041}\u{e01ef}🙂\n\"\\##[error]";
         let text = json(&[hostile]).unwrap_or_default();
         assert!(!text.contains(|c| c != '\n' && is_hidden(c)), "{text}");
@@ -216,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_hold_only_what_a_uri_may() {
+    fn uris_contain_only_allowed_characters() {
         assert_eq!(
             percent("usr/lib/a b:%\u{e9}<", "/"),
             "usr/lib/a%20b%3A%25%C3%A9%3C"

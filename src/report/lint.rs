@@ -1,4 +1,4 @@
-//! The report on files that an image is built from: each finding with its line and a caret, and as JSON.
+//! The report of `imgcheck lint` for a terminal: each finding with its source line and a caret.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
@@ -7,13 +7,12 @@ use super::text::{BOLD, coloured};
 use super::{FileReport, one_line, printable};
 use crate::finding::{Finding, Location, Severity};
 
-/// The report for a terminal. It carries ANSI styles; whoever writes it strips them where no terminal is.
+/// The report for a terminal, with ANSI styles; the caller strips them for other outputs.
 pub fn text(files: &[FileReport]) -> String {
     let blocks: Vec<String> = files.iter().map(block).collect();
     blocks.join("\n")
 }
 
-/// One file: a line, or more of them where something is found.
 fn block(file: &FileReport) -> String {
     let (verdict, name) = (coloured(file.verdict), one_line(&file.file));
     let mut out = format!("{verdict}  {BOLD}{name}{BOLD:#}\n");
@@ -31,7 +30,7 @@ fn block(file: &FileReport) -> String {
     out
 }
 
-/// A finding as compilers show it.
+/// A finding in the style of compiler diagnostics.
 fn diagnostic(finding: &Finding) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
@@ -60,7 +59,7 @@ fn diagnostic(finding: &Finding) -> String {
     Renderer::styled().render(&[group]).to_string()
 }
 
-/// A line that is safe to print, and the bytes of it that a finding means.
+/// A printable line, and the byte range to underline.
 struct Shown {
     file: String,
     line: usize,
@@ -72,20 +71,21 @@ struct Shown {
 impl From<&Location> for Shown {
     fn from(place: &Location) -> Self {
         let columns = |from: usize, to: usize| {
-            let characters = place.text.chars().skip(from).take(to.saturating_sub(from));
-            one_line(&characters.collect::<String>())
-        };
+            let columns = |from: usize, to: usize| {
+                let characters = place.text.chars().skip(from).take(to.saturating_sub(from));
+                one_line(&characters.collect::<String>())
+            };
         let before = columns(0, place.column.saturating_sub(1));
-        let meant = columns(
+        let marked = columns(
             place.column.saturating_sub(1),
             place.end_column.saturating_sub(1),
         );
         let after = columns(place.end_column.saturating_sub(1), usize::MAX);
-        let parts = format!("{before}{meant}{after}");
+        let parts = format!("{before}{marked}{after}");
         let text = one_line(&parts);
-        // Of a command to a build system that begins before what is meant and ends in it, the whole line is shown as meant.
+        // A build system command that starts before the range and ends inside it: underline the whole line.
         let (start, end) = match text == parts {
-            true => (before.len(), before.len() + meant.len()),
+            true => (before.len(), before.len() + marked.len()),
             false => (0, text.len()),
         };
         Shown {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_to_a_build_system_is_none_where_a_finding_means_a_part_of_it() {
+    fn a_build_system_command_is_escaped_even_if_the_range_cuts_it() {
         let shown = Shown::from(&Location {
             file: "Dockerfile".to_owned(),
             line: 1,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_holds_cannot_steer_a_terminal() {
+    fn a_source_line_cannot_control_the_terminal() {
         let shown = Shown::from(&Location {
             file: "a\u{1b}[2J".to_owned(),
             line: 1,

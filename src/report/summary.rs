@@ -1,4 +1,4 @@
-//! The table that an engineer reads first: for each subject, what is claimed, what was found, and whether they agree.
+//! The overview table: for each subject what is claimed, what was found, and whether they agree.
 
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
@@ -7,38 +7,38 @@ use crate::version;
 
 use super::Inspection;
 
-/// One subject of the table.
+/// One row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// `torch`, `cuda`, `os` …
     pub subject: String,
     /// The claims as `2.9 (tag)`, joined by commas; empty if nothing is claimed.
     pub claimed: String,
-    /// The version found; empty if there is none.
+    /// The version found; empty if the image has none.
     pub found: String,
-    /// How the two compare.
+    /// How claim and version compare.
     pub agreement: Agreement,
 }
 
-/// How a claim compares with what was found.
+/// How a claim compares with what the image contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Agreement {
     /// Nothing is claimed.
     Unclaimed,
-    /// No rule objects.
+    /// No finding contradicts the claim.
     Met,
-    /// A claim that no rule compares with what is in the image.
+    /// No rule compares this claim with the image.
     Unchecked,
-    /// A claim that is not met, and no finding that counts says so: it is ignored, known before, or its rule is off.
+    /// The claim is wrong, but no reported finding says so: it is ignored, in the baseline, or its rule is off.
     Differs,
-    /// A rule objects, with this severity.
+    /// A finding of this severity contradicts the claim.
     Broken(Severity),
 }
 
-/// Subjects that are shown even when nothing claims them, in the order of the table.
+/// Subjects that are listed even without a claim, in the order of the table.
 const ALWAYS: [&str; 6] = ["torch", "cuda", "cudnn", "nccl", "python", "os"];
 
-/// The rows of the table: subjects of the core stack first, then the other claimed ones in the order of the claims.
+/// The rows of the table: the core stack first, then other claimed subjects in the order of the claims.
 pub fn rows(facts: &Inspection, findings: &[Finding]) -> Vec<Row> {
     let mut subjects: Vec<&str> = ALWAYS.to_vec();
     for claim in &facts.claims {
@@ -61,7 +61,7 @@ fn row(subject: &str, facts: &Inspection, findings: &[Finding]) -> Row {
         .collect();
     let versions = found(subject, &facts.stack);
     let found = versions.join(", also ");
-    let objection = findings
+    let worst = findings
         .iter()
         .filter(|finding| {
             finding
@@ -71,7 +71,7 @@ fn row(subject: &str, facts: &Inspection, findings: &[Finding]) -> Row {
         })
         .map(|finding| finding.severity)
         .max();
-    let agreement = match objection {
+    let agreement = match worst {
         Some(severity) => Agreement::Broken(severity),
         None if claims.is_empty() => Agreement::Unclaimed,
         None if found.is_empty() => Agreement::Unchecked,
@@ -86,7 +86,7 @@ fn row(subject: &str, facts: &Inspection, findings: &[Finding]) -> Row {
     }
 }
 
-/// Whether each claim is met by some version, as far as both can be read.
+/// Whether every claim is met by some version; versions that cannot be compared count as met.
 fn met(claims: &[&Claim], versions: &[String]) -> bool {
     let mut claims = claims.iter();
     claims.all(|claim| {
@@ -95,7 +95,7 @@ fn met(claims: &[&Claim], versions: &[String]) -> bool {
     })
 }
 
-/// `2.9 (tag), 2.8.0 (env)`, each pair once.
+/// `2.9 (tag), 2.8.0 (env)`, without duplicates.
 pub(super) fn claimed(claims: &[&Claim]) -> String {
     let mut pieces: Vec<String> = Vec::new();
     for claim in claims {
@@ -107,8 +107,8 @@ pub(super) fn claimed(claims: &[&Claim]) -> String {
     pieces.join(", ")
 }
 
-/// What the image holds of a subject: the copy that the process gets, then the others. Claims and components share their
-/// names but for the CUDA runtime, whose release PyTorch and the toolkit tell too.
+/// The versions of a subject, that of the loaded copy first. Claims and components share their names, except that the CUDA
+/// release is also taken from PyTorch and the toolkit.
 fn found(subject: &str, stack: &[Component]) -> Vec<String> {
     match subject {
         "cuda" => {
@@ -136,7 +136,7 @@ fn found(subject: &str, stack: &[Component]) -> Vec<String> {
     })
 }
 
-/// The versions of all copies, that of the copy which the process gets first.
+/// The versions of all copies, that of the loaded copy first.
 fn versions_of(stack: &[Component], name: &str) -> Vec<String> {
     let mut copies: Vec<&Component> = stack
         .iter()
@@ -149,7 +149,7 @@ fn versions_of(stack: &[Component], name: &str) -> Vec<String> {
         .collect()
 }
 
-/// The copy that the process gets, else the first one.
+/// The loaded copy, or the first one.
 fn pick<'a>(stack: &'a [Component], name: &str) -> Option<&'a Component> {
     let mut copies = stack.iter().filter(|component| component.name == name);
     copies

@@ -1,5 +1,4 @@
-//! What is told of targets, in the words that several formats share: for each GPU and driver, what the image is on it.
-//! Nothing is escaped here.
+//! What an image is on each GPU and driver of a target, in words that several formats share. Nothing is escaped here.
 
 use crate::targets::{CodeKind, DriverFacts, GpuFacts, PackageCode, Support, TargetFacts};
 
@@ -8,26 +7,26 @@ use crate::targets::{CodeKind, DriverFacts, GpuFacts, PackageCode, Support, Targ
 pub(super) struct Machine {
     /// `H100 (sm_90)`, `driver 535.183.06`.
     pub name: String,
-    /// What is to be said of it, the most important first.
+    /// The verdicts, the most important first.
     pub answers: Vec<Answer>,
 }
 
-/// What is said of one thing on a machine: `PyTorch covered by sm_90`.
+/// One verdict on a machine: `PyTorch covered by sm_90`.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// What is judged: `PyTorch`, a package; empty for a driver.
     pub subject: String,
     /// The verdict: `covered`.
     pub word: &'static str,
-    /// What the word means.
+    /// How good the verdict is.
     pub grade: Grade,
-    /// What stands between the word and the rest of the sentence.
+    /// What connects the word with the rest of the sentence.
     pub joint: &'static str,
     /// The rest of the sentence: `by sm_90`.
     pub rest: String,
 }
 
-/// How good an answer is.
+/// How good a verdict is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grade {
     /// It runs.
@@ -56,18 +55,18 @@ pub(super) fn machines(target: &TargetFacts) -> Vec<Machine> {
     gpus.chain(driver).collect()
 }
 
-/// PyTorch, and what lacks code beside it; without PyTorch everything that has code.
+/// PyTorch and the packages that lack code; without PyTorch, all packages with GPU code.
 fn on_gpu(gpu: &GpuFacts) -> Vec<Answer> {
     let packages = gpu.packages.iter();
-    let told = packages.filter(|package| gpu.torch.is_none() || lacks(package));
+    let listed = packages.filter(|package| gpu.torch.is_none() || lacks(package));
     let torch = gpu.torch.iter().map(|torch| covered("PyTorch", torch));
     let answers: Vec<Answer> = torch
-        .chain(told.map(|package| covered(&package.name, &package.support)))
+        .chain(listed.map(|package| covered(&package.name, &package.support)))
         .collect();
     match answers.is_empty() {
         true => vec![Answer::new(
             Grade::Open,
-            "the image's process has no GPU code of its own",
+            "the image's main process has no GPU code of its own",
         )],
         false => answers,
     }
@@ -86,9 +85,9 @@ fn covered(name: &str, support: &Support) -> Answer {
         (CodeKind::Ptx, Some(false)) => Answer::new(Grade::Bad, "not covered")
             .then(": ", format!("only {by}, which the driver cannot compile")),
         (CodeKind::Ptx, _) => Answer::new(Grade::Doubtful, "PTX only")
-            .then(" ", format!("({by}): compiled at the first start")),
+            .then(" ", format!("({by}): compiled at first start")),
         (CodeKind::None, _) => Answer::new(Grade::Bad, "not covered"),
-        (CodeKind::Unknown, _) => Answer::new(Grade::Open, "not known"),
+        (CodeKind::Unknown, _) => Answer::new(Grade::Open, "unknown"),
     };
     Answer {
         subject: name.to_owned(),
@@ -101,25 +100,27 @@ fn with_driver(driver: &DriverFacts) -> Answer {
     let native = driver.native.as_deref().unwrap_or_default();
     match driver.how.as_str() {
         "native" => {
-            Answer::new(Grade::Good, "native").then(": ", format!("has CUDA {cuda} itself"))
+            Answer::new(Grade::Good, "native").then(": ", format!("the driver supports CUDA {cuda}"))
         }
         "minor-version" if native.is_empty() => {
             let rest = format!(
-                "machine code of CUDA {cuda} runs; from which driver on it is native is not known"
+                "machine code for CUDA {cuda} runs; the first driver with native support is unknown"
             );
             Answer::new(Grade::Good, "minor-version compatibility").then(": ", rest)
         }
         "minor-version" => {
             let limit = match driver.compiles_ptx {
-                Some(_) => format!("PTX of CUDA {cuda} does not compile"),
-                None => format!(
-                    "whether cuda-compat {} of the image is used is not known",
-                    driver.compat.as_deref().unwrap_or_default()
-                ),
-            };
-            let rest =
-                format!("CUDA {cuda} is native from {native} on; machine code runs, {limit}");
-            Answer::new(Grade::Good, "minor-version compatibility").then(": ", rest)
+                let limit = match driver.compiles_ptx {
+                    Some(_) => format!("PTX for CUDA {cuda} does not compile"),
+                    None => format!(
+                        "PTX needs the image's cuda-compat {}, which may not be used",
+                        driver.compat.as_deref().unwrap_or_default()
+                    ),
+                };
+                let rest = format!(
+                    "native support for CUDA {cuda} starts at {native}; machine code runs, {limit}"
+                );
+                Answer::new(Grade::Good, "minor-version compatibility").then(": ", rest)
         }
         "compat-package" => {
             Answer::new(Grade::Good, "compat package").then(": ", format!("by {}", driver.reason))
@@ -129,7 +130,7 @@ fn with_driver(driver: &DriverFacts) -> Answer {
             Answer::new(Grade::Bad, "too old")
                 .then(": ", format!("CUDA {cuda} needs at least {floor}"))
         }
-        _ => Answer::new(Grade::Open, "not known").then(": ", driver.reason.clone()),
+        _ => Answer::new(Grade::Open, "unknown").then(": ", driver.reason.clone()),
     }
 }
 
@@ -166,7 +167,7 @@ mod tests {
         }
     }
 
-    fn said(how: &str, compiles_ptx: Option<bool>) -> (Grade, String) {
+    fn text_of(how: &str, compiles_ptx: Option<bool>) -> (Grade, String) {
         let answer = with_driver(&DriverFacts {
             how: how.to_owned(),
             reason: "why".to_owned(),
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn ptx_that_the_driver_refuses_is_no_cover() {
+    fn ptx_that_the_driver_cannot_compile_does_not_cover() {
         let grade = |how, compiles| covered("PyTorch", &support(how, compiles)).grade;
         assert_eq!(grade(CodeKind::Ptx, None), Grade::Doubtful);
         assert_eq!(grade(CodeKind::Ptx, Some(false)), Grade::Bad);
@@ -194,28 +195,28 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_is_one_of_five() {
+    fn each_driver_verdict_has_a_grade_and_a_text() {
         let expected = [
-            ("native", Grade::Good, "native: has CUDA 12.8 itself"),
+            ("native", Grade::Good, "native: the driver supports CUDA 12.8"),
             ("compat-package", Grade::Good, "compat package: by why"),
             (
                 "none",
                 Grade::Bad,
                 "too old: CUDA 12.8 needs at least 525.60.13",
             ),
-            ("unknown", Grade::Open, "not known: why"),
+            ("unknown", Grade::Open, "unknown: why"),
         ];
         for (how, grade, text) in expected {
-            assert_eq!(said(how, None), (grade, text.to_owned()));
-        }
-        let (_, text) = said("minor-version", Some(false));
-        assert!(text.ends_with("machine code runs, PTX of CUDA 12.8 does not compile"));
-        let (_, text) = said("minor-version", None);
-        assert!(text.ends_with("whether cuda-compat 570.86 of the image is used is not known"));
+                assert_eq!(text_of(how, None), (grade, text.to_owned()));
+            }
+            let (_, text) = text_of("minor-version", Some(false));
+            assert!(text.ends_with("machine code runs, PTX for CUDA 12.8 does not compile"));
+            let (_, text) = text_of("minor-version", None);
+            assert!(text.ends_with("PTX needs the image's cuda-compat 570.86, which may not be used"));
     }
 
     #[test]
-    fn a_cuda_whose_driver_nobody_knows() {
+    fn a_cuda_release_without_a_known_native_driver() {
         let driver = DriverFacts {
             version: "580.65.06".to_owned(),
             how: "minor-version".to_owned(),
@@ -227,13 +228,13 @@ mod tests {
             (answer.grade, answer.rest.as_str()),
             (
                 Grade::Good,
-                "machine code of CUDA 13.99 runs; from which driver on it is native is not known"
+                "machine code for CUDA 13.99 runs; the first driver with native support is unknown"
             )
         );
     }
 
     #[test]
-    fn a_package_that_is_meant_for_other_gpus_is_not_told_beside_pytorch() {
+    fn a_package_for_specific_gpus_is_not_listed_beside_pytorch() {
         let package = |name: &str, how, specific| PackageCode {
             name: name.to_owned(),
             specific,

@@ -1,7 +1,7 @@
 //! CycloneDX 1.6: the GPU stack of images as components, each with the evidence for its version.
 //!
-//! The same images give the same document: there is no time in it, and its serial number comes from their digests. It lists
-//! the stack, not all software of an image, and says so as a composition that is incomplete.
+//! The document is reproducible: it contains no time, and its serial number is derived from the images' digests. It lists the
+//! GPU stack, not all software of an image, and declares that as an incomplete composition.
 
 mod model;
 mod purl;
@@ -16,11 +16,8 @@ use crate::reference::name::Name;
 use crate::stack::{self, EvidenceKind};
 use model::*;
 
-/// A bill of materials. One image is what the document describes; of several, each is a component with its own stack inside.
-/// Images that could not be read are named as properties of the document.
-///
-/// # Errors
-/// None that the data can cause.
+/// A bill of materials. A single image is the subject of the document; several images become components with nested stacks.
+/// Images that could not be read are listed as properties of the document.
 pub fn report<'i>(
     images: impl Iterator<Item = &'i Inspection> + Clone,
     errors: &[UnreadImage],
@@ -103,7 +100,7 @@ fn serial_number<'i>(images: impl Iterator<Item = &'i Inspection>) -> String {
     uuid::Uuid::new_v8(bytes).urn().to_string()
 }
 
-/// The references that are given out; each names one component.
+/// References given out so far; each names one component.
 #[derive(Default)]
 struct References(HashSet<String>);
 
@@ -126,7 +123,6 @@ fn property(name: &str, value: &str) -> Property {
     }
 }
 
-/// The image itself.
 fn container(image: &Inspection, references: &mut References) -> Component {
     let name = image
         .reference
@@ -224,7 +220,7 @@ fn stack_of(image: &Inspection, references: &mut References) -> Vec<Component> {
         .collect()
 }
 
-/// What CycloneDX calls a part of the stack.
+/// The CycloneDX type of a component.
 fn kind(name: &str) -> &'static str {
     match name {
         "os" => "operating-system",
@@ -271,7 +267,7 @@ fn evidence(part: &stack::Component) -> Evidence {
     }
 }
 
-/// How a piece of evidence was read, and how far it can be trusted: in the order in which evidence wins.
+/// How a piece of evidence was read, and its confidence, which follows the order in which evidence wins.
 fn technique(kind: EvidenceKind) -> (&'static str, f32) {
     match kind {
         EvidenceKind::Code => ("binary-analysis", 1.0),
@@ -289,10 +285,10 @@ fn technique(kind: EvidenceKind) -> (&'static str, f32) {
     }
 }
 
-/// The image depends on the parts that its process gets.
+/// The image depends on its loaded components.
 fn dependencies((image, stack): &(Component, Vec<Component>)) -> Vec<Dependency> {
-    let is_loaded = |part: &&Component| {
-        let properties = part.properties.iter();
+    let is_loaded = |component: &&Component| {
+        let properties = component.properties.iter();
         properties
             .clone()
             .any(|it| it.name == "imgcheck:loaded" && it.value == "true")
@@ -300,6 +296,6 @@ fn dependencies((image, stack): &(Component, Vec<Component>)) -> Vec<Dependency>
     let loaded = stack.iter().filter(is_loaded);
     vec![Dependency {
         reference: image.reference.clone(),
-        depends_on: loaded.map(|part| part.reference.clone()).collect(),
+        depends_on: loaded.map(|it| it.reference.clone()).collect(),
     }]
 }

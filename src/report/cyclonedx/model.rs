@@ -1,4 +1,4 @@
-//! The part of CycloneDX 1.6 that is written, by the names of its JSON schema
+//! The subset of CycloneDX 1.6 that imgcheck writes, with the names of its JSON Schema
 //! (<https://cyclonedx.org/docs/1.6/json/>).
 
 use serde::Serialize;

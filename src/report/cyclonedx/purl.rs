@@ -1,4 +1,4 @@
-//! Package URLs (<https://github.com/package-url/purl-spec>): under which name other tools know a part.
+//! Package URLs (<https://github.com/package-url/purl-spec>): the name of a component in other tools.
 
 use super::super::escape::percent;
 use crate::reference::name::Name;

@@ -1,4 +1,4 @@
-//! Compares two images part by part.
+//! Compares two images.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -10,11 +10,11 @@ use crate::finding::Finding;
 use crate::report::{Inspection, summary};
 use crate::stack::{self, Component};
 
-/// Things by name, in the order that they are shown in.
+/// Named values, in display order.
 type Named = Vec<(String, String)>;
 
-/// What is different in two lists of named values, in the order of the first list, then of the second. Paths that differ
-/// only in the release of Python are the same.
+/// The values that differ between two lists, in the order of the first list, then of the second. Paths that differ only in
+/// the Python version are equal.
 fn changes(from: &Named, to: &Named) -> Vec<Change> {
     let by_name = |list: &Named| -> BTreeMap<String, String> {
         let named = list.iter().rev();
@@ -39,7 +39,7 @@ fn changes(from: &Named, to: &Named) -> Vec<Change> {
         .collect()
 }
 
-/// `None` if one of them is a directory, which has no layers to compare.
+/// `None` if one of the images is a directory, which has no layers.
 pub(super) fn layers(from: &Inspection, to: &Inspection) -> Option<Layers> {
     if from.config_digest.is_none() || to.config_digest.is_none() {
         return None;
@@ -57,12 +57,12 @@ pub(super) fn layers(from: &Inspection, to: &Inspection) -> Option<Layers> {
     })
 }
 
-/// How many elements two lists share, each counted as often as both have it.
+/// How many elements two lists have in common, duplicates counted.
 fn common<T: Ord>(from: &[T], to: &[T]) -> usize {
     to.len() - only(to, from, |item| item).len()
 }
 
-/// The elements that the others do not have, by what makes two the same, each counted as often as it is there.
+/// The elements of `ours` that are missing from `others`, compared by `identity`, duplicates counted.
 fn only<'t, T, K: Ord>(ours: &'t [T], others: &'t [T], identity: fn(&'t T) -> K) -> Vec<&'t T> {
     let mut left: BTreeMap<K, usize> = BTreeMap::new();
     for other in others {
@@ -82,7 +82,7 @@ pub(super) fn claims(from: &Inspection, to: &Inspection) -> Vec<Change> {
     changes(&claimed(from), &claimed(to))
 }
 
-/// Each subject with all that is claimed of it: `2.8.0 (tag), 2.8 (env)`.
+/// The claims of each subject: `2.8.0 (tag), 2.8 (env)`.
 fn claimed(facts: &Inspection) -> Named {
     let mut seen = BTreeSet::new();
     let subjects = facts.claims.iter().map(|claim| &claim.subject);
@@ -98,7 +98,7 @@ fn claimed(facts: &Inspection) -> Named {
         .collect()
 }
 
-/// What changed of the copies that the processes get, and the names of those that did not.
+/// The changes of loaded components, and the names of those that stayed the same.
 pub(super) fn stack(from: &Inspection, to: &Inspection) -> (Vec<Change>, Vec<String>) {
     let (from, to) = (loaded(from), loaded(to));
     let changes = changes(&from, &to);
@@ -123,7 +123,7 @@ fn loaded(facts: &Inspection) -> Named {
 
 fn version(component: &Component) -> String {
     match component.version.as_str() {
-        "" => "of an unknown version".to_owned(),
+        "" => "unknown version".to_owned(),
         version => version.to_owned(),
     }
 }
@@ -158,7 +158,7 @@ pub(super) fn gpu(from: &Inspection, to: &Inspection) -> Vec<Coverage> {
         .collect()
 }
 
-/// The architectures of PyTorch's kernels, and of each file by its path. A file that only one image has is no change of coverage.
+/// The architectures of PyTorch's kernels and of each file, by path.
 fn covered(facts: &Inspection) -> BTreeMap<String, (String, Vec<String>)> {
     let all = |coverage: &stack::Coverage| [&coverage.sass[..], &coverage.ptx[..]].concat();
     let libraries = facts.gpu.libraries.iter();
@@ -194,7 +194,7 @@ pub(super) fn loader(from: &Inspection, to: &Inspection) -> Vec<Change> {
     changes(&mapped(from), &mapped(to))
 }
 
-/// What the main process maps: each SONAME with the file that answers for it, and its version where its bytes tell one.
+/// The files that the main process maps: by SONAME, the path and, if known, the version.
 fn mapped(facts: &Inspection) -> Named {
     let processes = facts.loader.iter().flat_map(|loader| &loader.processes);
     let objects = processes
@@ -224,7 +224,7 @@ pub(super) fn findings(from: &[Finding], to: &[Finding]) -> Findings {
     }
 }
 
-/// What makes two findings the same. The fingerprint does not serve: it names the repository too.
+/// What identifies a finding across images. The fingerprint does not work here: it includes the repository.
 fn identity(finding: &Finding) -> (&str, Option<String>, Option<&str>) {
     let subject = finding.claim.as_ref().map(|claim| claim.subject.as_str());
     (
@@ -234,7 +234,7 @@ fn identity(finding: &Finding) -> (&str, Option<String>, Option<&str>) {
     )
 }
 
-/// The path for whatever release of Python: with another one, the path of every package is another, and nothing else changes.
+/// A path without the Python version: a Python upgrade changes the path of every package, and nothing else.
 fn any_python(path: &str) -> String {
     static RELEASE: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(python|cpython-|libpython)3\.?\d+").ok());
@@ -256,16 +256,16 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changes_is_told() {
+    fn only_changes_are_listed() {
         let from = named(&[("torch", "2.8.0"), ("python", "3.11"), ("cudnn", "9.10.2")]);
         let to = named(&[("python", "3.11"), ("torch", "2.9.1"), ("nccl", "2.27.5")]);
-        let told: Vec<_> = changes(&from, &to)
+        let changed: Vec<_> = changes(&from, &to)
             .into_iter()
             .map(|change| (change.name, change.from, change.to))
             .collect();
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(
-            told,
+            changed,
             [
                 ("torch".to_owned(), text("2.8.0"), text("2.9.1")),
                 ("cudnn".to_owned(), text("9.10.2"), None),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn another_python_is_no_change_of_paths() {
+    fn a_python_upgrade_is_not_a_change_of_paths() {
         let path = |release: &str| {
             any_python(&format!(
                 "/usr/lib/python3.{release}/site-packages/a.cpython-3{release}-x86_64-linux-gnu.so"
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_are_counted_as_often_as_both_have_them() {
+    fn shared_layers_are_counted_with_duplicates() {
         assert_eq!(common(&["a", "a", "b"], &["a", "b", "b"]), 2);
         assert_eq!(common::<&str>(&[], &["a"]), 0);
     }

@@ -1,4 +1,4 @@
-//! What changed from one image to another: the stack, GPU code, driver floor, loader model and findings.
+//! The difference between two images: stack, GPU code, driver floor, loader model and findings.
 
 mod compare;
 pub mod text;
@@ -8,38 +8,38 @@ use serde::Serialize;
 use super::{ImageReport, Verdict};
 use crate::finding::Finding;
 
-/// All that differs between two images. The keys are those of `imgcheck/diff/v1`.
+/// Everything that differs between two images. The keys are those of `imgcheck/diff/v1`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
-    /// The image before.
+    /// The old image.
     pub from: Side,
-    /// The image after.
+    /// The new image.
     pub to: Side,
-    /// How many layers they share; `None` if one of them is a directory.
+    /// Shared layers; `None` if one of the images is a directory.
     pub layers: Option<Layers>,
-    /// What reference, labels and environment promise, by subject.
+    /// Claims of the reference, labels and environment, by subject.
     pub claims: Vec<Change>,
-    /// The copies that the processes of the images get, by name.
+    /// Loaded components, by name.
     pub stack: Vec<Change>,
-    /// Names of parts of the stack that have the same version in both.
+    /// Names of the components that have the same version in both.
     pub same: Vec<String>,
-    /// The copies that they do not get, by name and path.
+    /// Copies of components that are not loaded, by name and path.
     pub copies: Vec<Change>,
-    /// GPU architectures that code is there for: of PyTorch itself as `torch`, of the others by path.
+    /// Covered GPU architectures: `torch` for PyTorch itself, others by path.
     pub gpu: Vec<Coverage>,
     /// The driver floor: `cuda`, `native`, `compatible`.
     pub driver: Vec<Change>,
-    /// Files that the main process maps, by SONAME.
+    /// Files mapped by the main process, by SONAME.
     pub loader: Vec<Change>,
-    /// What the rules found.
+    /// Changes of the findings.
     pub findings: Findings,
 }
 
 /// One of the two images.
 #[derive(Debug, Clone, Serialize)]
-pub struct Side {
+/// The image as named on the command line.
     /// The image as it was named on the command line.
-    pub image: String,
+    /// Its reference; `None` for an image without one.
     /// Its reference; `None` for an image without a name.
     pub reference: Option<String>,
     /// `os/architecture`.
@@ -55,49 +55,49 @@ pub struct Side {
 /// How many layers two images share, by diff id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Layers {
-    /// In both.
+    /// Layers in both images.
     pub same: usize,
-    /// Only in the image before.
+    /// Layers only in the old image.
     pub removed: usize,
-    /// Only in the image after.
+    /// Layers only in the new image.
     pub added: usize,
 }
 
-/// Something that has a value in at least one of the images, and not the same in both.
+/// A value that differs between the images.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// What it is.
+    /// What the value belongs to.
     pub name: String,
-    /// Its value before; `None` where it was not there.
+    /// The old value; `None` if there was none.
     pub from: Option<String>,
-    /// Its value after; `None` where it is there no more.
+    /// The new value; `None` if there is none any more.
     pub to: Option<String>,
 }
 
-/// How the GPU code of one file changed; architectures as `sm_90` (machine code) and `compute_90` (PTX).
+/// How the GPU code of one file changed; `sm_90` is machine code, `compute_90` PTX.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Coverage {
     /// `torch`, or the path.
     pub name: String,
-    /// Only after.
+    /// Only in the new image.
     pub gained: Vec<String>,
-    /// Only before.
+    /// Only in the old image.
     pub lost: Vec<String>,
 }
 
-/// How the findings changed. A finding is the same if its rule, file and claim are, whatever the version of Python in its path.
+/// How the findings changed. Findings are equal if rule, file and claim are, regardless of the Python version in the path.
 #[derive(Debug, Clone, Serialize)]
 pub struct Findings {
-    /// Only after.
+    /// Only in the new image.
     pub new: Vec<Finding>,
-    /// Only before.
+    /// Only in the old image.
     pub fixed: Vec<Finding>,
-    /// How many both have.
+    /// How many findings both images have.
     pub same: usize,
 }
 
 impl Difference {
-    /// What changed from one image to the other; each comes with what the user calls it.
+    /// Compares two images, each given with the name that the user typed.
     pub fn between(
         (from_name, from): (&str, &ImageReport),
         (to_name, to): (&str, &ImageReport),
@@ -118,7 +118,7 @@ impl Difference {
         }
     }
 
-    /// The tables of what has another value, each with its title.
+    /// The changed values by table, each with its title.
     pub fn sections(&self) -> [(&'static str, &[Change]); 5] {
         [
             ("Claims", &self.claims),
@@ -129,7 +129,7 @@ impl Difference {
         ]
     }
 
-    /// Whether the images are the same in everything that is compared.
+    /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.sections()
             .iter()
@@ -141,7 +141,7 @@ impl Difference {
 }
 
 impl Side {
-    /// What it is called where people read it.
+    /// The name to display: the reference, or what the user typed.
     pub fn name(&self) -> &str {
         self.reference.as_ref().unwrap_or(&self.image)
     }

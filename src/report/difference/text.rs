@@ -1,4 +1,4 @@
-//! The difference of two images for a terminal.
+//! The difference between two images for a terminal.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use crate::report::details::count;
 use crate::report::one_line;
 use crate::report::text::{BOLD, DIM, coloured, finding_head, line, table};
 
-/// So many rows of a table are shown.
+/// How many rows of a table are shown.
 const ROWS_SHOWN: usize = 40;
 
-/// What changed, in tables; `width` is the terminal's, in columns.
+/// The changes as tables; `width` is that of the terminal, in columns.
 pub fn render(difference: &Difference, width: Option<u16>) -> String {
     let mut out = String::new();
     side(&mut out, "A", &difference.from);
@@ -28,7 +28,7 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
     if difference.is_empty() {
         line(
             &mut out,
-            "\nNothing that imgcheck looks at has changed: claims, stack, GPU code, driver floor, loader model, findings.",
+            "\nNo differences in claims, stack, GPU code, driver floor, loader model or findings.",
         );
         return out;
     }
@@ -38,10 +38,10 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
     gpu(&mut out, difference, width);
     if !difference.same.is_empty() {
         let names = one_line(&difference.same.join(", "));
-        let _ = writeln!(out, "\n{DIM}The same in both: {names}{DIM:#}");
+        let _ = writeln!(out, "\n{DIM}Same in both: {names}{DIM:#}");
     }
-    findings(&mut out, "B has", &difference.findings.new);
-    findings(&mut out, "B has no more", &difference.findings.fixed);
+    findings(&mut out, "New in B", &difference.findings.new);
+    findings(&mut out, "Fixed in B", &difference.findings.fixed);
     closing(&mut out, difference);
     out
 }
@@ -114,7 +114,7 @@ fn findings(out: &mut String, title: &str, findings: &[Finding]) {
 fn closing(out: &mut String, difference: &Difference) {
     let findings = &difference.findings;
     let words = format!(
-        "{}, {} fixed, {} as before",
+        "{}, {} fixed, {} unchanged",
         count(findings.new.len(), "new finding"),
         findings.fixed.len(),
         findings.same

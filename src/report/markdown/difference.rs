@@ -1,4 +1,4 @@
-//! The difference of two images as a comment on a pull request.
+//! The difference between two images as a comment on a pull request.
 
 use super::escape::{code, prose};
 use super::{Page, explained, severity_sign, verdict_sign};
@@ -6,13 +6,13 @@ use crate::finding::{Finding, Severity};
 use crate::report::details::count;
 use crate::report::difference::{Change, Difference, Side};
 
-/// What changed, in tables; what would make it longer than a comment may be is left out, and that is said.
+/// The changes as tables, cut at the length of a comment.
 pub fn difference(difference: &Difference) -> String {
     let mut page = Page::default();
     page.add(&headline(difference));
     page.add(&sides(difference));
     if difference.is_empty() {
-        page.add("\nNothing that imgcheck looks at has changed.\n");
+        page.add("\nNo differences.\n");
     }
     for (title, findings) in [
         ("New findings", &difference.findings.new),
@@ -40,7 +40,7 @@ fn headline(difference: &Difference) -> String {
         _ => "✅",
     };
     format!(
-        "## imgcheck diff: {sign} {}, {} fixed, {} as before\n",
+        "## imgcheck diff: {sign} {}, {} fixed, {} unchanged\n",
         count(findings.new.len(), "new finding"),
         findings.fixed.len(),
         findings.same

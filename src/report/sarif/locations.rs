@@ -1,4 +1,4 @@
-//! Where a finding is, and what makes it the same finding as in the last run.
+//! Where a finding is, and what identifies it across runs.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,10 +9,10 @@ use super::model::*;
 use crate::finding::{self, Finding};
 use crate::reference::name::Name;
 
-/// Characters of a build step in the name of a layer.
+/// How many characters of a build step the name of a layer shows.
 const STEP_SHOWN: usize = 200;
 
-/// The base that paths of an image are relative to.
+/// The id of the base that paths of an image are relative to.
 pub(super) fn base_id(index: usize) -> String {
     match index {
         0 => "IMAGE".to_owned(),
@@ -20,8 +20,8 @@ pub(super) fn base_id(index: usize) -> String {
     }
 }
 
-/// The place in a file of the user, or the path in the image, or else the image itself: GitHub refuses a result without an
-/// artifact, and a line must be given even of a binary.
+/// The place in a user's file, the path in the image, or the image itself. GitHub rejects results without an artifact, and a
+/// line is required even for a binary.
 pub(super) fn location(index: usize, subject: Subject, finding: &Finding) -> Location {
     let inside = finding
         .path
@@ -78,7 +78,7 @@ fn region(at: &finding::Location) -> Region {
     }
 }
 
-/// A file as the user named it, relative to where imgcheck was called.
+/// The URI of a user's file, relative to the working directory.
 fn file_uri(file: &str) -> String {
     let relative = file.strip_prefix("./").unwrap_or(file);
     match relative.starts_with('/') {
@@ -87,7 +87,7 @@ fn file_uri(file: &str) -> String {
     }
 }
 
-/// The repository without its tag, so that the finding is the same one in the next build.
+/// The repository without its tag, so that a finding keeps its location across builds.
 fn image_uri(subject: Subject) -> String {
     let Subject::Image(ImageReport { facts, .. }) = subject else {
         return file_uri(subject.name());
@@ -101,7 +101,6 @@ fn image_uri(subject: Subject) -> String {
     percent(&repository, "/")
 }
 
-/// The layer as `image@digest/layer/2`, with its build step.
 fn layer_location(image: &ImageReport, layer: usize) -> LogicalLocation {
     let facts = &image.facts;
     let digest = facts.digest.as_ref().or(facts.config_digest.as_ref());
@@ -114,13 +113,13 @@ fn layer_location(image: &ImageReport, layer: usize) -> LogicalLocation {
     }
 }
 
-/// The fingerprints that are given out.
+/// The fingerprints given out so far.
 #[derive(Default)]
 pub(super) struct Fingerprints(HashMap<String, usize>);
 
 impl Fingerprints {
-    /// Ours, and for images the one by which GitHub knows a finding again. GitHub makes its own for files of the
-    /// repository, from their lines; it has none of the lines of an image.
+    /// The fingerprints of a finding: our own and, for images, the one that GitHub tracks. For files of the repository GitHub
+    /// computes its own from the source line.
     pub(super) fn of(
         &mut self,
         subject: Subject,
@@ -133,7 +132,7 @@ impl Fingerprints {
         all
     }
 
-    /// Numbers the same fault of several images of one repository.
+    /// Numbers equal findings in several images of one repository.
     fn unique(&mut self, fingerprint: &str) -> String {
         let count = self.0.entry(fingerprint.to_owned()).or_insert(0);
         *count += 1;

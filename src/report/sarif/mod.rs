@@ -1,7 +1,7 @@
 //! SARIF 2.1.0, for GitHub code scanning, editors and viewers.
 //!
-//! A path of an image is relative to a base that stands for the image's root and names no place of this machine; the layer
-//! is a logical location. An image that could not be read makes the invocation unsuccessful, so that its silence is no pass.
+//! A path in an image is relative to a base that stands for the image's root and has no place on this machine; the layer
+//! is a logical location. An image that could not be read makes the invocation unsuccessful, so that it cannot pass.
 
 mod locations;
 mod model;
@@ -14,17 +14,14 @@ use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
 use crate::rules::{Rule, RuleSet, pages};
 use model::*;
 
-/// The report as a SARIF log of one run.
-///
-/// # Errors
-/// None that the data can cause.
+/// The report as a SARIF log with one run.
 pub fn report(report: &Report) -> serde_json::Result<String> {
     let mut results = Vec::new();
     let mut seen = locations::Fingerprints::default();
     let mut bases = BTreeMap::new();
     for (index, subject) in report.subjects().enumerate() {
         if let Subject::Image(_) = subject {
-            let text = format!("The root directory of {}", one_line(subject.name()));
+            let text = format!("Root directory of {}", one_line(subject.name()));
             let description = Text { text };
             bases.insert(locations::base_id(index), BaseId { description });
         }
@@ -147,7 +144,7 @@ fn invocation(report: &Report) -> Invocation {
     }
 }
 
-/// The message first, as lists show only the first sentence, then whose it is and where.
+/// The message first, because lists show only the first sentence, then the subject and the details.
 fn message(subject: Subject, finding: &Finding) -> Text {
     let (message, name) = (one_line(&finding.message), one_line(subject.name()));
     let mut text = format!("{message}\n\nin: {name}");
@@ -157,8 +154,8 @@ fn message(subject: Subject, finding: &Finding) -> Text {
     plain(&text)
 }
 
-/// A text in which nothing is a placeholder or a link (sections 3.11.5 and 3.11.6). Other braces stay as they are, for many
-/// viewers show doubled ones.
+/// A text without placeholders and links (sections 3.11.5 and 3.11.6). Other braces are kept, because many viewers show
+/// doubled ones.
 fn plain(text: &str) -> Text {
     let mut text = without_placeholders(&printable(text));
     if text.contains("](") {
@@ -170,7 +167,7 @@ fn plain(text: &str) -> Text {
     Text { text }
 }
 
-/// `{0}` stands for an argument of the message, `{{0}}` for itself.
+/// Doubles the braces of `{0}`, which stands for an argument of the message.
 fn without_placeholders(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut rest = text;
@@ -195,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_a_placeholder_or_a_link() {
+    fn texts_contain_no_placeholders_or_links() {
         let text = |text| plain(text).text;
         assert_eq!(text("{0} {} {x} {12}é{3"), "{{0}} {} {x} {{12}}é{3");
         assert_eq!(text("\u{7}"), "\\u{{7}}");

@@ -1,4 +1,4 @@
-//! The part of SARIF 2.1.0 that is written, by the names of the standard
+//! The subset of SARIF 2.1.0 that imgcheck writes, with the names of the standard
 //! (<https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>, section 3).
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub(super) struct Configuration {
     pub level: &'static str,
 }
 
-/// Names that GitHub code scanning reads.
+/// Property names that GitHub code scanning reads.
 #[derive(Serialize)]
 pub(super) struct RuleProperties {
     pub precision: &'static str,
@@ -90,7 +90,7 @@ pub(super) struct Notification {
     pub message: Text,
 }
 
-/// A root whose place is not told: an image is everywhere that it is pulled to.
+/// A base without a URI: an image has no fixed place.
 #[derive(Serialize)]
 pub(super) struct BaseId {
     pub description: Text,
@@ -161,7 +161,7 @@ pub(super) struct Suppression {
 
 #[derive(Serialize)]
 pub(super) struct ResultProperties {
-    /// The image or file that was judged.
+    /// The image or file of the result.
     pub subject: String,
     pub confidence: &'static str,
 }

@@ -1,4 +1,4 @@
-//! The targets: a line for each GPU, and one for the driver.
+//! The verdicts on targets: a line for each GPU, and one for the driver.
 
 use anstyle::AnsiColor;
 
@@ -7,7 +7,7 @@ use crate::report::one_line;
 use crate::report::targets::{Answer, Grade, machines};
 use crate::targets::TargetFacts;
 
-/// One line for each GPU and driver of the targets, each with its end; none without targets.
+/// One line for each GPU and driver of the targets; empty without targets.
 pub(super) fn lines(targets: &[TargetFacts]) -> String {
     let rows: Vec<[String; 3]> = targets.iter().flat_map(rows).collect();
     if rows.is_empty() {
@@ -30,12 +30,12 @@ pub(super) fn lines(targets: &[TargetFacts]) -> String {
     out
 }
 
-/// The rows of one target, whose name stands in the first.
+/// The rows of one target; only the first has its name.
 fn rows(target: &TargetFacts) -> Vec<[String; 3]> {
     let mut name = one_line(&target.name);
     let machines = machines(target).into_iter();
     let rows = machines.map(|machine| {
-        let answers: Vec<String> = machine.answers.iter().map(said).collect();
+        let answers: Vec<String> = machine.answers.iter().map(answer_text).collect();
         [
             std::mem::take(&mut name),
             one_line(&machine.name),
@@ -45,7 +45,7 @@ fn rows(target: &TargetFacts) -> Vec<[String; 3]> {
     rows.collect()
 }
 
-fn said(answer: &Answer) -> String {
+fn answer_text(answer: &Answer) -> String {
     let word = match answer.grade {
         Grade::Good => coloured(AnsiColor::Green, answer.word),
         Grade::Doubtful => coloured(AnsiColor::Yellow, answer.word),
@@ -117,14 +117,14 @@ mod tests {
             plain(&[target]),
             "\n RUNS ON\n \
              pool  GeForce RTX 5090 (sm_120)  PyTorch covered by sm_120, flash_attn not covered\n       \
-             sm_90                      PyTorch PTX only (compute_80): compiled at the first start, flash_attn not covered\n       \
-             driver 535.183.06          minor-version compatibility: CUDA 12.8 is native from 570.26 on; machine code runs, PTX of CUDA 12.8 does not compile\n"
+             sm_90                      PyTorch PTX only (compute_80): compiled at first start, flash_attn not covered\n       \
+             driver 535.183.06          minor-version compatibility: native support for CUDA 12.8 starts at 570.26; machine code runs, PTX for CUDA 12.8 does not compile\n"
         );
         assert_eq!(plain(&[]), "");
     }
 
     #[test]
-    fn what_an_image_calls_itself_cannot_steer_the_terminal() {
+    fn a_package_name_cannot_control_the_terminal() {
         let target = TargetFacts {
             gpus: vec![GpuFacts {
                 packages: vec![PackageCode {

@@ -1,34 +1,34 @@
-//! All about one library: who asked for it, where it was looked for, what it opens.
+//! One library: who loads it, where the loader searched, and what it opens.
 
 use std::fmt::Write;
 
-use super::{DIM, Relations, failure_line, heading, is_meant, matches, object_line, title};
+use super::{DIM, Relations, failure_line, heading, is_match, matches, object_line, title};
 use crate::process::tree::{Failed, ProcessTree, Searched};
 use crate::report::one_line;
 
-/// All about one library; whether there was anything to say.
+/// Writes everything about one library; `false` if the process has nothing to do with it.
 pub(super) fn write(out: &mut String, process: &ProcessTree, library: &str) -> bool {
-    let objects: Vec<usize> = (0..process.objects.len())
-        .filter(|&id| is_meant(&process.objects[id], library))
+    let ids: Vec<usize> = (0..process.objects.len())
+        .filter(|&id| is_match(&process.objects[id], library))
         .collect();
     let failures: Vec<&Failed> = process
         .failures
         .iter()
         .filter(|failure| matches(&failure.library, library))
         .collect();
-    if objects.is_empty() && failures.is_empty() {
+    if ids.is_empty() && failures.is_empty() {
         return false;
     }
     heading(out, process);
     let relations = Relations::of(process);
-    for id in objects {
+    for id in ids {
         out.push('\n');
         explain(out, process, &relations, id);
     }
     for failure in failures {
         let _ = writeln!(out, "\n{}", failure_line(failure));
-        places(out, &failure.searched);
-        list(out, "there is", &failure.others);
+        searched(out, &failure.searched);
+        list(out, "other copy:", &failure.others);
     }
     true
 }
@@ -40,17 +40,17 @@ fn explain(out: &mut String, process: &ProcessTree, relations: &Relations, id: u
     if let Some(layer) = facts.layer {
         let _ = writeln!(out, "  layer {layer}");
     }
-    let asked = match object.parent {
+    let loaded_by = match object.parent {
         Some(parent) => one_line(&process.objects[parent].facts.path),
         None => title(process, &facts.package, &facts.when),
     };
-    let _ = writeln!(out, "  loaded for {asked}");
+    let _ = writeln!(out, "  loaded by {loaded_by}");
     let paths = |ids: &[usize]| -> Vec<String> {
         let objects = ids.iter().map(|&id| &process.objects[id]);
         objects.map(|object| object.facts.path.clone()).collect()
     };
     list(out, "needed by", &paths(&relations.users[id]));
-    places(out, &object.searched);
+    searched(out, &object.searched);
     let _ = writeln!(
         out,
         "  found: {}, {}",
@@ -61,16 +61,16 @@ fn explain(out: &mut String, process: &ProcessTree, relations: &Relations, id: u
     list(out, "opens", &paths(&relations.opened[id]));
 }
 
-fn places(out: &mut String, searched: &[Searched]) {
-    for place in searched {
+fn searched(out: &mut String, places: &[Searched]) {
+    for place in places {
         let outcome = match place.wrong_machine {
-            true => "there for another machine",
-            false if place.reason == "ld.so.cache" => "no entry that leads to a file",
-            false => "not there",
+            true => "built for a different architecture",
+            false if place.reason == "ld.so.cache" => "no matching entry",
+            false => "not found",
         };
         let _ = writeln!(
             out,
-            "  looked in {}  {DIM}{}: {outcome}{DIM:#}",
+            "  searched {}  {DIM}{}: {outcome}{DIM:#}",
             one_line(&place.place),
             one_line(&place.reason)
         );

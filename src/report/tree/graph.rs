@@ -1,15 +1,15 @@
-//! The trees in the language of Graphviz.
+//! The loader model as a Graphviz graph.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::{Relations, TreeQuery, is_meant, matches};
+use super::{Relations, TreeQuery, is_match, matches};
 use crate::process::tree::{Failed, ProcessTree, Tree};
 use crate::report::printable;
 
-/// The trees as a graph in the language of Graphviz: solid arrows are DT_NEEDED, dashed ones are opened at run time, what fails
-/// is red.
-pub fn dot(question: TreeQuery, tree: &Tree) -> String {
+/// The loader model in Graphviz's DOT language: solid arrows are DT_NEEDED, dashed arrows libraries opened at run time, red is
+/// a failure.
+pub fn dot(query: TreeQuery, tree: &Tree) -> String {
     let mut out = String::from(
         "digraph loader {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n",
     );
@@ -19,7 +19,7 @@ pub fn dot(question: TreeQuery, tree: &Tree) -> String {
             "  subgraph cluster_{number} {{\n    label={};",
             quoted(&process.name)
         );
-        let shown = shown(process, question.library);
+        let shown = shown(process, query.library);
         for &id in &shown {
             let facts = &process.objects[id].facts;
             let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
@@ -35,29 +35,29 @@ pub fn dot(question: TreeQuery, tree: &Tree) -> String {
             );
         }
         edges(&mut out, number, process, &shown);
-        failures(&mut out, number, process, question.library, &shown);
+        failures(&mut out, number, process, query.library, &shown);
         out.push_str("  }\n");
     }
     out.push_str("}\n");
     out
 }
 
-/// The objects of a graph: all, or those that have to do with a library.
+/// The objects to draw: all, or those that match `library` and their neighbors.
 fn shown(process: &ProcessTree, library: Option<&str>) -> Vec<usize> {
     let all = 0..process.objects.len();
     let Some(library) = library else {
         return all.collect();
     };
-    let meant: Vec<bool> = process
+    let matching: Vec<bool> = process
         .objects
         .iter()
-        .map(|object| is_meant(object, library))
+        .map(|object| is_match(object, library))
         .collect();
-    let mut related = meant.clone();
+    let mut related = matching.clone();
     for (id, object) in process.objects.iter().enumerate() {
         for other in object.needs.iter().copied().chain(object.parent) {
-            related[id] |= meant[other];
-            related[other] |= meant[id];
+            related[id] |= matching[other];
+            related[other] |= matching[id];
         }
     }
     all.filter(|&id| related[id]).collect()
@@ -89,13 +89,13 @@ fn failures(
     library: Option<&str>,
     shown: &[usize],
 ) {
-    let asked =
+    let is_shown =
         |failure: &&Failed| library.is_none_or(|library| matches(&failure.library, library));
     let by_path: HashMap<&str, usize> = shown
         .iter()
         .map(|&id| (process.objects[id].facts.path.as_str(), id))
         .collect();
-    for (place, failure) in process.failures.iter().filter(asked).enumerate() {
+    for (place, failure) in process.failures.iter().filter(is_shown).enumerate() {
         let name = failure
             .library
             .rsplit('/')
@@ -115,7 +115,7 @@ fn failures(
     }
 }
 
-/// A text as a string of Graphviz.
+/// A quoted DOT string.
 fn quoted(text: &str) -> String {
     let text = printable(text);
     format!(

@@ -1,4 +1,4 @@
-//! The trees of `imgcheck tree`: for a terminal, and as a graph for Graphviz.
+//! `imgcheck tree`: the loader model for a terminal and for Graphviz.
 
 mod about;
 mod graph;
@@ -19,39 +19,39 @@ const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 
-/// What is asked of the trees: all, or one library.
+/// What to show of the loader model.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeQuery<'a> {
-    /// The image as it was named.
+    /// The image as the user named it.
     pub image: &'a str,
-    /// A SONAME, file name or path, or the beginning of a name; `None` for everything.
+    /// A SONAME, file name, path, or the start of a name; `None` shows everything.
     pub library: Option<&'a str>,
 }
 
-/// Trees for a terminal. `None` if a library was asked for and no process has to do with it.
-pub fn text(question: TreeQuery, tree: &Tree) -> Option<String> {
-    let mut out = format!("{BOLD}{}{BOLD:#}\n", one_line(question.image));
-    let mut answered = question.library.is_none();
+/// The trees for a terminal; `None` if no process has anything to do with `query.library`.
+pub fn text(query: TreeQuery, tree: &Tree) -> Option<String> {
+    let mut out = format!("{BOLD}{}{BOLD:#}\n", one_line(query.image));
+    let mut is_found = query.library.is_none();
     for process in &tree.processes {
-        match question.library {
+        match query.library {
             None => whole::write(&mut out, process),
-            Some(library) => answered |= about::write(&mut out, process, library),
+            Some(library) => is_found |= about::write(&mut out, process, library),
         }
     }
     if tree.processes.is_empty() {
-        out.push_str("\nThe image has no program that uses GPU libraries, and no Python.\n");
+        out.push_str("\nThe image has neither Python nor a program linked to GPU libraries.\n");
     }
     if let Some(remark) = programs_left_out(tree.programs_left_out) {
         let _ = writeln!(out, "\n{remark}");
     }
-    answered.then_some(out)
+    is_found.then_some(out)
 }
 
 fn heading(out: &mut String, process: &ProcessTree) {
     let role = if process.main {
-        "the process that the image starts"
-    } else {
-        "another process"
+        "main process"
+            } else {
+                "other process"
     };
     let _ = writeln!(
         out,
@@ -63,7 +63,7 @@ fn heading(out: &mut String, process: &ProcessTree) {
         let from = match process.library_path_from.as_str() {
             "" | "image" => "set by the image".to_owned(),
             "overlay" => "set by the workload".to_owned(),
-            script => format!("set by {}, as far as it can be read", one_line(script)),
+            script => format!("set by {}, as far as it could be read", one_line(script)),
         };
         let _ = writeln!(out, "{DIM}LD_LIBRARY_PATH={path} ({from}){DIM:#}");
     }
@@ -110,7 +110,7 @@ fn object_line(object: &Mapped) -> String {
 fn failure_line(failure: &Failed) -> String {
     let message = one_line(&failure.message);
     let needed_by = match failure.needed_by.as_str() {
-        "" => String::new(),
+        path => format!(" {DIM}(needed by {}){DIM:#}", one_line(path)),
         path => format!(" {DIM}(for {}){DIM:#}", one_line(path)),
     };
     match failure.optional {
@@ -119,24 +119,24 @@ fn failure_line(failure: &Failed) -> String {
     }
 }
 
-fn is_meant(object: &Mapped, library: &str) -> bool {
+fn is_match(object: &Mapped, library: &str) -> bool {
     let facts = &object.facts;
     [&facts.path, &facts.soname, &facts.request]
         .iter()
         .any(|name| matches(name, library))
 }
 
-/// Whether a name or path is the one that is asked for, or begins with it: `libcudnn` means all of cuDNN.
+/// Whether a name or path is the given one or its file name starts with it: `libcudnn` matches all of cuDNN.
 fn matches(name: &str, library: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     name == library || (!library.contains('/') && !library.is_empty() && file.starts_with(library))
 }
 
-/// By object, who has to do with it.
+/// Who loads whom, by index of the object.
 struct Relations {
-    /// Those whose DT_NEEDED entries lead to it.
+    /// Objects whose DT_NEEDED entries lead to it.
     users: Vec<Vec<usize>>,
-    /// Those that it opens at run time.
+    /// Objects that it opens at run time.
     opened: Vec<Vec<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Everything that one process loads, step by step.
+//! Everything that one process loads, in order.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -6,10 +6,9 @@ use std::fmt::Write;
 use super::{BOLD, failure_line, heading, object_line, title};
 use crate::process::tree::{Failed, Mapped, ProcessTree};
 
-/// Columns of indentation; what lies deeper stays there.
+/// The deepest indentation, in columns.
 const DEEPEST: usize = 90;
 
-/// All of one process.
 pub(super) fn write(out: &mut String, process: &ProcessTree) {
     heading(out, process);
     let children = children(process);
@@ -31,14 +30,14 @@ pub(super) fn write(out: &mut String, process: &ProcessTree) {
     }
 }
 
-/// What belongs to one step of a process.
+/// The objects and failures of one step of a process.
 struct Section<'p> {
     title: String,
     roots: Vec<usize>,
     failures: Vec<&'p Failed>,
 }
 
-/// The start, each import and the first uses, in the order in which they come.
+/// The start, each import and the first uses, in their order.
 fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
     let mut sections: Vec<((&str, &str), Section)> = Vec::new();
     let mut of = |package, when| -> usize {
@@ -79,13 +78,13 @@ fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
     sections.into_iter().map(|(_, section)| section).collect()
 }
 
-/// Whether an object came at another step than the one that asked for it.
+/// Whether an object was loaded in a different step than its parent.
 fn is_elsewhere(process: &ProcessTree, object: &Mapped, parent: usize) -> bool {
     let (facts, parent) = (&object.facts, process.objects.get(parent));
     parent.is_none_or(|it| (&it.facts.package, &it.facts.when) != (&facts.package, &facts.when))
 }
 
-/// An object and what was loaded for it, at the same step.
+/// An object and everything loaded for it in the same step.
 fn branch(
     out: &mut String,
     process: &ProcessTree,
@@ -112,7 +111,7 @@ fn branch(
     }
 }
 
-/// By object, what was loaded for it at the same step.
+/// For each object, the objects loaded for it in the same step.
 type Children = HashMap<usize, Vec<usize>>;
 
 fn children(process: &ProcessTree) -> Children {
