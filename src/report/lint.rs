@@ -71,17 +71,15 @@ struct Shown {
 impl From<&Location> for Shown {
     fn from(place: &Location) -> Self {
         let columns = |from: usize, to: usize| {
-            let columns = |from: usize, to: usize| {
-                let characters = place.text.chars().skip(from).take(to.saturating_sub(from));
-                one_line(&characters.collect::<String>())
-            };
-        let before = columns(0, place.column.saturating_sub(1));
-        let marked = columns(
+            let characters = place.text.chars().skip(from).take(to.saturating_sub(from));
+            one_line(&characters.collect::<String>())
+        };
+        let (start, end) = (
             place.column.saturating_sub(1),
             place.end_column.saturating_sub(1),
         );
-        let after = columns(place.end_column.saturating_sub(1), usize::MAX);
-        let parts = format!("{before}{marked}{after}");
+        let (before, marked) = (columns(0, start), columns(start, end));
+        let parts = format!("{before}{marked}{}", columns(end, usize::MAX));
         let text = one_line(&parts);
         // A build system command that starts before the range and ends inside it: underline the whole line.
         let (start, end) = match text == parts {

@@ -99,9 +99,8 @@ fn with_driver(driver: &DriverFacts) -> Answer {
     let cuda = driver.needs_cuda.as_deref().unwrap_or_default();
     let native = driver.native.as_deref().unwrap_or_default();
     match driver.how.as_str() {
-        "native" => {
-            Answer::new(Grade::Good, "native").then(": ", format!("the driver supports CUDA {cuda}"))
-        }
+        "native" => Answer::new(Grade::Good, "native")
+            .then(": ", format!("the driver supports CUDA {cuda}")),
         "minor-version" if native.is_empty() => {
             let rest = format!(
                 "machine code for CUDA {cuda} runs; the first driver with native support is unknown"
@@ -110,17 +109,16 @@ fn with_driver(driver: &DriverFacts) -> Answer {
         }
         "minor-version" => {
             let limit = match driver.compiles_ptx {
-                let limit = match driver.compiles_ptx {
-                    Some(_) => format!("PTX for CUDA {cuda} does not compile"),
-                    None => format!(
-                        "PTX needs the image's cuda-compat {}, which may not be used",
-                        driver.compat.as_deref().unwrap_or_default()
-                    ),
-                };
-                let rest = format!(
-                    "native support for CUDA {cuda} starts at {native}; machine code runs, {limit}"
-                );
-                Answer::new(Grade::Good, "minor-version compatibility").then(": ", rest)
+                Some(_) => format!("PTX for CUDA {cuda} does not compile"),
+                None => format!(
+                    "PTX needs the image's cuda-compat {}, which may not be used",
+                    driver.compat.as_deref().unwrap_or_default()
+                ),
+            };
+            let rest = format!(
+                "native support for CUDA {cuda} starts at {native}; machine code runs, {limit}"
+            );
+            Answer::new(Grade::Good, "minor-version compatibility").then(": ", rest)
         }
         "compat-package" => {
             Answer::new(Grade::Good, "compat package").then(": ", format!("by {}", driver.reason))
@@ -197,7 +195,11 @@ mod tests {
     #[test]
     fn each_driver_verdict_has_a_grade_and_a_text() {
         let expected = [
-            ("native", Grade::Good, "native: the driver supports CUDA 12.8"),
+            (
+                "native",
+                Grade::Good,
+                "native: the driver supports CUDA 12.8",
+            ),
             ("compat-package", Grade::Good, "compat package: by why"),
             (
                 "none",
@@ -207,12 +209,12 @@ mod tests {
             ("unknown", Grade::Open, "unknown: why"),
         ];
         for (how, grade, text) in expected {
-                assert_eq!(text_of(how, None), (grade, text.to_owned()));
-            }
-            let (_, text) = text_of("minor-version", Some(false));
-            assert!(text.ends_with("machine code runs, PTX for CUDA 12.8 does not compile"));
-            let (_, text) = text_of("minor-version", None);
-            assert!(text.ends_with("PTX needs the image's cuda-compat 570.86, which may not be used"));
+            assert_eq!(text_of(how, None), (grade, text.to_owned()));
+        }
+        let (_, text) = text_of("minor-version", Some(false));
+        assert!(text.ends_with("machine code runs, PTX for CUDA 12.8 does not compile"));
+        let (_, text) = text_of("minor-version", None);
+        assert!(text.ends_with("PTX needs the image's cuda-compat 570.86, which may not be used"));
     }
 
     #[test]

@@ -37,10 +37,10 @@ pub struct Difference {
 
 /// One of the two images.
 #[derive(Debug, Clone, Serialize)]
-/// The image as named on the command line.
-    /// The image as it was named on the command line.
+pub struct Side {
+    /// The image as named on the command line.
+    pub image: String,
     /// Its reference; `None` for an image without one.
-    /// Its reference; `None` for an image without a name.
     pub reference: Option<String>,
     /// `os/architecture`.
     pub platform: String,

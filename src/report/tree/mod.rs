@@ -50,8 +50,8 @@ pub fn text(query: TreeQuery, tree: &Tree) -> Option<String> {
 fn heading(out: &mut String, process: &ProcessTree) {
     let role = if process.main {
         "main process"
-            } else {
-                "other process"
+    } else {
+        "other process"
     };
     let _ = writeln!(
         out,
@@ -110,8 +110,8 @@ fn object_line(object: &Mapped) -> String {
 fn failure_line(failure: &Failed) -> String {
     let message = one_line(&failure.message);
     let needed_by = match failure.needed_by.as_str() {
+        "" => String::new(),
         path => format!(" {DIM}(needed by {}){DIM:#}", one_line(path)),
-        path => format!(" {DIM}(for {}){DIM:#}", one_line(path)),
     };
     match failure.optional {
         true => format!("{YELLOW}not loaded{YELLOW:#} {message}{needed_by}"),
