@@ -51,7 +51,11 @@ pub fn judge(targets: &[Target], image: &TargetInput) -> Result<Vec<TargetFacts>
 }
 
 impl Target {
-    fn judge(&self, image: &TargetInput, process: &MainProcess) -> Result<TargetFacts, InvalidInput> {
+    fn judge(
+        &self,
+        image: &TargetInput,
+        process: &MainProcess,
+    ) -> Result<TargetFacts, InvalidInput> {
         let gpus = self
             .gpus
             .iter()
