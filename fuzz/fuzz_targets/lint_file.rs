@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use imgcheck::internals::finding::Location;
 use imgcheck::internals::limits::Limits;
-use imgcheck::internals::lint::{self, Kind, Neighbour, Sources};
+use imgcheck::internals::lint::{self, FileKind, Neighbour, Sources};
 use imgcheck::internals::rules::evaluate::evaluate;
 use imgcheck::internals::rules::{Facts, RuleSet};
 use imgcheck::internals::stack::Catalogue;
@@ -25,10 +25,10 @@ fuzz_target!(|text: &str| {
         return;
     };
     let (kind, name) = match letter {
-        "D" => (Kind::Dockerfile, "Dockerfile"),
-        "R" => (Kind::Requirements, "requirements.txt"),
-        "E" => (Kind::Environment, "environment.yml"),
-        _ => (Kind::Pyproject, "pyproject.toml"),
+        "D" => (FileKind::Dockerfile, "Dockerfile"),
+        "R" => (FileKind::Requirements, "requirements.txt"),
+        "E" => (FileKind::Environment, "environment.yml"),
+        _ => (FileKind::Pyproject, "pyproject.toml"),
     };
     let mut parts = text.split("\n%% ");
     let text = parts.next().unwrap_or_default();
@@ -37,7 +37,7 @@ fuzz_target!(|text: &str| {
         Some(text) => Neighbour::Text((*text).to_owned()),
         None => Neighbour::Missing,
     };
-    let _ = (Kind::of_text("x.txt", text), Kind::of_name(text));
+    let _ = (FileKind::of_text("x.txt", text), FileKind::of_name(text));
     let Ok(sources) = lint::read(name, text, kind, &CATALOGUE, &neighbours) else {
         return;
     };

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use imgcheck::internals::lint::{Kind, Neighbour, Sources, read};
+use imgcheck::internals::lint::{FileKind, Neighbour, Sources, read};
 use imgcheck::internals::stack::Catalogue;
 
 use crate::program::imgcheck;
 
-const FILES: [(&str, Kind); 4] = [
-    ("Dockerfile", Kind::Dockerfile),
-    ("requirements.txt", Kind::Requirements),
-    ("environment.yml", Kind::Environment),
-    ("pyproject.toml", Kind::Pyproject),
+const FILES: [(&str, FileKind); 4] = [
+    ("Dockerfile", FileKind::Dockerfile),
+    ("requirements.txt", FileKind::Requirements),
+    ("environment.yml", FileKind::Environment),
+    ("pyproject.toml", FileKind::Pyproject),
 ];
 
 /// Runs the command in a directory.
@@ -375,7 +375,9 @@ fn a_here_document_is_the_input_of_one_command() {
     let body = "pip install x==1\n".repeat(100);
     let commands = "bash <<E; ".repeat(300);
     let text = format!("FROM a\nRUN {commands}true\n{body}E\n");
-    assert!(parse(Kind::Dockerfile, &text).is_none_or(|found| found.stages[0].pins.len() == 100));
+    assert!(
+        parse(FileKind::Dockerfile, &text).is_none_or(|found| found.stages[0].pins.len() == 100)
+    );
 }
 
 #[test]
@@ -418,7 +420,7 @@ fn an_error_is_quoted_without_its_title() {
 
 /// What stages install: `stage: package` for each, `?` behind what only may be.
 fn installed(text: &str) -> Vec<String> {
-    let sources = parse(Kind::Dockerfile, text).unwrap();
+    let sources = parse(FileKind::Dockerfile, text).unwrap();
     let pins = sources.stages.iter().flat_map(|stage| {
         stage.pins.iter().map(move |pin| {
             let sure = if pin.conditional { "?" } else { "" };
@@ -507,7 +509,7 @@ fn packages_are_found_however_they_are_installed() {
 #[test]
 fn stages_that_only_build_are_told_apart() {
     let shipped = |text: &str| {
-        let stages = parse(Kind::Dockerfile, text).unwrap().stages;
+        let stages = parse(FileKind::Dockerfile, text).unwrap().stages;
         stages
             .iter()
             .map(|stage| stage.shipped)
@@ -532,7 +534,7 @@ fn stages_that_only_build_are_told_apart() {
     assert_eq!(shipped("FROM a AS test\nFROM c"), [true, true]);
 }
 
-fn parse(kind: Kind, text: &str) -> Option<Sources> {
+fn parse(kind: FileKind, text: &str) -> Option<Sources> {
     thread_local! {
         static CATALOGUE: Catalogue = Catalogue::builtin().unwrap();
     }
@@ -558,10 +560,10 @@ proptest! {
     #[test]
     fn no_shell_panics(text in "[ \\\\\n$`(){}\"'<>|&;#a-c=:/@é\\[\\]-]{0,80}") {
         for start in ["FROM a\nRUN pip install ", "FROM a\nENV A=", "FROM a\nRUN <<E\n", "ARG A=", "FROM "] {
-            parse(Kind::Dockerfile, &format!("{start}{text}"));
+            parse(FileKind::Dockerfile, &format!("{start}{text}"));
         }
-        parse(Kind::Requirements, &text);
-        parse(Kind::Environment, &format!("dependencies:\n - \"{text}"));
+        parse(FileKind::Requirements, &text);
+        parse(FileKind::Environment, &format!("dependencies:\n - \"{text}"));
     }
 
     #[test]
