@@ -13,6 +13,7 @@ mod glob;
 mod json_schema;
 mod limits;
 mod parallel;
+mod progress;
 mod spelling;
 mod tls;
 mod yaml;
@@ -61,7 +62,7 @@ pub mod internals {
     expose! {
         archive beneath cache cancellation checker claims digest elf embedded
         error finding glob image json_schema launch layer limits lint
-        loader parallel policy process reference report rules
+        loader parallel policy process progress reference report rules
         source spelling stack targets tls version yaml
     }
 }

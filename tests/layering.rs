@@ -196,7 +196,15 @@ fn the_version_of_the_facts_covers_all_that_makes_them() {
     assert!(covered.contains("layer"));
     // These carry bytes, errors and work, and decide nothing; the version names the limits themselves.
     let others = [
-        "beneath", "cache", "digest", "error", "limits", "parallel", "source",
+        "beneath",
+        "cache",
+        "cancellation",
+        "digest",
+        "error",
+        "limits",
+        "parallel",
+        "progress",
+        "source",
     ];
     covered.extend(others.map(str::to_owned));
     for (module, targets) in arrows() {

@@ -11,7 +11,7 @@ use imgcheck::internals::cache::{Cache, Key, Places};
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::cache::{FactsCache, version};
-use imgcheck_fuzz::layers::WANTED;
+use imgcheck_fuzz::layers::CONTEXT;
 use libfuzzer_sys::fuzz_target;
 
 /// A directory of this process. It is left behind, with one small file: `fuzz/run` removes it.
@@ -31,9 +31,9 @@ fuzz_target!(|bytes: &[u8]| {
     let diff_id = sha256(b"a layer");
     let key = Key::Facts {
         diff_id: diff_id.clone(),
-        version: version(&WANTED),
+        version: version(CONTEXT.depth, &CONTEXT.limits),
     };
-    let facts = FactsCache::new(CACHE.clone(), &WANTED);
+    let facts = FactsCache::new(CACHE.clone(), CONTEXT.depth, &CONTEXT.limits);
     CACHE.put(&key, bytes);
     assert_eq!(
         CACHE.get(&key).as_deref(),

@@ -5,7 +5,7 @@
 
 use arbitrary::Arbitrary;
 use imgcheck::internals::digest::sha256;
-use imgcheck::internals::layer::{Content, EntryKind};
+use imgcheck::internals::layer::{Content, EntryKind, ReadMethod};
 use imgcheck_fuzz::chunked::{Format, Lazy};
 use imgcheck_fuzz::layers::scan;
 use libfuzzer_sys::fuzz_target;
@@ -87,7 +87,7 @@ fuzz_target!(|layer: Layer| {
     let Ok(scanned) = scanned else {
         return;
     };
-    if honest && scanned.in_parts {
+    if honest && scanned.method == ReadMethod::Chunks {
         for (entry, file) in scanned.facts.entries.iter().zip(&layer.files) {
             if let EntryKind::File(Content::Text(text)) = &entry.kind {
                 assert_eq!(*text, String::from_utf8_lossy(&file.parts.concat()));

@@ -7,11 +7,11 @@ use std::io::Read;
 
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::layer::{Compression, SNIFFED, sniff};
-use imgcheck_fuzz::layers::{scan, scan_passing, stored};
+use imgcheck_fuzz::layers::{scan, scan_stream, stored};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|blob: &[u8]| {
-    let Ok(streamed) = scan_passing(blob) else {
+    let Ok(streamed) = scan_stream(blob) else {
         return;
     };
     assert_eq!(streamed.digest, sha256(blob));
@@ -19,11 +19,11 @@ fuzz_target!(|blob: &[u8]| {
     assert_eq!(streamed.diff_id, sha256(&plain(compression, blob)));
     let found = scan(&stored(blob, streamed.diff_id.clone()))
         .expect("what has passed by can be read at rest");
-    assert_eq!(found.facts, streamed.facts);
+    assert_eq!(found.facts, streamed.layer.facts);
     // Zeros behind the last member of gzip are nothing, and frames of zstd may be empty.
     if let Some((_, rest)) = blob.split_last()
         && compression != Compression::None
-        && let Ok(rest) = scan_passing(rest)
+        && let Ok(rest) = scan_stream(rest)
     {
         assert_eq!(
             rest.diff_id, streamed.diff_id,

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::Result;
-use imgcheck::internals::layer::{self, LayerFacts, Scanned, Wanted};
+use imgcheck::internals::layer::{LayerFacts, ReadContext, ReadLayer, StreamedLayer};
 use imgcheck::internals::limits::Limit;
 use imgcheck::internals::source::remote::RemoteBlob;
 use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
@@ -23,11 +23,11 @@ const SPARSE_BYTES: u64 = 1 << 20;
 ///
 /// # Panics
 /// The built-in data is wrong.
-pub static WANTED: LazyLock<Wanted> = LazyLock::new(|| {
-    let mut wanted = Wanted::builtin(Depth::Default).expect("the built-in data");
-    wanted.limits.set(Limit::LayerBytes, LAYER_BYTES);
-    wanted.limits.set(Limit::SparseBytes, SPARSE_BYTES);
-    wanted
+pub static CONTEXT: LazyLock<ReadContext> = LazyLock::new(|| {
+    let mut context = ReadContext::builtin(Depth::Default).expect("the built-in data");
+    context.limits.set(Limit::LayerBytes, LAYER_BYTES);
+    context.limits.set(Limit::SparseBytes, SPARSE_BYTES);
+    context
 });
 
 /// A layer in a file.
@@ -62,16 +62,16 @@ pub fn remote(bytes: &[u8], diff_id: String, annotations: Annotations) -> LayerB
 ///
 /// # Errors
 /// It cannot be read whole.
-pub fn scan(blob: &LayerBlob) -> Result<Scanned> {
-    layer::scan(blob, &WANTED, &|_| {})
+pub fn scan(blob: &LayerBlob) -> Result<ReadLayer> {
+    CONTEXT.read_layer(blob)
 }
 
-/// The facts of a layer that goes by once, its digest and its diff id.
+/// The facts of a layer that can be read only once, its digest and its diff id.
 ///
 /// # Errors
 /// It cannot be read whole.
-pub fn scan_passing(bytes: &[u8]) -> Result<layer::Streamed> {
-    layer::scan_passing("fuzzed", bytes, bytes.len() as u64, &WANTED, &|_| {})
+pub fn scan_stream(bytes: &[u8]) -> Result<StreamedLayer> {
+    CONTEXT.read_stream("fuzzed", bytes, bytes.len() as u64)
 }
 
 /// Whether two ways of reading the same layer gave the same.

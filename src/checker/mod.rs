@@ -4,26 +4,26 @@
 
 mod held;
 mod ignores;
-mod layers;
 mod lint;
 mod stream;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
 
 use crate::claims::Grammar;
-use crate::elf::Depth;
+use crate::elf::{Depth, Recipes};
 use crate::error::{Error, Result};
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::launch::{Launch, Overlay};
-use crate::layer::Wanted;
-use crate::layer::cache::FactsCache;
+use crate::layer::{FilePatterns, ReadContext, ReadLayer, ReadMethod};
 use crate::policy::{Member, Policy, Subjects};
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
+pub use crate::progress::Progress;
 use crate::reference::name::Name;
 use crate::reference::transport::ImageReference;
 use crate::report::{FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict};
@@ -33,8 +33,6 @@ use crate::stack::{self, Catalogue, ToolkitRow};
 use crate::targets;
 pub use ignores::judge_ignores;
 pub use lint::{Linted, lint, once};
-
-use layers::{How, LayersRead, ReadLayer};
 
 /// What the user chose for reading images.
 #[derive(Debug, Clone, Default)]
@@ -49,20 +47,6 @@ pub struct Reading {
     pub access: Access,
     /// Whether the loader model is wanted as a tree, too.
     pub tree: bool,
-}
-
-/// Told of what goes on, from any thread; a terminal shows a bar.
-pub trait Progress: Sync {
-    /// An image begins: its name, the number of its layers, and their bytes as stored.
-    fn image(&self, name: &str, layers: usize, bytes: u64);
-    /// So many more bytes of a layer are done.
-    fn advance(&self, bytes: u64);
-    /// One more layer is done.
-    fn layer(&self);
-    /// Something that the user should know before.
-    fn note(&self, text: &str);
-    /// The image is read.
-    fn finish(&self);
 }
 
 /// One image as read, before any rule.
@@ -82,8 +66,8 @@ pub struct Scan {
 #[derive(Debug)]
 pub struct Scanner {
     reading: Reading,
-    wanted: Wanted,
-    cache: FactsCache,
+    patterns: Arc<FilePatterns>,
+    recipes: Arc<Recipes>,
     grammar: Grammar,
     catalogue: Catalogue,
     toolkits: Vec<ToolkitRow>,
@@ -96,13 +80,9 @@ impl Scanner {
     /// # Errors
     /// A built-in table is broken, which the tests exclude.
     pub fn new(reading: Reading) -> Result<Self> {
-        let wanted = Wanted {
-            limits: reading.access.limits,
-            ..Wanted::builtin(reading.depth)?
-        };
         Ok(Scanner {
-            cache: FactsCache::new(reading.access.cache.clone(), &wanted),
-            wanted,
+            patterns: Arc::new(FilePatterns::builtin()?),
+            recipes: Arc::new(Recipes::builtin()?),
             grammar: Grammar::builtin()?,
             catalogue: Catalogue::builtin()?,
             toolkits: stack::toolkits()?,
@@ -118,7 +98,7 @@ impl Scanner {
     pub fn scan(&self, target: &ImageReference, progress: &dyn Progress) -> Result<Vec<Scan>> {
         let mut started = Instant::now();
         let mut scans = Vec::new();
-        let mut read = LayersRead::default();
+        let context = self.context(progress);
         let found = source::find(target, &self.reading.selection, &self.reading.access)?;
         let images = match found {
             Found::Images(images) => images,
@@ -128,16 +108,14 @@ impl Scanner {
                 ));
                 images
             }
-            Found::Passing(passing) => {
-                stream::read(*passing, &self.wanted, &self.cache, &mut read, progress)?
-            }
-            Found::Held(held) => held::read(*held, &self.wanted, &self.cache, &mut read, progress)?,
+            Found::Passing(passing) => stream::read(&context, *passing)?,
+            Found::Held(held) => held::read(&context, *held)?,
         };
         if self.reading.reference.is_some() {
             one_image(&images)?;
         }
         for image in images {
-            scans.push(self.scan_image(image, target, &mut read, progress, started)?);
+            scans.push(self.scan_image(&context, image, target, started)?);
             started = Instant::now();
         }
         Ok(scans)
@@ -153,16 +131,25 @@ impl Scanner {
         target: &ImageReference,
         progress: &dyn Progress,
     ) -> Result<Scan> {
-        let read = &mut LayersRead::default();
-        self.scan_image(image, target, read, progress, Instant::now())
+        self.scan_image(&self.context(progress), image, target, Instant::now())
+    }
+
+    fn context<'a>(&self, progress: &'a dyn Progress) -> ReadContext<'a> {
+        ReadContext::new(
+            Arc::clone(&self.patterns),
+            Arc::clone(&self.recipes),
+            self.reading.depth,
+            self.reading.access.limits,
+            self.reading.access.cache.clone(),
+            progress,
+        )
     }
 
     fn scan_image(
         &self,
+        context: &ReadContext,
         image: Image,
         target: &ImageReference,
-        read: &mut LayersRead,
-        progress: &dyn Progress,
         started: Instant,
     ) -> Result<Scan> {
         let chosen = self.reading.reference.clone();
@@ -170,11 +157,11 @@ impl Scanner {
             reference: chosen.or(image.reference),
             ..image
         };
-        let layers = layers::of_image(&image, &self.wanted, &self.cache, read, progress)?;
+        let layers = context.read_image(&image)?;
         let reference = image.reference;
 
         let facts = layers.iter().map(|layer| &*layer.facts);
-        let root = RootFilesystem::merge_within(facts, &self.wanted.limits)
+        let root = RootFilesystem::merge_within(facts, &context.limits)
             .map_err(|passed| Error::limit("all layers together", passed))?;
         let launch = Launch::of(&root, &image.config, &Overlay::default());
         let mut stack = stack::read(
@@ -182,7 +169,7 @@ impl Scanner {
             &image.config,
             &launch,
             &self.catalogue,
-            &self.wanted.limits,
+            &context.limits,
         )
         .map_err(|passed| Error::limit("the Python environments", passed))?;
         let environment = configuration::environment(&image.config);
@@ -296,8 +283,8 @@ fn report_layers(blobs: &[LayerBlob], read: &[ReadLayer], steps: &[String]) -> V
             digest: blob.digest.clone(),
             size: blob.size,
             created_by: step.clone(),
-            cached: read.how == How::Cached,
-            in_parts: read.how == How::InParts,
+            cached: read.method == ReadMethod::Cache,
+            in_parts: read.method == ReadMethod::Chunks,
         })
         .collect()
 }

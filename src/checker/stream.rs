@@ -3,14 +3,10 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use super::Progress;
-use super::layers::{How, LayersRead, ReadLayer};
 use crate::archive::{ArchiveError, Input, Kind, Member, StreamInput, Walk};
 use crate::error::{Error, Result};
-use crate::layer::cache::FactsCache;
-use crate::layer::{self, Budget, Compression, Streamed, Wanted};
+use crate::layer::{self, Budget, Compression, ReadContext, ReadLayer, StreamedLayer};
 use crate::source::passing::{Parts, Passing};
 use crate::source::{Image, LayerBlob, LayerData};
 
@@ -18,23 +14,15 @@ use crate::source::{Image, LayerBlob, LayerData};
 const BEHIND: u64 = 1 << 20;
 
 /// The images of an archive; the facts of their layers are added to those that were read.
-pub(super) fn read(
-    passing: Passing,
-    wanted: &Wanted,
-    cache: &FactsCache,
-    read: &mut LayersRead,
-    progress: &dyn Progress,
-) -> Result<Vec<Image>> {
+pub(super) fn read(context: &ReadContext, passing: Passing) -> Result<Vec<Image>> {
     let Passing {
         bytes,
         mut parts,
         size,
     } = passing;
-    progress.image(parts.subject(), 0, size);
+    context.progress.image(parts.subject(), 0, size);
     let mut layers = Layers {
-        wanted,
-        cache,
-        progress,
+        context,
         read: HashMap::new(),
         kept: Budget::default(),
     };
@@ -55,12 +43,11 @@ pub(super) fn read(
     }
     // Whoever writes into a pipe must not find it closed.
     let _ = io::copy(&mut walk.into_input().take(BEHIND), &mut io::sink());
-    progress.finish();
+    context.progress.finish();
     let images = parts.images()?;
     for blob in images.iter().flat_map(|image| &image.layers) {
         if let LayerData::Passed(name) = &blob.data {
-            let facts = layers.verified(name, blob)?;
-            read.insert(blob.data.place(), facts);
+            context.remember(blob, layers.verified(name, blob)?);
         }
     }
     Ok(images)
@@ -68,9 +55,7 @@ pub(super) fn read(
 
 /// What the files of an archive turned out to be, as layers.
 struct Layers<'a> {
-    wanted: &'a Wanted,
-    cache: &'a FactsCache,
-    progress: &'a dyn Progress,
+    context: &'a ReadContext<'a>,
     /// By name. That a file cannot be read as a layer is an error only if an image needs it.
     read: HashMap<PathBuf, Result<Layer>>,
     kept: Budget,
@@ -114,7 +99,7 @@ impl Layers<'_> {
             }
         };
         if let Ok(layer) = &layer {
-            let taken = self.kept.layer(&layer.layer.facts, 1, &self.wanted.limits);
+            let taken = self.kept.layer(&layer.layer.facts, 1, &self.context.limits);
             taken.map_err(|passed| Error::limit(format!("layer {}", layer.diff_id), passed))?;
         }
         self.read.insert(name, layer);
@@ -125,38 +110,30 @@ impl Layers<'_> {
     fn known(&self, name: &Path, compression: Compression) -> Option<Layer> {
         let name = name.to_str()?.strip_prefix("blobs/sha256/")?;
         let diff_id = format!("sha256:{name}");
-        let facts = match compression {
-            Compression::None => self.cache.get(&diff_id)?,
+        let layer = match compression {
+            Compression::None => self.context.cached(&diff_id)?,
             _ => return None,
         };
-        self.progress.layer();
+        self.context.progress.layer();
         Some(Layer {
             digest: None,
             diff_id,
-            layer: ReadLayer {
-                facts: Arc::new(facts),
-                how: How::Cached,
-            },
+            layer,
         })
     }
 
     fn scan(&self, name: &Path, bytes: impl Read + Send, size: u64) -> Result<Layer> {
         let name = name.display().to_string();
-        let progress = |bytes| self.progress.advance(bytes);
-        let Streamed {
-            facts,
+        let StreamedLayer {
+            layer,
             digest,
             diff_id,
-        } = layer::scan_passing(&name, bytes, size, self.wanted, &progress)?;
-        self.progress.layer();
-        self.cache.put(&diff_id, &facts);
+        } = self.context.read_stream(&name, bytes, size)?;
+        self.context.progress.layer();
         Ok(Layer {
             digest: Some(digest),
             diff_id,
-            layer: ReadLayer {
-                facts: Arc::new(facts),
-                how: How::Read,
-            },
+            layer,
         })
     }
 

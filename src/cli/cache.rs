@@ -13,7 +13,8 @@ use super::output::{self, Format, OutputArguments};
 use imgcheck::internals::cache::{Cache, Kind, Places, Stored};
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::Result;
-use imgcheck::internals::layer::{Wanted, cache};
+use imgcheck::internals::layer::cache;
+use imgcheck::internals::limits::Limits;
 use imgcheck::internals::limits::unit::Unit;
 use imgcheck::internals::report::{self, one_line};
 
@@ -130,7 +131,7 @@ pub fn run(arguments: &CommandArguments) -> Result<ExitCode> {
             stale,
             older_than,
         } => {
-            let versions = versions()?;
+            let versions = versions();
             let chosen = |entry: &Stored| {
                 let old = |days| entry.used.elapsed().is_ok_and(|age| age > DAY * days);
                 (!stale || is_stale(entry, &versions)) && older_than.is_none_or(old)
@@ -143,11 +144,8 @@ pub fn run(arguments: &CommandArguments) -> Result<ExitCode> {
 }
 
 /// The versions of the facts that this program reads.
-fn versions() -> Result<Vec<String>> {
-    let depths = [Depth::Default, Depth::Deep].into_iter();
-    depths
-        .map(|depth| Ok(cache::version(&Wanted::builtin(depth)?)))
-        .collect()
+fn versions() -> [String; 2] {
+    [Depth::Default, Depth::Deep].map(|depth| cache::version(depth, &Limits::default()))
 }
 
 fn is_stale(entry: &Stored, versions: &[String]) -> bool {
@@ -201,7 +199,7 @@ impl Count {
 
 impl Info {
     fn of(cache: &Cache, limit: u64) -> Result<Self> {
-        let (entries, versions) = (cache.list()?, versions()?);
+        let (entries, versions) = (cache.list()?, versions());
         let facts =
             |it: &&Stored| matches!(it.kind, Kind::Facts { .. }) && !is_stale(it, &versions);
         Ok(Info {

@@ -2,9 +2,9 @@
 
 use super::budget::Budget;
 use super::content::{SparseRange, elf};
+use super::context::ReadContext;
+use super::facts::{Content, Entry, EntryKind, LayerFacts};
 use super::walk::{entries, is_elf};
-use super::wanted::Wanted;
-use super::{Content, Entry, EntryKind, LayerFacts};
 use crate::archive::{FileRange, Member, RangeInput, Walk};
 use crate::digest::Hasher;
 use crate::elf::{ElfError, ReadAt};
@@ -24,19 +24,18 @@ struct ElfFile {
 /// Since most of its bytes are never read, the digest of the layer is verified only where the archive has no end marker, and
 /// so could be cut off.
 pub(super) fn scan(
+    context: &ReadContext,
     blob: &LayerBlob,
-    name: &str,
     range: &FileRange,
-    wanted: &Wanted,
-    progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts> {
-    let length = wanted.limits.check(Limit::LayerBytes, range.length());
+    let name = &blob.name();
+    let length = context.limits.check(Limit::LayerBytes, range.length());
     length.map_err(|passed| Error::limit(format!("layer {name}"), passed))?;
     let budget = &Budget::default();
     let (entries, mut contents) = parallel::fed(
         parallel::cores(),
-        |read| walk(blob, name, range, wanted, budget, progress, read),
-        |file: ElfFile| (file.entry, content(&*file.bytes, wanted, budget)),
+        |read| walk(context, blob, range, budget, read),
+        |file: ElfFile| (file.entry, content(context, &*file.bytes, budget)),
     );
     let mut entries = entries?;
     // Of several errors always the same is told.
@@ -52,28 +51,32 @@ pub(super) fn scan(
     Ok(LayerFacts { entries })
 }
 
-fn content(bytes: &dyn ReadAt, wanted: &Wanted, budget: &Budget) -> Result<Content, ElfError> {
-    let content = elf(bytes, wanted, wanted.depth)?;
-    budget.content(&content, &wanted.limits)?;
+fn content(
+    context: &ReadContext,
+    bytes: &dyn ReadAt,
+    budget: &Budget,
+) -> Result<Content, ElfError> {
+    let content = elf(context, bytes, context.depth)?;
+    budget.content(&content, &context.limits)?;
     Ok(content)
 }
 
 /// Walks the archive; `read` is given every ELF file.
 fn walk(
+    context: &ReadContext,
     blob: &LayerBlob,
-    name: &str,
     range: &FileRange,
-    wanted: &Wanted,
     budget: &Budget,
-    progress: &(dyn Fn(u64) + Sync),
     read: &mut dyn FnMut(ElfFile),
 ) -> Result<Vec<Entry>> {
+    let name = &blob.name();
+    let progress = context.progress;
     let mut position = 0;
-    let mut walk = Walk::new(RangeInput::new(range.clone()), wanted.limits);
-    let entries = entries(name, &mut walk, wanted, budget, |walk, member, entry| {
-        progress(walk.position() - position);
+    let mut walk = Walk::new(RangeInput::new(range.clone()), context.limits);
+    let entries = entries(context, name, &mut walk, budget, |walk, member, entry| {
+        progress.advance(walk.position() - position);
         position = walk.position();
-        if is_elf(walk, &member, budget, &wanted.limits)? {
+        if is_elf(walk, &member, budget, &context.limits)? {
             read(ElfFile {
                 entry,
                 bytes: bytes(range, member),
@@ -84,7 +87,7 @@ fn walk(
     if !walk.has_end_marker() {
         verify(blob, name, range)?;
     }
-    progress(range.length().saturating_sub(position));
+    progress.advance(range.length().saturating_sub(position));
     Ok(entries)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Content, Entry, LayerFacts};
+use super::facts::{Content, Entry, LayerFacts};
 use crate::limits::{Limit, Limits, Passed};
 
 /// Sums that threads add to. Each method fails when its sum passes the limit.

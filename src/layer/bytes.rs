@@ -39,16 +39,16 @@ impl Bytes for Arc<dyn RemoteBlob> {
     }
 }
 
-/// Bytes that go by once.
-pub(super) struct Passing<R>(Mutex<Option<R>>);
+/// A reader whose bytes can be read only once.
+pub(super) struct OneTimeReader<R>(Mutex<Option<R>>);
 
-impl<R> Passing<R> {
+impl<R> OneTimeReader<R> {
     pub fn new(reader: R) -> Self {
-        Passing(Mutex::new(Some(reader)))
+        OneTimeReader(Mutex::new(Some(reader)))
     }
 }
 
-impl<R: Read + Send> Bytes for Passing<R> {
+impl<R: Read + Send> Bytes for OneTimeReader<R> {
     fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
         let reader = self.0.lock().ok().and_then(|mut reader| reader.take());
         match reader {

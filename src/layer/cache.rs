@@ -5,9 +5,10 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{LayerFacts, Wanted};
+use super::facts::LayerFacts;
 use crate::cache::{Cache, Key};
-use crate::limits::Limit;
+use crate::elf::Depth;
+use crate::limits::{Limit, Limits};
 
 /// The code and data that this program makes facts with, as `build.rs` found them.
 const CODE: &str = env!("IMGCHECK_FACTS_CODE");
@@ -20,11 +21,11 @@ pub struct FactsCache {
 }
 
 impl FactsCache {
-    /// Facts as this program makes them of what is wanted.
-    pub fn new(cache: Cache, wanted: &Wanted) -> Self {
+    /// Facts as this program computes them at this depth within these limits.
+    pub fn new(cache: Cache, depth: Depth, limits: &Limits) -> Self {
         FactsCache {
             cache,
-            version: version(wanted),
+            version: version(depth, limits),
         }
     }
 
@@ -37,7 +38,7 @@ impl FactsCache {
         }
     }
 
-    /// Keeps facts that were read from bytes which have this diff id: [`Scanned::verified`](super::Scanned::verified).
+    /// Keeps facts that were read from bytes that have this diff id.
     pub fn put(&self, diff_id: &str, facts: &LayerFacts) {
         // It fails only for types that have no form in postcard.
         if let Ok(bytes) = postcard::to_stdvec(facts) {
@@ -74,19 +75,19 @@ const LIMITS: [Limit; 15] = [
 
 /// The version of the facts that this program makes, as in [`Key::Facts`]: names the code and the built-in data, the depth, and
 /// the limits that they were made within.
-pub fn version(wanted: &Wanted) -> String {
-    let limits = LIMITS.map(|limit| wanted.limits.of(limit));
-    let made_with = format!("{CODE} {:?} {limits:?}", wanted.depth);
+pub fn version(depth: Depth, limits: &Limits) -> String {
+    let limits = LIMITS.map(|limit| limits.of(limit));
+    let made_with = format!("{CODE} {depth:?} {limits:?}");
     format!("{:016x}", xxh3_64(made_with.as_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::{Content, Entry, EntryKind};
+    use super::super::facts::{Content, Entry, EntryKind};
     use super::*;
+    use crate::elf::Refusal;
     use crate::elf::facts::*;
-    use crate::elf::{Depth, Refusal};
 
     fn entry(path: &str, kind: EntryKind) -> Entry {
         Entry {
@@ -190,8 +191,8 @@ mod tests {
             directory: Some(scratch.path().to_owned()),
             ..crate::cache::Places::default()
         };
-        let wanted = Wanted::builtin(Depth::Default).unwrap();
-        let cache = FactsCache::new(Cache::open(&places).unwrap(), &wanted);
+        let limits = Limits::default();
+        let cache = FactsCache::new(Cache::open(&places).unwrap(), Depth::Default, &limits);
         let diff_id = crate::digest::sha256(b"a layer");
         assert_eq!(cache.get(&diff_id), None);
         cache.put(&diff_id, &all_kinds());
@@ -212,15 +213,12 @@ mod tests {
 
     #[test]
     fn the_version_has_the_depth_and_the_limits() {
-        let default = Wanted::builtin(Depth::Default).unwrap();
-        let deep = Wanted::builtin(Depth::Deep).unwrap();
-        let mut limited = Wanted::builtin(Depth::Default).unwrap();
-        limited.limits.set(Limit::Symbols, 7);
-        let versions = [&default, &deep, &limited].map(version);
-        assert_eq!(version(&default), versions[0]);
-        assert!(versions[0] != versions[1] && versions[0] != versions[2]);
-        let mut longer = Wanted::builtin(Depth::Default).unwrap();
-        longer.limits.set(Limit::Time, 7);
-        assert_eq!(version(&longer), versions[0]);
+        let default = version(Depth::Default, &Limits::default());
+        assert_ne!(version(Depth::Deep, &Limits::default()), default);
+        let mut limits = Limits::default();
+        limits.set(Limit::Time, 7);
+        assert_eq!(version(Depth::Default, &limits), default);
+        limits.set(Limit::Symbols, 7);
+        assert_ne!(version(Depth::Default, &limits), default);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use super::Content;
 use super::allowance::Allowance;
-use super::wanted::{Form, Wanted};
+use super::context::ReadContext;
+use super::facts::Content;
+use super::patterns::Capture;
 use crate::archive::{FileRange, Segment};
 use crate::elf::{self, Depth, ElfError, ReadAt};
 use crate::limits::Limit;
@@ -77,10 +78,14 @@ const TABLES_OF_ONE: u64 = 4;
 ///
 /// # Errors
 /// Its bytes could not be read or are not held, or it passes a limit, which says nothing of the file.
-pub(super) fn elf(bytes: &dyn ReadAt, wanted: &Wanted, depth: Depth) -> Result<Content, ElfError> {
-    let most = wanted.limits.of(Limit::ElfTableBytes);
+pub(super) fn elf(
+    context: &ReadContext,
+    bytes: &dyn ReadAt,
+    depth: Depth,
+) -> Result<Content, ElfError> {
+    let most = context.limits.of(Limit::ElfTableBytes);
     let _tables = TABLES.take(bytes.size().min(most.saturating_mul(TABLES_OF_ONE)));
-    match elf::read_within(bytes, &wanted.recipes, depth, &wanted.limits) {
+    match elf::read_within(bytes, &context.recipes, depth, &context.limits) {
         Ok(facts) => Ok(Content::Elf(Box::new(facts))),
         Err(ElfError::Broken(problem)) => Ok(Content::BrokenElf {
             problem,
@@ -90,14 +95,14 @@ pub(super) fn elf(bytes: &dyn ReadAt, wanted: &Wanted, depth: Depth) -> Result<C
     }
 }
 
-/// The content of a wanted file, of which all bytes are there.
-pub(super) fn kept(form: Form, bytes: Vec<u8>) -> Content {
-    match form {
-        Form::Text => Content::Text(match String::from_utf8(bytes) {
+/// The content of a file that is captured whole.
+pub(super) fn captured(capture: Capture, bytes: Vec<u8>) -> Content {
+    match capture {
+        Capture::Text => Content::Text(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         }),
-        Form::Bytes => Content::Bytes(bytes),
-        Form::Sniffed => Content::Unread,
+        Capture::Bytes => Content::Bytes(bytes),
+        Capture::Elf => Content::Unread,
     }
 }

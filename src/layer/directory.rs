@@ -16,10 +16,11 @@ use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::budget::Budget;
-use super::content::{ELF_MAGIC, elf, kept};
+use super::content::{ELF_MAGIC, captured, elf};
+use super::context::ReadContext;
 use super::entry;
-use super::wanted::{Form, Wanted};
-use super::{Content, Entry, EntryKind, LayerFacts};
+use super::facts::{Content, Entry, EntryKind, LayerFacts};
+use super::patterns::Capture;
 use crate::archive::FileRange;
 use crate::archive::path::display;
 use crate::beneath::{self, Links};
@@ -34,35 +35,27 @@ use marks::{Mark, Marks};
 const KERNEL_DIRECTORIES: [&str; 3] = ["proc", "sys", "dev"];
 
 /// The facts of a root directory, directories before what is in them, in the order of names.
-pub(super) fn scan(
-    root: &Path,
-    wanted: &Wanted,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Result<LayerFacts> {
+pub(super) fn scan(context: &ReadContext, root: &Path) -> Result<LayerFacts> {
     let scan = Scan {
         root,
-        wanted,
+        context,
         marks: None,
     };
     let opened = beneath::root(root).map_err(|error| scan.unreadable(Path::new(""), &error))?;
-    scan.run(opened, progress)
+    scan.run(opened)
 }
 
 /// The facts of a layer of an overlay. An error also where it says more than its directory alone, or is being removed.
-pub(super) fn scan_overlay(
-    overlay: &Overlay,
-    wanted: &Wanted,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Result<LayerFacts> {
+pub(super) fn scan_overlay(context: &ReadContext, overlay: &Overlay) -> Result<LayerFacts> {
     let scan = Scan {
         root: &overlay.path(),
-        wanted,
+        context,
         marks: Some(Marks::new(overlay.attributes)),
     };
     let wrong = |error: io::Error| scan.unreadable(Path::new(""), &error);
     let storage = beneath::root(&overlay.storage).map_err(wrong)?;
     let opened = beneath::directory(&storage, &overlay.directory, Links::Refused).map_err(wrong)?;
-    let facts = scan.run(opened, progress)?;
+    let facts = scan.run(opened)?;
     match statat(&storage, &overlay.record, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(_) => Ok(facts),
         Err(_) => Err(scan.wrong(Path::new(""), "was removed while it was read".to_owned())),
@@ -71,18 +64,18 @@ pub(super) fn scan_overlay(
 
 struct Scan<'a> {
     root: &'a Path,
-    wanted: &'a Wanted,
+    context: &'a ReadContext<'a>,
     /// How an overlay marks what is removed.
     marks: Option<Marks>,
 }
 
 impl Scan<'_> {
-    fn run(&self, root: OwnedFd, progress: &(dyn Fn(u64) + Sync)) -> Result<LayerFacts> {
+    fn run(&self, root: OwnedFd) -> Result<LayerFacts> {
         let budget = Budget::default();
         let tree = self.tree(&root, &budget)?;
         let contents = parallel::map(parallel::cores(), tree.files.len(), |at| {
             let (entry, path) = &tree.files[at];
-            progress(tree.entries[*entry].size);
+            self.context.progress.advance(tree.entries[*entry].size);
             self.content(&root, path, &tree.entries[*entry], &budget)
         })?;
         let mut facts = LayerFacts {
@@ -111,7 +104,7 @@ impl Scan<'_> {
                 tree.entries.push(plain(name.clone(), EntryKind::Opaque));
             }
             let mut below = Vec::new();
-            let names = children(&directory, &self.wanted.limits)
+            let names = children(&directory, &self.context.limits)
                 .map_err(|error| self.unreadable(&path, &error))?;
             for child in names {
                 let path = path.join(std::ffi::OsStr::from_bytes(&child));
@@ -183,7 +176,7 @@ impl Scan<'_> {
         let Some(entry) = entry else {
             return Ok(());
         };
-        let taken = budget.entry(tree.entries.last(), &entry, &self.wanted.limits);
+        let taken = budget.entry(tree.entries.last(), &entry, &self.context.limits);
         taken.map_err(|passed| self.passed(&path, passed))?;
         if matches!(entry.kind, EntryKind::File(_)) {
             tree.files.push((tree.entries.len(), path));
@@ -200,16 +193,16 @@ impl Scan<'_> {
         budget: &Budget,
     ) -> Result<Content> {
         let wrong = |error: io::Error| self.unreadable(path, &error);
-        let limits = &self.wanted.limits;
-        let form = self.wanted.form(&entry.path);
-        if form == Form::Sniffed && entry.size < ELF_MAGIC.len() as u64 {
+        let limits = &self.context.limits;
+        let capture = self.context.patterns.capture(&entry.path);
+        if capture == Capture::Elf && entry.size < ELF_MAGIC.len() as u64 {
             return Ok(Content::Unread);
         }
         let file = beneath::file(root, path, Links::Refused).map_err(wrong)?;
         if let Some(marks) = &self.marks {
             marks.check_file(&file).map_err(wrong)?;
         }
-        if form != Form::Sniffed {
+        if capture != Capture::Elf {
             budget
                 .text(entry.size, limits)
                 .map_err(|passed| self.passed(path, passed))?;
@@ -220,17 +213,18 @@ impl Scan<'_> {
             if (bytes.len() as u64) < entry.size {
                 return Err(wrong(io::Error::other("it was cut while it was read")));
             }
-            return Ok(kept(form, bytes));
+            return Ok(captured(capture, bytes));
         }
         let mut magic = [0; ELF_MAGIC.len()];
         let range = FileRange::new(Arc::new(file), 0, entry.size);
         if range.read_at(0, &mut magic).map_err(wrong)? < magic.len() || magic != *ELF_MAGIC {
             return Ok(Content::Unread);
         }
-        let content = elf(&range, self.wanted, self.wanted.depth).map_err(|error| match error {
-            ElfError::Limit(passed) => self.passed(path, passed),
-            error => self.wrong(path, error.to_string()),
-        })?;
+        let content =
+            elf(self.context, &range, self.context.depth).map_err(|error| match error {
+                ElfError::Limit(passed) => self.passed(path, passed),
+                error => self.wrong(path, error.to_string()),
+            })?;
         let taken = budget.content(&content, limits);
         taken.map_err(|passed| self.passed(path, passed))?;
         Ok(content)

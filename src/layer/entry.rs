@@ -1,6 +1,6 @@
 //! Members of a layer's archive to entries: names, links, whiteouts.
 
-use super::{Content, Entry, EntryKind};
+use super::facts::{Content, Entry, EntryKind};
 use crate::archive::path::{display, normalise};
 use crate::archive::{Kind, Member};
 

@@ -1,7 +1,7 @@
 //! What is known of one layer: everything that any rule may ever need from it.
 //!
 //! A layer never changes, so its facts are a pure function of its bytes, the [`Depth`](crate::elf::Depth) and the
-//! [`Wanted`](super::Wanted) data; they serialise, so that they can be kept.
+//! [`FilePatterns`](super::FilePatterns); they serialise, so that they can be kept.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
+use std::sync::Arc;
 use std::thread;
 
 use super::allowance::Allowance;
@@ -11,12 +12,12 @@ use super::budget::Budget;
 use super::bytes::{Bytes, fill, read_blob};
 use super::compression::{Compression, check_length, sniff};
 use super::content::{ELF_MAGIC, elf};
+use super::context::{ReadContext, ReadLayer, ReadMethod};
+use super::facts::{Content, Entry, LayerFacts};
 use super::gzip::Gzip;
 use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
-use super::wanted::Wanted;
 use super::zstd::Zstd;
-use super::{Content, Entry, LayerFacts};
 use crate::archive::{ArchiveError, Member, Walk};
 use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{ElfError, Retainer};
@@ -42,12 +43,12 @@ type Misses = BTreeMap<usize, Vec<Range<u64>>>;
 
 /// A layer that is read as a stream.
 pub(super) struct Stream<'a> {
+    pub context: &'a ReadContext<'a>,
     pub name: &'a str,
     pub bytes: &'a dyn Bytes,
     /// Length of the blob in bytes.
     pub size: u64,
     pub expected: Expected<'a>,
-    pub wanted: &'a Wanted,
 }
 
 /// The digests that a layer must have, where they are known beforehand.
@@ -57,41 +58,58 @@ pub(super) struct Expected<'a> {
     pub diff_id: Option<&'a str>,
 }
 
-/// What a layer turned out to be.
-#[derive(Debug)]
-pub struct Streamed {
-    /// Its facts.
-    pub facts: LayerFacts,
+/// A layer that was streamed, with the digests of its bytes.
+#[derive(Debug, Clone)]
+pub struct StreamedLayer {
+    /// The layer.
+    pub layer: ReadLayer,
     /// Digest of the blob.
     pub digest: String,
     /// Digest of the uncompressed layer.
     pub diff_id: String,
 }
 
+/// What one pass over a blob gave.
+struct Pass {
+    entries: Vec<Entry>,
+    digest: String,
+    diff_id: String,
+}
+
 impl Stream<'_> {
     /// The facts of the layer. Its digest and its diff id are verified.
-    pub fn scan(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<Streamed> {
+    pub fn scan(&self) -> Result<StreamedLayer> {
         let mut misses = Misses::new();
         let budget = &Budget::default();
-        let mut streamed = self.pass(progress, |walk| {
+        let progress = |bytes| self.context.progress.advance(bytes);
+        let mut passed = self.pass(&progress, |walk| {
             let sniff = |walk: &mut _, member: Member, entry| {
                 self.sniff(walk, &member, entry, Vec::new(), budget, &mut misses)
             };
-            entries(self.name, walk, self.wanted, budget, sniff)
+            entries(self.context, self.name, walk, budget, sniff)
         })?;
         for _ in 1..PASSES {
             if misses.is_empty() {
                 break;
             }
-            misses = self.pass_again(&mut streamed.facts.entries, misses, budget)?;
+            misses = self.pass_again(&mut passed.entries, misses, budget)?;
         }
         match misses.keys().next() {
-            None => Ok(streamed),
+            None => Ok(StreamedLayer {
+                layer: ReadLayer {
+                    facts: Arc::new(LayerFacts {
+                        entries: passed.entries,
+                    }),
+                    method: ReadMethod::Stream,
+                },
+                digest: passed.digest,
+                diff_id: passed.diff_id,
+            }),
             Some(&entry) => Err(Error::layer(
                 self.name,
                 format!(
                     "{}: the parts of this ELF file were not found in {PASSES} passes",
-                    streamed.facts.entries[entry].path
+                    passed.entries[entry].path
                 ),
             )),
         }
@@ -105,10 +123,9 @@ impl Stream<'_> {
                 Some(ranges) => self.sniff(walk, &member, entry, ranges.clone(), kept, &mut misses),
                 None => Ok(Content::Unread),
             };
-            entries(self.name, walk, self.wanted, &Budget::default(), sniff)
+            entries(self.context, self.name, walk, &Budget::default(), sniff)
         })?;
         for (at, entry) in again
-            .facts
             .entries
             .into_iter()
             .enumerate()
@@ -129,7 +146,7 @@ impl Stream<'_> {
         budget: &Budget,
         misses: &mut Misses,
     ) -> Result<Content, ArchiveError> {
-        if !is_elf(walk, member, budget, &self.wanted.limits)? {
+        if !is_elf(walk, member, budget, &self.context.limits)? {
             return Ok(Content::Unread);
         }
         let _kept = KEPT.take(member.size.min(DEFAULT_LIMIT));
@@ -156,8 +173,8 @@ impl Stream<'_> {
         };
         let offset = member.offset;
         let passed = |passed| ArchiveError::Limit { offset, passed };
-        let limits = &self.wanted.limits;
-        match elf(&kept, self.wanted, self.wanted.depth) {
+        let limits = &self.context.limits;
+        match elf(self.context, &kept, self.context.depth) {
             Ok(content) => {
                 budget.content(&content, limits).map_err(passed)?;
                 Ok(content)
@@ -181,7 +198,7 @@ impl Stream<'_> {
         &self,
         progress: &(dyn Fn(u64) + Sync),
         read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
-    ) -> Result<Streamed> {
+    ) -> Result<Pass> {
         let (blob_writer, blob) = pipe(BLOB_BUFFERS, BUFFER);
         let (plain_writer, plain) = pipe(PLAIN_BUFFERS, BUFFER);
         thread::scope(|scope| {
@@ -191,7 +208,7 @@ impl Stream<'_> {
             let decompressing = thread::Builder::new()
                 .spawn_scoped(scope, move || self.decompress(blob, &plain_writer))
                 .map_err(|error| self.no_thread(&error))?;
-            let mut walk = Walk::new(plain.hashed(), self.wanted.limits);
+            let mut walk = Walk::new(plain.hashed(), self.context.limits);
             let entries = read(&mut walk);
             let diff_id = match &entries {
                 Ok(_) => walk.into_input().finish(),
@@ -216,8 +233,8 @@ impl Stream<'_> {
                     "not read to its end, for nothing in it was needed",
                 )
             })?;
-            Ok(Streamed {
-                facts: LayerFacts { entries },
+            Ok(Pass {
+                entries,
                 digest,
                 diff_id,
             })
@@ -252,7 +269,7 @@ impl Stream<'_> {
         let mut decoder: Box<dyn Read> = match compression {
             Compression::None => Box::new(blob),
             Compression::Gzip => Box::new(Gzip::new(blob)),
-            Compression::Zstd => Box::new(Zstd::new(blob, self.wanted.limits)?),
+            Compression::Zstd => Box::new(Zstd::new(blob, self.context.limits)?),
         };
         let mut total = 0;
         loop {
@@ -261,7 +278,7 @@ impl Stream<'_> {
             if count == 0 {
                 return Ok(());
             }
-            check_length(&self.wanted.limits, self.size, total).map_err(io::Error::other)?;
+            check_length(&self.context.limits, self.size, total).map_err(io::Error::other)?;
         }
     }
 }
@@ -326,7 +343,9 @@ mod tests {
         let plain = archive();
         let file = gzip_file(&plain);
         let length = file.metadata().unwrap().len();
+        let context = ReadContext::builtin(Depth::Default).unwrap();
         let stream = Stream {
+            context: &context,
             name: "layer",
             bytes: &FileRange::new(file, 0, length),
             size: length,
@@ -334,9 +353,9 @@ mod tests {
                 digest: None,
                 diff_id: Some(&sha256(&plain)),
             },
-            wanted: &Wanted::builtin(Depth::Default).unwrap(),
         };
-        let expected = stream.scan(&|_| {}).unwrap().facts.entries;
+        let scanned = stream.scan().unwrap().layer.facts;
+        let expected = &scanned.entries;
         let mut entries = expected.clone();
         entries[2].kind = EntryKind::File(Content::Unread);
         let last = 100_000..plain.len() as u64;
@@ -348,7 +367,7 @@ mod tests {
             )
             .unwrap();
         assert!(misses.is_empty());
-        assert_eq!(entries, expected);
+        assert_eq!(entries, *expected);
         assert!(matches!(entries[2].kind, EntryKind::File(Content::Elf(_))));
     }
 }

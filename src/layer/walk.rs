@@ -1,10 +1,11 @@
 //! The entries of a layer's archive, wherever its bytes come from.
 
 use super::budget::Budget;
-use super::content::{ELF_MAGIC, kept};
+use super::content::{ELF_MAGIC, captured};
+use super::context::ReadContext;
 use super::entry::entry;
-use super::wanted::{Form, Wanted};
-use super::{Content, Entry, EntryKind};
+use super::facts::{Content, Entry, EntryKind};
+use super::patterns::Capture;
 use crate::archive::{ArchiveError, Input, Member, Walk};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
@@ -12,14 +13,14 @@ use crate::limits::Limits;
 /// Walks an archive to its end. Wanted texts and bytes are read on the way; `sniffed` is called for every other regular file,
 /// with the number that its entry will have, and gives its content.
 pub(super) fn entries<I: Input>(
+    context: &ReadContext,
     name: &str,
     walk: &mut Walk<I>,
-    wanted: &Wanted,
     budget: &Budget,
     mut sniffed: impl FnMut(&mut Walk<I>, Member, usize) -> Result<Content, ArchiveError>,
 ) -> Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
-    let limits = &wanted.limits;
+    let limits = &context.limits;
     while let Some(member) = walk
         .advance()
         .map_err(|error| failed(name, error, entries.last()))?
@@ -34,11 +35,11 @@ pub(super) fn entries<I: Input>(
             .entry(entries.last(), &entry, limits)
             .map_err(passed)?;
         if matches!(entry.kind, EntryKind::File(_)) {
-            let content = match wanted.form(&entry.path) {
-                Form::Sniffed => sniffed(walk, member, entries.len()),
-                form => {
+            let content = match context.patterns.capture(&entry.path) {
+                Capture::Elf => sniffed(walk, member, entries.len()),
+                capture => {
                     budget.text(entry.size, limits).map_err(passed)?;
-                    whole(walk).map(|bytes| kept(form, bytes))
+                    whole(walk).map(|bytes| captured(capture, bytes))
                 }
             };
             let content = content.map_err(|error| match error {

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::common::{file, hard_link, run, symlink, tool, write_archive};
 use crate::dockerd::Daemon;
 use imgcheck::internals::elf::Depth;
-use imgcheck::internals::layer::{self, EntryKind, LayerFacts, Wanted};
+use imgcheck::internals::layer::{EntryKind, LayerFacts, ReadContext};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Image, Selection};
 
@@ -15,11 +15,11 @@ fn facts(images: &[Image]) -> Vec<LayerFacts> {
     let [image] = images else {
         panic!("{} images", images.len())
     };
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    let context = ReadContext::builtin(Depth::Default).unwrap();
     image
         .layers
         .iter()
-        .map(|blob| layer::scan(blob, &wanted, &|_| {}).unwrap().facts)
+        .map(|blob| std::sync::Arc::unwrap_or_clone(context.read_layer(blob).unwrap().facts))
         .collect()
 }
 

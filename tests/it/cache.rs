@@ -12,8 +12,8 @@ use std::time::Duration;
 use imgcheck::internals::cache::{Cache, Key, Kind, Places};
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
+use imgcheck::internals::layer::ReadContext;
 use imgcheck::internals::layer::cache::FactsCache;
-use imgcheck::internals::layer::{self, Wanted};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Selection};
 use serde_json::Value;
@@ -170,13 +170,13 @@ fn facts_of_real_images_are_read_as_they_were_written() {
         let target = ImageReference::parse(path.to_str().unwrap());
         let images = source::open(&target, &Selection::default(), &Access::default()).unwrap();
         for depth in [Depth::Default, Depth::Deep] {
-            let wanted = Wanted::builtin(depth).unwrap();
-            let cache = FactsCache::new(cache(scratch.path(), u64::MAX), &wanted);
+            let context = ReadContext::builtin(depth).unwrap();
+            let cache = FactsCache::new(cache(scratch.path(), u64::MAX), depth, &context.limits);
             for blob in images.iter().flat_map(|image| &image.layers) {
-                let facts = layer::scan(blob, &wanted, &|_| ()).unwrap().facts;
+                let facts = context.read_layer(blob).unwrap().facts;
                 assert_eq!(cache.get(&blob.diff_id), None);
                 cache.put(&blob.diff_id, &facts);
-                assert_eq!(cache.get(&blob.diff_id).as_ref(), Some(&facts), "{name}");
+                assert_eq!(cache.get(&blob.diff_id).as_ref(), Some(&*facts), "{name}");
             }
         }
     }

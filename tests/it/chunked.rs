@@ -15,7 +15,7 @@ use imgcheck::internals::archive::{FileRange, RangeInput};
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::Result;
-use imgcheck::internals::layer::{self, Content, Entry, EntryKind, LayerFacts, Wanted};
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts, ReadContext};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::remote::RemoteBlob;
 use imgcheck::internals::source::{self, Access, LayerBlob, LayerData, Selection};
@@ -101,8 +101,8 @@ fn layers(layout: &Path) -> Vec<LayerBlob> {
 }
 
 fn scan_at(depth: Depth, blob: &LayerBlob) -> Result<LayerFacts> {
-    let wanted = Wanted::builtin(depth).unwrap();
-    layer::scan(blob, &wanted, &|_| {}).map(|scanned| scanned.facts)
+    let layer = ReadContext::builtin(depth).unwrap().read_layer(blob)?;
+    Ok(Arc::unwrap_or_clone(layer.facts))
 }
 
 fn scan(blob: &LayerBlob) -> Result<LayerFacts> {

@@ -10,17 +10,19 @@ use crate::common::{
 };
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::layer::{self, Content, Entry, EntryKind, LayerFacts, Wanted};
+use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts, ReadContext};
 use imgcheck::internals::limits::Limit;
+use imgcheck::internals::progress::Progress;
 use imgcheck::internals::source::{LayerBlob, LayerData};
 use proptest::prelude::*;
 
-fn wanted() -> Wanted {
-    Wanted::builtin(Depth::Default).unwrap()
+fn context<'a>() -> ReadContext<'a> {
+    ReadContext::builtin(Depth::Default).unwrap()
 }
 
 fn scan(blob: &LayerBlob) -> Result<LayerFacts> {
-    layer::scan(blob, &wanted(), &|_| {}).map(|scanned| scanned.facts)
+    let layer = context().read_layer(blob)?;
+    Ok(std::sync::Arc::unwrap_or_clone(layer.facts))
 }
 
 fn scan_tar(bytes: &[u8]) -> Result<LayerFacts> {
@@ -290,15 +292,15 @@ fn the_holes_of_all_elf_files_count_together() {
     let root = place.path().join("root");
     fs::create_dir(&root).unwrap();
     let archive = place.path().join("root.tar");
-    let mut wanted = wanted();
-    wanted.limits.set(Limit::SparseBytes, 1 << 20);
+    let mut context = context();
+    context.limits.set(Limit::SparseBytes, 1 << 20);
     for (name, is_allowed) in [("one.so", true), ("two.so", false)] {
         sparse_file(&root.join(name), b"\x7fELF", 600 << 10);
         let (root, archive) = (root.to_str().unwrap(), archive.to_str().unwrap());
         run("tar", &["--sparse", "-C", root, "-cf", archive, "."]);
         let plain = fs::read(archive).unwrap();
         for stored in [plain.clone(), compress(&plain, Compression::Gzip)] {
-            let scanned = layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {});
+            let scanned = context.read_layer(&layer_blob(&stored, &plain));
             let problem = scanned.map_err(|error| error.to_string()).err();
             let named = problem
                 .as_deref()
@@ -516,10 +518,10 @@ fn damaged_blobs() {
 fn limits_name_themselves() {
     let plain = tar(&sample());
     let with = |limit, value| {
-        let mut wanted = wanted();
-        wanted.limits.set(limit, value);
+        let mut context = context();
+        context.limits.set(limit, value);
         let stored = compress(&plain, Compression::Gzip);
-        let scanned = layer::scan(&layer_blob(&stored, &plain), &wanted, &|_| {});
+        let scanned = context.read_layer(&layer_blob(&stored, &plain));
         let error = scanned.unwrap_err();
         assert_eq!(error.exit_code(), 3);
         match error {
@@ -539,16 +541,29 @@ fn limits_name_themselves() {
     }
 }
 
+#[derive(Default)]
+struct CountedBytes(AtomicU64);
+
+impl Progress for CountedBytes {
+    fn image(&self, _: &str, _: usize, _: u64) {}
+    fn advance(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+    fn layer(&self) {}
+    fn note(&self, _: &str) {}
+    fn finish(&self) {}
+}
+
 #[test]
 fn progress_counts_every_stored_byte() {
     let plain = tar(&sample());
     for stored in [plain.clone(), compress(&plain, Compression::Gzip)] {
-        let total = AtomicU64::new(0);
-        let count = |bytes| {
-            total.fetch_add(bytes, Ordering::Relaxed);
-        };
-        layer::scan(&layer_blob(&stored, &plain), &wanted(), &count).unwrap();
-        assert_eq!(total.into_inner(), stored.len() as u64);
+        let counted = CountedBytes::default();
+        let mut context = context();
+        context.progress = &counted;
+        context.read_layer(&layer_blob(&stored, &plain)).unwrap();
+        drop(context);
+        assert_eq!(counted.0.into_inner(), stored.len() as u64);
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::Result;
-use imgcheck::internals::layer::{Content, EntryKind, LayerFacts, Wanted, scan};
+use imgcheck::internals::layer::{Content, EntryKind, LayerFacts, ReadContext};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Selection};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, makedev, mknodat, renameat_with};
@@ -60,8 +60,9 @@ impl Scratch {
 fn facts(layout: &Path) -> Result<LayerFacts> {
     let target = ImageReference::Oci(layout.to_owned(), None);
     let images = source::open(&target, &Selection::default(), &Access::default())?;
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
-    Ok(scan(&images[0].layers[0], &wanted, &|_| {})?.facts)
+    let context = ReadContext::builtin(Depth::Default).unwrap();
+    let layer = context.read_layer(&images[0].layers[0])?;
+    Ok(std::sync::Arc::unwrap_or_clone(layer.facts))
 }
 
 fn assert_is_read(facts: &Result<LayerFacts>) {

@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::common::{say, tool};
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::{self, LayerFacts, Wanted};
+use imgcheck::internals::layer::{LayerFacts, ReadContext};
 use imgcheck::internals::loader::abi::Abi;
 use imgcheck::internals::loader::cache::{Cache, Entry, Format, Hwcap};
 use imgcheck::internals::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
@@ -155,8 +155,8 @@ fn scan(root: &Path) -> LayerFacts {
         size: 0,
         data: LayerData::Directory(root.to_owned()),
     };
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
-    layer::scan(&blob, &wanted, &|_| {}).unwrap().facts
+    let context = ReadContext::builtin(Depth::Default).unwrap();
+    std::sync::Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)
 }
 
 /// Compares what an ldconfig writes in a root directory with what is said that it would write.

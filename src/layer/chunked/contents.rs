@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::super::compression::check_length;
 use super::super::entry::entry;
-use super::super::{Entry, EntryKind};
+use super::super::facts::{Entry, EntryKind};
 use crate::archive::overlay::{ATTRIBUTE as OVERLAY_ATTRIBUTE, is_attribute, is_whiteout_device};
 use crate::archive::{Kind, Member};
 use crate::digest::hexadecimal;

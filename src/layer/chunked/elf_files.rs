@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::super::budget::Budget;
 use super::super::content::{ELF_MAGIC, elf};
-use super::super::wanted::Wanted;
-use super::super::{Content, Entry, EntryKind};
+use super::super::context::ReadContext;
+use super::super::facts::{Content, Entry, EntryKind};
 use super::Halt;
 use super::contents::File;
 use super::fetch::{CONNECTIONS, Fetcher};
@@ -27,10 +27,10 @@ const LONG: u64 = 1 << 20;
 
 /// Reads those of the files that are ELF.
 pub(super) fn read(
+    context: &ReadContext,
     fetcher: &Fetcher,
     files: &[&File],
     entries: &mut [Entry],
-    wanted: &Wanted,
     budget: &Budget,
 ) -> Result<(), Halt> {
     let mut rest = files;
@@ -44,8 +44,8 @@ pub(super) fn read(
         });
         let (batch, others) = rest.split_at(count.count());
         rest = others;
-        for (entry, content) in read_batch(fetcher, batch, entries, wanted)? {
-            let taken = budget.content(&content, &wanted.limits);
+        for (entry, content) in read_batch(context, fetcher, batch, entries)? {
+            let taken = budget.content(&content, &context.limits);
             taken.map_err(|passed| fetcher.passed(&entries[entry].path, passed))?;
             entries[entry].kind = EntryKind::File(content);
         }
@@ -60,13 +60,13 @@ enum Outcome {
 }
 
 fn read_batch(
+    context: &ReadContext,
     fetcher: &Fetcher,
     files: &[&File],
     entries: &[Entry],
-    wanted: &Wanted,
 ) -> Result<Vec<(usize, Content)>, Halt> {
     let look = |(entry, file): &(usize, ChunkedFile)| {
-        look(file, wanted).map_err(|error| match error {
+        look(context, file).map_err(|error| match error {
             ElfError::Limit(passed) => fetcher.passed(&entries[*entry].path, passed),
             ElfError::Io(error) => error.downcast().unwrap_or(Halt::Stream),
             ElfError::Broken(_) | ElfError::Missing { .. } => Halt::Stream,
@@ -133,8 +133,8 @@ fn begins_elf(file: &ChunkedFile) -> bool {
     start[..count] == ELF_MAGIC[..]
 }
 
-fn look(file: &ChunkedFile, wanted: &Wanted) -> Result<Outcome, ElfError> {
-    match elf(file, wanted, Depth::Sampled) {
+fn look(context: &ReadContext, file: &ChunkedFile) -> Result<Outcome, ElfError> {
+    match elf(context, file, Depth::Sampled) {
         Ok(content) => Ok(Outcome::Read(content)),
         Err(ElfError::Missing { offset, length }) => {
             Ok(Outcome::Missing(offset..offset.saturating_add(length)))

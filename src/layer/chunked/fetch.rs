@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::super::context::ReadContext;
 use super::super::zstd::Zstd;
 use super::Halt;
 use super::file::{ChunkedFile, Piece};
@@ -69,32 +70,29 @@ pub(super) struct Fetcher<'a> {
     blob: &'a dyn RemoteBlob,
     size: u64,
     compression: Compression,
-    limits: Limits,
+    context: &'a ReadContext<'a>,
     fetched: AtomicU64,
     decompressed: AtomicU64,
     held: AtomicU64,
-    progress: &'a (dyn Fn(u64) + Sync),
 }
 
 impl<'a> Fetcher<'a> {
     /// Of a blob of `size` bytes; `name` is the layer in messages.
     pub fn new(
+        context: &'a ReadContext<'a>,
         name: &'a str,
         blob: &'a dyn RemoteBlob,
         size: u64,
-        limits: Limits,
-        progress: &'a (dyn Fn(u64) + Sync),
     ) -> Self {
         Fetcher {
             name,
             blob,
             size,
             compression: Compression::Zstd,
-            limits,
+            context,
             fetched: AtomicU64::new(0),
             decompressed: AtomicU64::new(0),
             held: AtomicU64::new(0),
-            progress,
         }
     }
 
@@ -142,7 +140,7 @@ impl<'a> Fetcher<'a> {
                 range.start
             )));
         }
-        (self.progress)(length);
+        self.context.progress.advance(length);
         Ok(bytes)
     }
 
@@ -193,7 +191,7 @@ impl<'a> Fetcher<'a> {
         }
         let bytes = self
             .compression
-            .decompress(compressed, piece.inner, piece.wanted, &self.limits)
+            .decompress(compressed, piece.inner, piece.wanted, &self.context.limits)
             .map_err(|error| match error.downcast() {
                 Ok(passed) => self.passed("a chunk", passed),
                 Err(error) => wrong(format!("a chunk cannot be decompressed: {error}")),

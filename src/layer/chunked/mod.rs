@@ -14,9 +14,10 @@ mod zstd_chunked;
 use thiserror::Error;
 
 use super::budget::Budget;
-use super::content::kept;
-use super::wanted::{Form, Wanted};
-use super::{Entry, EntryKind, LayerFacts};
+use super::content::captured;
+use super::context::ReadContext;
+use super::facts::{Entry, EntryKind, LayerFacts};
+use super::patterns::Capture;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::source::LayerBlob;
@@ -41,12 +42,11 @@ enum Halt {
 /// # Errors
 /// The table, or a chunk that was fetched whole, does not have its digest; or the blob could not be fetched.
 pub(super) fn scan(
+    context: &ReadContext,
     blob: &LayerBlob,
     remote: &dyn RemoteBlob,
-    wanted: &Wanted,
-    progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Option<LayerFacts>> {
-    match read(blob, remote, wanted, progress) {
+    match read(context, blob, remote) {
         Ok(facts) => Ok(Some(facts)),
         Err(Halt::Stream) => Ok(None),
         Err(Halt::Failed(error)) => Err(error),
@@ -54,21 +54,20 @@ pub(super) fn scan(
 }
 
 fn read(
+    context: &ReadContext,
     blob: &LayerBlob,
     remote: &dyn RemoteBlob,
-    wanted: &Wanted,
-    progress: &(dyn Fn(u64) + Sync),
 ) -> Result<LayerFacts, Halt> {
     // Whole sections are searched, and fat binaries read whole: a stream has them sooner.
-    if wanted.depth == Depth::Deep {
+    if context.depth == Depth::Deep {
         return Err(Halt::Stream);
     }
     let name = blob.name();
-    let fetcher = Fetcher::new(&name, remote, blob.size, wanted.limits, progress);
+    let fetcher = Fetcher::new(context, &name, remote, blob.size);
     let (contents, compression) =
-        if let Some(contents) = zstd_chunked::contents(blob, &fetcher, &wanted.limits)? {
+        if let Some(contents) = zstd_chunked::contents(blob, &fetcher, &context.limits)? {
             (contents, fetch::Compression::Zstd)
-        } else if let Some(contents) = estargz::contents(blob, &fetcher, &wanted.limits)? {
+        } else if let Some(contents) = estargz::contents(blob, &fetcher, &context.limits)? {
             (contents, fetch::Compression::Gzip)
         } else {
             return Err(Halt::Stream);
@@ -77,34 +76,36 @@ fn read(
     let fetcher = fetcher.of(compression);
     let (whole, others): (Vec<_>, Vec<_>) = files
         .iter()
-        .partition(|file| wanted.form(&entries[file.entry].path) != Form::Sniffed);
+        .partition(|file| context.patterns.capture(&entries[file.entry].path) != Capture::Elf);
     let budget = Budget::default();
     for (at, entry) in entries.iter().enumerate() {
         let before = at.checked_sub(1).map(|at| &entries[at]);
-        let taken = budget.entry(before, entry, &wanted.limits);
+        let taken = budget.entry(before, entry, &context.limits);
         taken.map_err(|passed| fetcher.passed(&entry.path, passed))?;
     }
-    keep(&fetcher, &whole, &mut entries, wanted, &budget)?;
+    keep(context, &fetcher, &whole, &mut entries, &budget)?;
     let candidates: Vec<&File> = others
         .into_iter()
-        .filter(|file| wanted.may_be_elf(&entries[file.entry]))
+        .filter(|file| context.patterns.may_be_elf(&entries[file.entry]))
         .collect();
-    elf_files::read(&fetcher, &candidates, &mut entries, wanted, &budget)?;
-    progress(blob.size.saturating_sub(fetcher.fetched()));
+    elf_files::read(context, &fetcher, &candidates, &mut entries, &budget)?;
+    context
+        .progress
+        .advance(blob.size.saturating_sub(fetcher.fetched()));
     Ok(LayerFacts { entries })
 }
 
-/// Keeps the files that are wanted whole.
+/// Captures whole files.
 fn keep(
+    context: &ReadContext,
     fetcher: &Fetcher,
     files: &[&File],
     entries: &mut [Entry],
-    wanted: &Wanted,
     budget: &Budget,
 ) -> Result<(), Halt> {
     for file in files {
         let entry = &entries[file.entry];
-        let taken = budget.text(entry.size, &wanted.limits);
+        let taken = budget.text(entry.size, &context.limits);
         taken.map_err(|passed| fetcher.passed(&entry.path, passed))?;
     }
     let opened: Vec<_> = files
@@ -116,13 +117,13 @@ fn keep(
     for (file, opened) in files.iter().zip(&opened) {
         let entry = &mut entries[file.entry];
         let bytes = opened.whole()?;
-        entry.kind = EntryKind::File(kept(wanted.form(&entry.path), bytes));
+        entry.kind = EntryKind::File(captured(context.patterns.capture(&entry.path), bytes));
     }
     // Empty files need no byte, but are wanted all the same.
     for entry in entries.iter_mut().filter(|entry| entry.size == 0) {
-        let form = wanted.form(&entry.path);
-        if matches!(entry.kind, EntryKind::File(_)) && form != Form::Sniffed {
-            entry.kind = EntryKind::File(kept(form, Vec::new()));
+        let capture = context.patterns.capture(&entry.path);
+        if matches!(entry.kind, EntryKind::File(_)) && capture != Capture::Elf {
+            entry.kind = EntryKind::File(captured(capture, Vec::new()));
         }
     }
     Ok(())

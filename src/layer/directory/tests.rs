@@ -10,6 +10,10 @@ use super::*;
 use crate::elf::Depth;
 use crate::source::overlay::Attributes;
 
+fn context() -> ReadContext<'static> {
+    ReadContext::builtin(Depth::Default).unwrap()
+}
+
 /// A layer as an overlay keeps it that its user has mounted, and the facts of it.
 struct Layer(tempfile::TempDir);
 
@@ -46,8 +50,7 @@ impl Layer {
             attributes: Attributes::User,
             record: "record".into(),
         };
-        let wanted = Wanted::builtin(Depth::Default).unwrap();
-        scan_overlay(&overlay, &wanted, &|_| {})
+        scan_overlay(&context(), &overlay)
     }
 
     /// The paths of one kind.
@@ -123,8 +126,7 @@ fn devices_and_fifos_are_seen_and_never_opened() {
         let number = rustix::fs::makedev(4095, 1);
         mknodat(CWD, place.path().join(name), kind, Mode::RUSR, number).unwrap();
     }
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
-    let facts = scan(place.path(), &wanted, &|_| {}).unwrap();
+    let facts = scan(&context(), place.path()).unwrap();
     let found = facts
         .entries
         .iter()
@@ -158,7 +160,7 @@ fn race(inside: &str, make: impl FnOnce(&Path, &Path)) {
     fs::copy("/proc/self/exe", path("outside/etc/only-outside")).unwrap();
     make(&path("evil"), &path("outside"));
     let (inside, evil) = (path("root").join(inside), path("evil"));
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    let context = context();
     let (is_over, mut scans, mut refused) = (AtomicBool::new(false), 0, 0);
     std::thread::scope(|scope| {
         let _over = Over(&is_over);
@@ -170,7 +172,7 @@ fn race(inside: &str, make: impl FnOnce(&Path, &Path)) {
         let end = Instant::now() + Duration::from_secs(1);
         while Instant::now() < end {
             scans += 1;
-            let Ok(facts) = scan(&path("root"), &wanted, &|_| {}) else {
+            let Ok(facts) = scan(&context, &path("root")) else {
                 refused += 1;
                 continue;
             };

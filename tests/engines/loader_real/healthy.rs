@@ -6,7 +6,7 @@ use std::path::Path;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::finding::Severity;
 use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::{self, Wanted};
+use imgcheck::internals::layer::ReadContext;
 use imgcheck::internals::loader::{Mode, Process, System};
 use imgcheck::internals::process::LoaderFacts;
 use imgcheck::internals::process::facts::{ObjectFacts, ProcessFacts};
@@ -65,9 +65,9 @@ fn replayed_requests_map_the_same_files_in_the_same_order() {
     for image in images("loader") {
         let observed = observed(&image);
         let opened = open(&image);
-        let wanted = Wanted::builtin(Depth::Default).unwrap();
-        let layer = layer::scan(&opened.layers[0], &wanted, &|_| {}).unwrap();
-        let root = RootFilesystem::merge([&layer.facts]);
+        let context = ReadContext::builtin(Depth::Default).unwrap();
+        let layer = context.read_layer(&opened.layers[0]).unwrap();
+        let root = RootFilesystem::merge([&*layer.facts]);
         for run in [Some(&observed.import), observed.first_use.as_ref()]
             .into_iter()
             .flatten()

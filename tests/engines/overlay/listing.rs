@@ -8,7 +8,7 @@ use std::path::Path;
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::{Node, RootFilesystem};
-use imgcheck::internals::layer::{Content, LayerFacts, Wanted, scan};
+use imgcheck::internals::layer::{Content, LayerFacts, ReadContext};
 
 use crate::common::layer_blob;
 
@@ -112,10 +112,10 @@ pub fn real(root: &Path) -> Listing {
 
 /// What imgcheck makes of the archives of layers.
 pub fn merged(archives: &[Vec<u8>]) -> Listing {
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    let context = ReadContext::builtin(Depth::Default).unwrap();
     let facts = |archive: &Vec<u8>| {
         let blob = layer_blob(archive, archive);
-        scan(&blob, &wanted, &|_| {}).unwrap().facts
+        std::sync::Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)
     };
     let layers: Vec<LayerFacts> = archives.iter().map(facts).collect();
     let root = RootFilesystem::merge(&layers);

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use imgcheck::internals::archive::path::display;
 use imgcheck::internals::elf::Depth;
-use imgcheck::internals::layer::{Wanted, scan};
+use imgcheck::internals::layer::ReadContext;
 use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
 use proptest::prelude::*;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, mknodat, openat2};
@@ -66,8 +66,8 @@ fn facts(root: &Path) -> LayerFacts {
         size: 0,
         data: LayerData::Directory(root.to_owned()),
     };
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
-    scan(&blob, &wanted, &|_| {}).unwrap().facts
+    let context = ReadContext::builtin(Depth::Default).unwrap();
+    std::sync::Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)
 }
 
 /// Compares both answers for each path.

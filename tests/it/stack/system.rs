@@ -1,7 +1,6 @@
 //! The distribution, its packages, CUDA toolkits, and nonsense.
 
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::layer::Wanted;
+use imgcheck::internals::layer::FilePatterns;
 
 use super::builder::*;
 use imgcheck::internals::stack::EvidenceKind;
@@ -167,7 +166,7 @@ fn toolkits() {
 
 #[test]
 fn the_files_that_are_kept() {
-    let wanted = Wanted::builtin(Depth::Default).unwrap();
+    let patterns = FilePatterns::builtin().unwrap();
     for path in [
         "usr/local/lib/python3.11/site-packages/torch/version.py",
         "opt/conda/lib/python3.12/site-packages/nvidia_nccl_cu12-2.27.3.dist-info/METADATA",
@@ -192,9 +191,9 @@ fn the_files_that_are_kept() {
         "usr/include/x86_64-linux-gnu/NvInferVersion.h",
         "etc/ld.so.conf.d/nvidia.conf",
     ] {
-        assert!(wanted.texts.is_match(path), "{path}");
+        assert!(patterns.texts.is_match(path), "{path}");
     }
-    assert!(wanted.bytes.is_match("etc/ld.so.cache"));
+    assert!(patterns.bytes.is_match("etc/ld.so.cache"));
     for path in [
         "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/RECORD",
         "usr/local/lib/python3.11/site-packages/nvidia/cuda_runtime/include/cuda.h",
@@ -202,7 +201,7 @@ fn the_files_that_are_kept() {
         "var/lib/dpkg/info/bash.list",
         "usr/share/doc/METADATA",
     ] {
-        assert!(!wanted.texts.is_match(path), "{path}");
+        assert!(!patterns.texts.is_match(path), "{path}");
     }
 }
 

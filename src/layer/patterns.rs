@@ -1,35 +1,27 @@
-//! What is to be read of a layer. The names of files are data: `rules/knowledge/files.yaml`.
+//! Which files of a layer are captured, by path. The patterns are data: `rules/knowledge/files.yaml`.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
 use super::Entry;
-use crate::elf::{Depth, Recipes};
 use crate::embedded;
 use crate::error::{Error, Result};
-use crate::limits::Limits;
 
 /// The permission bits to execute.
 const EXECUTABLE: u32 = 0o111;
 
 const FILES: &str = "knowledge/files.yaml";
 
-/// What is read of the files of a layer, and how much may be.
+/// Patterns for the paths of files whose content is captured.
 #[derive(Debug)]
-pub struct Wanted {
-    /// Paths of the files that are kept as text.
+pub struct FilePatterns {
+    /// Files that are captured as text.
     pub texts: GlobSet,
-    /// Paths of the files that are kept as bytes.
+    /// Files that are captured as bytes.
     pub bytes: GlobSet,
-    /// Paths of files that are no ELF files, whatever is in them, unless they are executable. Only a layer that is fetched by
-    /// its table of contents asks for them.
+    /// Files that are never ELF files unless they are executable, whatever they contain. Only used for lazily read layers, where
+    /// looking at a file costs a request.
     pub never_elf: GlobSet,
-    /// What is read of the ELF files.
-    pub recipes: Recipes,
-    /// How much of each ELF file is read.
-    pub depth: Depth,
-    /// Bounds on what a layer may ask of its reader.
-    pub limits: Limits,
 }
 
 /// The data file.
@@ -41,47 +33,47 @@ struct Files {
     never_elf: Vec<String>,
 }
 
-/// In which form the content of a file is kept.
+/// How the content of a file is captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Capture {
     Text,
     Bytes,
-    /// By its first bytes: an ELF file is analysed, another one is not read.
-    Sniffed,
+    /// ELF facts if the first bytes are those of an ELF file, else nothing.
+    Elf,
 }
 
-impl Wanted {
-    /// What the built-in rules need. An error is a mistake in the built-in data.
-    pub fn builtin(depth: Depth) -> Result<Self> {
+impl FilePatterns {
+    /// The built-in patterns.
+    ///
+    /// # Errors
+    /// The built-in table is invalid, which the tests exclude.
+    pub fn builtin() -> Result<Self> {
         let files: Files = embedded::knowledge("files")?;
-        Ok(Wanted {
+        Ok(FilePatterns {
             texts: globs(&files.texts)?,
             bytes: globs(&files.bytes)?,
             never_elf: globs(&files.never_elf)?,
-            recipes: Recipes::builtin()?,
-            depth,
-            limits: Limits::default(),
         })
     }
 
-    pub(super) fn form(&self, path: &str) -> Form {
+    pub(super) fn capture(&self, path: &str) -> Capture {
         if self.texts.is_match(path) {
-            Form::Text
+            Capture::Text
         } else if self.bytes.is_match(path) {
-            Form::Bytes
+            Capture::Bytes
         } else {
-            Form::Sniffed
+            Capture::Elf
         }
     }
 
-    /// Whether a file can be one that the loader finds, or a program, going by its name and its mode.
+    /// Whether a file can be a library or a program, judging by its name and mode.
     pub(super) fn may_be_elf(&self, entry: &Entry) -> bool {
         entry.mode & EXECUTABLE != 0 || !self.never_elf.is_match(&entry.path)
     }
 }
 
 fn globs(patterns: &[String]) -> Result<GlobSet> {
-    let wrong = |error: globset::Error| Error::Rule {
+    let invalid = |error: globset::Error| Error::Rule {
         problem: format!("{FILES}: {error}"),
     };
     let mut set = GlobSetBuilder::new();
@@ -90,10 +82,10 @@ fn globs(patterns: &[String]) -> Result<GlobSet> {
             GlobBuilder::new(pattern)
                 .literal_separator(true)
                 .build()
-                .map_err(wrong)?,
+                .map_err(invalid)?,
         );
     }
-    set.build().map_err(wrong)
+    set.build().map_err(invalid)
 }
 
 #[cfg(test)]
@@ -103,29 +95,29 @@ mod tests {
     use crate::layer::{Content, EntryKind};
 
     #[test]
-    fn the_built_in_files() {
-        let wanted = Wanted::builtin(Depth::Default).unwrap();
-        for (path, form) in [
-            ("etc/os-release", Form::Text),
+    fn builtin_patterns_capture_package_metadata() {
+        let patterns = FilePatterns::builtin().unwrap();
+        for (path, capture) in [
+            ("etc/os-release", Capture::Text),
             (
                 "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/METADATA",
-                Form::Text,
+                Capture::Text,
             ),
-            ("opt/conda/conda-meta/python-3.11.json", Form::Text),
-            ("usr/local/cuda-12.8/version.json", Form::Text),
-            ("etc/ld.so.cache", Form::Bytes),
-            ("usr/lib/libc.so.6", Form::Sniffed),
-            ("root/etc/os-release", Form::Sniffed),
+            ("opt/conda/conda-meta/python-3.11.json", Capture::Text),
+            ("usr/local/cuda-12.8/version.json", Capture::Text),
+            ("etc/ld.so.cache", Capture::Bytes),
+            ("usr/lib/libc.so.6", Capture::Elf),
+            ("root/etc/os-release", Capture::Elf),
         ] {
-            assert_eq!(wanted.form(path), form, "{path}");
+            assert_eq!(patterns.capture(path), capture, "{path}");
         }
     }
 
     #[test]
-    fn names_that_no_elf_file_has() {
-        let wanted = Wanted::builtin(Depth::Default).unwrap();
+    fn headers_and_sources_are_never_elf() {
+        let patterns = FilePatterns::builtin().unwrap();
         let may_be_elf = |path: &str, mode| {
-            wanted.may_be_elf(&Entry {
+            patterns.may_be_elf(&Entry {
                 path: path.to_owned(),
                 kind: EntryKind::File(Content::Unread),
                 size: 1,

@@ -1,0 +1,204 @@
+//! Reads the layers of an image: each once, several at a time, from the cache where possible.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::io::Read;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use super::budget::Budget;
+use super::bytes::{Bytes, OneTimeReader};
+use super::compression::{Compression, SNIFFED, sniff};
+use super::context::{ReadContext, ReadLayer, ReadMethod};
+use super::stream::{Expected, Stream, StreamedLayer};
+use super::{at_rest, chunked, directory};
+use crate::archive::FileRange;
+use crate::error::{Error, Result};
+use crate::parallel;
+use crate::source::{Image, LayerBlob, LayerData, Place};
+
+/// Layers that are read at a time. Each is read by several threads of its own, and a network is not faster with more.
+const AT_A_TIME: usize = 4;
+
+impl ReadContext<'_> {
+    /// The facts of all layers of an image, lowest first.
+    ///
+    /// # Errors
+    /// The first layer that cannot be read whole, or a limit that all layers together exceed.
+    pub fn read_image(&self, image: &Image) -> Result<Vec<ReadLayer>> {
+        let missing = self.missing(&image.layers);
+        if !missing.is_empty() {
+            let bytes = image.layers.iter().map(|layer| layer.size).sum();
+            let name = image.reference.as_deref().unwrap_or(&image.platform);
+            self.progress.image(name, image.layers.len(), bytes);
+        }
+        let layers = self.read_missing(&image.layers, &missing);
+        self.progress.finish();
+        layers
+    }
+
+    fn read_missing(&self, blobs: &[LayerBlob], missing: &[&LayerBlob]) -> Result<Vec<ReadLayer>> {
+        // An image may have a layer several times.
+        let mut times: HashMap<Place, u64> = HashMap::new();
+        for blob in blobs {
+            *times.entry(blob.data.place()).or_default() += 1;
+        }
+        let budget = Budget::default();
+        let count = |place: &Place, layer: &ReadLayer| {
+            let times = times.get(place).copied().unwrap_or(1);
+            let counted = budget.layer(&layer.facts, times, &self.limits);
+            counted.map_err(|passed| Error::limit("all layers together", passed))
+        };
+        for (place, layer) in self.layers().iter() {
+            if times.contains_key(place) {
+                count(place, layer)?;
+            }
+        }
+        let read = parallel::map(AT_A_TIME, missing.len(), |at| {
+            let layer = self.read_layer(missing[at])?;
+            count(&missing[at].data.place(), &layer)?;
+            self.progress.layer();
+            Ok(layer)
+        })?;
+        let places = missing.iter().map(|blob| blob.data.place());
+        self.layers().extend(places.zip(read));
+        let layers = self.layers();
+        let places = blobs.iter().map(|blob| blob.data.place());
+        Ok(places
+            .filter_map(|place| layers.get(&place).cloned())
+            .collect())
+    }
+
+    /// Those that were not read yet, each once. The largest come first, so that none of them is left at the end.
+    fn missing<'b>(&self, blobs: &'b [LayerBlob]) -> Vec<&'b LayerBlob> {
+        let layers = self.layers();
+        let mut seen = HashSet::new();
+        let mut missing: Vec<&LayerBlob> = blobs
+            .iter()
+            .filter(|blob| {
+                let place = blob.data.place();
+                !layers.contains_key(&place) && seen.insert(place)
+            })
+            .collect();
+        missing.sort_by_key(|blob| Reverse(blob.size));
+        missing
+    }
+
+    /// Remembers a layer that was read by other means, for [`ReadContext::read_image`].
+    pub fn remember(&self, blob: &LayerBlob, layer: ReadLayer) {
+        self.layers().insert(blob.data.place(), layer);
+    }
+
+    fn layers(&self) -> MutexGuard<'_, HashMap<Place, ReadLayer>> {
+        self.layers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The facts that the cache has of the layer with this diff id.
+    pub fn cached(&self, diff_id: &str) -> Option<ReadLayer> {
+        let facts = self.cache.get(diff_id)?;
+        Some(ReadLayer {
+            facts: Arc::new(facts),
+            method: ReadMethod::Cache,
+        })
+    }
+
+    /// The facts of a layer, from the cache or from its bytes. Only facts of bytes that have the diff id enter the cache.
+    ///
+    /// # Errors
+    /// [`Error::Layer`] if the layer is damaged, truncated, compressed in an unknown way, larger than the limits or not
+    /// readable: nothing can then be said about the image. A broken ELF file is not an error
+    /// ([`Content::BrokenElf`](super::Content::BrokenElf)).
+    pub fn read_layer(&self, blob: &LayerBlob) -> Result<ReadLayer> {
+        let is_directory = matches!(blob.data, LayerData::Directory(_));
+        let cached = || self.cached(&blob.diff_id);
+        if let Some(layer) = (!is_directory).then(cached).flatten() {
+            self.progress.advance(blob.size);
+            return Ok(layer);
+        }
+        let name = &blob.name();
+        let layer = |method| {
+            move |facts| ReadLayer {
+                facts: Arc::new(facts),
+                method,
+            }
+        };
+        match &blob.data {
+            LayerData::Directory(path) => {
+                directory::scan(self, path).map(layer(ReadMethod::Directory))
+            }
+            LayerData::Overlay(overlay) => {
+                directory::scan_overlay(self, overlay).map(layer(ReadMethod::Directory))
+            }
+            LayerData::Passed(_) | LayerData::Held(_) => Err(Error::layer(
+                name,
+                "was not in the archive that was streamed",
+            )),
+            LayerData::Remote(remote) => match chunked::scan(self, blob, &**remote)? {
+                Some(facts) => Ok(layer(ReadMethod::Chunks)(facts)),
+                None => self.stream_blob(blob, remote),
+            },
+            LayerData::Range {
+                file,
+                offset,
+                length,
+                ..
+            } => {
+                let range = FileRange::new(file.clone(), *offset, *length);
+                match at_rest_compression(name, &range)? {
+                    Compression::None => {
+                        at_rest::scan(self, blob, &range).map(layer(ReadMethod::Seek))
+                    }
+                    _ => self.stream_blob(blob, &range),
+                }
+            }
+        }
+    }
+
+    fn stream_blob(&self, blob: &LayerBlob, bytes: &dyn Bytes) -> Result<ReadLayer> {
+        let name = &blob.name();
+        let stream = Stream {
+            context: self,
+            name,
+            bytes,
+            size: blob.size,
+            expected: Expected {
+                digest: blob.digest.as_deref(),
+                diff_id: Some(&blob.diff_id),
+            },
+        };
+        self.keep(stream.scan()?).map(|streamed| streamed.layer)
+    }
+
+    /// Reads a layer of `size` bytes that can be read only once, and of which nothing is known beforehand. The bytes are read to
+    /// their end even if the layer is damaged.
+    ///
+    /// # Errors
+    /// As [`ReadContext::read_layer`].
+    pub fn read_stream(
+        &self,
+        name: &str,
+        bytes: impl Read + Send,
+        size: u64,
+    ) -> Result<StreamedLayer> {
+        let stream = Stream {
+            context: self,
+            name,
+            bytes: &OneTimeReader::new(bytes),
+            size,
+            expected: Expected::default(),
+        };
+        self.keep(stream.scan()?)
+    }
+
+    fn keep(&self, streamed: StreamedLayer) -> Result<StreamedLayer> {
+        self.cache.put(&streamed.diff_id, &streamed.layer.facts);
+        Ok(streamed)
+    }
+}
+
+fn at_rest_compression(name: &str, range: &FileRange) -> Result<Compression> {
+    let mut start = [0; SNIFFED];
+    let length = range
+        .read_at(0, &mut start)
+        .map_err(|error| Error::layer_io(name, error))?;
+    sniff(&start[..length]).map_err(|problem| Error::layer(name, problem))
+}
