@@ -6,10 +6,11 @@
 use arbitrary::Arbitrary;
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::layer::{Content, EntryKind, ReadMethod};
-use imgcheck_fuzz::chunked::{Format, Lazy};
+use imgcheck_fuzz::chunked::Lazy;
 use imgcheck_fuzz::layers::scan;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
+use testkit::chunked::Format;
 
 #[derive(Debug, Arbitrary)]
 struct Layer {

@@ -4,9 +4,10 @@
 #![no_main]
 
 use imgcheck::internals::layer::ReadMethod;
-use imgcheck_fuzz::chunked::{Format, Lazy};
+use imgcheck_fuzz::chunked::Lazy;
 use imgcheck_fuzz::layers::scan;
 use libfuzzer_sys::fuzz_target;
+use testkit::chunked::Format;
 
 /// What the layer has in front of the table: a file of each kind of content that is kept.
 const FILES: [&[u8]; 3] = [

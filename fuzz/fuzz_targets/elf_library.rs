@@ -5,9 +5,9 @@
 
 #![no_main]
 
-use imgcheck_fuzz::shared_object::{Kind, SharedObject, Symbol};
 use imgcheck_fuzz::streamed::{Way, compare};
 use libfuzzer_sys::fuzz_target;
+use testkit::elf::{SharedObject, Symbol, SymbolKind};
 
 const MACHINES: [u16; 2] = [62, 183];
 
@@ -47,10 +47,10 @@ fn record(bytes: &[u8]) -> Option<(u8, String, Vec<u8>, &[u8])> {
 fn add(library: &mut SharedObject, kind: u8, name: String, content: Vec<u8>) {
     let mut symbol = |name, kind| library.symbols.push(Symbol { name, kind });
     match kind % 8 {
-        0 => symbol(name, Kind::Function(content)),
-        1 => symbol(name, Kind::Object(content)),
-        2 => symbol(name, Kind::Import),
-        3 => symbol(name, Kind::LazyImport),
+        0 => symbol(name, SymbolKind::Function(content)),
+        1 => symbol(name, SymbolKind::Object(content)),
+        2 => symbol(name, SymbolKind::Import),
+        3 => symbol(name, SymbolKind::LazyImport),
         4 => library.data.extend(content),
         5 => library.sections.push((name, content)),
         6 => library.soname = Some(name),

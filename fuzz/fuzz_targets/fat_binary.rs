@@ -3,9 +3,9 @@
 
 #![no_main]
 
-use imgcheck_fuzz::shared_object::SharedObject;
 use imgcheck_fuzz::streamed::{Way, compare};
 use libfuzzer_sys::fuzz_target;
+use testkit::elf::SharedObject;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((way, content)) = Way::read(bytes) else {

@@ -7,8 +7,8 @@ use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
 
 use chrono::NaiveDate;
-use imgcheck::internals::digest::sha256;
 use imgcheck::internals::checker::{self, Progress, Reading, Scanner};
+use imgcheck::internals::digest::sha256;
 use imgcheck::internals::policy::Policy;
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::report::{self, Report};
@@ -32,7 +32,8 @@ fuzz_target!(|text: &str| {
     let config = config.first().map(|document| document.bytes.as_slice());
     let config = serde_json::from_slice(config.unwrap_or_default()).unwrap_or(json!({}));
     let image = file(&image(&config, &files));
-    let target = ImageReference::DockerArchive(format!("/proc/self/fd/{}", image.as_raw_fd()).into(), None);
+    let target =
+        ImageReference::DockerArchive(format!("/proc/self/fd/{}", image.as_raw_fd()).into(), None);
     let Ok(scans) = SCANNER.scan(&target, &Quiet) else {
         return;
     };

@@ -16,7 +16,7 @@ use imgcheck::internals::process::{Knowledge, Programs};
 use imgcheck::internals::report::tree::{self, Question};
 use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
 use imgcheck::internals::stack::{self, Catalogue, ToolkitRow};
-use imgcheck::internals::targets::{self, TargetInput, Target};
+use imgcheck::internals::targets::{self, Target, TargetInput};
 use imgcheck_fuzz::described::Described;
 use libfuzzer_sys::fuzz_target;
 
@@ -42,7 +42,13 @@ fuzz_target!(|text: &str| {
     let root = RootFilesystem::merge(&image.layers);
     let config = image.configuration();
     let launch = Launch::of(&root, &config, &Overlay::default());
-    let stack = stack::read(&root, &config, &launch, &tables.catalogue, &Limits::default());
+    let stack = stack::read(
+        &root,
+        &config,
+        &launch,
+        &tables.catalogue,
+        &Limits::default(),
+    );
     let Ok(mut stack) = stack else {
         return;
     };

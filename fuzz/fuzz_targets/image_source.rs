@@ -45,7 +45,10 @@ fuzz_target!(|text: &str| {
         let _ = fs::remove_dir_all(&*DIRECTORY);
     }
     let first = documents.first().map(|document| document.name.clone());
-    let _ = open(&ImageReference::DockerArchive(path, first), &Selection::default());
+    let _ = open(
+        &ImageReference::DockerArchive(path, first),
+        &Selection::default(),
+    );
 });
 
 fn open(target: &ImageReference, selection: &Selection) -> Result<Vec<Image>> {

@@ -8,21 +8,22 @@ use std::sync::Arc;
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::{Compression, SNIFFED, sniff};
-use imgcheck_fuzz::layers::{assert_same, gzip, scan, scan_stream, stored, zstd};
-use imgcheck_fuzz::tar;
+use imgcheck_fuzz::layers::{assert_same, scan, scan_stream, stored};
 use libfuzzer_sys::fuzz_target;
+use testkit::{gzip, repair_checksums, zstd};
 
 fuzz_target!(|input: &[u8]| {
     let Some((archive, cut)) = input.split_last_chunk::<2>() else {
         return;
     };
-    let archive = tar::repaired(archive);
+    let archive = repair_checksums(archive);
     if archive.is_empty() || sniff(&archive[..archive.len().min(SNIFFED)]) != Ok(Compression::None)
     {
         return;
     }
     let diff_id = sha256(&archive);
-    let facts = |blob: &[u8]| scan(&stored(blob, diff_id.clone())).map(|it| Arc::unwrap_or_clone(it.facts));
+    let facts =
+        |blob: &[u8]| scan(&stored(blob, diff_id.clone())).map(|it| Arc::unwrap_or_clone(it.facts));
     let at_rest = facts(&archive);
     assert_same(
         &at_rest,

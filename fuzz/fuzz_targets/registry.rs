@@ -14,7 +14,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use imgcheck::internals::layer::ReadMethod;
-use imgcheck::internals::reference::transport::{Remote, ImageReference};
+use imgcheck::internals::reference::transport::{ImageReference, Remote};
 use imgcheck::internals::source::registry::{Options, Patience, Registries};
 use imgcheck::internals::source::{self, Access, Selection};
 use imgcheck_fuzz::documents::documents;

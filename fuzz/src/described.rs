@@ -31,7 +31,7 @@ use oci_spec::image::ImageConfiguration;
 use serde_json::{Value, json};
 
 use crate::ld_so_cache;
-use crate::shared_object::{Kind, SharedObject, Symbol};
+use testkit::elf::{SharedObject, Symbol, SymbolKind};
 
 /// An image, as its layers and its configuration say.
 #[derive(Debug, Default)]
@@ -236,9 +236,9 @@ fn facts_of(keys: &str) -> ElfFacts {
             "rpath" => file.rpath = text(),
             "runpath" => file.runpath = text(),
             "needed" => file.needed.extend(text()),
-            "export" => symbol(Kind::Function(vec![0xc3])),
-            "import" => symbol(Kind::Import),
-            "call" => symbol(Kind::LazyImport),
+            "export" => symbol(SymbolKind::Function(vec![0xc3])),
+            "import" => symbol(SymbolKind::Import),
+            "call" => symbol(SymbolKind::LazyImport),
             "flags" => file.dynamic.push((30, number(value))),
             "flags-1" => file.dynamic.push((0x6fff_fffb, number(value))),
             _ => {}

@@ -13,7 +13,7 @@
 //! behind it. A file that is called `blob` lies where an OCI layout has it.
 
 use imgcheck::internals::archive::BLOCK;
-use imgcheck::internals::digest::sha256;
+use testkit::sha256;
 
 /// What a file of the text begins with.
 const BEGIN: &str = "=== ";
@@ -83,5 +83,5 @@ pub fn archive(documents: &[Document]) -> Vec<u8> {
         archive.resize(archive.len().next_multiple_of(BLOCK as usize), 0);
     }
     archive.resize(archive.len() + 2 * BLOCK as usize, 0);
-    crate::tar::repaired(&archive)
+    testkit::repair_checksums(&archive)
 }

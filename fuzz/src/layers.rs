@@ -1,16 +1,16 @@
 //! Layers made of fuzzed bytes.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::Result;
 use imgcheck::internals::layer::{LayerFacts, ReadContext, ReadLayer, StreamedLayer};
 use imgcheck::internals::limits::Limit;
 use imgcheck::internals::source::remote::RemoteBlob;
 use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
+use testkit::sha256;
 
 use crate::file;
 
@@ -85,24 +85,6 @@ pub fn assert_same(left: &Result<LayerFacts>, right: &Result<LayerFacts>, ways: 
         (Ok(_), Err(error)) => panic!("{ways}: only the first can be read: {error}"),
         (Err(error), Ok(_)) => panic!("{ways}: only the second can be read: {error}"),
     }
-}
-
-/// Compressed with gzip.
-///
-/// # Panics
-/// Out of memory.
-pub fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    written.expect("room in memory")
-}
-
-/// Compressed with zstd.
-///
-/// # Panics
-/// Out of memory.
-pub fn zstd(bytes: &[u8]) -> Vec<u8> {
-    zstd::bulk::compress(bytes, 1).expect("room in memory")
 }
 
 #[derive(Debug)]

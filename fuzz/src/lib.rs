@@ -5,9 +5,7 @@ pub mod described;
 pub mod documents;
 pub mod layers;
 pub mod ld_so_cache;
-pub mod shared_object;
 pub mod streamed;
-pub mod tar;
 
 use std::fs::File;
 use std::io::Write;

@@ -10,6 +10,8 @@ mod symbols;
 
 use std::collections::BTreeMap;
 
+use testkit::ld_so_cache::old_format;
+
 use super::{Failure, Mode, Process, System};
 use crate::elf::ElfFacts;
 use crate::elf::facts::{Bound, Exports, Import, VersionNeed};
@@ -92,21 +94,6 @@ fn version_need(file: &str, version: &str, weak: bool) -> Vec<VersionNeed> {
     }]
 }
 
-/// A cache in the old format, which holds names, in descending order, and paths.
-fn cache(entries: &[(&str, &str)]) -> Vec<u8> {
-    let mut table = b"ld.so-1.7.0\0".to_vec();
-    table.extend((entries.len() as u32).to_le_bytes());
-    let mut strings = Vec::new();
-    for (name, path) in entries {
-        let at = strings.len() as u32;
-        let fields = [0x303, at, at + name.len() as u32 + 1];
-        table.extend(fields.map(u32::to_le_bytes).concat());
-        strings.extend(format!("{name}\0{path}\0").into_bytes());
-    }
-    table.extend(strings);
-    table
-}
-
 impl Sample {
     fn with_program(interpreter: &'static str, elf: ElfFacts) -> Self {
         let program = ElfFacts {
@@ -165,7 +152,7 @@ impl Sample {
     fn cache(self, entries: &[(&str, &str)]) -> Self {
         self.entry(
             "/etc/ld.so.cache",
-            EntryKind::File(Content::Bytes(cache(entries))),
+            EntryKind::File(Content::Bytes(old_format(entries))),
         )
     }
 

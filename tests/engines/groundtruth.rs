@@ -4,11 +4,11 @@
 //! They are looked for in the directory `groundtruth` of IMGCHECK_REAL, else of `testdata/real`. Without them the test is
 //! skipped, unless IMGCHECK_REQUIRE_REAL=1 says that they must be there.
 
-use crate::real;
-use crate::say;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::sync::Arc;
+use testkit::tools::real_images;
+use testkit::tools::say;
 
 use imgcheck::internals::archive::FileRange;
 use imgcheck::internals::elf::facts::{ElfFacts, GpuCode};
@@ -43,7 +43,7 @@ fn fields(line: &str) -> Vec<String> {
 fn reading_agrees_with_the_table() {
     let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
     let recipes = Recipes::builtin().unwrap();
-    let directory = real::directory().join("groundtruth");
+    let directory = real_images().join("groundtruth");
     let (mut compared, mut missing, mut differences) = (BTreeMap::new(), Vec::new(), Vec::new());
     for row in rows() {
         let path = directory.join(&row["path"]);
@@ -64,13 +64,13 @@ fn reading_agrees_with_the_table() {
         }
     }
     if compared.is_empty() && !required {
-        say::line(format_args!(
+        say(format_args!(
             "skipped: no files in {}; fetch them with testdata/recipes/groundtruth.py --cheap",
             directory.display()
         ));
         return;
     }
-    say::line(format_args!(
+    say(format_args!(
         "compared {compared:?} files, {} differences",
         differences.len()
     ));
@@ -316,7 +316,7 @@ fn streamed(
             Ok(_) => problems.push(format!("{depth:?}: other facts from one pass")),
             // Whole sections of the largest files do not fit: a second pass fetches them.
             Err(ElfError::Missing { .. }) if depth == Depth::Deep => {
-                say::line(format_args!(
+                say(format_args!(
                     "needs a second pass in deep: {} bytes held",
                     kept.held()
                 ));

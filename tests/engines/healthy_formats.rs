@@ -4,10 +4,10 @@
 //! in `testdata/real`; beside them stands the small sample of the repository, which is always there.
 
 use crate::formats;
-use crate::real;
-use crate::say;
 use std::fs;
 use std::path::{Path, PathBuf};
+use testkit::tools::real_images;
+use testkit::tools::say;
 
 use tempfile::tempdir;
 
@@ -19,7 +19,7 @@ const HEALTHY_LAYOUTS: [&str; 1] = ["healthy"];
 
 /// Every healthy image that is there: the name of a source, as the command line takes it.
 fn healthy() -> Vec<String> {
-    let real = real::directory();
+    let real = real_images();
     let mut images = vec![repository(SAMPLE).display().to_string()];
     // Docker archives and OCI layouts of real_images.py lie beside each other.
     images.extend(
@@ -60,7 +60,7 @@ fn a_healthy_image_gives_no_error_and_no_warning_in_any_format() {
     if images.len() == 1 {
         let message = "there are no real images; see docs/src/real-images.md";
         assert!(!required, "{message}");
-        say::line(format_args!("only the sample is looked at: {message}"));
+        say(format_args!("only the sample is looked at: {message}"));
     }
     // Layers that several images share are read once.
     let cache = tempdir().unwrap();
@@ -90,7 +90,7 @@ fn a_healthy_image_gives_no_error_and_no_warning_in_any_format() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    say::line(format_args!(
+    say(format_args!(
         "{} healthy images are silent in {}",
         images.len(),
         formats.join(", ")

@@ -13,15 +13,9 @@ mod registry;
 mod source_docker;
 mod threads;
 
-#[path = "../support/common.rs"]
-mod common;
-#[path = "../support/dockerd.rs"]
-mod dockerd;
 #[path = "../support/formats.rs"]
 mod formats;
+#[path = "../support/layers.rs"]
+mod layers;
 #[path = "../support/program.rs"]
 mod program;
-#[path = "../support/real.rs"]
-mod real;
-#[path = "../support/say.rs"]
-mod say;

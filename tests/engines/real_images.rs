@@ -3,19 +3,19 @@
 //! They are looked for in IMGCHECK_REAL, else in `testdata/real`. Absent ones are skipped with a message, or fail the test
 //! when IMGCHECK_REQUIRE_REAL is `1`.
 
-use crate::say;
 use std::path::PathBuf;
+use testkit::tools::say;
 
 use serde_json::{Value, json};
 
 use crate::program::{check, faults, only_image, version};
-use crate::real::directory;
+use testkit::tools::real_images;
 
 const HONEST: &str = "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime";
 
 /// The file or directory of a real image, or `None` if it has not been made.
 fn real(name: &str) -> Option<PathBuf> {
-    let path = directory().join(name);
+    let path = real_images().join(name);
     if path.exists() {
         return Some(path);
     }
@@ -27,7 +27,7 @@ fn real(name: &str) -> Option<PathBuf> {
         std::env::var_os("IMGCHECK_REQUIRE_REAL").is_none_or(|value| value != "1"),
         "{message}"
     );
-    say::line(format_args!("skipped: {message}"));
+    say(format_args!("skipped: {message}"));
     None
 }
 

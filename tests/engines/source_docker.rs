@@ -1,15 +1,15 @@
 //! Archives and layouts as Docker and skopeo really write them. The tests start a daemon of their own, without network; they are
 //! skipped where the programs are missing, or fail there if `IMGCHECK_REQUIRE_TOOLS=1`.
 
-use crate::common;
 use std::path::Path;
 
-use crate::common::{file, hard_link, run, symlink, tool, write_archive};
-use crate::dockerd::Daemon;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::layer::{EntryKind, LayerFacts, ReadContext};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Image, Selection};
+use testkit::engine::Daemon;
+use testkit::tools::{run, tool};
+use testkit::{file, hard_link, symlink, write_archive};
 
 fn facts(images: &[Image]) -> Vec<LayerFacts> {
     let [image] = images else {
@@ -54,7 +54,7 @@ fn one_image_in_every_storage_has_the_same_facts() {
     );
     daemon.run(&["import", base.to_str().unwrap(), "base:1"]);
     let context = daemon.path("context");
-    common::write_directory(
+    testkit::write_directory(
         &context,
         &[
             file(

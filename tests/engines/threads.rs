@@ -4,11 +4,11 @@
 //! a message; where none is there, the test fails when IMGCHECK_REQUIRE_REAL is `1`.
 
 use crate::program;
-use crate::real;
-use crate::say;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use testkit::tools::real_images;
+use testkit::tools::say;
 
 use imgcheck::internals::rules::RuleSet;
 use serde_json::Value;
@@ -152,7 +152,7 @@ fn check(row: &Row, directory: &Path, cache: &Path) -> Result<(), String> {
 
 #[test]
 fn what_people_asked_is_answered() {
-    let directory = real::directory().join("threads");
+    let directory = real_images().join("threads");
     let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
     let cache = tempdir().unwrap();
     let (mut answered, mut absent, mut wrong) = (0, BTreeSet::new(), Vec::new());
@@ -174,7 +174,7 @@ fn what_people_asked_is_answered() {
             !required || answered > 0,
             "{message}; make them with testdata/recipes/threads.py"
         );
-        say::line(format_args!("skipped: {message}"));
+        say(format_args!("skipped: {message}"));
     }
     assert!(
         wrong.is_empty(),
@@ -182,7 +182,7 @@ fn what_people_asked_is_answered() {
         wrong.len(),
         wrong.join("\n")
     );
-    say::line(format_args!(
+    say(format_args!(
         "{answered} images are diagnosed as they should be"
     ));
 }

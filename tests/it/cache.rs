@@ -1,13 +1,13 @@
 //! The cache of layer facts: what is kept and found again, what damage, crowds and killed runs do to it, and how it is shared.
 
 use crate::program;
-use crate::real;
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
+use testkit::tools::real_images;
 
 use imgcheck::internals::cache::{Cache, Key, Kind, Places};
 use imgcheck::internals::digest::sha256;
@@ -19,7 +19,8 @@ use imgcheck::internals::source::{self, Access, Selection};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use crate::common::{Compression, Image, file, oci_layout, say, write_directory};
+use testkit::tools::say;
+use testkit::{Compression, Image, file, oci_layout, write_directory};
 
 /// An OCI layout of compressed layers, and the directories of caches.
 struct Case {
@@ -161,9 +162,9 @@ fn layers_are_read_once() {
 #[test]
 fn facts_of_real_images_are_read_as_they_were_written() {
     for name in ["cuda-12.8-oci", "cuda-12.8-oci-zstd", "cuda-12.8.tar"] {
-        let path = real::directory().join(name);
+        let path = real_images().join(name);
         if !path.exists() {
-            say::line(format_args!("skipped: {} is not there", path.display()));
+            say(format_args!("skipped: {} is not there", path.display()));
             continue;
         }
         let scratch = tempdir().unwrap();
@@ -408,7 +409,7 @@ impl S3 {
         if !installed.is_ok_and(|status| status.success()) {
             let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
             assert!(!required, "moto[server] is not installed");
-            say::line(format_args!(
+            say(format_args!(
                 "skipped: moto[server] for Python is not installed"
             ));
             return None;

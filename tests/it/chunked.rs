@@ -1,16 +1,14 @@
 //! Layers that bring a table of contents: the same facts as from the stream, of a small part of the bytes.
 
-use crate::common;
-use crate::real;
 use std::fs;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use testkit::tools::real_images;
 
-use crate::common::{Item, directory, file, hard_link, run, symlink, tool};
-use crate::lazy::{Format, Lazy, lazy};
+use crate::layers::chunked_blob;
 use imgcheck::internals::archive::{FileRange, RangeInput};
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
@@ -21,6 +19,9 @@ use imgcheck::internals::source::remote::RemoteBlob;
 use imgcheck::internals::source::{self, Access, LayerBlob, LayerData, Selection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use testkit::chunked::{Format, lazy};
+use testkit::tools::{run, tool};
+use testkit::{Item, directory, file, hard_link, symlink};
 
 /// A blob in a file that is served as a registry would, and counts what is asked for.
 #[derive(Debug)]
@@ -188,7 +189,7 @@ fn sample() -> Vec<Item> {
 #[test]
 fn the_facts_are_those_of_the_stream() {
     for format in [Format::ZstdChunked, Format::Estargz, Format::EstargzJoined] {
-        let Lazy { blob, .. } = lazy(&sample(), format, 50_000);
+        let blob = chunked_blob(&lazy(&sample(), format, 50_000).stored);
         let fetched = compared(&blob);
         assert!(
             fetched < blob.size / 2,
@@ -201,17 +202,20 @@ fn the_facts_are_those_of_the_stream() {
 #[test]
 fn a_layer_that_cannot_be_read_in_parts_is_streamed() {
     let lazy = lazy(&sample(), Format::ZstdChunked, 50_000);
-    let expected = scan(&lazy.blob).unwrap();
+    let expected = scan(&chunked_blob(&lazy.stored)).unwrap();
     let streamed = |blob: &LayerBlob, ranges: bool, depth: Depth| {
         let (remote, served) = served(blob, ranges);
         let facts = scan_at(depth, &remote).unwrap();
         assert!(served.was_streamed());
         facts
     };
-    same(&streamed(&lazy.blob, false, Depth::Default), &expected);
     same(
-        &streamed(&lazy.blob, true, Depth::Deep),
-        &scan_at(Depth::Deep, &lazy.blob).unwrap(),
+        &streamed(&chunked_blob(&lazy.stored), false, Depth::Default),
+        &expected,
+    );
+    same(
+        &streamed(&chunked_blob(&lazy.stored), true, Depth::Deep),
+        &scan_at(Depth::Deep, &chunked_blob(&lazy.stored)).unwrap(),
     );
     for position in [
         "",
@@ -221,7 +225,7 @@ fn a_layer_that_cannot_be_read_in_parts_is_streamed() {
         "5:10:99999999999:1",
         "8:9:10:2",
     ] {
-        let mut blob = lazy.blob.clone();
+        let mut blob = chunked_blob(&lazy.stored);
         let key = blob
             .annotations
             .keys()
@@ -242,7 +246,7 @@ fn a_layer_that_cannot_be_read_in_parts_is_streamed() {
         json!({"version": 1, "entries": [{"type": "reg", "name": "a", "size": u64::MAX, "offset": 1, "digest": sha256(b"")}]}),
         json!({"version": 1, "entries": [{"type": "reg", "name": "a", "size": 9, "offset": u64::MAX, "digest": sha256(b"")}]}),
     ] {
-        let blob = lazy.with_table(&table);
+        let blob = chunked_blob(&lazy.with_table(&table));
         same(
             &streamed(&blob, true, Depth::Default),
             &scan(&blob).unwrap(),
@@ -255,7 +259,7 @@ fn what_was_tampered_with_is_an_error() {
     for format in [Format::ZstdChunked, Format::Estargz] {
         let lazy = lazy(&sample(), format, 50_000);
         let problem = |blob: &LayerBlob| scan(&served(blob, true).0).unwrap_err().to_string();
-        let mut other = lazy.blob.clone();
+        let mut other = chunked_blob(&lazy.stored);
         let value = other
             .annotations
             .values_mut()
@@ -274,7 +278,7 @@ fn what_was_tampered_with_is_an_error() {
                 row["chunkDigest"] = sha256(b"another").into();
             }
         }
-        let found = problem(&lazy.with_table(&table));
+        let found = problem(&chunked_blob(&lazy.with_table(&table)));
         assert!(found.contains("the digest of the chunk at byte"), "{found}");
     }
 }
@@ -296,7 +300,7 @@ fn a_registry_that_fails_is_an_error() {
     }
     let blob = LayerBlob {
         data: LayerData::Remote(Arc::new(Failing)),
-        ..lazy(&sample(), Format::ZstdChunked, 50_000).blob
+        ..chunked_blob(&lazy(&sample(), Format::ZstdChunked, 50_000).stored)
     };
     let error = scan(&blob).unwrap_err();
     assert_eq!(error.exit_code(), 3);
@@ -342,7 +346,7 @@ proptest! {
             let at = row.index(rows.len());
             rows[at][fields[field]] = value;
         }
-        let (remote, _) = served(&lazy.with_table(&table), true);
+        let (remote, _) = served(&chunked_blob(&lazy.with_table(&table)), true);
         let _ = scan(&remote);
     }
 }
@@ -367,11 +371,11 @@ fn skopeo_version() -> String {
 /// The layers of a real image as skopeo stores them.
 #[test]
 fn layers_that_skopeo_wrote() {
-    let image = real::directory().join("cuda-12.8-oci");
+    let image = real_images().join("cuda-12.8-oci");
     // Layers of 1.9.3 do not have the diff id of the archive that they were made from; those of 1.18 do.
     let old = ["1.8.", "1.9."];
     if !tool("skopeo") || !image.exists() || old.iter().any(|it| skopeo_version().starts_with(it)) {
-        common::say::line(format_args!(
+        testkit::tools::say(format_args!(
             "skipped: {} and skopeo from 1.10 on are needed",
             image.display()
         ));
@@ -411,7 +415,7 @@ fn layers_at_hand() {
             let (remote, served) = served(&blob, true);
             let start = std::time::Instant::now();
             let facts = scan(&remote).unwrap();
-            common::say::line(format_args!(
+            testkit::tools::say(format_args!(
                 "{} bytes, fetched {} ({:.2} %), {} requests, {:?}, streamed: {}",
                 blob.size,
                 served.fetched(),
@@ -438,12 +442,12 @@ fn a_library_behind_noise_in_one_member_is_seen() {
         file("opt/rest", noise(2, 8 << 20)),
     ];
     let layer = lazy(&items, Format::EstargzJoined, 16 << 20);
-    let (remote, served) = served(&layer.blob, true);
+    let (remote, served) = served(&chunked_blob(&layer.stored), true);
     let facts = scan(&remote).unwrap();
     assert!(matches!(
         facts.entries[1].kind,
         EntryKind::File(Content::Elf(_))
     ));
     assert!(!served.was_streamed());
-    same(&facts, &scan(&layer.blob).unwrap());
+    same(&facts, &scan(&chunked_blob(&layer.stored)).unwrap());
 }

@@ -2,9 +2,9 @@
 //!
 //! Uses the files that `testdata/recipes/groundtruth.py` fetches, and is skipped without them.
 
-use crate::real;
-use crate::say;
 use std::path::{Path, PathBuf};
+use testkit::tools::real_images;
+use testkit::tools::say;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use imgcheck::internals::elf::{self, Depth, Recipes};
@@ -59,7 +59,7 @@ fn stored(file: &object::File, address: u64) -> Option<u32> {
 #[test]
 fn getters_say_what_the_disassembler_says() {
     let mut found = Vec::new();
-    files(&real::directory().join("groundtruth"), &mut found);
+    files(&real_images().join("groundtruth"), &mut found);
     let recipes = Recipes::builtin().unwrap();
     let mut compared = 0;
     for path in found {
@@ -93,7 +93,7 @@ fn getters_say_what_the_disassembler_says() {
     }
     let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
     assert!(compared > 0 || !required, "no files to compare");
-    say::line(format_args!(
+    say(format_args!(
         "compared {compared} libraries with their disassembly"
     ));
 }

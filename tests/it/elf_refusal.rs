@@ -1,7 +1,7 @@
 //! The loader's refusals are in the words of the real glibc.
 
-use crate::say;
 use std::process::Command;
+use testkit::tools::say;
 
 use imgcheck::internals::elf::{self, Depth, ElfFacts, Recipes, Refusal, refusal};
 
@@ -57,7 +57,7 @@ fn glibc_says_the_same() {
         target_pointer_width = "64"
     )) || Command::new(PYTHON).arg("-V").output().is_err()
     {
-        say::line(format_args!("skipped: needs python3 on a glibc system"));
+        say(format_args!("skipped: needs python3 on a glibc system"));
         return;
     }
     let with = |places: &[(usize, u8)]| {

@@ -1,11 +1,11 @@
 //! The HTML page: what is in it, that nothing of it is loaded from elsewhere, and that a browser shows it.
 
 use crate::program;
-use crate::real;
-use crate::say;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use testkit::tools;
+use testkit::tools::say;
 
 use chrono::NaiveDate;
 use imgcheck::internals::checker::{self, Progress, Reading, Scan, Scanner};
@@ -457,7 +457,7 @@ fn browsed(page: &Path) -> Option<(String, String, Vec<String>)> {
             !required,
             "chromium is not there, and IMGCHECK_REQUIRE_TOOLS=1"
         );
-        say::line(format_args!("skipped: chromium is not there"));
+        say(format_args!("skipped: chromium is not there"));
         return None;
     };
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -538,7 +538,7 @@ fn a_browser_shows_the_page_without_an_error_and_asks_for_nothing() {
 
 /// The root filesystems that the recipes made, with their configurations, healthy and broken ones.
 fn real_images() -> Vec<(String, ImageReport)> {
-    let directories = ["loader", "loader/faults"].map(|name| real::directory().join(name));
+    let directories = ["loader", "loader/faults"].map(|name| tools::real_images().join(name));
     let entries = directories
         .iter()
         .flat_map(|directory| fs::read_dir(directory).into_iter().flatten());
@@ -546,10 +546,10 @@ fn real_images() -> Vec<(String, ImageReport)> {
     paths.retain(|path| path.join("observed.json").exists());
     paths.sort();
     if paths.is_empty() {
-        let message = format!("there is no image in {}", real::directory().display());
+        let message = format!("there is no image in {}", tools::real_images().display());
         let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
         assert!(!required, "{message}");
-        say::line(format_args!("skipped: {message}"));
+        say(format_args!("skipped: {message}"));
     }
     let scanner = scanner();
     let reports = paths.iter().map(|path| {

@@ -11,8 +11,8 @@ use std::process::{Command, Output};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::common::tool;
 use crate::program::{imgcheck, repository};
+use testkit::tools::tool;
 
 const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
 const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";

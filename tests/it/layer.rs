@@ -1,13 +1,10 @@
 //! Layers in every form: the same facts from each, and one clear error for each kind of damage.
 
-use crate::common;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{
-    Compression, Item, compress, directory, file, hard_link, layer_blob, run, symlink, tar, tool,
-};
+use crate::layers::layer_blob;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::{Error, Result};
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts, ReadContext};
@@ -15,6 +12,8 @@ use imgcheck::internals::limits::Limit;
 use imgcheck::internals::progress::Progress;
 use imgcheck::internals::source::{LayerBlob, LayerData};
 use proptest::prelude::*;
+use testkit::tools::{run, tool};
+use testkit::{Compression, Item, compress, directory, file, hard_link, symlink, tar};
 
 fn context<'a>() -> ReadContext<'a> {
     ReadContext::builtin(Depth::Default).unwrap()
@@ -176,8 +175,8 @@ fn every_compression_gives_the_same_facts() {
 fn a_directory_gives_the_same_facts_as_its_archive() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("root");
-    common::write_directory(&root, &sample());
-    common::write_directory(
+    testkit::write_directory(&root, &sample());
+    testkit::write_directory(
         &root,
         &[
             Item::Fifo("run/fifo".into()),
@@ -217,7 +216,7 @@ fn a_directory_gives_the_same_facts_as_its_archive() {
 fn every_tar_format_and_every_sparse_format_gives_the_same_facts() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("root");
-    common::write_directory(
+    testkit::write_directory(
         &root,
         &[
             file("etc/os-release", "ID=debian\n"),

@@ -1,12 +1,12 @@
 //! OCI layouts in directories that somebody else filled: links, fifos and devices in the place of their files.
 
-use crate::layout;
-use crate::say;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use testkit::layout;
+use testkit::tools::say;
 
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::Result;
@@ -144,7 +144,7 @@ fn what_is_no_file_is_an_error_and_never_opened() {
         (FileType::Directory, 0),
     ] {
         if kind == FileType::CharacterDevice && !rustix::process::geteuid().is_root() {
-            say::line(format_args!("skipped: only root makes devices"));
+            say(format_args!("skipped: only root makes devices"));
             continue;
         }
         for at in 0..5 {

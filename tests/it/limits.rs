@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{
+use imgcheck::internals::limits::{ALL, Limit, Limits};
+use serde_json::json;
+use testkit::{
     Compression, Image, Item, blob, compress, descriptor, docker_archive, file, oci_layout,
     write_archive,
 };
-use imgcheck::internals::limits::{ALL, Limit, Limits};
-use serde_json::json;
 
 /// A limit that an image passes.
 struct Case {

@@ -9,7 +9,6 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{say, tool};
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::{LayerFacts, ReadContext};
@@ -18,6 +17,7 @@ use imgcheck::internals::loader::cache::{Cache, Entry, Format, Hwcap};
 use imgcheck::internals::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
 use imgcheck::internals::loader::ldconfig::{self, State};
 use imgcheck::internals::source::{LayerBlob, LayerData};
+use testkit::tools::{say, tool};
 
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
@@ -50,7 +50,7 @@ fn glibc_of(version: &str) -> Option<GlibcVersion> {
 fn is_root() -> bool {
     let root = output(Command::new("id").arg("-u")).trim() == "0";
     if !root {
-        say::line(format_args!("skipped: needs root's rights"));
+        say(format_args!("skipped: needs root's rights"));
     }
     root
 }
@@ -106,7 +106,7 @@ fn same(ours: &[String], theirs: &[String], what: &str) {
         ours.len(),
         theirs.len()
     );
-    say::line(format_args!(
+    say(format_args!(
         "{what}: {} entries compared, 0 differences",
         ours.len()
     ));
@@ -135,7 +135,7 @@ fn the_cache_of_this_machine_and_each_format() {
     }
     for (file, format) in files {
         let Ok(bytes) = fs::read(&file) else {
-            say::line(format_args!("skipped: no {}", file.display()));
+            say(format_args!("skipped: no {}", file.display()));
             continue;
         };
         let cache = Cache::parse(&bytes).unwrap();
@@ -217,7 +217,7 @@ fn is_current(root: &Path, glibc: GlibcVersion) {
 /// other places.
 fn strange_tree(root: &Path) -> bool {
     let Ok(real) = fs::read_dir(Path::new("/").join(LIBRARIES)) else {
-        say::line(format_args!("skipped: no /{LIBRARIES}"));
+        say(format_args!("skipped: no /{LIBRARIES}"));
         return false;
     };
     let put = |from: &Path, to: &str| {
@@ -326,7 +326,7 @@ fn the_loader_searches_these_subdirectories() {
     let Some(glibc) = this_glibc() else { return };
     let intel = fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("GenuineIntel"));
     if glibc < GlibcVersion::new(2, 33) || (glibc < GlibcVersion::new(2, 37) && !intel) {
-        say::line(format_args!("skipped: the processor's level is not known"));
+        say(format_args!("skipped: the processor's level is not known"));
         return;
     }
     let mut program = Command::new("/bin/true");

@@ -2,13 +2,13 @@
 //! linked, a program opens them in random order, and model and loader must agree on every answer, every message and on
 //! what is mapped in which order. Skipped with a message where there is no C compiler.
 
-use crate::say;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use testkit::tools::say;
 
 use imgcheck::internals::elf::{self, Depth, Recipes};
 use imgcheck::internals::image::RootFilesystem;
@@ -270,7 +270,7 @@ fn random_libraries_load_as_with_glibc() {
             std::env::var_os("IMGCHECK_REQUIRE_TOOLS").is_none(),
             "there is no C compiler"
         );
-        say::line(format_args!("skipped: there is no C compiler"));
+        say(format_args!("skipped: there is no C compiler"));
         return;
     }
     let scenarios = std::env::var("IMGCHECK_SCENARIOS")
@@ -337,7 +337,7 @@ fn random_libraries_load_as_with_glibc() {
         );
         answers += real.lines().count();
     }
-    say::line(format_args!(
+    say(format_args!(
         "{scenarios} scenarios, {answers} answers equal"
     ));
 }

@@ -37,19 +37,11 @@ mod stack;
 mod targets;
 mod threat_model;
 
-#[path = "../support/common.rs"]
-mod common;
 #[path = "../support/documents.rs"]
 mod documents;
-#[path = "../support/layout.rs"]
-mod layout;
-#[path = "../support/lazy.rs"]
-mod lazy;
+#[path = "../support/layers.rs"]
+mod layers;
 #[path = "../support/program.rs"]
 mod program;
-#[path = "../support/real.rs"]
-mod real;
 #[path = "../support/reports.rs"]
 mod reports;
-#[path = "../support/say.rs"]
-mod say;

@@ -1,10 +1,10 @@
 //! What a team asks for: configuration file, expectations, allowed stacks, fleets, severities, ignores and baselines, through the
 //! program.
 
-use crate::layout;
 use crate::program;
 use std::fs;
 use std::path::Path;
+use testkit::layout;
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -164,7 +164,7 @@ fn images_of_one_call_must_agree() {
     layout::write(
         &other,
         "team/other:1",
-        &[(plain.clone(), layout::gzip(&plain))],
+        &[(plain.clone(), testkit::gzip(&plain))],
     );
     let other = other.to_str().unwrap();
     // Two of the three have Debian 12.
@@ -475,7 +475,7 @@ fn an_image_that_cannot_be_judged_does_not_take_the_others_with_it() {
     layout::write(
         &other,
         "team/other:1",
-        &[(plain.clone(), layout::gzip(&plain))],
+        &[(plain.clone(), testkit::gzip(&plain))],
     );
     let other = other.to_str().unwrap();
     let (code, report) = check(directory.path(), &[other, MISLABELLED], &[]);

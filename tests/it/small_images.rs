@@ -1,8 +1,8 @@
 //! Small images made on the spot: several platforms, none of the GPU stack, and one clear error for each kind of bad input.
 
-use crate::layout;
 use std::fs;
 use std::path::Path;
+use testkit::layout;
 
 use serde_json::Value;
 use tempfile::tempdir;
@@ -31,7 +31,7 @@ fn small_image(directory: &Path, files: &[(&str, &[u8])]) {
     layout::write(
         directory,
         "debian:12",
-        &[(plain.clone(), layout::gzip(&plain))],
+        &[(plain.clone(), testkit::gzip(&plain))],
     );
 }
 
@@ -86,7 +86,7 @@ fn a_truncated_gzip_layer_is_never_a_pass() {
         ("etc/os-release", OS_RELEASE),
         ("usr/share/data", &[7; 40_000]),
     ]);
-    let packed = layout::gzip(&plain);
+    let packed = testkit::gzip(&plain);
     layout::write(
         directory.path(),
         "debian:12",
@@ -99,10 +99,10 @@ fn a_truncated_gzip_layer_is_never_a_pass() {
 fn a_missing_layer_is_named() {
     let directory = tempdir().unwrap();
     let plain = layout::layer(&[("etc/os-release", OS_RELEASE)]);
-    let packed = layout::gzip(&plain);
+    let packed = testkit::gzip(&plain);
     layout::write(directory.path(), "debian:12", &[(plain, packed.clone())]);
     fs::remove_file(layout::blob(directory.path(), &packed)).unwrap();
-    let digest = layout::digest(&packed);
+    let digest = testkit::sha256(&packed);
     unreadable(directory.path(), &[], &[&digest["sha256:".len()..][..12]]);
 }
 
@@ -110,7 +110,7 @@ fn a_missing_layer_is_named() {
 fn a_layer_with_another_digest_is_refused() {
     let directory = tempdir().unwrap();
     let plain = layout::layer(&[("etc/os-release", OS_RELEASE)]);
-    let packed = layout::gzip(&plain);
+    let packed = testkit::gzip(&plain);
     layout::write(directory.path(), "debian:12", &[(plain, packed.clone())]);
     // The time in the gzip header: the size stays, the content too, only the digest tells.
     let mut other = packed.clone();
@@ -144,7 +144,7 @@ fn a_platform_that_is_not_there_is_named_with_those_that_are() {
 fn one_platform_of_several_is_picked_and_attestations_are_none() {
     let directory = tempdir().unwrap();
     let plain = layout::layer(&[("etc/os-release", OS_RELEASE)]);
-    let layers = [(plain.clone(), layout::gzip(&plain))];
+    let layers = [(plain.clone(), testkit::gzip(&plain))];
     let mut entries: Vec<Value> = ["amd64", "arm64"]
         .map(|architecture| layout::image(directory.path(), architecture, &layers))
         .into();

@@ -1,17 +1,16 @@
 //! Opening images in every storage, and what is said of damaged ones.
 
-use crate::common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{
-    Compression, Image, Item, blob, docker_archive, file, oci_layout, symlink, write_archive,
-    write_directory,
-};
 use imgcheck::internals::error::Error;
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Selection, SourceKind};
 use serde_json::{Value, json};
+use testkit::{
+    Compression, Image, Item, blob, docker_archive, file, oci_layout, symlink, write_archive,
+    write_directory,
+};
 
 fn small(reference: &str) -> Image {
     Image::new(
@@ -276,7 +275,7 @@ fn layers_that_are_links_to_equal_ones_are_followed() {
     let images = open(&place.archive(&items)).unwrap();
     assert_eq!(
         images[0].layers[0].size,
-        common::tar(&[file("etc/os-release", "ID=debian\n")]).len() as u64
+        testkit::tar(&[file("etc/os-release", "ID=debian\n")]).len() as u64
     );
 
     items.push(symlink("loop", "loop"));
@@ -445,11 +444,11 @@ fn what_is_no_image() {
 fn an_archive_that_is_compressed_as_a_whole_says_how_to_uncompress_it() {
     let place = Place::new();
     let path = place.path("image.tar.gz");
-    let bytes = common::tar(&docker_archive(&[small("x:1")]));
-    fs::write(&path, common::compress(&bytes, Compression::Gzip)).unwrap();
+    let bytes = testkit::tar(&docker_archive(&[small("x:1")]));
+    fs::write(&path, testkit::compress(&bytes, Compression::Gzip)).unwrap();
     assert!(problem(open(&path), &path).contains("compressed as a whole with gzip"));
     assert!(open(&path).unwrap_err().to_string().contains("gzip -dc"));
-    fs::write(&path, common::compress(&bytes, Compression::Zstd)).unwrap();
+    fs::write(&path, testkit::compress(&bytes, Compression::Zstd)).unwrap();
     assert!(problem(open(&path), &path).contains("compressed as a whole with zstd"));
 }
 
@@ -459,7 +458,7 @@ fn a_truncated_archive() {
     let mut items = docker_archive(&[small("x:1")]);
     // The largest member last, so that it is the one that is cut.
     items.rotate_left(1);
-    let bytes = common::tar(&items);
+    let bytes = testkit::tar(&items);
     let path = place.path("cut.tar");
     fs::write(&path, &bytes[..bytes.len() - 2048]).unwrap();
     let found = problem(open(&path), &path);
@@ -474,8 +473,8 @@ fn a_truncated_archive() {
 fn missing_and_damaged_parts_of_a_docker_archive() {
     let place = Place::new();
     let image = small("x:1");
-    let config = format!("{}.json", common::hex(&image.config()));
-    let layer = format!("{}/layer.tar", common::hex(&image.layers[1]));
+    let config = format!("{}.json", testkit::hex(&image.config()));
+    let layer = format!("{}/layer.tar", testkit::hex(&image.layers[1]));
     let whole = docker_archive(&[image]);
     let without = |name: &str| -> Vec<Item> {
         whole
@@ -523,8 +522,8 @@ fn missing_and_damaged_parts_of_a_docker_archive() {
 #[test]
 fn missing_and_damaged_parts_of_an_oci_layout() {
     let image = small("x:1");
-    let layer = format!("blobs/sha256/{}", common::hex(&image.layers[1]));
-    let config = format!("blobs/sha256/{}", common::hex(&image.config()));
+    let layer = format!("blobs/sha256/{}", testkit::hex(&image.layers[1]));
+    let config = format!("blobs/sha256/{}", testkit::hex(&image.config()));
     let whole = oci_layout(&[image], Compression::Plain, false);
     let of = |change: &dyn Fn(&mut Vec<Item>)| {
         let mut items = whole.clone();
@@ -579,10 +578,10 @@ fn missing_and_damaged_parts_of_an_oci_layout() {
 fn artifacts_and_deep_indexes_are_refused() {
     let place = Place::new();
     let mut items = oci_layout(&[small("x:1")], Compression::Plain, false);
-    let chart = json!({"schemaVersion": 2, "config": common::descriptor("application/vnd.cncf.helm.config.v1+json", b"{}"), "layers": []});
+    let chart = json!({"schemaVersion": 2, "config": testkit::descriptor("application/vnd.cncf.helm.config.v1+json", b"{}"), "layers": []});
     let chart = chart.to_string().into_bytes();
     change_json(&mut items, "index.json", |index| {
-        index["manifests"] = json!([common::descriptor(
+        index["manifests"] = json!([testkit::descriptor(
             "application/vnd.oci.image.manifest.v1+json",
             &chart
         )]);
@@ -597,7 +596,7 @@ fn artifacts_and_deep_indexes_are_refused() {
     for _ in 0..6 {
         let mut inner = Vec::new();
         change(&mut items, "index.json", |bytes| inner = bytes.clone());
-        let outer = json!({"schemaVersion": 2, "manifests": [common::descriptor("application/vnd.oci.image.index.v1+json", &inner)]});
+        let outer = json!({"schemaVersion": 2, "manifests": [testkit::descriptor("application/vnd.oci.image.index.v1+json", &inner)]});
         change(&mut items, "index.json", |bytes| {
             *bytes = outer.to_string().into_bytes()
         });

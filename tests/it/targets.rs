@@ -1,7 +1,7 @@
 //! `--gpu` and `--driver` as a user meets them, and the rules about GPUs and drivers over images with real libraries.
 
-use crate::real;
 use std::path::PathBuf;
+use testkit::tools::real_images;
 
 use serde_json::Value;
 
@@ -257,7 +257,7 @@ fn the_text_report_has_a_line_for_each_machine() {
 
 /// The root of an image of published wheels, as `testdata/recipes/loader_images.py` makes it.
 fn real_image(name: &str) -> Option<PathBuf> {
-    let root = real::directory().join("loader").join(name).join("root");
+    let root = real_images().join("loader").join(name).join("root");
     if root.is_dir() {
         return Some(root);
     }

@@ -9,8 +9,8 @@ use imgcheck::internals::digest;
 
 use super::proxy::{self, Manner};
 use super::{failure, failure_with, report};
-use crate::common::{file, write_archive};
-use crate::dockerd::Daemon;
+use testkit::engine::Daemon;
+use testkit::{file, write_archive};
 
 fn with_image() -> Option<Daemon> {
     let daemon = Daemon::start(&[])?;

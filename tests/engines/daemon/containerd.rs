@@ -4,8 +4,9 @@ use std::fs;
 
 use super::proxy::{self, Manner};
 use super::{essence, report_with};
-use crate::common::{Compression, Image, file, oci_layout, say, write_archive};
-use crate::dockerd::Daemon;
+use testkit::engine::Daemon;
+use testkit::tools::say;
+use testkit::{Compression, Image, file, oci_layout, write_archive};
 
 /// `None` where the engine is too old to do so.
 fn start(place: &tempfile::TempDir) -> Option<Daemon> {
@@ -20,7 +21,7 @@ fn start(place: &tempfile::TempDir) -> Option<Daemon> {
     if status.contains("io.containerd.snapshotter") {
         return Some(daemon);
     }
-    say::line(format_args!(
+    say(format_args!(
         "skipped: this engine does not keep images in containerd (Docker 25 can)"
     ));
     None

@@ -5,7 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{essence, failure, report};
-use crate::common::{Image, docker_archive, file, tool, write_archive};
+use testkit::tools::tool;
+use testkit::{Image, docker_archive, file, write_archive};
 
 struct Podman {
     process: Child,

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::proxy::{self, Manner};
-use crate::common::{
-    Image, directory, docker_archive, file, say, tool, write_archive, write_directory,
-};
-use crate::dockerd::Daemon;
-use crate::real;
+use testkit::engine::Daemon;
+use testkit::tools::real_images;
+use testkit::tools::{say, tool};
+use testkit::{Image, directory, docker_archive, file, write_archive, write_directory};
 
 use super::{essence, failure, report, run};
 
@@ -157,9 +156,9 @@ fn make_executable(path: &Path) {
 
 #[test]
 fn a_real_image_is_the_same_from_storage_stream_and_archive() {
-    let archive = real::directory().join("cuda-12.8.tar");
+    let archive = real_images().join("cuda-12.8.tar");
     if !archive.exists() {
-        say::line(format_args!("skipped: {} is not there", archive.display()));
+        say(format_args!("skipped: {} is not there", archive.display()));
         return;
     }
     let Some(daemon) = Daemon::start(&[]) else {
@@ -175,14 +174,14 @@ fn a_real_image_is_the_same_from_storage_stream_and_archive() {
 
 #[test]
 fn an_archive_in_a_pipe_is_read_as_it_comes() {
-    let real = real::directory();
+    let real = real_images();
     for (name, targets) in [
         ("cuda-12.8-oci.tar", &["-", "oci-archive:-"][..]),
         ("cuda-12.8-blobs.tar", &["-", "docker-archive:-"]),
     ] {
         let archive = real.join(name);
         if !archive.exists() {
-            say::line(format_args!("skipped: {} is not there", archive.display()));
+            say(format_args!("skipped: {} is not there", archive.display()));
             continue;
         }
         let at_rest = report(archive.to_str().unwrap(), &[]);

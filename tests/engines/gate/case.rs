@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Compression, Image, file, oci_layout, tar, write_directory};
+use testkit::{Compression, Image, file, oci_layout, tar, write_directory};
 
 /// An image with a wrong label, whose layers are plain.
 pub const MISLABELLED: &str = concat!(

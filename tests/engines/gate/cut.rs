@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::json;
 
 use super::case::{Case, Ending, check, ending, essence, image, run};
-use crate::common::{Compression, docker_archive, file, oci_layout, tar};
+use testkit::{Compression, docker_archive, file, oci_layout, tar};
 
 /// Where an archive is cut: all over it, and at and around each block near its end.
 fn cuts(length: usize) -> Vec<usize> {

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 use super::case::{Case, Ending, FOUND, MISLABELLED, check, check_by, program, run};
-use crate::common::say;
+use testkit::tools::say;
 
 /// A file system of a few pages, until it is dropped.
 struct Small {
@@ -33,7 +33,7 @@ impl Small {
             !required,
             "nothing can be mounted, and IMGCHECK_REQUIRE_TOOLS=1"
         );
-        say::line(format_args!(
+        say(format_args!(
             "skipped: nothing can be mounted here (it needs root)"
         ));
         None
@@ -45,7 +45,7 @@ impl Small {
 
     fn set_read_only(&self) {
         let path = self.path().to_str().unwrap();
-        crate::common::run("mount", &["-o", "remount,ro", path]);
+        testkit::tools::run("mount", &["-o", "remount,ro", path]);
     }
 
     /// Writes a file until there is no room.

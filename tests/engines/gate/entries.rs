@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::case::{Case, Ending, run, run_while};
-use crate::common::{self, say};
+use testkit::tools::say;
 
 /// A user that no machine has.
 const STRANGER: u32 = 54_321;
@@ -41,7 +41,7 @@ fn what_is_no_entry_is_not_believed_and_not_waited_for() {
     let kinds: [Kind; 6] = [
         ("removed", |_| ()),
         ("fifo", |path| {
-            common::run("mkfifo", &[path.to_str().unwrap()]);
+            testkit::tools::run("mkfifo", &[path.to_str().unwrap()]);
         }),
         ("endless", |path| symlink("/dev/zero", path).unwrap()),
         ("link to another entry", |path| {
@@ -90,7 +90,7 @@ fn a_cache_that_others_can_write_is_not_believed() {
     mode(&entries(&cache)[0], 0o666).unwrap();
     assert_eq!(cached(&run(&mut case.cached(&cache))), all - 1);
     if chown(&cache, Some(STRANGER), None).is_err() {
-        say::line(format_args!(
+        say(format_args!(
             "skipped: a directory of another user needs root"
         ));
         return;
@@ -107,7 +107,7 @@ fn a_cache_may_be_named_by_a_link_and_must_be_a_directory() {
     let all = entries(&cache).len();
     assert_eq!(cached(&run(&mut case.cached(&link))), all);
     let fifo = case.path("fifo");
-    common::run("mkfifo", &[fifo.to_str().unwrap()]);
+    testkit::tools::run("mkfifo", &[fifo.to_str().unwrap()]);
     let file = case.path("file");
     fs::write(&file, "").unwrap();
     for no_directory in [fifo, file, "/dev/null".into(), "/dev/zero".into()] {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::case::{Case, Ending, MISLABELLED, check, check_by, ending, essence, program, run};
-use crate::common::{say, tool};
+use testkit::tools::{say, tool};
 
 const MIB: u64 = 1 << 20;
 
@@ -74,7 +74,7 @@ fn too_few_threads_are_no_verdict() {
         return;
     }
     if !rustix::process::geteuid().is_root() {
-        say::line(format_args!(
+        say(format_args!(
             "skipped: processes are counted by user, and only root can be another one"
         ));
         return;

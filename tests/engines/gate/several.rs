@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::case::{Case, Ending, MISLABELLED, check, image, run};
-use crate::common::{Compression, Image, file, oci_layout, write_directory};
+use testkit::{Compression, Image, file, oci_layout, write_directory};
 
 /// Each format, and what it says of an image that could not be read.
 const FORMATS: [(&str, &[&str]); 9] = [

@@ -7,8 +7,8 @@ use std::process::Command;
 use super::case::{
     Case, Ending, MISLABELLED, check, duration, ending, essence, image, run, run_while,
 };
-use crate::common::{docker_archive, write_archive};
-use crate::dockerd::Daemon;
+use testkit::engine::Daemon;
+use testkit::{docker_archive, write_archive};
 
 /// Moments within a run at which something happens.
 const MOMENTS: u32 = 8;

@@ -6,7 +6,7 @@ use imgcheck::internals::finding::{Finding, Severity};
 use imgcheck::internals::rules::RuleSet;
 
 use super::observed::{Observed, images, name, observed, scan};
-use crate::say;
+use testkit::tools::say;
 
 /// What is broken, the rule that must say so, and words of its message that the real program printed. No words where the program
 /// prints nothing: it dies of a signal, or goes on with wrong results.
@@ -119,5 +119,5 @@ fn faults_are_named_in_the_words_of_the_real_program() {
         images.len(),
         wrong.join("\n")
     );
-    say::line(format_args!("{} faults named", images.len()));
+    say(format_args!("{} faults named", images.len()));
 }

@@ -13,7 +13,7 @@ use imgcheck::internals::process::facts::{ObjectFacts, ProcessFacts};
 use imgcheck::internals::rules::RuleSet;
 
 use super::observed::{Run, images, name, observed, open, scan};
-use crate::say;
+use testkit::tools::say;
 
 /// The requests of a real process, put to the model.
 fn replay(root: &RootFilesystem, run: &Run) -> Vec<String> {
@@ -77,7 +77,7 @@ fn replayed_requests_map_the_same_files_in_the_same_order() {
             compared += real.len();
         }
     }
-    say::line(format_args!(
+    say(format_args!(
         "replay: {compared} objects compared, no difference"
     ));
 }
@@ -194,7 +194,7 @@ fn what_an_image_imports_is_predicted_in_order() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    say::line(format_args!(
+    say(format_args!(
         "prediction: {compared} objects compared, no difference"
     ));
 }

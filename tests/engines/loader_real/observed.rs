@@ -11,7 +11,7 @@ use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{real, say};
+use testkit::tools::{real_images, say};
 
 /// What one image was seen to do.
 #[derive(Debug, Deserialize)]
@@ -58,7 +58,7 @@ pub struct Request {
 
 /// The images below a directory of the real material, by name.
 pub fn images(directory: &str) -> Vec<PathBuf> {
-    let directory = real::directory().join(directory);
+    let directory = real_images().join(directory);
     let entries = fs::read_dir(&directory).into_iter().flatten();
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut images: Vec<PathBuf> = paths
@@ -69,7 +69,7 @@ pub fn images(directory: &str) -> Vec<PathBuf> {
         let message = format!("there is no image in {}", directory.display());
         let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
         assert!(!required, "{message}");
-        say::line(format_args!("skipped: {message}"));
+        say(format_args!("skipped: {message}"));
     }
     images
 }

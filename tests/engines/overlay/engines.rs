@@ -7,10 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::listing::{Listing, real};
-use crate::common::{
-    Compression, Image, docker_archive, oci_layout, say, tool, write_archive, write_directory,
-};
-use crate::dockerd::Daemon;
+use testkit::engine::Daemon;
+use testkit::tools::{say, tool};
+use testkit::{Compression, Image, docker_archive, oci_layout, write_archive, write_directory};
 
 /// An engine that can run here.
 pub struct Engine {
@@ -52,7 +51,7 @@ impl Drop for Engine {
 /// The engines with an overlay, and umoci last.
 pub fn all() -> Vec<Engine> {
     if !rustix::process::geteuid().is_root() {
-        say::line(format_args!(
+        say(format_args!(
             "skipped: engines need root to mount an overlay"
         ));
         return Vec::new();

@@ -10,7 +10,7 @@ use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::{Node, RootFilesystem};
 use imgcheck::internals::layer::{Content, LayerFacts, ReadContext};
 
-use crate::common::layer_blob;
+use crate::layers::layer_blob;
 
 /// What stands at each path.
 pub type Listing = BTreeMap<String, Found>;

@@ -158,7 +158,7 @@ fn whatever_a_layer_says_the_overlay_shows_it() {
         Ok(())
     });
     for (engine, count) in engines.iter().zip(counts.into_inner()) {
-        crate::common::say::line(format_args!("{}: {count:?}", engine.name));
+        testkit::tools::say(format_args!("{}: {count:?}", engine.name));
     }
     if let Err(error) = outcome {
         panic!("{error}");

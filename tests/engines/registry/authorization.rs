@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::run::{Run, check, image};
-use super::server::{Answer, Content, Seen, Server, broken, error, respond, with};
+use testkit::registry::{Answer, Content, Seen, Server, broken, error, respond, with};
 
 /// `user:secret` and `team:hush`, as Basic sends them.
 const USER: &str = "dXNlcjpzZWNyZXQ=";

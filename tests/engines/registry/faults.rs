@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::run::{Run, alike, check, image, image_of, report_of_layout};
-use super::server::{
+use testkit::registry::{
     Answer, Content, Seen, Server, broken, error, partial, respond, trickle, with,
 };
 

@@ -5,7 +5,7 @@ use futures_util::stream;
 use serde_json::json;
 
 use super::run::{Run, check, image};
-use super::server::{Answer, Content, Server, error, respond, with};
+use testkit::registry::{Answer, Content, Server, error, respond, with};
 
 /// A registry with one document.
 fn document(text: impl Into<Vec<u8>>) -> Server {
@@ -93,7 +93,7 @@ fn unauthorized() -> Answer {
 }
 
 /// A registry behind a password whose blobs are elsewhere, and that other place.
-fn redirecting(elsewhere: fn(&Content, &super::server::Seen) -> Answer) -> (Server, Server) {
+fn redirecting(elsewhere: fn(&Content, &testkit::registry::Seen) -> Answer) -> (Server, Server) {
     let content = Content::of("1", &[image()], false);
     let own = content.clone();
     let store = Server::new(move |seen| elsewhere(&content, seen));

@@ -7,4 +7,3 @@ mod pull;
 mod real;
 mod references;
 mod run;
-mod server;

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::run::{Run, alike, check, image, report_of_layout};
-use super::server::{Content, Server, error};
-use crate::common::Image;
+use testkit::Image;
+use testkit::registry::{Content, Server, error};
 
 #[test]
 fn the_report_is_that_of_the_layout() {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::run::{Run, alike, check, image, layout_report};
-use super::server::{Server, respond};
-use crate::common::{self, Compression, oci_layout};
+use testkit::registry::{Server, respond};
+use testkit::{Compression, oci_layout};
 
 /// `secret`, by bcrypt.
 const HTPASSWD: &str = "user:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n";
@@ -40,7 +40,7 @@ struct Storage(TempDir);
 impl Storage {
     /// `None` where the programs are not installed.
     fn new() -> Option<Self> {
-        let there = common::tool("docker-registry") & common::tool("skopeo");
+        let there = testkit::tools::tool("docker-registry") & testkit::tools::tool("skopeo");
         there.then(|| Storage(tempfile::tempdir().unwrap()))
     }
 
@@ -87,7 +87,7 @@ impl Storage {
     fn fill(&self) {
         let layout = self.path("layout");
         let items = oci_layout(&[image()], Compression::Gzip, false);
-        common::write_directory(&layout, &items);
+        testkit::write_directory(&layout, &items);
         let registry = self.open();
         push(&layout, &registry, "team/image:1");
     }
@@ -101,7 +101,7 @@ fn free_address() -> String {
 fn push(layout: &Path, registry: &Registry, name: &str) {
     let from = format!("oci:{}", layout.display());
     let to = format!("docker://{}/{name}", registry.address);
-    common::run(
+    testkit::tools::run(
         "skopeo",
         &["copy", "-q", "--dest-tls-verify=false", &from, &to],
     );
@@ -141,9 +141,9 @@ fn a_real_image() {
     let Some(storage) = Storage::new() else {
         return;
     };
-    let layout = crate::real::directory().join("cuda-12.8-oci");
+    let layout = testkit::tools::real_images().join("cuda-12.8-oci");
     if !layout.exists() {
-        common::say::line(format_args!("skipped: {} is not there", layout.display()));
+        testkit::tools::say(format_args!("skipped: {} is not there", layout.display()));
         return;
     }
     let registry = storage.open();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::run::check;
-use super::server::{Content, Server, error, respond, with};
+use testkit::registry::{Content, Server, error, respond, with};
 
 #[test]
 fn near_tags_are_listed() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{self, Compression, Image, file, oci_layout, write_directory};
 use crate::program;
+use testkit::{Compression, Image, file, oci_layout, write_directory};
 
 /// A run of the program, to be told more before it goes.
 pub struct Run {
@@ -127,7 +127,7 @@ pub fn image_of(words: u64) -> Image {
 pub fn report_of_layout(images: &[Image]) -> Value {
     let directory = tempfile::tempdir().unwrap();
     let items = oci_layout(images, Compression::Gzip, images.len() > 1);
-    common::write_directory(directory.path(), &items);
+    testkit::write_directory(directory.path(), &items);
     layout_report(directory.path())
 }
 

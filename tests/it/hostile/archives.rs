@@ -11,7 +11,7 @@ use super::tars::{
     Layer, check, config, described, docker, ended, endless, header, image, layer, member, members,
     pax, plain, whole,
 };
-use crate::common::{Compression, Item, file, tar};
+use testkit::{Compression, Item, file, tar};
 
 /// Attacks by archives.
 pub fn attacks() -> Vec<Attack> {
@@ -124,7 +124,7 @@ fn sizes() -> Vec<Attack> {
 fn documents() -> [Item; 2] {
     described(
         config(vec![
-            crate::common::descriptor("", b"")["digest"]
+            testkit::descriptor("", b"")["digest"]
                 .as_str()
                 .unwrap()
                 .to_owned(),
@@ -212,8 +212,8 @@ fn directories(thousands: usize) -> Vec<u8> {
         )
     };
     let thousand: Vec<u8> = (0..1000).flat_map(one).collect();
-    let compressed = crate::common::compress(&thousand, Compression::Gzip);
-    let end = crate::common::compress(&[0; 1024], Compression::Gzip);
+    let compressed = testkit::compress(&thousand, Compression::Gzip);
+    let end = testkit::compress(&[0; 1024], Compression::Gzip);
     [compressed.repeat(thousands), end].concat()
 }
 

@@ -9,8 +9,8 @@ use super::attack::{Attack, Outcome};
 use super::documents::layout;
 use super::links::{inner, inner_file};
 use super::tars::{Layer, config, ended, endless, header, image, member, whole};
-use crate::common::{Compression, compress, descriptor};
 use tar::EntryType;
+use testkit::{Compression, compress, descriptor};
 
 const MIB: usize = 1 << 20;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::attack::{Attack, Outcome};
 use super::links::{HOST, INNER, inner};
 use super::tars::{archive, config};
-use crate::common::{blob, descriptor, file, tar};
+use testkit::{blob, descriptor, file, tar};
 
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::attack::{Attack, Outcome};
 use super::forge::*;
-use crate::common::{Item, file, symlink};
+use testkit::{Item, file, symlink};
 
 /// Where the library under attack lies.
 const LIBRARY: &str = "usr/lib64/libcudart.so.12";

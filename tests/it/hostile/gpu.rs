@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::attack::{Attack, Outcome};
 use super::elf::version;
 use super::forge::*;
-use crate::common::{Item, file};
+use testkit::{Item, file};
 
 const LIBRARY: &str = "usr/lib/libevil.so";
 const ENTRY: usize = 48;

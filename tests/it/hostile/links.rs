@@ -9,8 +9,8 @@ use tar::EntryType;
 
 use super::attack::{Attack, Outcome};
 use super::tars::{arguments, check, header, member, members, plain};
-use crate::common::{Image, Item, directory, docker_archive, file, hard_link, symlink};
-use crate::common::{write_archive, write_directory};
+use testkit::{Image, Item, directory, docker_archive, file, hard_link, symlink};
+use testkit::{write_archive, write_directory};
 
 /// What the host has, and what the image has: both name an operating system that there is not.
 pub const HOST: &str = "ID=hostcanary\nVERSION_ID=1\n";

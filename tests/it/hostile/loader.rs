@@ -5,7 +5,7 @@ use std::path::Path;
 use super::attack::{Attack, Outcome, imgcheck};
 use super::elf::{TOLD, cudart, version};
 use super::forge::{DT_NEEDED, DT_SONAME, Elf, PT_INTERP, archive, known, words};
-use crate::common::{Item, file, hard_link, symlink};
+use testkit::{Item, file, hard_link, symlink};
 
 /// Where the library lies of which the version is known.
 const LIBRARY: &str = "usr/lib64/libcudart.so.12";

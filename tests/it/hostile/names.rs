@@ -5,7 +5,7 @@ use tar::EntryType;
 use super::attack::{Attack, Outcome};
 use super::links::{HOST, INNER, archive, inner, inner_file, layers};
 use super::tars::{header, member, members, pax, plain};
-use crate::common::{directory, file};
+use testkit::{directory, file};
 
 /// Attacks by names.
 pub fn attacks() -> Vec<Attack> {
@@ -240,7 +240,7 @@ fn whiteouts() -> Vec<Attack> {
                 inner,
             ),
             make: |scratch| {
-                let top = [crate::common::symlink(".wh..wh..opq", "/etc")];
+                let top = [testkit::symlink(".wh..wh..opq", "/etc")];
                 layers(scratch, &[&[file("etc/os-release", INNER)], &top])
             },
         },

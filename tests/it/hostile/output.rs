@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::attack::{Attack, Outcome};
-use crate::common::{Image, file, write_archive};
+use testkit::{Image, file, write_archive};
 
 /// Attacks by what is printed.
 pub fn attacks() -> Vec<Attack> {
@@ -215,7 +215,7 @@ fn sample(directory: &str) -> Image {
 fn image(scratch: &Path, directory: &str, format: &str) -> Vec<String> {
     write_archive(
         &scratch.join("image.tar"),
-        &crate::common::docker_archive(&[sample(directory)]),
+        &testkit::docker_archive(&[sample(directory)]),
     );
     ["check", "image.tar", "--format", format]
         .map(str::to_owned)

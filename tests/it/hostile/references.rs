@@ -11,7 +11,7 @@ use super::documents::{
 };
 use super::links::HOST;
 use super::tars::{archive, config, described, whole};
-use crate::common::{Compression, Item, blob, descriptor, file, hex, symlink, tar};
+use testkit::{Compression, Item, blob, descriptor, file, hex, symlink, tar};
 
 /// Attacks by digests and names.
 pub fn attacks() -> Vec<Attack> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::attack::{Attack, Outcome};
 use super::forge::{archive, known};
 use super::loader::{process, program};
-use crate::common::file;
+use testkit::file;
 
 /// Attacks by texts.
 pub fn attacks() -> Vec<Attack> {

@@ -6,7 +6,7 @@ use super::archives::base_256;
 use super::attack::{Attack, Outcome};
 use super::links::{inner, inner_file};
 use super::tars::{ended, header, image, member, members, pax, plain, whole};
-use crate::common::Compression;
+use testkit::Compression;
 
 /// A header of GNU's own sparse format for a file of so many bytes, with this map.
 fn old_sparse(name: &[u8], size: u64, map: &[(u64, u64)], content: &[u8]) -> Vec<u8> {

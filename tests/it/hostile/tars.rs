@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::common::{Compression, Item, compress, file, hex, write_archive};
 use imgcheck::internals::digest::sha256;
 use serde_json::{Value, json};
 use tar::{EntryType, Header};
+use testkit::{Compression, Item, compress, file, hex, write_archive};
 
 /// A header of GNU tar for a member of this name, to be changed before it is [written](member).
 pub fn header(name: &[u8], kind: EntryType) -> Header {

@@ -1,7 +1,6 @@
 //! Random trees against the kernel: a path leads where `openat2(2)` with RESOLVE_IN_ROOT leads, or fails with the same error.
 //! Kernels and sandboxes without `openat2` leave these out; `chroot(2)`, of which it is said to be the equal, needs root.
 
-use crate::say;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -10,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use testkit::tools::say;
 
 use imgcheck::internals::archive::path::display;
 use imgcheck::internals::elf::Depth;
@@ -53,7 +53,7 @@ fn is_available() -> bool {
     let root = fs::File::open("/").unwrap();
     let available = kernel(&root, b"/", OFlags::empty()).is_ok();
     if !available {
-        say::line(format_args!("skipped: openat2 is not available here"));
+        say(format_args!("skipped: openat2 is not available here"));
     }
     available
 }
@@ -273,7 +273,7 @@ proptest! {
     #[test]
     fn a_path_leads_where_a_chroot_says(tree in tree(), queries in prop::collection::vec(target(), 64)) {
         if !rustix::process::geteuid().is_root() {
-            say::line(format_args!("skipped: only root may chroot"));
+            say(format_args!("skipped: only root may chroot"));
             return Ok(());
         }
         let scratch = tempfile::tempdir().unwrap();

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::payloads::harmless;
 use super::{Shape, compare, hidden, shape};
-use crate::common::{self, Item, file, hex, symlink, write_archive};
 use crate::program::{imgcheck, repository};
+use testkit::{Item, file, hex, symlink, write_archive};
 
 /// Texts that an image can have in a name: neither zero bytes nor `..`.
 const TEXTS: [&str; 3] = [
@@ -119,7 +119,7 @@ fn archive(text: &str) -> Vec<Item> {
                 .into_iter()
                 .map(|item| hostile(item, text, &line))
                 .collect();
-            common::tar(&items)
+            testkit::tar(&items)
         })
         .collect();
     let diff_ids: Vec<String> = layers.iter().map(|layer| sha256(layer)).collect();
@@ -218,7 +218,7 @@ fn items(layer: &[u8]) -> Vec<Item> {
         match entry.header().entry_type() {
             tar::EntryType::Regular => items.push(file(&path, bytes)),
             tar::EntryType::Symlink => items.push(symlink(&path, &target.unwrap())),
-            tar::EntryType::Directory => items.push(common::directory(&path)),
+            tar::EntryType::Directory => items.push(testkit::directory(&path)),
             other => panic!("{other:?} in the sample"),
         }
     }

@@ -6,8 +6,8 @@ use std::fs;
 use serde_json::Value;
 
 use super::{HONEST, MISLABELLED, gitlab, said, sample, scripts, shell, text, yaml};
-use crate::common::tool;
 use crate::program::repository;
+use testkit::tools::tool;
 
 /// One run of the action: how it ended, its outputs, what it printed.
 struct Run {

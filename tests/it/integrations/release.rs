@@ -7,8 +7,8 @@ use std::process::Output;
 use regex::Regex;
 
 use super::{said, shell, text, yaml};
-use crate::common::tool;
 use crate::program::repository;
+use testkit::tools::tool;
 
 /// A directory of releases that holds one, of a program that only says its version.
 fn releases(directory: &Path, version: &str, spoilt: bool) -> String {

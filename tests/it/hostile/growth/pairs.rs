@@ -6,7 +6,7 @@ use super::super::elf::cudart;
 use super::super::forge::*;
 use super::super::loader::program;
 use super::{Series, numbered, series};
-use crate::common::{Image, Item, directory, docker_archive, file, symlink};
+use testkit::{Image, Item, directory, docker_archive, file, symlink};
 
 const INTERPRETER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
 

@@ -16,7 +16,7 @@ use super::super::loader::{
 use super::super::rules_input::{dockerfile, requirements, with_configuration};
 use super::super::tars::{self, docker, layer, pax, plain};
 use super::{Series, numbered, series};
-use crate::common::{file, hard_link, symlink};
+use testkit::{file, hard_link, symlink};
 
 /// The series of images with more of one thing.
 pub fn all() -> Vec<Series> {

@@ -1,40 +1,20 @@
-//! Writes small OCI layouts, sound ones and deliberately broken ones.
-
-#![allow(dead_code)] // each test file uses its part
+//! OCI layouts in a directory, whose layers may differ from their digests.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
-/// An uncompressed layer holding these files.
+use crate::{file, sha256, tar};
+
+/// An uncompressed layer of these files.
+#[must_use]
 pub fn layer(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut archive = tar::Builder::new(Vec::new());
-    for (path, content) in files {
-        let mut header = tar::Header::new_ustar();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o644);
-        archive.append_data(&mut header, path, *content).unwrap();
-    }
-    archive.into_inner().unwrap()
-}
-
-/// One member of gzip.
-pub fn gzip(data: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(data).unwrap();
-    encoder.finish().unwrap()
-}
-
-/// `sha256:…` of some bytes.
-pub fn digest(data: &[u8]) -> String {
-    let hexadecimal: String = Sha256::digest(data)
+    let items: Vec<_> = files
         .iter()
-        .map(|byte| format!("{byte:02x}"))
+        .map(|(path, content)| file(path, content))
         .collect();
-    format!("sha256:{hexadecimal}")
+    tar(&items)
 }
 
 /// Writes an OCI layout of one linux/amd64 image: each layer as its plain tar and as the blob that is stored.
@@ -46,7 +26,7 @@ pub fn write(directory: &Path, reference: &str, layers: &[(Vec<u8>, Vec<u8>)]) {
 
 /// Stores an image for linux and this architecture; returns its entry for the index.
 pub fn image(directory: &Path, architecture: &str, layers: &[(Vec<u8>, Vec<u8>)]) -> Value {
-    let diff_ids: Vec<String> = layers.iter().map(|(plain, _)| digest(plain)).collect();
+    let diff_ids: Vec<String> = layers.iter().map(|(plain, _)| sha256(plain)).collect();
     let history: Vec<Value> = layers
         .iter()
         .map(|_| json!({"created_by": "COPY"}))
@@ -86,7 +66,7 @@ fn bytes(value: &Value) -> Vec<u8> {
 
 /// The file of a blob.
 pub fn blob(directory: &Path, data: &[u8]) -> std::path::PathBuf {
-    directory.join("blobs").join(digest(data).replace(':', "/"))
+    directory.join("blobs").join(sha256(data).replace(':', "/"))
 }
 
 fn store(directory: &Path, data: &[u8], kind: &str) -> Value {
@@ -95,6 +75,6 @@ fn store(directory: &Path, data: &[u8], kind: &str) -> Value {
     fs::write(path, data).unwrap();
     json!({
         "mediaType": format!("application/vnd.oci.image.{kind}"),
-        "digest": digest(data), "size": data.len(),
+        "digest": sha256(data), "size": data.len(),
     })
 }

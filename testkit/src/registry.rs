@@ -11,11 +11,10 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{Response, StatusCode};
 use futures_util::{StreamExt, stream};
-use imgcheck::internals::digest::sha256;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::common::{Compression, Image, Item, oci_layout};
+use crate::{Compression, Image, Item, oci_layout, sha256};
 
 pub type Answer = Response<Body>;
 

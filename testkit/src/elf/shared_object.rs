@@ -1,4 +1,4 @@
-//! Small ELF files, made from parts that a fuzzer chooses.
+//! Small ELF files as a linker would write them.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const GLOB_DAT: u64 = 6;
 const JUMP_SLOT: u64 = 7;
 
 /// A 64-bit little-endian ELF file: one segment that has everything, with a dynamic section.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SharedObject {
     /// `e_machine`.
     pub machine: u16,
@@ -39,18 +39,18 @@ pub struct SharedObject {
 }
 
 /// A dynamic symbol.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Symbol {
     /// Its name, with its version as linkers write it: `f@@V2` by default, `f@V1` on request only. The version of a symbol that is
     /// asked for follows the file that must have it: `f@libx.so.1:V1`.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: SymbolKind,
 }
 
 /// What a symbol is.
-#[derive(Debug)]
-pub enum Kind {
+#[derive(Debug, Clone)]
+pub enum SymbolKind {
     /// A function that is defined, with its machine code.
     Function(Vec<u8>),
     /// A data object that is defined.
@@ -165,9 +165,9 @@ impl SharedObject {
         let mut places = Vec::new();
         for symbol in &self.symbols {
             let (bytes, kind) = match &symbol.kind {
-                Kind::Function(bytes) => (bytes, 2),
-                Kind::Object(bytes) => (bytes, 1),
-                Kind::Import | Kind::LazyImport => {
+                SymbolKind::Function(bytes) => (bytes, 2),
+                SymbolKind::Object(bytes) => (bytes, 1),
+                SymbolKind::Import | SymbolKind::LazyImport => {
                     places.push((0, 0, 2));
                     continue;
                 }
@@ -201,8 +201,8 @@ impl SharedObject {
                 .map(|symbol| [0, symbol << 32 | kind, 0]);
             entries.flatten().flat_map(u64::to_le_bytes).collect()
         };
-        let now = numbered().filter(|(it, _)| matches!(it.kind, Kind::Import));
-        let lazy = numbered().filter(|(it, _)| matches!(it.kind, Kind::LazyImport));
+        let now = numbered().filter(|(it, _)| matches!(it.kind, SymbolKind::Import));
+        let lazy = numbered().filter(|(it, _)| matches!(it.kind, SymbolKind::LazyImport));
         let now = table(GLOB_DAT, now.map(|(_, number)| number).collect());
         let lazy = table(JUMP_SLOT, lazy.map(|(_, number)| number).collect());
         for ([start, size], table) in [([7, 8], now), ([23, 2], lazy)] {
@@ -223,9 +223,11 @@ impl<'s> Versions<'s> {
         };
         for symbol in symbols {
             let index = match (symbol.name.split_once('@'), &symbol.kind) {
-                (None, Kind::Import | Kind::LazyImport) => 0,
+                (None, SymbolKind::Import | SymbolKind::LazyImport) => 0,
                 (None, _) => 1,
-                (Some((_, version)), Kind::Import | Kind::LazyImport) => versions.need(version),
+                (Some((_, version)), SymbolKind::Import | SymbolKind::LazyImport) => {
+                    versions.need(version)
+                }
                 (Some((_, version)), _) => match version.strip_prefix('@') {
                     Some(version) => versions.define(version),
                     None => versions.define(version) | 0x8000,

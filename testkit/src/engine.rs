@@ -1,20 +1,22 @@
-//! A Docker engine for one test, without network.
-#![allow(dead_code)] // each test file uses its part
+//! Container engines for one test, without network. Each ends with the test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{say, tool};
+use crate::tools::{required, say, tool};
 
-/// A Docker engine of our own; it ends with the test.
+/// A Docker daemon with its own data directory.
 pub struct Daemon {
     process: Child,
     directory: tempfile::TempDir,
 }
 
 impl Daemon {
-    /// `None` where Docker cannot run, unless it must.
+    /// Starts it; `None` if Docker cannot run here.
+    ///
+    /// # Panics
+    /// Docker cannot run, and `IMGCHECK_REQUIRE_TOOLS=1`.
     pub fn start(arguments: &[&str]) -> Option<Self> {
         if !tool("docker") || !tool("dockerd") {
             return None;
@@ -40,33 +42,30 @@ impl Daemon {
             }
             std::thread::sleep(Duration::from_millis(200));
         }
-        let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
         assert!(
-            !required,
+            !required(),
             "dockerd does not start, and IMGCHECK_REQUIRE_TOOLS=1"
         );
-        say::line(format_args!(
-            "skipped: dockerd does not start here (it needs root)"
-        ));
+        say("skipped: dockerd does not start here (it needs root)");
         None
     }
 
-    /// A path in the directory of the engine, for the test's own use.
+    /// A path in its directory, for the test's own use.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Where the engine listens.
+    /// Its socket.
     pub fn socket(&self) -> PathBuf {
         self.path("sock")
     }
 
-    /// The same, as `DOCKER_HOST` wants it.
+    /// The value of `DOCKER_HOST`.
     pub fn host(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 
-    /// A command for the engine.
+    /// A `docker` command for it.
     pub fn docker(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("docker");
         command.arg("-H").arg(self.host()).args(arguments);
@@ -74,7 +73,10 @@ impl Daemon {
         command
     }
 
-    /// Runs a command that must succeed, and gives what it printed.
+    /// Standard output of a `docker` command, which must succeed.
+    ///
+    /// # Panics
+    /// It fails.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.docker(arguments).output().unwrap();
         assert!(
@@ -85,7 +87,7 @@ impl Daemon {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Builds the directory, whose `Dockerfile` is there.
+    /// Builds the `Dockerfile` in a directory.
     pub fn build(&self, directory: &Path, tag: &str) {
         let directory = directory.to_str().unwrap();
         self.run(&["build", "-q", "--network", "none", "-t", tag, directory]);

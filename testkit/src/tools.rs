@@ -1,0 +1,73 @@
+//! Other programs that tests run, and messages to the person who runs the tests.
+
+use std::fmt::Display;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Whether a program is installed. If it is not, its tests are skipped, and say so.
+///
+/// # Panics
+/// It is not installed, and `IMGCHECK_REQUIRE_TOOLS=1`.
+#[must_use]
+pub fn tool(name: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .is_some_and(|paths| std::env::split_paths(&paths).any(|path| path.join(name).is_file()));
+    assert!(
+        found || !required(),
+        "{name} is not installed, and IMGCHECK_REQUIRE_TOOLS=1"
+    );
+    if !found {
+        say(format_args!("skipped: {name} is not installed"));
+    }
+    found
+}
+
+/// Whether a missing program is a failure: `IMGCHECK_REQUIRE_TOOLS=1`.
+#[must_use]
+pub fn required() -> bool {
+    std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1")
+}
+
+/// Runs a program, which must succeed.
+///
+/// # Panics
+/// It fails.
+pub fn run(program: &str, arguments: &[&str]) {
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Prints a line on standard error even if the test passes: the test runner hides what `eprintln!` writes.
+pub fn say(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Where the recipes of `testdata/recipes` put real images and files of published wheels: IMGCHECK_REAL, or `testdata/real`.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn real_images() -> PathBuf {
+    std::env::var_os("IMGCHECK_REAL")
+        .filter(|value| !value.is_empty())
+        .map_or_else(|| repository("testdata/real"), PathBuf::from)
+}
+
+/// A file of the repository.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the crate is in the repository")
+        .join(path)
+}
