@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
+#[path = "layering/modules.rs"]
+mod modules;
+
 /// Source of one file without comments and without its tests, and the top-level module that it belongs to.
 struct Source {
     path: PathBuf,
@@ -181,6 +184,46 @@ fn modules_of_one_line_know_each_other_one_way_at_most() {
                 .is_some_and(|others| others.contains_key(module));
             assert!(!back, "{module} and {target} know each other");
         }
+    }
+}
+
+/// Circles of files that are known, one on a line. This list may only shrink.
+const KNOWN: &str = include_str!("layering/circles.txt");
+
+#[test]
+fn files_do_not_use_each_other_in_a_circle() {
+    let modules = modules::Modules::new(&sources());
+    let arrows = modules.arrows();
+    let circles = modules::circles(&arrows);
+    testkit::tools::say(format_args!("{} circles of files", circles.len()));
+    let known: Vec<BTreeSet<&str>> = KNOWN
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let is_same = |a: &BTreeSet<&str>, b: &BTreeSet<&str>| a.intersection(b).count() > 1;
+    let new: Vec<String> = circles
+        .iter()
+        .filter(|circle| !known.iter().any(|known| is_same(known, circle)))
+        .map(|circle| {
+            let lines = circle.iter().map(|file| {
+                let targets = arrows[file].intersection(circle).copied();
+                format!("  {file} uses {}", targets.collect::<Vec<_>>().join(", "))
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        })
+        .collect();
+    assert!(
+        new.is_empty(),
+        "files use each other in a circle: move what both need into a file below both (or, if a file was renamed, rename it in \
+         tests/layering/circles.txt):\n{}",
+        new.join("\n\n")
+    );
+    for known in &known {
+        assert!(
+            circles.iter().any(|circle| is_same(known, circle)),
+            "this circle no longer exists: remove its line from tests/layering/circles.txt: {known:?}"
+        );
     }
 }
 
