@@ -9,17 +9,17 @@ mod stream;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
 
+use crate::cancellation::Cancellation;
 use crate::claims::Grammar;
-use crate::elf::{Depth, Recipes};
+use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::image::{RootFilesystem, configuration, provenance};
 use crate::launch::{Launch, Overlay};
-use crate::layer::{FilePatterns, ReadContext, ReadLayer, ReadMethod};
+use crate::layer::{LayerReader, ReadContext, ReadLayer, ReadMethod};
 use crate::policy::{Member, Policy, Subjects};
 use crate::process::tree::Tree;
 use crate::process::{self, Programs};
@@ -66,8 +66,7 @@ pub struct Scan {
 #[derive(Debug)]
 pub struct Scanner {
     reading: Reading,
-    patterns: Arc<FilePatterns>,
-    recipes: Arc<Recipes>,
+    layers: LayerReader,
     grammar: Grammar,
     catalogue: Catalogue,
     toolkits: Vec<ToolkitRow>,
@@ -81,8 +80,7 @@ impl Scanner {
     /// A built-in table is broken, which the tests exclude.
     pub fn new(reading: Reading) -> Result<Self> {
         Ok(Scanner {
-            patterns: Arc::new(FilePatterns::builtin()?),
-            recipes: Arc::new(Recipes::builtin()?),
+            layers: LayerReader::builtin(reading.access.cache.clone())?,
             grammar: Grammar::builtin()?,
             catalogue: Catalogue::builtin()?,
             toolkits: stack::toolkits()?,
@@ -135,14 +133,10 @@ impl Scanner {
     }
 
     fn context<'a>(&self, progress: &'a dyn Progress) -> ReadContext<'a> {
-        ReadContext::new(
-            Arc::clone(&self.patterns),
-            Arc::clone(&self.recipes),
-            self.reading.depth,
-            self.reading.access.limits,
-            self.reading.access.cache.clone(),
-            progress,
-        )
+        let limits = self.reading.access.limits;
+        let never = Cancellation::default();
+        self.layers
+            .request(self.reading.depth, limits, never, progress)
     }
 
     fn scan_image(

@@ -31,7 +31,7 @@ pub use read_at::{MissingBytes, ReadAt};
 pub use recipes::Recipes;
 pub use refusal::{Refusal, refusal};
 pub use retain::Retainer;
-pub use sparse::SparseFile;
+pub use sparse::{ChunkPool, SparseFile};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -16,7 +16,7 @@ use super::fat_binary::format::{
 };
 use super::ranges::merged;
 use super::read_at::ReadAt;
-use super::sparse::SparseFile;
+use super::sparse::{ChunkPool, SparseFile};
 use names::{AROUND, Names};
 use plan::{Plan, overlap};
 
@@ -62,7 +62,7 @@ impl Retainer {
     /// For a file of `size` bytes of which up to `limit` may be kept.
     pub fn new(size: u64, limit: u64) -> Self {
         Retainer {
-            kept: SparseFile::new(size),
+            kept: SparseFile::new(size, ChunkPool::default()),
             held: 0,
             limit,
             block: Vec::new(),
@@ -85,6 +85,15 @@ impl Retainer {
         Retainer {
             plan: Some(plan),
             ..Retainer::new(size, u64::MAX)
+        }
+    }
+
+    /// Uses memory of a pool.
+    #[must_use]
+    pub fn with_pool(self, pool: &ChunkPool) -> Self {
+        Retainer {
+            kept: SparseFile::new(self.kept.size(), pool.clone()),
+            ..self
         }
     }
 

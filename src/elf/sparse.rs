@@ -1,17 +1,44 @@
 //! The parts of a file that were kept while it streamed by.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::read_at::{MissingBytes, ReadAt};
 
 /// Bytes of one piece of memory.
 const CHUNK: usize = 256 << 10;
-/// Pieces that wait to be used again; more are given back to the system.
-const WAITING: usize = 768;
+/// Unused pieces that a pool keeps; more are returned to the system.
+const UNUSED: usize = 768;
 
-/// Memory of files that were read. An allocator would return it to the system each time, or keep it for one thread.
-static CHUNKS: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+/// Memory that one [`SparseFile`] after the other uses, from any thread. An allocator would return it to the system each time, or
+/// keep it for one thread.
+#[derive(Debug, Clone, Default)]
+pub struct ChunkPool(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl ChunkPool {
+    /// Returns all unused memory to the system.
+    pub fn clear(&self) {
+        *self.unused() = Vec::new();
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let chunk = self.unused().pop();
+        chunk.unwrap_or_else(|| Vec::with_capacity(CHUNK))
+    }
+
+    fn give_back(&self, chunks: impl Iterator<Item = Vec<u8>>) {
+        let mut unused = self.unused();
+        let room = UNUSED.saturating_sub(unused.len());
+        unused.extend(chunks.take(room).map(|mut chunk| {
+            chunk.clear();
+            chunk
+        }));
+    }
+
+    fn unused(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Some ranges of a file, in memory.
 #[derive(Debug)]
@@ -20,6 +47,7 @@ pub struct SparseFile {
     /// Ordered, not overlapping; neighbours may touch.
     extents: Vec<Extent>,
     chunks: Vec<Vec<u8>>,
+    pool: ChunkPool,
 }
 
 /// One range of the file, and where its bytes are.
@@ -33,11 +61,12 @@ struct Extent {
 
 impl SparseFile {
     /// An empty one of a file of `size` bytes.
-    pub(super) fn new(size: u64) -> Self {
+    pub(super) fn new(size: u64, pool: ChunkPool) -> Self {
         SparseFile {
             size,
             extents: Vec::new(),
             chunks: Vec::new(),
+            pool,
         }
     }
 
@@ -46,7 +75,7 @@ impl SparseFile {
         while !bytes.is_empty() {
             let used = self.chunks.last().map_or(CHUNK, Vec::len);
             if used >= CHUNK {
-                self.chunks.push(empty_chunk());
+                self.chunks.push(self.pool.take());
                 continue;
             }
             let (part, rest) = bytes.split_at(bytes.len().min(CHUNK - used));
@@ -86,7 +115,7 @@ impl SparseFile {
         let theirs = other.extents.iter().map(|it| (it.offset, other.bytes(it)));
         let mut all: Vec<_> = ours.chain(theirs).collect();
         all.sort_by_key(|(offset, _)| *offset);
-        let mut merged = SparseFile::new(self.size.max(other.size));
+        let mut merged = SparseFile::new(self.size.max(other.size), self.pool.clone());
         let mut end = 0;
         for (offset, bytes) in all {
             let known = usize::try_from(end.max(offset) - offset).unwrap_or(usize::MAX);
@@ -127,18 +156,8 @@ impl Extent {
 
 impl Drop for SparseFile {
     fn drop(&mut self) {
-        let mut waiting = CHUNKS.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = WAITING.saturating_sub(waiting.len());
-        waiting.extend(self.chunks.drain(..).take(room).map(|mut chunk| {
-            chunk.clear();
-            chunk
-        }));
+        self.pool.give_back(self.chunks.drain(..));
     }
-}
-
-fn empty_chunk() -> Vec<u8> {
-    let mut waiting = CHUNKS.lock().unwrap_or_else(PoisonError::into_inner);
-    waiting.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
 }
 
 impl ReadAt for SparseFile {
@@ -179,7 +198,7 @@ mod tests {
     use super::*;
 
     fn sample() -> SparseFile {
-        let mut file = SparseFile::new(20);
+        let mut file = SparseFile::new(20, ChunkPool::default());
         file.append(0, b"0123");
         file.append(4, b"45");
         file.append(10, b"abc");
@@ -205,7 +224,7 @@ mod tests {
 
     #[test]
     fn merging_fills_a_hole_once() {
-        let mut second = SparseFile::new(20);
+        let mut second = SparseFile::new(20, ChunkPool::default());
         second.append(3, b"3456789a");
         let file = sample().merge(second);
         assert_eq!(file.held(), 13);

@@ -85,19 +85,21 @@ fn walk(
         Ok(Content::Unread)
     })?;
     if !walk.has_end_marker() {
-        verify(blob, name, range)?;
+        verify(context, blob, range)?;
     }
     progress.advance(range.length().saturating_sub(position));
     Ok(entries)
 }
 
 /// Reads the whole layer and compares its digest with the diff id.
-fn verify(blob: &LayerBlob, name: &str, range: &FileRange) -> Result<()> {
+fn verify(context: &ReadContext, blob: &LayerBlob, range: &FileRange) -> Result<()> {
+    let name = &blob.name();
     let unreadable = |error: std::io::Error| Error::layer_io(name, error);
     let mut hasher = Hasher::default();
     let mut buffer = vec![0; 1 << 20];
     let mut position = 0;
     loop {
+        context.cancellation.check()?;
         let length = range.read_at(position, &mut buffer).map_err(unreadable)?;
         if length == 0 {
             break;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::pipe::Writer;
 use crate::archive::{FileRange, RangeInput};
+use crate::cancellation::Cancellation;
 use crate::digest::Hasher;
 use crate::source::remote::RemoteBlob;
 
@@ -66,10 +67,12 @@ pub(super) fn read_blob(
     bytes: &dyn Bytes,
     blob: &Writer,
     progress: &(dyn Fn(u64) + Sync),
+    cancellation: &Cancellation,
 ) -> io::Result<Option<String>> {
     let mut hasher = Hasher::default();
     let mut reader = bytes.open()?;
     let mut read = |buffer: &mut [u8]| {
+        cancellation.check()?;
         let count = fill(&mut *reader, buffer)?;
         hasher.update(&buffer[..count]);
         progress(count as u64);

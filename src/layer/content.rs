@@ -1,12 +1,13 @@
 //! The content of files: what is kept of it, and how ELF files are handed to their reader.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::allowance::Allowance;
 use super::context::ReadContext;
 use super::facts::Content;
 use super::patterns::Capture;
 use crate::archive::{FileRange, Segment};
+use crate::cancellation::Cancellation;
 use crate::elf::{self, Depth, ElfError, ReadAt};
 use crate::limits::Limit;
 
@@ -69,8 +70,30 @@ impl SparseRange {
     }
 }
 
-/// What the tables of all ELF files that are read at the same time may take in memory. Who holds a share takes no other one.
-static TABLES: Allowance = Allowance::new(2 << 30);
+/// Bytes whose reading ends with the request.
+struct Cancellable<'a> {
+    bytes: &'a dyn ReadAt,
+    cancellation: &'a Cancellation,
+    reads: AtomicU64,
+}
+
+impl ReadAt for Cancellable<'_> {
+    fn size(&self) -> u64 {
+        self.bytes.size()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        // Most reads are short, and there are many.
+        let before = self.reads.fetch_add(1, Ordering::Relaxed);
+        if before.is_multiple_of(16) || buffer.len() > LONG_READ {
+            self.cancellation.check()?;
+        }
+        self.bytes.read_at(offset, buffer)
+    }
+}
+
+/// Bytes of a read that takes noticeably long.
+const LONG_READ: usize = 64 << 10;
 /// A file's strings, symbols and what is made of them, in tables of the greatest length.
 const TABLES_OF_ONE: u64 = 4;
 
@@ -84,7 +107,14 @@ pub(super) fn elf(
     depth: Depth,
 ) -> Result<Content, ElfError> {
     let most = context.limits.of(Limit::ElfTableBytes);
-    let _tables = TABLES.take(bytes.size().min(most.saturating_mul(TABLES_OF_ONE)));
+    let tables = bytes.size().min(most.saturating_mul(TABLES_OF_ONE));
+    let tables = context.workers.tables(tables, &context.cancellation);
+    let _tables = tables.map_err(io::Error::from)?;
+    let bytes = &Cancellable {
+        bytes,
+        cancellation: &context.cancellation,
+        reads: AtomicU64::new(0),
+    };
     match elf::read_within(bytes, &context.recipes, depth, &context.limits) {
         Ok(facts) => Ok(Content::Elf(Box::new(facts))),
         Err(ElfError::Broken(problem)) => Ok(Content::BrokenElf {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::cache::FactsCache;
 use super::facts::LayerFacts;
 use super::patterns::FilePatterns;
+use super::workers::{RequestWorkers, Workers};
 use crate::cache::Cache;
 use crate::cancellation::Cancellation;
 use crate::elf::{Depth, Recipes};
@@ -14,14 +15,64 @@ use crate::limits::Limits;
 use crate::progress::{NoProgress, Progress};
 use crate::source::Place;
 
-/// How the layers of one request are read: what is captured, within which limits, and who hears of it.
+/// Reads the layers of many requests: knowledge, cache and capacity that they share. Clones share them, too.
+#[derive(Debug, Clone)]
+pub struct LayerReader {
+    patterns: Arc<FilePatterns>,
+    recipes: Arc<Recipes>,
+    cache: Cache,
+    workers: Workers,
+}
+
+impl LayerReader {
+    /// A reader with capacity of its own.
+    pub fn new(patterns: Arc<FilePatterns>, recipes: Arc<Recipes>, cache: Cache) -> Self {
+        LayerReader {
+            patterns,
+            recipes,
+            cache,
+            workers: Workers::default(),
+        }
+    }
+
+    /// A reader with the built-in knowledge.
+    ///
+    /// # Errors
+    /// A built-in table is invalid, which the tests exclude.
+    pub fn builtin(cache: Cache) -> Result<Self> {
+        let patterns = Arc::new(FilePatterns::builtin()?);
+        let recipes = Arc::new(Recipes::builtin()?);
+        Ok(LayerReader::new(patterns, recipes, cache))
+    }
+
+    /// Starts a request.
+    pub fn request<'a>(
+        &self,
+        depth: Depth,
+        limits: Limits,
+        cancellation: Cancellation,
+        progress: &'a dyn Progress,
+    ) -> ReadContext<'a> {
+        ReadContext {
+            patterns: Arc::clone(&self.patterns),
+            recipes: Arc::clone(&self.recipes),
+            depth,
+            limits,
+            cancellation,
+            progress,
+            cache: FactsCache::new(self.cache.clone(), depth, &limits),
+            workers: self.workers.request(),
+            layers: Mutex::default(),
+        }
+    }
+}
+
+/// How the layers of one request are read: what is captured, within which limits, who hears of it, and who ends it.
 ///
 /// A context remembers the layers that it has read, so that a layer that several images of the request share is read once.
 pub struct ReadContext<'a> {
-    /// Which files are captured.
-    pub patterns: Arc<FilePatterns>,
-    /// What is read of ELF files.
-    pub recipes: Arc<Recipes>,
+    pub(super) patterns: Arc<FilePatterns>,
+    pub(super) recipes: Arc<Recipes>,
     /// How much of each ELF file is read.
     pub depth: Depth,
     /// Bounds on what the layers may ask for.
@@ -31,6 +82,7 @@ pub struct ReadContext<'a> {
     /// Receives progress events.
     pub progress: &'a dyn Progress,
     pub(super) cache: FactsCache,
+    pub(super) workers: RequestWorkers,
     /// Layers that were read already, by where their bytes are: that two layers have the same digest is only a claim.
     pub(super) layers: Mutex<HashMap<Place, ReadLayer>>,
 }
@@ -60,42 +112,24 @@ pub enum ReadMethod {
     Directory,
 }
 
-impl<'a> ReadContext<'a> {
-    /// A context for one request that nobody cancels.
-    pub fn new(
-        patterns: Arc<FilePatterns>,
-        recipes: Arc<Recipes>,
-        depth: Depth,
-        limits: Limits,
-        cache: Cache,
-        progress: &'a dyn Progress,
-    ) -> Self {
-        ReadContext {
-            patterns,
-            recipes,
-            depth,
-            limits,
-            cancellation: Cancellation::default(),
-            progress,
-            cache: FactsCache::new(cache, depth, &limits),
-            layers: Mutex::default(),
-        }
-    }
-}
-
 impl ReadContext<'static> {
-    /// A context with the built-in knowledge, the default limits, no cache and no progress.
+    /// A request with the built-in knowledge, the default limits, no cache and no progress.
     ///
     /// # Errors
     /// A built-in table is invalid, which the tests exclude.
     pub fn builtin(depth: Depth) -> Result<Self> {
-        Ok(ReadContext::new(
-            Arc::new(FilePatterns::builtin()?),
-            Arc::new(Recipes::builtin()?),
-            depth,
-            Limits::default(),
-            Cache::default(),
-            &NoProgress,
-        ))
+        let reader = LayerReader::builtin(Cache::default())?;
+        let never = Cancellation::default();
+        Ok(reader.request(depth, Limits::default(), never, &NoProgress))
+    }
+}
+
+impl ReadContext<'_> {
+    /// The error of a cancelled request explains all others.
+    pub(super) fn unless_cancelled<T>(&self, result: Result<T>) -> Result<T> {
+        if result.is_err() {
+            self.cancellation.check()?;
+        }
+        result
     }
 }

@@ -75,6 +75,7 @@ impl Scan<'_> {
         let tree = self.tree(&root, &budget)?;
         let contents = parallel::map(parallel::cores(), tree.files.len(), |at| {
             let (entry, path) = &tree.files[at];
+            self.context.cancellation.check()?;
             self.context.progress.advance(tree.entries[*entry].size);
             self.content(&root, path, &tree.entries[*entry], &budget)
         })?;
@@ -103,10 +104,14 @@ impl Scan<'_> {
             if mark == Mark::Opaque {
                 tree.entries.push(plain(name.clone(), EntryKind::Opaque));
             }
+            self.context.cancellation.check()?;
             let mut below = Vec::new();
             let names = children(&directory, &self.context.limits)
                 .map_err(|error| self.unreadable(&path, &error))?;
-            for child in names {
+            for (at, child) in names.into_iter().enumerate() {
+                if at.is_multiple_of(256) {
+                    self.context.cancellation.check()?;
+                }
                 let path = path.join(std::ffi::OsStr::from_bytes(&child));
                 let stat = statat(&directory, &*child, AtFlags::SYMLINK_NOFOLLOW)
                     .map_err(|error| self.unreadable(&path, &error.into()))?;

@@ -1,6 +1,5 @@
 //! From layer blobs to layer facts: decompress, walk the archive, read what matters of each file.
 
-mod allowance;
 mod at_rest;
 mod budget;
 mod bytes;
@@ -18,11 +17,13 @@ mod pipe;
 mod read;
 mod stream;
 mod walk;
+mod workers;
 mod zstd;
 
 pub use budget::Budget;
 pub use compression::{Compression, SNIFFED, sniff};
-pub use context::{ReadContext, ReadLayer, ReadMethod};
+pub use context::{LayerReader, ReadContext, ReadLayer, ReadMethod};
 pub use facts::{Content, Entry, EntryKind, LayerFacts};
 pub use patterns::FilePatterns;
 pub use stream::StreamedLayer;
+pub use workers::Workers;

@@ -10,14 +10,12 @@ use super::bytes::{Bytes, OneTimeReader};
 use super::compression::{Compression, SNIFFED, sniff};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::stream::{Expected, Stream, StreamedLayer};
+use super::workers::LAYERS;
 use super::{at_rest, chunked, directory};
 use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::source::{Image, LayerBlob, LayerData, Place};
-
-/// Layers that are read at a time. Each is read by several threads of its own, and a network is not faster with more.
-const AT_A_TIME: usize = 4;
 
 impl ReadContext<'_> {
     /// The facts of all layers of an image, lowest first.
@@ -53,7 +51,8 @@ impl ReadContext<'_> {
                 count(place, layer)?;
             }
         }
-        let read = parallel::map(AT_A_TIME, missing.len(), |at| {
+        let read = parallel::map(LAYERS as usize, missing.len(), |at| {
+            let _share = self.workers.layer(&self.cancellation)?;
             let layer = self.read_layer(missing[at])?;
             count(&missing[at].data.place(), &layer)?;
             self.progress.layer();
@@ -108,6 +107,11 @@ impl ReadContext<'_> {
     /// readable: nothing can then be said about the image. A broken ELF file is not an error
     /// ([`Content::BrokenElf`](super::Content::BrokenElf)).
     pub fn read_layer(&self, blob: &LayerBlob) -> Result<ReadLayer> {
+        self.cancellation.check()?;
+        self.unless_cancelled(self.read_or_get(blob))
+    }
+
+    fn read_or_get(&self, blob: &LayerBlob) -> Result<ReadLayer> {
         let is_directory = matches!(blob.data, LayerData::Directory(_));
         let cached = || self.cached(&blob.diff_id);
         if let Some(layer) = (!is_directory).then(cached).flatten() {
@@ -186,7 +190,8 @@ impl ReadContext<'_> {
             size,
             expected: Expected::default(),
         };
-        self.keep(stream.scan()?)
+        self.unless_cancelled(stream.scan())
+            .and_then(|streamed| self.keep(streamed))
     }
 
     fn keep(&self, streamed: StreamedLayer) -> Result<StreamedLayer> {

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
-use super::allowance::Allowance;
 use super::budget::Budget;
 use super::bytes::{Bytes, fill, read_blob};
 use super::compression::{Compression, check_length, sniff};
@@ -33,10 +32,6 @@ const PLAIN_BUFFERS: usize = 12;
 
 /// Passes over a blob. A second one is for the bytes of ELF files that turned out to be needed after they had gone by.
 const PASSES: usize = 8;
-
-/// What all layers that are read at the same time may keep of the ELF files that go by. One layer never waits for itself: it
-/// keeps one file at a time.
-static KEPT: Allowance = Allowance::new(DEFAULT_LIMIT);
 
 /// The byte ranges that could not be had of an ELF file in the last pass, by the number of its entry.
 type Misses = BTreeMap<usize, Vec<Range<u64>>>;
@@ -149,8 +144,10 @@ impl Stream<'_> {
         if !is_elf(walk, member, budget, &self.context.limits)? {
             return Ok(Content::Unread);
         }
-        let _kept = KEPT.take(member.size.min(DEFAULT_LIMIT));
-        let mut usual = Retainer::new(member.size, DEFAULT_LIMIT);
+        let workers = &self.context.workers;
+        let share = workers.retained(member.size, &self.context.cancellation);
+        let _share = share.map_err(io::Error::from)?;
+        let mut usual = Retainer::new(member.size, DEFAULT_LIMIT).with_pool(workers.chunks());
         let mut extra = Retainer::with_ranges(member.size, ranges.clone());
         let mut push = |bytes: &[u8]| {
             usual.push(bytes);
@@ -203,7 +200,14 @@ impl Stream<'_> {
         let (plain_writer, plain) = pipe(PLAIN_BUFFERS, BUFFER);
         thread::scope(|scope| {
             let reading = thread::Builder::new()
-                .spawn_scoped(scope, move || read_blob(self.bytes, &blob_writer, progress))
+                .spawn_scoped(scope, move || {
+                    read_blob(
+                        self.bytes,
+                        &blob_writer,
+                        progress,
+                        &self.context.cancellation,
+                    )
+                })
                 .map_err(|error| self.no_thread(&error))?;
             let decompressing = thread::Builder::new()
                 .spawn_scoped(scope, move || self.decompress(blob, &plain_writer))
@@ -278,6 +282,7 @@ impl Stream<'_> {
             if count == 0 {
                 return Ok(());
             }
+            self.context.cancellation.check()?;
             check_length(&self.context.limits, self.size, total).map_err(io::Error::other)?;
         }
     }

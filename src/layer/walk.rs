@@ -25,6 +25,9 @@ pub(super) fn entries<I: Input>(
         .advance()
         .map_err(|error| failed(name, error, entries.last()))?
     {
+        if entries.len().is_multiple_of(64) {
+            context.cancellation.check()?;
+        }
         let found = entry(&member)
             .map_err(|problem| Error::layer(name, format!("{problem}{}", after(entries.last()))))?;
         let Some(mut entry) = found else {

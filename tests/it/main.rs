@@ -29,6 +29,7 @@ mod loader_glibc;
 mod loader_hostile;
 mod loader_rules;
 mod policy;
+mod requests;
 mod rules;
 mod schemas;
 mod small_images;

@@ -128,6 +128,7 @@ impl<'a> Fetcher<'a> {
         if self.fetched.fetch_add(length, Ordering::Relaxed) + length > self.size / 2 {
             return Err(Halt::Stream);
         }
+        self.context.cancellation.check()?;
         let bytes = match self.blob.read_range(range.clone()) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(Halt::Stream),

@@ -1,0 +1,183 @@
+//! Requests that run at the same time, and requests that end early.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use imgcheck::internals::cache::{Cache, Places};
+use imgcheck::internals::cancellation::Cancellation;
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::error::{Error, ErrorCode};
+use imgcheck::internals::layer::{LayerReader, ReadContext};
+use imgcheck::internals::limits::{Limit, Limits};
+use imgcheck::internals::progress::NoProgress;
+use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
+
+use testkit::{Compression, compress, file, tar};
+
+use crate::layers::layer_blob;
+
+/// 200 ms on an idle machine.
+const SOON: Duration = Duration::from_millis(500);
+const MIB: usize = 1 << 20;
+
+/// A layer of one file of `pieces` times 32 MiB, quickly compressed because its gzip members or zstd frames repeat.
+fn long_layer(start: &[u8], pieces: u64, compression: Compression) -> LayerBlob {
+    let piece = vec![0; 32 * MIB];
+    let mut header = tar::Header::new_gnu();
+    header.set_path("opt/large").unwrap();
+    header.set_mode(0o755);
+    header.set_size(512 + pieces * piece.len() as u64);
+    header.set_cksum();
+    let mut first = header.as_bytes().to_vec();
+    first.extend_from_slice(start);
+    first.resize(1024, 0);
+    let mut blob = tempfile::tempfile().unwrap();
+    blob.write_all(&compress(&first, compression)).unwrap();
+    let member = compress(&piece, compression);
+    for _ in 0..pieces {
+        blob.write_all(&member).unwrap();
+    }
+    range(blob, "long")
+}
+
+fn range(file: File, name: &str) -> LayerBlob {
+    let length = file.metadata().unwrap().len();
+    LayerBlob {
+        diff_id: format!("sha256:{}", "0".repeat(64)),
+        digest: None,
+        annotations: Annotations::new(),
+        size: length,
+        data: LayerData::Range {
+            file: Arc::new(file),
+            name: name.into(),
+            offset: 0,
+            length,
+        },
+    }
+}
+
+fn limits() -> Limits {
+    let mut limits = Limits::default();
+    limits.set(Limit::Ratio, 1 << 40);
+    limits
+}
+
+fn request(reader: &LayerReader, cancellation: Cancellation) -> ReadContext<'static> {
+    reader.request(Depth::Default, limits(), cancellation, &NoProgress)
+}
+
+/// Cancels a request after 50 ms: it returns soon, and leaves nothing in the cache.
+fn assert_ends_soon(blob: &LayerBlob) {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&Places {
+        directory: Some(directory.path().to_owned()),
+        ..Places::default()
+    });
+    let reader = LayerReader::builtin(cache.unwrap()).unwrap();
+    let cancellation = Cancellation::default();
+    let context = request(&reader, cancellation.clone());
+    let (result, delay) = thread::scope(|scope| {
+        let reading = scope.spawn(|| (context.read_layer(blob), Instant::now()));
+        thread::sleep(Duration::from_millis(50));
+        assert!(!reading.is_finished(), "the layer is too small");
+        let cancelled = Instant::now();
+        cancellation.cancel();
+        let (result, end) = reading.join().unwrap();
+        (result, end.duration_since(cancelled))
+    });
+    let code = result.err().as_ref().map(Error::code);
+    assert_eq!(code, Some(ErrorCode::Cancelled));
+    assert!(delay < SOON, "{delay:?}");
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn decompression_ends_with_its_request() {
+    for compression in [Compression::Gzip, Compression::Zstd] {
+        for start in [&b"text"[..], b"\x7fELF"] {
+            assert_ends_soon(&long_layer(start, 500, compression));
+        }
+    }
+}
+
+#[test]
+fn the_walk_of_an_archive_at_rest_ends_with_its_request() {
+    let item = &tar(&[file("etc/x", "text")])[..1024];
+    let bytes = item.repeat(100_000);
+    let mut archive = tempfile::tempfile().unwrap();
+    archive.write_all(&bytes).unwrap();
+    assert_ends_soon(&range(archive, "archive"));
+}
+
+#[test]
+fn the_walk_of_a_directory_ends_with_its_request() {
+    let root = LayerBlob {
+        data: LayerData::Directory(Path::new("/usr").to_owned()),
+        ..layer_blob(b"", b"")
+    };
+    assert_ends_soon(&root);
+}
+
+#[test]
+fn a_deadline_ends_a_request() {
+    let reader = LayerReader::builtin(Cache::default()).unwrap();
+    let start = Instant::now();
+    let deadline = start + Duration::from_millis(50);
+    let context = request(&reader, Cancellation::default().with_deadline(deadline));
+    let blob = long_layer(b"text", 500, Compression::Gzip);
+    let start = start.max(Instant::now());
+    let error = context.read_layer(&blob).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Timeout);
+    assert!(start.elapsed() < SOON + Duration::from_millis(50));
+}
+
+/// The large image has five layers, each with an ELF file of gigabytes, which compete for memory too.
+#[test]
+fn a_small_image_does_not_wait_for_a_large_one() {
+    let reader = LayerReader::builtin(Cache::default()).unwrap();
+    let large: Vec<LayerBlob> = (0..5)
+        .map(|_| long_layer(b"\x7fELF", 60, Compression::Gzip))
+        .collect();
+    let program = std::fs::read("/proc/self/exe").unwrap();
+    let program = &program[..program.len().min(4 * MIB)];
+    let plain = tar(&[file("bin/a", program), file("bin/b", program)]);
+    let small = layer_blob(&compress(&plain, Compression::Gzip), &plain);
+    let never = Cancellation::default();
+    let read_small = || {
+        let start = Instant::now();
+        request(&reader, never.clone()).read_layer(&small).unwrap();
+        start.elapsed()
+    };
+    read_small();
+    let alone = read_small();
+    let (is_finished, cancellation) = (AtomicBool::new(false), Cancellation::default());
+    let together = thread::scope(|scope| {
+        let context = request(&reader, cancellation.clone());
+        let (large, is_finished) = (&large, &is_finished);
+        scope.spawn(move || {
+            thread::scope(|scope| {
+                for blob in large {
+                    scope.spawn(|| context.read_layer(blob).map(drop));
+                }
+            });
+            is_finished.store(true, Ordering::Relaxed);
+        });
+        thread::sleep(Duration::from_millis(100));
+        let together = read_small();
+        assert!(
+            !is_finished.load(Ordering::Relaxed),
+            "the image is not large"
+        );
+        cancellation.cancel();
+        together
+    });
+    assert!(
+        together < 10 * alone + Duration::from_millis(200),
+        "{alone:?} alone, {together:?} beside a large image"
+    );
+}
