@@ -1,19 +1,25 @@
-//! Turns the YAML tables of `rules/knowledge/` into JSON, which is read ten times faster when the program starts, and
-//! builds the program again when a rule or table is added or removed. `src/embedded.rs` embeds what it writes.
+//! Prepares the rules and knowledge tables of `rules/`, so that the program parses no YAML of its own when it starts:
 //!
-//! And computes the version of the layer facts, under which they are cached.
+//! - `knowledge/**/*.json`: each table as JSON, embedded by `src/embedded.rs`;
+//! - `rules.json`: all rules without their tests;
+//! - `vocabulary.rs`: the names of components, claims and details as constants.
+//!
+//! Invalid YAML, an unquoted version and a rule without an id fail the build. The build script also computes the version of the
+//! layer facts, which is part of their cache key.
 
-#![allow(clippy::print_stdout)] // it is how a build script talks to cargo
+#![allow(clippy::print_stdout)] // This is how a build script talks to cargo.
 
+use std::collections::BTreeSet;
 use std::error::Error;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use serde_json::{Value, json};
 use xxhash_rust::xxh3::Xxh3;
 
-/// All that decides what the facts of a layer are and how they are written: the code, its crates and its data. Facts that were
-/// kept by a program that differs in any of it are not read, so that nobody has to remember to say so. That a comment changes
-/// the version, too, costs one reading of each layer. `tests/layering.rs` sees to it that no module is missing.
+/// Everything that decides what the facts of a layer are and how they are written: code, crates and data. A change to any of it,
+/// even to a comment, changes the version, and layers are read again. `tests/layering.rs` checks that no module is missing.
 const FACTS: [&str; 8] = [
     "Cargo.lock",
     "rules/knowledge/files.yaml",
@@ -25,19 +31,30 @@ const FACTS: [&str; 8] = [
     "src/yaml.rs",
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// The folder of `rules/` that holds tables instead of rules.
+const KNOWLEDGE: &str = "knowledge";
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+fn main() -> Outcome {
     println!("cargo::rerun-if-changed=rules");
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
-    let out = PathBuf::from(env::var("OUT_DIR")?).join("knowledge");
-    if out.exists() {
-        fs::remove_dir_all(&out)?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let tables = out.join(KNOWLEDGE);
+    if tables.exists() {
+        fs::remove_dir_all(&tables)?;
     }
-    convert(&root.join("rules/knowledge"), &out)?;
+    let rules = root.join("rules");
+    convert(&rules.join(KNOWLEDGE), &tables)?;
+    fs::write(out.join("rules.json"), collect_rules(&rules)?.to_string())?;
+    let table = |name: &str| read(&rules.join(KNOWLEDGE).join(name));
+    let vocabulary = vocabulary(&table("vocabulary.yaml")?, &table("libraries.yaml")?)?;
+    fs::write(out.join("vocabulary.rs"), vocabulary)?;
     facts_version(&root)
 }
 
-/// Gives the program a hash of all files of [`FACTS`] as the environment variable `IMGCHECK_FACTS_CODE`.
-fn facts_version(root: &Path) -> Result<(), Box<dyn Error>> {
+/// Passes a hash of all files of [`FACTS`] to the compiler as the environment variable `IMGCHECK_FACTS_CODE`.
+fn facts_version(root: &Path) -> Outcome {
     let mut hasher = Xxh3::new();
     for path in FACTS {
         println!("cargo::rerun-if-changed={path}");
@@ -50,13 +67,12 @@ fn facts_version(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes a file, or all files of a directory in the order of their names.
+/// Hashes a file, or all files of a directory in alphabetical order.
 fn hash(path: &Path, hasher: &mut Xxh3) -> std::io::Result<()> {
     if path.is_dir() {
-        let children = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
-        let mut children = children.collect::<std::io::Result<Vec<_>>>()?;
-        children.sort();
-        return children.iter().try_for_each(|child| hash(child, hasher));
+        return children(path)?
+            .iter()
+            .try_for_each(|child| hash(child, hasher));
     }
     let content = fs::read(path)?;
     hasher.update(&(content.len() as u64).to_le_bytes());
@@ -64,34 +80,134 @@ fn hash(path: &Path, hasher: &mut Xxh3) -> std::io::Result<()> {
     Ok(())
 }
 
-fn convert(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
+/// The entries of a directory in alphabetical order.
+fn children(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let children = fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
+    let mut children = children.collect::<std::io::Result<Vec<_>>>()?;
+    children.sort();
+    Ok(children)
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "yaml")
+}
+
+/// Reads a YAML file. A number with a fraction is an error: an unquoted `12.10` would become 12.1.
+fn read(path: &Path) -> Outcome<Value> {
+    let located = |problem: String| format!("{}: {problem}", path.display());
+    let data: Value = serde_saphyr::from_str(&fs::read_to_string(path)?)
+        .map_err(|error| located(error.to_string()))?;
+    match fraction(&data) {
+        Some(number) => Err(located(format!("{number} is a number: quote versions")).into()),
+        None => Ok(data),
+    }
+}
+
+/// Writes each table of a directory as JSON.
+fn convert(from: &Path, to: &Path) -> Outcome {
     fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let path = entry?.path();
-        let Some(name) = path.file_name() else {
-            continue;
-        };
+    for path in children(from)? {
+        let target = to.join(path.file_name().unwrap_or_default());
         if path.is_dir() {
-            convert(&path, &to.join(name))?;
-        } else if path.extension().is_some_and(|end| end == "yaml") {
-            let place = |problem: String| format!("{}: {problem}", path.display());
-            let data: serde_json::Value = serde_saphyr::from_str(&fs::read_to_string(&path)?)
-                .map_err(|error| place(error.to_string()))?;
-            if let Some(number) = fraction(&data) {
-                return Err(place(format!("{number} is read as a number: quote versions")).into());
-            }
-            fs::write(to.join(name).with_extension("json"), data.to_string())?;
+            convert(&path, &target)?;
+        } else if is_yaml(&path) {
+            fs::write(target.with_extension("json"), read(&path)?.to_string())?;
         }
     }
     Ok(())
 }
 
-/// A number with a fraction: a version that nobody quoted, of which `12.10` would become 12.1.
-fn fraction(data: &serde_json::Value) -> Option<String> {
+/// All rules as `[file, rule]`, by path. Their tests, half of the text, stay in the YAML files.
+fn collect_rules(rules: &Path) -> Outcome<Value> {
+    let mut collected = Vec::new();
+    for folder in children(rules)?
+        .iter()
+        .filter(|folder| !folder.ends_with(KNOWLEDGE))
+    {
+        for path in children(folder)?.iter().filter(|path| is_yaml(path)) {
+            let mut rule = read(path)?;
+            let fields = rule
+                .as_object_mut()
+                .filter(|fields| fields.contains_key("id"));
+            let fields = fields.ok_or_else(|| format!("{}: not a rule", path.display()))?;
+            fields.remove("tests");
+            collected.push(json!([path.strip_prefix(rules)?.to_str(), rule]));
+        }
+    }
+    Ok(Value::Array(collected))
+}
+
+/// The constants of `src/vocabulary.rs`.
+fn vocabulary(words: &Value, libraries: &Value) -> Outcome<String> {
+    let list = |table: &Value, key: &str| -> Outcome<Vec<String>> {
+        let items = table[key]
+            .as_array()
+            .ok_or_else(|| format!("no list `{key}`"))?;
+        Ok(items
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect())
+    };
+    let rows = libraries["libraries"]
+        .as_array()
+        .ok_or("no list `libraries`")?;
+    let names = rows.iter().filter_map(|row| row["library"].as_str());
+    let everywhere = libraries["everywhere"].as_array().into_iter().flatten();
+    let readings = rows
+        .iter()
+        .filter_map(|row| row["readings"].as_array())
+        .flatten();
+    let facts = readings
+        .chain(everywhere)
+        .filter_map(|reading| reading["fact"].as_str());
+    let components = list(words, "components")?;
+    let versions = components.iter().cloned().chain(["cuda".to_owned()]);
+    let sorted = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>();
+    let unidentified = libraries["unidentified"]["library"].as_str();
+    let mut text = String::new();
+    for (name, meaning, words) in [
+        ("COMPONENTS", "Components of a stack.", components.clone()),
+        (
+            "VERSIONS",
+            "Components with a version, and `cuda`.",
+            versions.collect(),
+        ),
+        (
+            "CLAIM_SUBJECTS",
+            "What a claim can be about.",
+            list(words, "claim-subjects")?,
+        ),
+        ("DETAILS", "Facts of a component or library by name.", {
+            let details = list(words, "details")?;
+            sorted(
+                details
+                    .into_iter()
+                    .chain(facts.map(str::to_owned))
+                    .collect(),
+            )
+        }),
+        (
+            "LIBRARIES",
+            "Libraries that are identified by their exports.",
+            { sorted(names.chain(unidentified).map(str::to_owned).collect()) },
+        ),
+    ] {
+        writeln!(
+            text,
+            "/// {meaning}\npub const {name}: &[&str] = &{words:?};"
+        )?;
+    }
+    Ok(text)
+}
+
+/// The first number with a fraction.
+fn fraction(data: &Value) -> Option<String> {
     match data {
-        serde_json::Value::Number(number) if number.is_f64() => Some(number.to_string()),
-        serde_json::Value::Array(items) => items.iter().find_map(fraction),
-        serde_json::Value::Object(fields) => fields.values().find_map(fraction),
+        Value::Number(number) if number.is_f64() => Some(number.to_string()),
+        Value::Array(items) => items.iter().find_map(fraction),
+        Value::Object(fields) => fields.values().find_map(fraction),
         _ => None,
     }
 }

@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static TABLES: Dir<'static> = include_dir!("$OUT_DIR/knowledge");
 
+/// All built-in rules without their tests, as a JSON list of `[file, rule]`.
+pub const COMPILED_RULES: &str = include_str!(concat!(env!("OUT_DIR"), "/rules.json"));
+
 /// A knowledge table as JSON, by its path below `rules/knowledge/` without an ending, such as `cuda` or `tags/aws`: the
 /// same data as the YAML file, read ten times faster.
 pub fn table(path: &str) -> Option<&'static str> {

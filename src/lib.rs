@@ -16,6 +16,7 @@ mod parallel;
 mod progress;
 mod spelling;
 mod tls;
+mod vocabulary;
 mod yaml;
 
 mod reference;
@@ -63,6 +64,6 @@ pub mod internals {
         archive beneath cache cancellation checker claims digest elf embedded
         error finding glob image json_schema launch layer limits lint
         loader parallel policy process progress reference report rules
-        source spelling stack targets tls version yaml
+        source spelling stack targets tls version vocabulary yaml
     }
 }

@@ -12,15 +12,28 @@ use crate::spelling::nearest;
 /// A value that remembers where it was written.
 pub type Spanned<T> = serde_saphyr::Spanned<T>;
 
-/// Reads a YAML document. `name` is the file as the user knows it.
+/// Reads a YAML document. `name` is the path of the file as the user gave it.
 ///
 /// # Errors
 ///
-/// [`Error::Rule`] that shows the line, and for an unknown key the one that was probably meant.
+/// An [`Error::Rule`] that shows the line, and for an unknown key the one that was probably meant.
 pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
+    parse_with_renamed_keys(name, text, &[])
+}
+
+/// As [`parse`], for a format some of whose keys have new names: each old key with what to do about it.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn parse_with_renamed_keys<T: DeserializeOwned>(
+    name: &str,
+    text: &str,
+    renamed: &[(&str, &str)],
+) -> Result<T> {
     serde_saphyr::from_str(text).map_err(|error| {
         let error = error.without_snippet();
-        let (problem, help) = describe(error);
+        let (problem, help) = describe(error, renamed);
         let start = error.location().map_or(0, |location| {
             let offset = location.span().byte_offset();
             offset
@@ -88,12 +101,15 @@ fn word_at(text: &str, start: usize) -> Range<usize> {
 }
 
 /// What is wrong, and what to do where that is clear.
-fn describe(error: &serde_saphyr::Error) -> (String, Option<String>) {
+fn describe(error: &serde_saphyr::Error, renamed: &[(&str, &str)]) -> (String, Option<String>) {
     match error {
         serde_saphyr::Error::SerdeUnknownField {
             field, expected, ..
         } => {
             let known = expected.join(", ");
+            if let Some((_, help)) = renamed.iter().find(|(old, _)| old == field) {
+                return (format!("unknown key `{field}`"), Some((*help).to_owned()));
+            }
             let help = nearest(field, expected.iter().copied()).map_or_else(
                 || format!("the known keys are {known}"),
                 |near| format!("did you mean `{near}`?"),

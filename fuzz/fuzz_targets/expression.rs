@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use cel::{Context, Value};
 use imgcheck::internals::rules::deadline::Deadline;
-use imgcheck::internals::rules::expression::{
-    Expression, MAX_EXPRESSION, Source, Template, written,
-};
+use imgcheck::internals::rules::expression::{Expression, MAX_EXPRESSION, Source, written};
+use imgcheck::internals::rules::scope::Scope;
+use imgcheck::internals::rules::shape::Shape;
+use imgcheck::internals::rules::template::Template;
 use imgcheck::internals::rules::{Facts, functions};
 use imgcheck::internals::yaml::{self, Spanned};
 use libfuzzer_sys::fuzz_target;
@@ -19,7 +20,7 @@ use libfuzzer_sys::fuzz_target;
 const TIME: Duration = Duration::from_secs(2);
 
 static SAMPLE: LazyLock<Value> =
-    LazyLock::new(|| cel::to_value(Facts::sample()).expect("the sample as a value"));
+    LazyLock::new(|| cel::to_value(Shape::of_type::<Facts>().sample("")).expect("the sample as a value"));
 
 fuzz_target!(|text: &str| {
     // As in a rule file, where the expression is a scalar.
@@ -52,7 +53,7 @@ fuzz_target!(|text: &str| {
         }
     }
     if let Ok(template) = Template::new(&source, &scalar) {
-        let _ = template.render(&context);
+        let _ = template.render(&mut Scope::new(context, Vec::new()));
     }
 });
 

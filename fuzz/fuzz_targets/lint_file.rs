@@ -8,10 +8,11 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use imgcheck::internals::cancellation::Cancellation;
 use imgcheck::internals::finding::Location;
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::lint::{self, FileKind, Neighbour, Sources};
-use imgcheck::internals::rules::evaluate::evaluate;
+use imgcheck::internals::rules::evaluate::{Surroundings, evaluate};
 use imgcheck::internals::rules::{Facts, RuleSet};
 use imgcheck::internals::stack::Catalogue;
 use libfuzzer_sys::fuzz_target;
@@ -44,7 +45,12 @@ fuzz_target!(|text: &str| {
     files.insert(name, text);
     places(&sources, &files);
     let rules = RULES.rules().filter(|rule| rule.id.starts_with("lint-"));
-    evaluate(rules, &Facts::of_sources(sources), &Limits::default()).expect("a judgement");
+    let surroundings = Surroundings {
+        tables: RULES.tables(),
+        limits: &Limits::default(),
+        cancellation: &Cancellation::default(),
+    };
+    evaluate(rules, &Facts::of_sources(sources), &surroundings).expect("a judgement");
 });
 
 fn places(sources: &Sources, files: &HashMap<&str, &str>) {

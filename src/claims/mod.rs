@@ -23,33 +23,6 @@ use pattern::Pattern;
 use publisher::Publisher;
 use scan::Scan;
 
-/// Everything that can be promised, by the name that the report gives it.
-pub const SUBJECTS: &[&str] = &[
-    "torch",
-    "torchvision",
-    "tensorflow",
-    "jax",
-    "vllm",
-    "sglang",
-    "triton-server",
-    "tgi",
-    "ray",
-    "paddle",
-    "onnxruntime",
-    "tensorrt",
-    "llamacpp",
-    "cuda",
-    "cudnn",
-    "nccl",
-    "python",
-    "os",
-    "ngc",
-    "l4t",
-    "rocm",
-    "flavour",
-    "device",
-];
-
 /// The directory of the grammar files below `rules/`.
 const DIRECTORY: &str = "knowledge/tags";
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use regex::{Captures, Regex};
 use serde::{Deserialize, Deserializer, de};
 
-use super::SUBJECTS;
+use crate::vocabulary::CLAIM_SUBJECTS;
 
 /// Shapes that patterns may name.
 const SHAPES: &[(&str, &str)] = &[
@@ -38,7 +38,7 @@ pub struct Checked;
 /// What a pattern read of one subject.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// One of [`SUBJECTS`].
+    /// One of [`CLAIM_SUBJECTS`].
     pub subject: &'static str,
     /// The version; empty if the text speaks of the subject without a certain version.
     pub version: String,
@@ -115,7 +115,7 @@ impl Compiled {
                 Some((name, _)) => (name, true),
                 None => (capture, false),
             };
-            let name = SUBJECTS
+            let name = CLAIM_SUBJECTS
                 .iter()
                 .find(|subject| subject.replace('-', "_") == name)
                 .ok_or_else(|| format!("`{name}` in `{source}` is no subject of a claim"))?;

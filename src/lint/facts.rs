@@ -1,12 +1,13 @@
 //! What a file asks for. The keys are those that rules see as `lint`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::Claim;
 use crate::finding::{Location, Severity};
 
 /// All that one file asks for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sources {
     /// The file as the user named it.
@@ -18,7 +19,7 @@ pub struct Sources {
 }
 
 /// What is installed together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stage {
     /// Its position, from 0.
@@ -39,7 +40,7 @@ pub struct Stage {
 }
 
 /// The image that a stage starts from.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Base {
     /// Position of the stage whose `FROM` names it.
@@ -60,7 +61,7 @@ pub struct Base {
 }
 
 /// What a rule says of a reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaseFinding {
     /// Id of the rule.
@@ -78,7 +79,7 @@ pub struct BaseFinding {
 }
 
 /// A package that is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pin {
     /// Its name; Python names as PEP 503 normalises them: `nvidia-cudnn-cu12`.
@@ -124,7 +125,7 @@ pub struct Pin {
 }
 
 /// A variable that is set.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Variable {
     /// Its name.
@@ -140,7 +141,7 @@ pub struct Variable {
 }
 
 /// A directory of a search path.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchDirectory {
     /// The directory.

@@ -1,8 +1,8 @@
 //! What the team wants an image to hold.
 
 use crate::spelling::{InvalidInput, nearest};
-use crate::stack::NAMES;
 use crate::version;
+use crate::vocabulary::VERSIONS;
 
 /// The release of the CUDA runtime that the process gets, major and minor: the one subject that is no part of the stack.
 pub const CUDA: &str = "cuda";
@@ -42,7 +42,7 @@ pub struct AllowedStack {
 
 /// The names that a requirement may have.
 pub fn subjects() -> impl Iterator<Item = &'static str> + Clone {
-    NAMES.iter().copied().chain([CUDA])
+    VERSIONS.iter().copied()
 }
 
 /// Refuses a name that no stack has.

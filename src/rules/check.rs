@@ -1,5 +1,5 @@
-//! Checks an expression before there is anything to evaluate: every name, field and function must exist, and what is
-//! used as a list, text or truth value must be one. CEL itself has no such check.
+//! Checks the types of an expression: every name, field and function must exist, and what is used as a list, text or truth value
+//! must be one. CEL itself has no such check.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,27 +9,33 @@ use cel::common::ast::{
 };
 
 use super::expression::Expression;
-use super::functions::{FUNCTIONS, Gives, STANDARD};
-use super::knowledge;
-use super::schema::Shape;
+use super::functions::{FUNCTIONS, Gives, RENAMED, STANDARD};
+use super::shape::Shape;
+use super::tables::Tables;
 use crate::error::Result;
 use crate::spelling::nearest;
 
-/// How deep comprehensions (`filter`, `map`, `exists` …) may be nested: each level multiplies the time.
+/// The maximum depth of nested comprehensions (`filter`, `map`, `exists` …): each level multiplies the time.
 const MAX_NESTING: usize = 4;
 
-/// Names in scope, with their shapes.
-pub type Scope = BTreeMap<String, Shape>;
+/// The variables in scope, and the knowledge tables.
+#[derive(Clone)]
+pub struct Names<'t> {
+    /// The shape of each variable.
+    pub variables: BTreeMap<String, Shape>,
+    /// The fields of `known`.
+    pub tables: &'t Tables,
+}
 
 /// The shape of an expression's value.
 ///
 /// # Errors
 ///
-/// A name, field or function that does not exist, or a value used as what it is not; the error shows the place.
-pub fn infer(expression: &Expression, scope: &Scope) -> Result<Shape> {
+/// A name, field or function does not exist, or a value has the wrong type; the error shows the location.
+pub fn infer(expression: &Expression, names: &Names<'_>) -> Result<Shape> {
     let program = expression.program()?;
     let checker = Checker {
-        scope: scope.clone(),
+        names: names.clone(),
         nesting: 0,
     };
     checker.shape(program.expression()).map_err(|problem| {
@@ -40,17 +46,17 @@ pub fn infer(expression: &Expression, scope: &Scope) -> Result<Shape> {
     })
 }
 
-/// Checks that an expression's value is of a shape.
+/// Checks that an expression's value has one of some shapes.
 ///
 /// # Errors
 ///
-/// As [`infer`], or it is of another one.
-pub fn expect(expression: &Expression, scope: &Scope, wanted: &[Shape]) -> Result<Shape> {
-    let shape = infer(expression, scope)?;
-    if wanted.iter().any(|wanted| shape.fits(wanted)) {
+/// As [`infer`], or the value has a different shape.
+pub fn expect(expression: &Expression, names: &Names<'_>, expected: &[Shape]) -> Result<Shape> {
+    let shape = infer(expression, names)?;
+    if expected.iter().any(|expected| shape.fits(expected)) {
         return Ok(shape);
     }
-    let names: Vec<&str> = wanted.iter().map(Shape::name).collect();
+    let names: Vec<&str> = expected.iter().map(Shape::name).collect();
     let problem = format!(
         "this must be {}, it is {}",
         names.join(" or "),
@@ -61,7 +67,7 @@ pub fn expect(expression: &Expression, scope: &Scope, wanted: &[Shape]) -> Resul
 
 struct Problem {
     node: u64,
-    /// The word it is about, searched from the node's place on.
+    /// The word at fault, searched from the node on.
     word: String,
     title: String,
     help: Option<String>,
@@ -101,12 +107,12 @@ impl Problem {
 
 type Checked = std::result::Result<Shape, Problem>;
 
-struct Checker {
-    scope: Scope,
+struct Checker<'t> {
+    names: Names<'t>,
     nesting: usize,
 }
 
-impl Checker {
+impl Checker<'_> {
     fn shape(&self, node: &IdedExpr) -> Checked {
         match &node.expr {
             Expr::Unspecified | Expr::Struct(_) => Ok(Shape::Any),
@@ -149,11 +155,16 @@ impl Checker {
     }
 
     fn name(&self, node: u64, name: &str) -> Checked {
-        match self.scope.get(name) {
+        match self.names.variables.get(name) {
             Some(shape) => Ok(shape.clone()),
             None if name == "known" => Ok(Shape::Any),
             None => {
-                let known = self.scope.keys().map(String::as_str).chain(["known"]);
+                let known = self
+                    .names
+                    .variables
+                    .keys()
+                    .map(String::as_str)
+                    .chain(["known"]);
                 Err(Problem::unknown(node, "name", name, known))
             }
         }
@@ -161,13 +172,9 @@ impl Checker {
 
     fn select(&self, node: u64, select: &SelectExpr) -> Checked {
         if matches!(&select.operand.expr, Expr::Ident(name) if name == "known") {
-            return knowledge::builtin().shape(&select.field).ok_or_else(|| {
-                Problem::unknown(
-                    node,
-                    "knowledge table",
-                    &select.field,
-                    knowledge::builtin().names(),
-                )
+            let tables = self.names.tables;
+            return tables.shape(&select.field).ok_or_else(|| {
+                Problem::unknown(node, "knowledge table", &select.field, tables.names())
             });
         }
         let field = field(node, &self.shape(&select.operand)?, &select.field)?;
@@ -220,6 +227,14 @@ impl Checker {
         let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) else {
             if STANDARD.contains(&name) {
                 return Ok(Shape::Any);
+            }
+            if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == name) {
+                return Err(Problem {
+                    node,
+                    word: name.to_owned(),
+                    title: format!("there is no function `{name}`"),
+                    help: Some(format!("it is now called `{new}`")),
+                });
             }
             let macros = ["has", "all", "exists", "exists_one", "map", "filter"];
             let known = FUNCTIONS.iter().map(|function| function.name);
@@ -276,21 +291,24 @@ impl Checker {
                 });
             }
         };
-        let mut scope = self.scope.clone();
-        scope.insert(comprehension.iter_var.clone(), item);
+        let mut names = self.names.clone();
+        names.variables.insert(comprehension.iter_var.clone(), item);
         if let Some(second) = &comprehension.iter_var2 {
-            scope.insert(second.clone(), Shape::Any);
+            names.variables.insert(second.clone(), Shape::Any);
         }
         let start = self.shape(&comprehension.accu_init)?;
-        scope.insert(comprehension.accu_var.clone(), start.clone());
+        names
+            .variables
+            .insert(comprehension.accu_var.clone(), start.clone());
         let mut inner = Checker {
-            scope,
+            names,
             nesting: self.nesting + 1,
         };
         inner.shape(&comprehension.loop_cond)?;
         let step = inner.shape(&comprehension.loop_step)?;
         inner
-            .scope
+            .names
+            .variables
             .insert(comprehension.accu_var.clone(), start.join(step));
         inner.shape(&comprehension.result)
     }
@@ -315,7 +333,7 @@ fn field(node: u64, shape: &Shape, name: &str) -> Checked {
     }
 }
 
-/// The shape of what an index that is not written out gives.
+/// The shape of an element whose index or key is computed.
 fn element(shape: Shape) -> Shape {
     match shape {
         Shape::List(element) | Shape::Map(element) | Shape::Keys(_, element) => *element,

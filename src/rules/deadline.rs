@@ -1,17 +1,21 @@
-//! The time that a rule has, asked for wherever an expression begins to walk a list, by itself or with `in`: nothing else that
-//! is done once in one takes long, but for `distinct()`, which compares all elements of a list.
+//! The time limit of a rule, and the cancellation of the request. Expressions ask for them before they walk a list, by itself or
+//! with `in`; no other single operation takes long, except `distinct()`, which compares all elements of a list.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::cancellation::Cancellation;
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, ListExpr, operators};
 
-/// The function that a guarded expression asks. No rule can name it.
+/// The function that a guarded expression calls. No rule can name it.
 pub const FUNCTION: &str = "@inTime";
 
 /// The time of the rule that is being evaluated.
 #[derive(Debug, Default)]
-pub struct Deadline(Mutex<Option<State>>);
+pub struct Deadline {
+    state: Mutex<Option<State>>,
+    cancellation: Cancellation,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct State {
@@ -20,32 +24,40 @@ struct State {
 }
 
 impl Deadline {
-    /// A rule begins, and has so much time.
+    /// A deadline that also passes when the request is cancelled.
+    pub fn new(cancellation: &Cancellation) -> Self {
+        Deadline {
+            state: Mutex::default(),
+            cancellation: cancellation.clone(),
+        }
+    }
+
+    /// Starts the time of the next rule.
     pub fn start(&self, limit: Duration) {
         let end = Instant::now() + limit;
         *self.state() = Some(State { end, passed: false });
     }
 
-    /// Whether there is time left; once there was none, there never is.
+    /// Whether there is time left. Once it is over it stays over.
     pub fn is_in_time(&self) -> bool {
         let mut state = self.state();
         state.as_mut().is_none_or(|state| {
-            state.passed |= Instant::now() >= state.end;
+            state.passed |= Instant::now() >= state.end || self.cancellation.check().is_err();
             !state.passed
         })
     }
 
-    /// Whether somebody asked for time and got none: then what the expression gave is worth nothing.
+    /// Whether an expression was cut short: its value means nothing then.
     pub fn has_passed(&self) -> bool {
         self.state().is_some_and(|state| state.passed)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, Option<State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Makes all lists that an expression walks empty when the time is over: `list` becomes `@inTime() ? list : []`.
+/// Makes all lists that an expression walks empty once the time is over: `list` becomes `@inTime() ? list : []`.
 pub fn guard(tree: &mut IdedExpr) {
     match &mut tree.expr {
         Expr::Call(call) => {

@@ -1,5 +1,6 @@
-//! CEL expressions of a rule file, and texts with `{expression}` in them, both with their place in the file.
+//! CEL expressions of a rule file, with their location in the file.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -13,39 +14,45 @@ use crate::yaml::{self, Spanned};
 /// The longest expression, in bytes.
 pub const MAX_EXPRESSION: usize = 8 * 1024;
 
-/// A rule file as it was read.
+/// The text of a rule file.
 #[derive(Debug)]
 pub struct Source {
-    /// The file as the user knows it.
+    /// The path of the file as the user gave it.
     pub name: String,
-    /// Its text.
+    /// The whole text.
     pub text: String,
 }
 
 impl Source {
-    /// An error at a place of this file.
+    /// An error at a byte range of this file.
     pub fn fault(&self, place: Range<usize>, problem: &str, help: Option<&str>) -> Error {
         yaml::fault(&self.name, &self.text, place, problem, help)
     }
 }
 
-/// One expression, compiled when it is first needed.
+/// One expression, compiled on first use.
 #[derive(Debug)]
 pub struct Expression {
     /// The value of the YAML scalar that holds it.
     value: Arc<str>,
-    /// Which part of the value it is.
+    /// The bytes of the value that are the expression.
     range: Range<usize>,
-    /// Where the scalar is written in the file.
+    /// The bytes of the file that are the scalar.
     scalar: Range<usize>,
     source: Arc<Source>,
-    tree: OnceLock<Tree>,
+    compiled: OnceLock<Compiled>,
 }
 
-/// What evaluating an expression gave.
+#[derive(Debug)]
+struct Compiled {
+    tree: Tree,
+    variables: HashSet<String>,
+}
+
+/// The value of an expression, or a missing fact.
 pub type Outcome = std::result::Result<Value, Missing>;
 
-/// A fact that the expression needs is not there, so its rule does not apply.
+/// A fact that the expression needs is missing, so its rule does not apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missing;
 
@@ -55,22 +62,27 @@ impl Expression {
         Self::part(source, scalar, 0..scalar.value.len())
     }
 
-    fn part(source: &Arc<Source>, scalar: &Spanned<String>, range: Range<usize>) -> Self {
+    /// A part of a scalar.
+    pub(super) fn part(
+        source: &Arc<Source>,
+        scalar: &Spanned<String>,
+        range: Range<usize>,
+    ) -> Self {
         Expression {
             value: scalar.value.as_str().into(),
             range,
             scalar: yaml::span(scalar),
             source: Arc::clone(source),
-            tree: OnceLock::new(),
+            compiled: OnceLock::new(),
         }
     }
 
-    /// The expression as it is written, without the quotes of YAML.
+    /// The expression as written, without YAML quotes.
     pub fn text(&self) -> &str {
         self.value.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// The expression with the place of each of its nodes: for checks, not for evaluation.
+    /// The expression with the location of each node: for checks, not for evaluation.
     ///
     /// # Errors
     ///
@@ -84,18 +96,33 @@ impl Expression {
             .map_err(|errors| self.syntax_error(&errors))
     }
 
-    /// The expression to evaluate. This parser gives the same tree without places, fifteen times faster.
-    fn tree(&self) -> Result<&Tree> {
-        if let Some(tree) = self.tree.get() {
-            return Ok(tree);
+    /// Whether it mentions a variable.
+    ///
+    /// # Errors
+    ///
+    /// As [`Expression::program`].
+    pub fn mentions(&self, variable: &str) -> Result<bool> {
+        Ok(self.compiled()?.variables.contains(variable))
+    }
+
+    /// The expression to evaluate. This parser builds the same tree without locations, fifteen times faster.
+    fn compiled(&self) -> Result<&Compiled> {
+        if let Some(compiled) = self.compiled.get() {
+            return Ok(compiled);
         }
         let parser = PrattParser::new().enable_optional_syntax(true);
         let mut tree = match parser.parse(self.text()) {
             Ok(tree) => tree,
             Err(_) => self.program()?.expression().clone(),
         };
+        let variables = tree
+            .references()
+            .variables()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         deadline::guard(&mut tree);
-        Ok(self.tree.get_or_init(|| tree))
+        Ok(self.compiled.get_or_init(|| Compiled { tree, variables }))
     }
 
     fn syntax_error(&self, errors: &cel::ParseErrors) -> Error {
@@ -110,8 +137,8 @@ impl Expression {
             .take(line.saturating_sub(1))
             .map(str::len)
             .sum();
-        // The parser counts columns from 1 for the one kind of error, from 0 for the other, and lists all that it
-        // would accept: neither helps a reader.
+        // The parser lists everything that it would accept, which does not help a reader, and counts the columns of some errors
+        // from 0 and of others from 1.
         let message = first.msg.split(" expecting {").next().unwrap_or_default();
         let message = message.trim_start_matches("Syntax error: ");
         let at = line_start.saturating_add(column.saturating_sub(1));
@@ -122,13 +149,13 @@ impl Expression {
         )
     }
 
-    /// Evaluates it; a fact that is not there is an outcome, not an error.
+    /// Evaluates it. A missing fact is an outcome, not an error.
     ///
     /// # Errors
     ///
-    /// The expression does what it cannot do, such as comparing a list with a number.
+    /// The expression cannot be evaluated, for example because it compares a list with a number.
     pub fn evaluate(&self, context: &cel::Context<'_, '_>) -> Result<Outcome> {
-        match Value::resolve(self.tree()?, context) {
+        match Value::resolve(&self.compiled()?.tree, context) {
             Ok(value) => Ok(Ok(value)),
             Err(
                 ExecutionError::NoSuchKey(_)
@@ -139,23 +166,7 @@ impl Expression {
         }
     }
 
-    /// Evaluates it to true or false.
-    ///
-    /// # Errors
-    ///
-    /// As [`Expression::evaluate`], or the value is neither.
-    pub fn holds(
-        &self,
-        context: &cel::Context<'_, '_>,
-    ) -> Result<std::result::Result<bool, Missing>> {
-        match self.evaluate(context)? {
-            Ok(Value::Bool(value)) => Ok(Ok(value)),
-            Ok(_) => Err(self.fault(0..self.text().len(), "this must be true or false", None)),
-            Err(missing) => Ok(Err(missing)),
-        }
-    }
-
-    /// An error at a byte range of the expression, shown where that is in the file.
+    /// An error at a byte range of the expression, shown at its location in the file.
     pub fn fault(&self, range: Range<usize>, problem: &str, help: Option<&str>) -> Error {
         let written = self
             .source
@@ -171,8 +182,8 @@ impl Expression {
     }
 }
 
-/// Where in a scalar as written the character `offset` of its value is: both are walked together, and what only the
-/// notation has (quotes, escapes, indentation) is skipped.
+/// The position, in a scalar as written, of the character at `offset` of its value. Both are walked together; quotes, escapes and
+/// indentation are skipped.
 fn locate(written: &str, value: &str, offset: usize) -> usize {
     let mut raw = written.char_indices().peekable();
     let mut last = 0;
@@ -193,119 +204,7 @@ fn locate(written: &str, value: &str, offset: usize) -> usize {
     last
 }
 
-/// A text with expressions in braces: `{it.origin} says PyTorch {it.version}`. A doubled brace stands for itself.
-#[derive(Debug)]
-pub struct Template {
-    text: String,
-    pieces: Vec<Piece>,
-}
-
-#[derive(Debug)]
-enum Piece {
-    Text(String),
-    Value(Expression),
-}
-
-impl Template {
-    /// Reads a template.
-    ///
-    /// # Errors
-    ///
-    /// A brace is not closed.
-    pub fn new(source: &Arc<Source>, scalar: &Spanned<String>) -> Result<Self> {
-        let value = &scalar.value;
-        let mut pieces = Vec::new();
-        let mut text = String::new();
-        let mut rest = 0;
-        while let Some(c) = value.get(rest..).and_then(|tail| tail.chars().next()) {
-            let doubled = value
-                .get(rest..)
-                .is_some_and(|tail| tail.starts_with("{{") || tail.starts_with("}}"));
-            if doubled {
-                text.push(c);
-                rest += 2;
-            } else if c == '{' {
-                let Some(length) = closing_brace(&value[rest + 1..]) else {
-                    let whole = Expression::new(source, scalar);
-                    return Err(whole.fault(
-                        rest..rest + 1,
-                        "this brace is not closed",
-                        Some("write `{{` for a brace"),
-                    ));
-                };
-                if !text.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut text)));
-                }
-                let inner = rest + 1..rest + 1 + length;
-                rest = inner.end + 1;
-                pieces.push(Piece::Value(Expression::part(source, scalar, inner)));
-            } else {
-                text.push(c);
-                rest += c.len_utf8();
-            }
-        }
-        if !text.is_empty() {
-            pieces.push(Piece::Text(text));
-        }
-        Ok(Template {
-            text: value.clone(),
-            pieces,
-        })
-    }
-
-    /// The template as it is written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The expressions in it.
-    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Value(expression) => Some(expression),
-            Piece::Text(_) => None,
-        })
-    }
-
-    /// Fills it in. A fact that is not there is written as `unknown`. Line breaks of a fact are written `\n`: the lines are those
-    /// of the rule.
-    ///
-    /// # Errors
-    ///
-    /// As [`Expression::evaluate`].
-    pub fn render(&self, context: &cel::Context<'_, '_>) -> Result<String> {
-        let mut rendered = String::new();
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(text) => rendered.push_str(text),
-                Piece::Value(expression) => match expression.evaluate(context)? {
-                    Ok(value) => rendered.push_str(&written(&value).replace('\n', "\\n")),
-                    Err(Missing) => rendered.push_str("unknown"),
-                },
-            }
-        }
-        Ok(rendered)
-    }
-}
-
-/// Length of the text before the brace that closes; braces in strings and maps are skipped.
-fn closing_brace(text: &str) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut quote = None;
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'') => quote = Some(c),
-            (None, '{') => depth += 1,
-            (None, '}') if depth == 0 => return Some(at),
-            (None, '}') => depth -= 1,
-            (None, _) => {}
-        }
-    }
-    None
-}
-
-/// A value as a reader writes it.
+/// A value as a message shows it.
 pub fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),
@@ -338,42 +237,9 @@ mod tests {
             for expression in rule.expressions() {
                 let mut checked = expression.program().unwrap().expression().clone();
                 deadline::guard(&mut checked);
-                let evaluated = expression.tree().unwrap();
+                let evaluated = &expression.compiled().unwrap().tree;
                 assert_eq!(shape(&checked), shape(evaluated), "{}", expression.text());
             }
         }
-    }
-
-    fn template(text: &str) -> Result<Template> {
-        let yaml = format!("'{}'", text.replace('\'', "''"));
-        let source = Arc::new(Source {
-            name: "rule.yaml".to_owned(),
-            text: yaml.clone(),
-        });
-        Template::new(&source, &yaml::parse("rule.yaml", &yaml)?)
-    }
-
-    #[test]
-    fn templates_are_filled_in() {
-        let mut context = functions::context(&Arc::default());
-        context.add_variable_from_value("name", "torch");
-        for (text, expected) in [
-            ("plain", "plain"),
-            ("{name} and {name + '}'}", "torch and torch}"),
-            ("{{name}} {[1, 2]}", "{name} 1, 2"),
-            ("{{'a': name}.a}", "{'a': name}.a}"),
-            ("{ {'a': name}.a }", "torch"),
-            ("{missing} é {size(name)}", "unknown é 5"),
-        ] {
-            assert_eq!(
-                template(text).unwrap().render(&context).unwrap(),
-                expected,
-                "{text}"
-            );
-        }
-        context.add_variable_from_value("name", "a\nb");
-        let of_a_fact = template("one\n{name}").unwrap().render(&context);
-        assert_eq!(of_a_fact.unwrap(), "one a\\nb", "YAML folds the other");
-        assert!(template("an {open brace").is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! The functions of expressions beside CEL's own: versions, and text patterns.
+//! The functions that expressions have beside CEL's own: versions, text patterns, paths, severities.
 //!
-//! A version that is `unknown` or cannot be read is a missing fact: the rule that asks does not apply.
+//! A version that is `unknown` or invalid is a missing fact: the rule that uses it does not apply.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,15 +10,15 @@ use super::deadline::{self, Deadline};
 pub use crate::glob::glob;
 use crate::version;
 
-/// A function for expressions: its name, what it takes and gives, and what it means.
+/// A function for expressions.
 pub struct Function {
-    /// Its name.
+    /// The name in expressions.
     pub name: &'static str,
-    /// Number of arguments; all are text.
+    /// The number of arguments, all of which are text.
     pub arguments: usize,
-    /// What it gives.
+    /// The type of the value.
     pub gives: Gives,
-    /// What it means, for the book.
+    /// The description in the book.
     pub meaning: &'static str,
 }
 
@@ -51,7 +51,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "fits",
         arguments: 2,
         gives: Gives::Bool,
-        meaning: "`fits(version, specifiers)`: as `satisfies`, but `==` and `!=` compare only as far as both are written: `fits(\"12.8.90\", \"==12.8\")`; NVIDIA's builds (`2.8.0a0+….nv25.8`) count as the release that they lead to",
+        meaning: "`fits(version, specifiers)`: as `satisfies`, but `==` and `!=` compare only the components that both have: `fits(\"12.8.90\", \"==12.8\")`; NVIDIA's builds (`2.8.0a0+….nv25.8`) count as the release that they precede",
     },
     Function {
         name: "newer",
@@ -69,7 +69,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "minor",
         arguments: 1,
         gives: Gives::Number,
-        meaning: "`minor(version)`: the second number, `8` of `12.8.1`; missing if there is none",
+        meaning: "`minor(version)`: the second number, `8` of `12.8.1`; a missing fact if there is no second",
     },
     Function {
         name: "majorMinor",
@@ -90,10 +90,10 @@ pub const FUNCTIONS: &[Function] = &[
         meaning: "`glob(text, pattern)`: `*` stands for any characters, `?` for one",
     },
     Function {
-        name: "milder",
+        name: "severityForRole",
         arguments: 2,
         gives: Gives::Text,
-        meaning: "`milder(severity, role)`: the severity for the process that the image starts (`main`); at most a warning for another Python `environment`, a note for another `program`",
+        meaning: "`severityForRole(severity, role)`: the given severity for the process that the image starts (`main`), at most a warning for another Python `environment`, a note for another `program`",
     },
     Function {
         name: "directory",
@@ -109,7 +109,10 @@ pub const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// CEL's own functions, macros left out, that an expression may call; all are bounded by the size of their arguments.
+/// Functions of earlier versions, and what they are called now.
+pub const RENAMED: &[(&str, &str)] = &[("milder", "severityForRole")];
+
+/// CEL's own functions, without macros, that an expression may call; all are bounded by the size of their arguments.
 pub const STANDARD: &[&str] = &[
     "bool",
     "contains",
@@ -146,7 +149,7 @@ pub fn environment() -> &'static Arc<Env> {
     static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
     ENVIRONMENT.get_or_init(|| {
         let mut env = Env::stdlib();
-        // Both only fail for a name declared twice, which the tests would show.
+        // This fails only for a name declared twice, which the tests would show.
         let declared = env
             .add_extension(extensions::strings)
             .and_then(|_| env.add_extension(extensions::lists));
@@ -155,8 +158,7 @@ pub fn environment() -> &'static Arc<Env> {
     })
 }
 
-/// A context with all functions and no variable.
-/// The time that expressions may take is that of `deadline`.
+/// A context with all functions and no variables, whose expressions must end before `deadline`.
 pub fn context<'v>(deadline: &Arc<Deadline>) -> Context<'static, 'v> {
     let deadline = Arc::clone(deadline);
     let mut context = Context::with_env(Arc::clone(environment()));
@@ -185,8 +187,8 @@ pub fn context<'v>(deadline: &Arc<Deadline>) -> Context<'static, 'v> {
         context.add_function("majorMinor", |version: Text| numbers(&version, 2)),
         context.add_function("release", |version: Text| numbers(&version, usize::MAX)),
         context.add_function("glob", |text: Text, pattern: Text| glob(&text, &pattern)),
-        context.add_function("milder", |severity: Text, role: Text| {
-            milder(&severity, &role).to_owned()
+        context.add_function("severityForRole", |severity: Text, role: Text| {
+            severity_for_role(&severity, &role).to_owned()
         }),
         context.add_function("directory", |path: Text| split(&path).0.to_owned()),
         context.add_function("file", |path: Text| split(&path).1.to_owned()),
@@ -216,8 +218,8 @@ fn numbers(version: &str, count: usize) -> Answer {
     }))
 }
 
-/// What a fault matters in a process of some role, if in the main one it matters `severity`.
-fn milder<'s>(severity: &'s str, role: &str) -> &'s str {
+/// The severity in a process of some role of a fault that has `severity` in the main process.
+fn severity_for_role<'s>(severity: &'s str, role: &str) -> &'s str {
     match (role, severity) {
         ("environment", "error") => "warning",
         ("program", _) => "note",
@@ -255,10 +257,16 @@ mod tests {
             ("majorMinor('12')", Value::from("12")),
             ("release('2.8.0a0+34c')", Value::from("2.8.0")),
             ("glob('pytorch/pytorch', 'pytorch/*')", Value::from(true)),
-            ("milder('error', 'main')", Value::from("error")),
-            ("milder('error', 'environment')", Value::from("warning")),
-            ("milder('note', 'environment')", Value::from("note")),
-            ("milder('error', 'program')", Value::from("note")),
+            ("severityForRole('error', 'main')", Value::from("error")),
+            (
+                "severityForRole('error', 'environment')",
+                Value::from("warning"),
+            ),
+            (
+                "severityForRole('note', 'environment')",
+                Value::from("note"),
+            ),
+            ("severityForRole('error', 'program')", Value::from("note")),
             ("directory('/opt/lib/a.so')", Value::from("/opt/lib")),
             ("file('/opt/lib/a.so')", Value::from("a.so")),
             (

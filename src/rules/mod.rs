@@ -1,31 +1,40 @@
-//! Rules: YAML files with CEL expressions that look at the facts of an image and say what is wrong.
+//! Rules: YAML files with CEL expressions that look at the facts of an image and report what is wrong.
 //!
-//! [`RuleSet::builtin`] are the files of `rules/`, [`RuleSet::add_path`] adds those of the user, which can do all that
-//! the built-in ones can: no rule is written in Rust. [`Facts`] is what an expression sees.
+//! [`RuleSet::builtin`] has the files of `rules/`, [`RuleSet::add_path`] adds those of the user, which can do everything that
+//! built-in rules can: no rule is written in Rust. [`Facts`] is what an expression sees.
 
+pub mod case;
 pub mod check;
 pub mod deadline;
+mod element;
 pub mod evaluate;
 pub mod expression;
 pub mod facts;
 pub mod file;
 pub mod functions;
-pub mod knowledge;
-pub mod lint;
+pub mod level;
 pub mod loader;
 pub mod pages;
 pub mod precedence;
-mod sample;
-pub mod schema;
-pub mod shapes;
+pub mod rule;
+pub mod scope;
+pub mod shape;
+pub mod tables;
+pub mod template;
 pub mod testing;
+pub mod validate;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-pub use facts::{Facts, ImageFacts, Part};
-pub use file::Rule;
+pub use facts::{ComponentFacts, Facts, ImageFacts};
+pub use rule::Rule;
 
+use evaluate::Surroundings;
+use file::File;
+use tables::Tables;
+
+use crate::cancellation::Cancellation;
 use crate::embedded;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
@@ -34,39 +43,43 @@ use crate::limits::Limits;
 /// The largest rule file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// The folders of `rules/` that hold no rules.
-const NOT_RULES: &[&str] = &["knowledge/"];
-
 /// Some rules, by id.
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
     /// Files of the user that were read; one that is named twice counts once.
     files: BTreeSet<PathBuf>,
-    /// What an evaluation may ask for.
+    /// The time and the number of elements that a rule may take.
     limits: Limits,
+    /// The knowledge tables, read on first use.
+    tables: Tables,
 }
 
 impl RuleSet {
-    /// The rules that are built in. Their expressions are compiled when they are first needed; the tests check them.
+    /// The built-in rules. Their expressions are compiled on first use; the tests check them.
     ///
     /// # Errors
     ///
-    /// A built-in file is broken, which the tests exclude.
+    /// A built-in rule is broken, which the tests exclude.
     pub fn builtin() -> Result<Self> {
+        let broken = |error: serde_json::Error| Error::Rule {
+            problem: format!("the built-in rules: {error}"),
+        };
+        let files: Vec<(&str, File)> =
+            serde_json::from_str(embedded::COMPILED_RULES).map_err(broken)?;
         let mut set = RuleSet::default();
-        for (name, text) in embedded::files("") {
-            if !NOT_RULES.iter().any(|folder| name.starts_with(folder)) && name.ends_with(".yaml") {
-                set.add(Rule {
-                    builtin: true,
-                    ..Rule::read(&format!("rules/{name}"), text)?
-                })?;
-            }
+        for (path, file) in files {
+            let text = embedded::text(path).unwrap_or_default();
+            let rule = Rule::from_file(file, &format!("rules/{path}"), text)?;
+            set.rules.push(Rule {
+                builtin: true,
+                ..rule
+            });
         }
         Ok(set)
     }
 
-    /// The same rules, evaluated within other limits.
+    /// The same rules with other limits.
     #[must_use]
     pub fn within(self, limits: Limits) -> Self {
         RuleSet { limits, ..self }
@@ -105,8 +118,23 @@ impl RuleSet {
     /// As [`RuleSet::add_path`].
     pub fn add_text(&mut self, name: &str, text: &str) -> Result<()> {
         let rule = Rule::read(name, text)?;
-        rule.check()?;
+        self.validate(&rule)?;
         self.add(rule)
+    }
+
+    /// Checks every expression of a rule. The location of a fault in a built-in rule is read from its file again.
+    ///
+    /// # Errors
+    ///
+    /// As [`validate::validate`].
+    pub fn validate(&self, rule: &Rule) -> Result<()> {
+        match rule.builtin {
+            false => validate::validate(rule, &self.tables),
+            true => {
+                let rule = Rule::read(&rule.source.name, &rule.source.text)?;
+                validate::validate(&rule, &self.tables)
+            }
+        }
     }
 
     fn add(&mut self, rule: Rule) -> Result<()> {
@@ -137,13 +165,36 @@ impl RuleSet {
         self.rules.iter().find(|rule| rule.id == id)
     }
 
+    /// The knowledge tables.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
     /// All findings, the worst first, then by rule.
     ///
     /// # Errors
     ///
-    /// An expression of a rule does what it cannot do; missing facts are no error.
+    /// An expression cannot be evaluated, or a rule exceeds a limit. A missing fact is not an error.
     pub fn evaluate(&self, facts: &Facts) -> Result<Vec<Finding>> {
-        evaluate::evaluate(self.rules(), facts, &self.limits)
+        self.evaluate_until(facts, &Cancellation::default())
+    }
+
+    /// As [`RuleSet::evaluate`], until the request is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// As [`RuleSet::evaluate`], or the request was cancelled.
+    pub fn evaluate_until(
+        &self,
+        facts: &Facts,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<Finding>> {
+        let surroundings = Surroundings {
+            tables: &self.tables,
+            limits: &self.limits,
+            cancellation,
+        };
+        evaluate::evaluate(self.rules(), facts, &surroundings)
     }
 }
 

@@ -1,29 +1,22 @@
-//! A page for each rule, made from its file: the text of `imgcheck rules show ID`, and the book's chapter of rules.
+//! A page for each rule, generated from its file: the text of `imgcheck rules show ID`, and the book's chapter of rules.
 //!
-//! The pages under `docs/src/rules/` are committed; a test fails when they are not what the rules say.
+//! The pages under `docs/src/rules/` are committed; a test fails when they are stale.
 
 use std::fmt::Write;
 use std::path::Path;
 
-use super::file::{Level, Named, Rule};
+use super::RuleSet;
+use super::facts::Facts;
 use super::functions::FUNCTIONS;
-use super::{RuleSet, schema};
+use super::level::{Level, Named};
+use super::rule::Rule;
+use super::shape::{Shape, json_schema_of};
+use super::template::Cases;
 use crate::error::{Error, Result};
 use crate::finding::{Confidence, Severity};
 
-/// The command that writes the pages again.
+/// The command that generates the pages.
 pub const COMMAND: &str = "cargo run -- rules docs docs/src/rules";
-
-/// Where more is said of a rule: the page of a built-in one, the first reference of another; empty if there is none.
-pub fn url(rule: &Rule) -> String {
-    match rule.builtin {
-        true => format!(
-            "https://github.com/imgcheck/imgcheck/blob/main/docs/src/rules/{}.md",
-            rule.id
-        ),
-        false => rule.references.first().cloned().unwrap_or_default(),
-    }
-}
 
 /// The page of a rule, in Markdown.
 pub fn render(rule: &Rule) -> String {
@@ -36,17 +29,24 @@ pub fn render(rule: &Rule) -> String {
         rule.since,
         rule.why.trim_end(),
     );
-    page.push_str("\n## What it says\n\n");
-    block(&mut page, rule.message.text());
+    page.push_str("\n## Message\n\n");
+    cases(&mut page, &rule.message);
     if let Some(help) = &rule.help {
         page.push_str("\nWhat to do:\n\n");
-        block(&mut page, help.text());
+        cases(&mut page, help);
     }
-    page.push_str(
-        "\nIn these texts an expression in braces stands for its value.\n\n## How it decides\n\n",
-    );
+    page.push_str("\nAn expression in braces stands for its value.\n\n## How it is decided\n\n");
+    let bindings: Vec<_> = rule.bindings.iter().chain(&rule.element_bindings).collect();
+    if !bindings.is_empty() {
+        page.push_str("With\n\n");
+        let lines = bindings
+            .iter()
+            .map(|it| format!("{} = {}", it.name, it.value.text().trim_end()));
+        block(&mut page, &lines.collect::<Vec<_>>().join("\n"));
+        page.push('\n');
+    }
     if let Some(each) = &rule.each {
-        page.push_str("For each `it` of\n\n");
+        page.push_str("for each `it` of\n\n");
         block(&mut page, each.text());
         page.push('\n');
     }
@@ -57,22 +57,22 @@ pub fn render(rule: &Rule) -> String {
     }
     page.push_str("the rule fails if\n\n");
     block(&mut page, rule.fail.text());
-    if let Some(once) = &rule.once {
+    if let Some(key) = &rule.deduplicate_by {
         page.push_str("\nOf all elements with the same\n\n");
-        block(&mut page, once.text());
+        block(&mut page, key.text());
         page.push_str("\nonly the first gives a finding.\n");
     }
-    if !rule.yields.is_empty() {
-        let rules: Vec<String> = rule.yields.iter().map(|id| format!("`{id}`")).collect();
+    if !rule.suppresses.is_empty() {
+        let rules: Vec<String> = rule.suppresses.iter().map(|id| format!("`{id}`")).collect();
         let _ = writeln!(
             page,
-            "\nIt is silent where {} accounts for the same fault.",
-            rules.join(" or ")
+            "\nIt suppresses findings of {} with the same cause.",
+            rules.join(", ")
         );
     }
-    page.push_str("\nA fact that is missing makes the rule not applicable.\n");
+    page.push_str("\nIf a fact is missing, the rule does not apply.\n");
     if !rule.references.is_empty() {
-        page.push_str("\n## Where people met it\n\n");
+        page.push_str("\n## Reports\n\n");
         for reference in &rule.references {
             // Writing to a text cannot fail.
             let _ = writeln!(page, "- <{reference}>");
@@ -85,9 +85,9 @@ pub fn render(rule: &Rule) -> String {
 pub fn index(set: &RuleSet) -> String {
     let mut page = String::from(
         "# Rules\n\n\
-         An **error** will not run, will run on the CPU, or is not what it says. A **warning** works today by luck, or only \
+         An **error** does not run, runs on the CPU, or is not what it claims to be. A **warning** works only by luck or only \
          on some hosts. A **note** is good to know.\n\n\
-         | rule | severity | says |\n|---|---|---|\n",
+         | rule | severity | problem |\n|---|---|---|\n",
     );
     for rule in set.rules() {
         let _ = writeln!(
@@ -100,22 +100,65 @@ pub fn index(set: &RuleSet) -> String {
     }
     page.push_str(
         "\n## What expressions may use\n\n\
-         [Writing rules](../writing-rules.md) explains the keys of a rule file. Expressions are [CEL](https://cel.dev). Beside its own functions there are:\n\n",
+         [Writing rules](../writing-rules.md) explains the keys of a rule file. Expressions are [CEL](https://cel.dev). In addition to its own functions there are:\n\n",
     );
     for function in FUNCTIONS {
         let _ = writeln!(page, "- {}", function.meaning);
     }
-    let roots: Vec<String> = schema::roots()
-        .keys()
-        .map(|name| format!("`{name}`"))
-        .collect();
-    let _ = writeln!(
-        page,
-        "\nand the facts {}, `known` (the knowledge tables), and `it` in a rule with `each`. A name or field that does not \
-         exist is an error when the rule is loaded; a fact that is missing makes the rule not applicable.",
-        roots.join(", ")
+    page.push_str(
+        "\nand the facts that [Facts](facts.md) lists, `known` (the knowledge tables), and `it` in a rule with `each`. A name or field \
+         that does not exist is an error when the rule is loaded. If a fact is missing, the rule does not apply.\n",
     );
     page
+}
+
+/// The facts that expressions see, in Markdown: each field of the Rust types with its documentation.
+pub fn facts() -> String {
+    let mut page = String::from(
+        "# Facts\n\n\
+         These are the variables of expressions. A fact that is unknown is missing, and a rule that needs it does not apply. \
+         `[]` stands for the elements of a list, `*` for the keys of a map.\n",
+    );
+    let schema = json_schema_of::<Facts>();
+    let roots = schema["properties"].as_object();
+    for (name, schema) in roots.into_iter().flatten() {
+        let _ = writeln!(page, "\n## {name}\n\n{}\n", description(schema));
+        let mut rows = String::new();
+        fact_rows(&mut rows, name, schema);
+        if !rows.is_empty() {
+            let _ = write!(page, "| fact | type | |\n|---|---|---|\n{rows}");
+        }
+    }
+    page
+}
+
+/// A table row for each field below a place.
+fn fact_rows(rows: &mut String, place: &str, schema: &serde_json::Value) {
+    if let Some(value) = schema["anyOf"].as_array().and_then(|shapes| shapes.first()) {
+        return fact_rows(rows, place, value);
+    }
+    if schema["items"].is_object() {
+        return fact_rows(rows, &format!("{place}[]"), &schema["items"]);
+    }
+    if schema["additionalProperties"].is_object() && schema["properties"].is_null() {
+        return fact_rows(rows, &format!("{place}.*"), &schema["additionalProperties"]);
+    }
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let inner = format!("{place}.{name}");
+        let kind = Shape::of_field(name, schema)
+            .name()
+            .trim_start_matches("a ");
+        let _ = writeln!(rows, "| `{inner}` | {kind} | {} |", description(schema));
+        fact_rows(rows, &inner, schema);
+    }
+}
+
+fn description(schema: &serde_json::Value) -> String {
+    let text = schema["description"].as_str().unwrap_or_default();
+    text.replace('\n', " ")
+        .replace('|', "\\|")
+        .replace("[`", "`")
+        .replace("`]", "`")
 }
 
 /// A line for each rule: id, severity and title, for `imgcheck rules list`.
@@ -130,12 +173,13 @@ pub fn all(set: &RuleSet) -> Vec<(String, String)> {
     let pages = set
         .rules()
         .map(|rule| (format!("{}.md", rule.id), render(rule)));
+    let fixed = [("README.md", index(set)), ("facts.md", facts())];
     pages
-        .chain([("README.md".to_owned(), index(set))])
+        .chain(fixed.map(|(name, page)| (name.to_owned(), page)))
         .collect()
 }
 
-/// Writes all pages into a directory, and removes pages of rules that are no more.
+/// Writes all pages into a directory, and removes pages of rules that no longer exist.
 ///
 /// # Errors
 ///
@@ -168,30 +212,38 @@ pub fn confidence(rule: &Rule) -> Confidence {
 }
 
 fn first<T: Named + PartialEq>(level: &Level<T>) -> Option<T> {
-    possible(level).first().map(|(_, level)| *level)
+    level.possible().first().map(|(_, level)| *level)
 }
 
 /// The name of a level, or all that an expression may give.
 fn level<T: Named + PartialEq>(level: &Level<T>) -> String {
-    let names: Vec<&str> = possible(level).into_iter().map(|(name, _)| name).collect();
-    // The function names the severity in the main process.
-    let milder = match level {
-        Level::Decided(expression) if expression.text().contains("milder(") => ", or milder",
+    let names: Vec<&str> = level.possible().into_iter().map(|(name, _)| name).collect();
+    // The expression names the severity in the main process.
+    let lower = match level.expression() {
+        Some(expression) if expression.text().contains("severityForRole(") => ", or lower",
         _ => "",
     };
     match names.as_slice() {
-        [] => format!("by what is found{milder}"),
-        names => format!("{}{milder}", names.join(" or ")),
+        [] => format!("depends on the finding{lower}"),
+        names => format!("{}{lower}", names.join(" or ")),
     }
 }
 
-/// The levels that findings may have, the worst or surest first: of an expression, those that it names.
-fn possible<T: Named + PartialEq>(level: &Level<T>) -> Vec<(&'static str, T)> {
-    let named = |(name, known): &&(&'static str, T)| match level {
-        Level::Fixed(fixed) => known == fixed,
-        Level::Decided(expression) => expression.text().contains(&format!("\"{name}\"")),
-    };
-    T::ALL.iter().filter(named).copied().collect()
+/// The texts of a message or help, each with its condition.
+fn cases(page: &mut String, cases: &Cases) {
+    let mut is_conditional = false;
+    for case in cases.iter() {
+        if let Some(when) = &case.when {
+            let _ = writeln!(page, "If `{}`:\n", when.text().replace('\n', " ").trim());
+            is_conditional = true;
+        } else if is_conditional {
+            page.push_str("Otherwise:\n\n");
+        }
+        block(page, case.text.text());
+        if case.when.is_some() {
+            page.push('\n');
+        }
+    }
 }
 
 fn block(page: &mut String, text: &str) {

@@ -1,22 +1,22 @@
-//! Which rule speaks where several see the same fault: the one that knows most of it.
+//! Which rule reports a fault that several rules see: the one that knows its cause.
 //!
-//! A rule accounts for the element that it fails on, and for what its `explains` lists. A rule whose `yields` names that rule is
-//! silent where it would account for one of the same things, so that one fault gives one finding. It never yields to a milder
-//! finding: a warning hides no error.
+//! A finding accounts for the element that its rule failed on and for the facts of `cause_of`. The rules that `suppresses` names
+//! report nothing that accounts for one of these, so that one fault gives one finding. A finding suppresses none that is more
+//! severe: a warning hides no error.
 
 use cel::Value;
 
-use super::file::Rule;
 use super::functions::glob;
+use super::rule::Rule;
 use crate::finding::Severity;
 
-/// What findings account for.
+/// What the findings so far account for.
 #[derive(Default)]
-pub struct Explained<'r> {
+pub struct AccountedFor<'r> {
     by: Vec<(&'r Rule, Severity, Vec<Value>)>,
 }
 
-impl<'r> Explained<'r> {
+impl<'r> AccountedFor<'r> {
     /// Adds what a finding accounts for.
     pub fn add(&mut self, rule: &'r Rule, severity: Severity, values: Vec<Value>) {
         if !values.is_empty() {
@@ -24,21 +24,22 @@ impl<'r> Explained<'r> {
         }
     }
 
-    /// Whether a rule is to be silent where it would account for some values.
-    pub fn covers(&self, rule: &Rule, severity: Severity, accounts: &[Value]) -> bool {
-        self.by.iter().any(|(other, found, values)| {
+    /// Whether an earlier finding suppresses one that accounts for some values.
+    pub fn suppress(&self, rule: &Rule, severity: Severity, values: &[Value]) -> bool {
+        self.by.iter().any(|(other, found, accounted)| {
             *found >= severity
-                && yields(rule, other)
-                && accounts.iter().any(|value| values.contains(value))
+                && suppresses(other, rule)
+                && values.iter().any(|value| accounted.contains(value))
         })
     }
 }
 
-fn yields(rule: &Rule, to: &Rule) -> bool {
-    rule.id != to.id && rule.yields.iter().any(|pattern| glob(&to.id, pattern))
+fn suppresses(rule: &Rule, other: &Rule) -> bool {
+    let mut patterns = rule.suppresses.iter();
+    rule.id != other.id && patterns.any(|pattern| glob(&other.id, pattern))
 }
 
-/// The rules in an order in which each comes after all that it yields to. Of two that yield to each other, the first stays first.
+/// The rules in an order in which each comes after all that suppress it. Of two that suppress each other, the first stays first.
 pub fn order(rules: Vec<&Rule>) -> Vec<&Rule> {
     fn visit<'r>(
         index: usize,
@@ -49,8 +50,8 @@ pub fn order(rules: Vec<&Rule>) -> Vec<&Rule> {
         if std::mem::replace(&mut visited[index], true) {
             return;
         }
-        for (other, to) in rules.iter().enumerate() {
-            if yields(rules[index], to) {
+        for (other, rule) in rules.iter().enumerate() {
+            if suppresses(rule, rules[index]) {
                 visit(other, rules, visited, order);
             }
         }

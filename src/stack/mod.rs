@@ -8,7 +8,6 @@ mod gpu;
 mod interpreter;
 mod inventory;
 mod libraries;
-mod names;
 mod packages;
 mod python;
 pub mod requirements;
@@ -32,7 +31,6 @@ pub use catalogue::Catalogue;
 pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
-pub use names::NAMES;
 pub use python::{Environment, Labels};
 pub use requirements::UnmetRequirement;
 

@@ -496,7 +496,7 @@ proptest! {
             prop_assert_eq!(&claims, &grammar.claims(&reference).unwrap());
             for claim in claims {
                 prop_assert!(!claim.version.is_empty() && reference.contains(&claim.text));
-                prop_assert!(imgcheck::internals::claims::SUBJECTS.contains(&claim.subject.as_str()));
+                prop_assert!(imgcheck::internals::vocabulary::CLAIM_SUBJECTS.contains(&claim.subject.as_str()));
             }
         }
     }

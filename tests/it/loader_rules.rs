@@ -141,12 +141,12 @@ fn torchvision_of_another_release_is_one_finding() {
     assert_eq!(speaking(loader), ["torch-partner-version"]);
 }
 
-/// A rule yields to a finding that is at least as bad as its own, whichever file comes first.
+/// A rule suppresses findings that are at most as severe as its own, whichever file comes first.
 #[test]
 fn a_warning_hides_no_error() {
-    let rule = |id: &str, severity: &str, yields: &str| {
+    let rule = |id: &str, severity: &str, suppresses: &str| {
         format!(
-            "id: {id}\ntitle: t\nseverity: {severity}\nsince: '1'\neach: loader.missing\nfail: it.library != ''\n{yields}\nmessage: m\nwhy: w\n"
+            "id: {id}\ntitle: t\nseverity: {severity}\nsince: '1'\neach: loader.missing\nfail: it.library != ''\n{suppresses}\nmessage: m\nwhy: w\n"
         )
     };
     let loader = json!({"missing": [place("torch", "import", json!({"library": "libx.so"}))]});
@@ -155,10 +155,13 @@ fn a_warning_hides_no_error() {
         ("error", vec!["b-special"]),
     ] {
         let mut set = RuleSet::default();
-        set.add_text("a.yaml", &rule("a-general", "error", "yields: ['b-*']"))
+        set.add_text("a.yaml", &rule("a-general", "error", ""))
             .unwrap();
-        set.add_text("b.yaml", &rule("b-special", severity, ""))
-            .unwrap();
+        set.add_text(
+            "b.yaml",
+            &rule("b-special", severity, "suppresses: ['a-*']"),
+        )
+        .unwrap();
         let findings = set.evaluate(&facts(loader.clone())).unwrap();
         let rules: Vec<&str> = findings
             .iter()
@@ -169,10 +172,10 @@ fn a_warning_hides_no_error() {
 }
 
 #[test]
-fn every_rule_that_is_yielded_to_exists() {
+fn every_suppressed_rule_exists() {
     let set = RuleSet::builtin().unwrap();
     for rule in set.rules() {
-        for pattern in &rule.yields {
+        for pattern in &rule.suppresses {
             let known = set
                 .rules()
                 .any(|other| imgcheck::internals::rules::functions::glob(&other.id, pattern));

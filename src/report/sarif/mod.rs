@@ -99,7 +99,7 @@ fn descriptor(rule: &Rule) -> Descriptor {
             text: rule.why.trim_end().to_owned(),
             markdown: pages::render(rule),
         },
-        help_uri: pages::url(rule),
+        help_uri: rule.url(),
         default_configuration: Configuration {
             level: severity(level),
         },

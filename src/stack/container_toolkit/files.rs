@@ -4,6 +4,7 @@
 //! a package, or is what a mount left behind: an image that is built or committed in a container with GPUs keeps the files that the
 //! toolkit made to mount upon, empty.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::elf::ElfFacts;
@@ -17,7 +18,7 @@ use super::knowledge::ToolkitKnowledge;
 
 /// A file of the image that has the name of one of the driver's, outside of the directories of stubs and of the
 /// forward-compatibility package.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DriverFile {
     /// The file.
@@ -36,7 +37,7 @@ pub struct DriverFile {
 }
 
 /// What a file with a name of the driver's is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileState {
     /// A file of a driver.
@@ -53,7 +54,7 @@ pub enum FileState {
 }
 
 /// A file that needs a library of the driver (DT_NEEDED).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DriverNeed {
     /// The library: `libnvcuvid.so.1`.

@@ -12,6 +12,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use files::{DriverFile, DriverNeed, FileState};
@@ -22,7 +23,7 @@ use super::inventory::Inventory;
 use super::python::Environment;
 
 /// What the image asks of the container toolkit, and what it has of the driver itself. The keys are those of rules.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContainerToolkit {
     /// CUDA_VERSION is set and NVIDIA_REQUIRE_CUDA is not, as in images of 2017: the container then gets all GPUs, all capabilities,
@@ -51,7 +52,7 @@ pub struct ContainerToolkit {
 }
 
 /// One variable NVIDIA_REQUIRE_*.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequirementFacts {
     /// Its name; CUDA_VERSION in a legacy image.
@@ -65,7 +66,7 @@ pub struct RequirementFacts {
 }
 
 /// One alternative of a requirement.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlternativeFacts {
     /// All of them must hold.
@@ -73,7 +74,7 @@ pub struct AlternativeFacts {
 }
 
 /// A driver branch.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OldestDriver {
     /// Its number: `570`.
@@ -85,7 +86,7 @@ pub struct OldestDriver {
 }
 
 /// NVIDIA_DRIVER_CAPABILITIES.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Capabilities {
     /// The variable, absent if it is not set.
@@ -98,7 +99,7 @@ pub struct Capabilities {
 }
 
 /// NVIDIA_VISIBLE_DEVICES.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Devices {
     /// The variable, absent if it is not set.

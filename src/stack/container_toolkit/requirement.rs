@@ -7,10 +7,11 @@
 //! freedoms: names and brands are compared without regard to case, `!` is `!=`, missing numbers of a version are zeros, an empty
 //! alternative or constraint is passed over, and what is behind the first alternative that holds is never read.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a constraint speaks of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Property {
     /// The newest CUDA that the driver has: `12.8`.
@@ -24,7 +25,7 @@ pub enum Property {
 }
 
 /// How it is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Operator {
     /// `=`
     #[serde(rename = "=")]
@@ -47,7 +48,7 @@ pub enum Operator {
 }
 
 /// One comparison: `driver>=535`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Constraint {
     /// What is compared.
@@ -59,7 +60,7 @@ pub struct Constraint {
 }
 
 /// A part that cannot be understood. Where the toolkit comes to it, the container does not start.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Invalid {
     /// The part, as written.

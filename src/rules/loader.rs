@@ -10,11 +10,9 @@
 //! - `sets` are the libraries that come in several files, such as cuDNN: the `objects` of one `library` and one `number` behind
 //!   `.so.` in a process.
 
-pub mod sample;
-pub mod shape;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::process::facts::{
@@ -31,11 +29,12 @@ pub fn serialize<S: Serializer>(
     facts: &Option<LoaderFacts>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    facts.as_ref().map(Loader::of).serialize(serializer)
+    facts.as_ref().map(LoaderView::of).serialize(serializer)
 }
 
-#[derive(Serialize)]
-struct Loader<'f> {
+/// The loader model with what expressions see beside its facts.
+#[derive(Serialize, JsonSchema)]
+pub struct LoaderView<'f> {
     objects: usize,
     missing: Vec<Fault<'f, Missing>>,
     unmet_versions: Vec<Fault<'f, UnmetVersion>>,
@@ -44,11 +43,14 @@ struct Loader<'f> {
     executable_stacks: Vec<Fault<'f, ExecutableStack>>,
     processes: Vec<Process<'f>>,
     sets: Vec<Set<'f>>,
+    /// The objects of all processes. Only made for expressions that name it: see [`mapped`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mapped: Vec<Mapped<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<&'f CacheFacts>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Fault<'f, T> {
     outcome: String,
     role: &'static str,
@@ -56,14 +58,14 @@ struct Fault<'f, T> {
     facts: &'f T,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Copy<'f> {
     role: &'static str,
     #[serde(flatten)]
     facts: &'f Shadowed,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Process<'f> {
     name: &'f str,
     main: bool,
@@ -78,7 +80,7 @@ struct Process<'f> {
 }
 
 /// One element of `loader.mapped`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Mapped<'f> {
     process: &'f str,
     role: &'static str,
@@ -86,7 +88,7 @@ pub struct Mapped<'f> {
     object: &'f ObjectFacts,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Set<'f> {
     process: &'f str,
     role: &'static str,
@@ -95,9 +97,9 @@ struct Set<'f> {
     objects: Vec<&'f ObjectFacts>,
 }
 
-impl<'f> Loader<'f> {
+impl<'f> LoaderView<'f> {
     fn of(facts: &'f LoaderFacts) -> Self {
-        Loader {
+        LoaderView {
             objects: facts.objects,
             missing: faults(&facts.missing, |fault| &fault.place),
             unmet_versions: faults(&facts.unmet_versions, |fault| &fault.place),
@@ -110,6 +112,7 @@ impl<'f> Loader<'f> {
                 .iter()
                 .flat_map(|process| sets(process, facts))
                 .collect(),
+            mapped: Vec::new(),
             cache: facts.cache.as_ref(),
         }
     }
