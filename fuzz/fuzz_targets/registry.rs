@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use imgcheck::internals::layer::ReadMethod;
 use imgcheck::internals::reference::transport::{ImageReference, Remote};
-use imgcheck::internals::source::registry::{Options, Patience, Registries};
+use imgcheck::internals::source::registry::{Options, Registries, RetryPolicy};
 use imgcheck::internals::source::{self, Access, Selection};
 use imgcheck_fuzz::documents::documents;
 use imgcheck_fuzz::layers::scan;
@@ -70,16 +70,16 @@ fn client() -> (u64, Registries) {
     let (run, registries) = match client.take() {
         Some((run, registries)) if run % RUNS != 0 => (run, registries),
         old => {
-            let patience = Patience {
+            let policy = RetryPolicy {
                 retries: 1,
                 first_wait: Duration::ZERO,
                 longest_wait: Duration::ZERO,
                 connect: Duration::from_secs(1),
                 stall: Duration::from_secs(1),
-                ..Patience::default()
+                ..RetryPolicy::default()
             };
             let options = Options {
-                patience,
+                policy,
                 ..Options::default()
             };
             (old.map_or(0, |(run, _)| run), Registries::new(options))

@@ -114,6 +114,7 @@ impl ReadingArguments {
                 cache,
                 registry: self.registry.registries(),
                 limits,
+                ..Access::default()
             },
         }
     }

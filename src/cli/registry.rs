@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use imgcheck::internals::source::registry::{Mirror, Options, Patience, Registries};
+use imgcheck::internals::source::registry::{Mirror, Options, Registries, RetryPolicy};
 
 /// How registries are reached.
 #[derive(Debug, Args)]
@@ -35,10 +35,10 @@ pub struct RegistryArguments {
     #[arg(long, env = "IMGCHECK_OFFLINE", value_parser = BoolishValueParser::new())]
     offline: bool,
     /// How often a request is made again after a failure that may pass
-    #[arg(long, value_name = "TIMES", env = "IMGCHECK_RETRIES", default_value_t = Patience::default().retries)]
+    #[arg(long, value_name = "TIMES", env = "IMGCHECK_RETRIES", default_value_t = RetryPolicy::default().retries)]
     retries: usize,
     /// Give up a connection after so many seconds without an answer or with less than 1 KB a second
-    #[arg(long, value_name = "SECONDS", env = "IMGCHECK_STALL_TIMEOUT", default_value_t = Patience::default().stall.as_secs())]
+    #[arg(long, value_name = "SECONDS", env = "IMGCHECK_STALL_TIMEOUT", default_value_t = RetryPolicy::default().stall.as_secs())]
     stall_timeout: u64,
 }
 
@@ -50,10 +50,10 @@ impl RegistryArguments {
             ca_certificates: self.ca_certificates.clone(),
             mirrors: self.mirrors.clone(),
             offline: self.offline,
-            patience: Patience {
+            policy: RetryPolicy {
                 retries: self.retries,
                 stall: Duration::from_secs(self.stall_timeout.max(1)),
-                ..Patience::default()
+                ..RetryPolicy::default()
             },
         })
     }

@@ -10,7 +10,7 @@ use crate::limits::{Limit, Limits};
 
 /// What a document is; registries keep the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DocumentKind {
     /// A manifest or an index.
     Manifest,
     /// The configuration of an image.
@@ -29,15 +29,19 @@ pub(super) trait Blobs {
     fn has_blob(&self, digest: &str) -> Result<bool>;
 
     /// A document, which has the digest.
-    fn read_document(&self, part: Part, digest: &str) -> Result<Vec<u8>>;
+    fn read_document(&self, kind: DocumentKind, digest: &str) -> Result<Vec<u8>>;
 
     /// A layer, not yet read.
     fn layer(&self, layer: &Descriptor) -> Result<LayerData>;
 }
 
 /// Reads a document.
-pub(super) fn read<T: DeserializeOwned>(blobs: &dyn Blobs, part: Part, digest: &str) -> Result<T> {
-    let bytes = blobs.read_document(part, digest)?;
+pub(super) fn read<T: DeserializeOwned>(
+    blobs: &dyn Blobs,
+    kind: DocumentKind,
+    digest: &str,
+) -> Result<T> {
+    let bytes = blobs.read_document(kind, digest)?;
     parse(
         &blobs.subject(),
         &blobs.blob_name(digest)?,

@@ -14,6 +14,7 @@ mod recognise;
 mod reference;
 pub mod registry;
 pub mod remote;
+mod runtime;
 mod spelling;
 mod store;
 
@@ -27,6 +28,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cache::Cache;
+use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::reference::transport::{ImageReference, Remote};
@@ -53,8 +55,12 @@ pub struct Access {
     pub registry: registry::Registries,
     /// Documents that were fetched before.
     pub cache: Cache,
-    /// What images may ask for.
+    /// Bounds on what images may ask for.
     pub limits: Limits,
+    /// Credentials for the registry of the reference; `None` to look them up in the user's configuration.
+    pub credentials: Option<registry::Credentials>,
+    /// Ends the request early.
+    pub cancellation: Cancellation,
 }
 
 /// What a target leads to.

@@ -3,7 +3,7 @@
 use oci_spec::image::{Descriptor, ImageConfiguration, MediaType};
 use serde::Deserialize;
 
-use super::blobs::{self, Blobs, Part};
+use super::blobs::{self, Blobs, DocumentKind};
 use super::platform::{Candidate, Platform, select};
 use super::store::Store;
 use super::{Image, LayerBlob, SourceKind, Wanted, reference, spelling};
@@ -124,7 +124,7 @@ fn only_an_artifact(blobs: &dyn Blobs, kind: &str) -> Error {
 
 /// Reads an index or a manifest.
 fn read(blobs: &dyn Blobs, descriptor: &Descriptor) -> Result<Content> {
-    match blobs::read(blobs, Part::Manifest, descriptor.digest().as_ref())? {
+    match blobs::read(blobs, DocumentKind::Manifest, descriptor.digest().as_ref())? {
         Document {
             manifests: Some(list),
             config: None,
@@ -323,7 +323,11 @@ fn is_image_config(media_type: &MediaType) -> bool {
 }
 
 fn config(blobs: &dyn Blobs, manifest: &Manifest) -> Result<ImageConfiguration> {
-    blobs::read(blobs, Part::Config, manifest.config.digest().as_ref())
+    blobs::read(
+        blobs,
+        DocumentKind::Config,
+        manifest.config.digest().as_ref(),
+    )
 }
 
 fn image(

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, statat};
 use serde::de::DeserializeOwned;
 
 use super::LayerData;
-use super::blobs::{self, Blobs};
+use super::blobs::{self, Blobs, DocumentKind};
 use super::members::Members;
 use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, FileRange, Kind, RangeInput, Walk};
@@ -254,7 +254,7 @@ impl Blobs for Store {
         Ok(self.find(&self.blob_name(digest)?)?.is_some())
     }
 
-    fn read_document(&self, _part: blobs::Part, digest: &str) -> Result<Vec<u8>> {
+    fn read_document(&self, _kind: DocumentKind, digest: &str) -> Result<Vec<u8>> {
         let name = self.blob_name(digest)?;
         let bytes = self.read(&name)?;
         blobs::verify(&self.subject(), &name, &bytes, digest)?;

@@ -5,7 +5,7 @@ use oci_spec::image::Descriptor;
 use crate::cache::{Cache, Key};
 use crate::error::{Error, Result};
 use crate::source::LayerData;
-use crate::source::blobs::{Blobs, Part};
+use crate::source::blobs::{Blobs, DocumentKind};
 
 /// The documents that the cache has.
 pub(super) struct Known<'a> {
@@ -27,7 +27,7 @@ impl Blobs for Known<'_> {
         Ok(true)
     }
 
-    fn read_document(&self, _part: Part, digest: &str) -> Result<Vec<u8>> {
+    fn read_document(&self, _kind: DocumentKind, digest: &str) -> Result<Vec<u8>> {
         let key = Key::Document {
             digest: digest.to_owned(),
         };

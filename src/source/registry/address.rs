@@ -1,4 +1,4 @@
-//! Where the repository of a reference is reached: its registry, or a mirror of it.
+//! The address of a repository: its registry, or a mirror of it.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -6,20 +6,20 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::reference::name::Name;
 
-/// The Hub answers under another name than the one in references.
+/// Docker Hub in references, and its host name.
 const HUB: &str = "docker.io";
 const HUB_HOST: &str = "registry-1.docker.io";
 
-/// Another registry that is asked first: `REGISTRY=[http[s]://]HOST[:PORT][/PREFIX]`.
+/// A registry to ask before another one: `REGISTRY=[http[s]://]HOST[:PORT][/PREFIX]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mirror {
-    /// The registry that it stands in for, as in references.
+    /// The registry that it mirrors, as in references.
     pub registry: String,
-    /// The scheme that was written.
+    /// The scheme, if it was given.
     scheme: Option<&'static str>,
-    /// Host and perhaps port.
+    /// `HOST[:PORT]`.
     host: String,
-    /// What stands before the repository there, with a slash, or nothing.
+    /// What precedes the repository there: empty, or ending in a slash.
     prefix: String,
 }
 
@@ -27,12 +27,10 @@ impl FromStr for Mirror {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let refuse = || Error::Usage {
-            problem: format!("`{text}` is not a mirror"),
-            help: Some(
-                "write REGISTRY=HOST[:PORT][/PREFIX], as in docker.io=mirror.example/hub"
-                    .to_owned(),
-            ),
+        let refuse = || {
+            Error::usage(format!("`{text}` is not a mirror")).with_help(
+                "write REGISTRY=HOST[:PORT][/PREFIX], as in docker.io=mirror.example/hub",
+            )
         };
         let (registry, place) = text.split_once('=').ok_or_else(refuse)?;
         let (scheme, place) = match place.split_once("://") {
@@ -42,7 +40,7 @@ impl FromStr for Mirror {
             Some(_) => return Err(refuse()),
         };
         let place = place.trim_end_matches('/');
-        // Both must be the beginning of a reference.
+        // Both must be the start of a valid reference.
         let registry = registry_of(&format!("{registry}/x")).ok_or_else(refuse)?;
         let whole = format!("{place}/x").parse::<Name>().map_err(|_| refuse())?;
         let host = whole.registry.ok_or_else(refuse)?;
@@ -65,7 +63,7 @@ fn registry_of(reference: &str) -> Option<String> {
 /// A repository on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Address {
-    /// The registry as in references; credentials are kept under this name.
+    /// The registry as in references; configuration files list credentials under this name.
     pub registry: String,
     /// The path of the repository.
     pub repository: String,
@@ -96,8 +94,7 @@ impl Address {
         }
     }
 
-    /// The beginnings of URLs to be tried in turn. Plain HTTP is tried only where nobody listens between the two, or where
-    /// the user says so.
+    /// The starts of URLs to be tried in turn. Plain HTTP is tried only on this machine, or where the user allows it.
     pub fn bases(&self, insecure: bool) -> Vec<String> {
         let schemes = match self.scheme {
             Some("http") => &["http"][..],
@@ -112,7 +109,7 @@ impl Address {
     }
 }
 
-/// Whether the host is this machine.
+/// Whether the host is a loopback address.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -132,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hub_has_another_host() {
+    fn docker_hub_has_a_different_host_name() {
         assert_eq!(
             address("busybox").bases(false),
             ["https://registry-1.docker.io/v2/"]
@@ -145,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_may_speak_plain_http() {
+    fn plain_http_is_only_for_loopback_addresses() {
         for reference in [
             "localhost/x",
             "localhost:5000/x",
@@ -172,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mirror_is_refused() {
+    fn invalid_mirrors_are_rejected() {
         for text in [
             "",
             "docker.io",

@@ -1,140 +1,182 @@
-//! Being let in: answers to a registry's challenges, kept for as long as they hold.
+//! Answers to the authentication challenges of a registry.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use reqwest::Url;
-use reqwest::blocking::{RequestBuilder, Response};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{RequestBuilder, Response, Url};
 use serde::Deserialize;
 
 use super::address::Address;
 use super::body::Body;
 use super::challenge::Challenge;
 use super::client::Client;
-use super::credentials::{self, Credential, Found, Secret};
-use super::failure::{Failure, Kind};
-use super::retry::Patience;
+use super::credentials::{self, Credentials, Lookup};
+use super::failure::{Failure, Kind, printable};
+use super::retry::RetryPolicy;
+use crate::error::ErrorCode;
 
-/// How this program is called towards OAuth2 servers.
+/// The name of this program towards OAuth2 servers.
 const CLIENT_ID: &str = "imgcheck";
 
-/// Bytes of an answer with a token.
-const ANSWER_LIMIT: u64 = 1 << 20;
+/// Bytes of a token response that are read.
+const RESPONSE_LIMIT: u64 = 1 << 20;
 
-/// What opens one repository. It is asked for when a request is refused, once for all threads, and used for all requests
-/// until it is refused in turn, as happens in the middle of long downloads. How long a token says that it holds does not
-/// matter: to use one for too long costs the same refusal as to use none.
-#[derive(Default)]
+/// What a repository accepts as proof, and how it was obtained.
+///
+/// It is requested when a request is refused, and used for all requests until it is refused in turn, which happens in the
+/// middle of long downloads. The announced lifetime of a token does not matter: using one for too long costs the same refused
+/// request as using none.
 pub(super) struct Authorization {
-    pass: Mutex<Option<Pass>>,
+    pub header: HeaderValue,
+    login: Login,
 }
 
-struct Pass {
-    header: HeaderValue,
-    /// With what it was got, for messages.
-    note: String,
+/// The credentials of an authorization, for messages.
+struct Login {
+    registry: String,
+    /// Where the credentials come from; `None` for an anonymous token.
+    origin: Option<String>,
+    /// The user name and the password are sent with every request, so only they can be wrong.
+    is_basic: bool,
+    /// Configuration files and helpers that could not be used: ` (…)`, or empty.
+    problems: String,
 }
 
-impl Authorization {
-    /// The header that opens the repository, if one is known.
-    pub fn header(&self) -> Option<HeaderValue> {
-        self.lock().as_ref().map(|pass| pass.header.clone())
-    }
-
-    /// With what the repository was last tried to be opened, for messages.
-    pub fn note(&self) -> Option<String> {
-        self.lock().as_ref().map(|pass| pass.note.clone())
-    }
-
-    /// Answers the challenges to a request that was made with `refused`.
-    pub fn answer(
-        &self,
-        client: &Client,
-        address: &Address,
-        base: &Url,
-        refused: Option<&HeaderValue>,
-        challenges: &[Challenge],
-    ) -> Result<(), Failure> {
-        let mut pass = self.lock();
-        let renewed = pass
-            .as_ref()
-            .is_some_and(|pass| Some(&pass.header) != refused);
-        if !renewed {
-            *pass = None;
-            let request = Entrance {
-                client,
-                address,
-                base,
-            };
-            *pass = Some(request.pass(challenges)?);
-        }
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Pass>> {
-        self.pass.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Obtains an authorization for one repository.
+pub(super) struct Authorizer<'a> {
+    pub client: &'a Client,
+    pub address: &'a Address,
+    pub base: &'a Url,
+    /// The credentials of the request; `None` if they are looked up in the user's configuration.
+    pub credentials: Option<&'a Credentials>,
 }
 
-/// Where entrance is asked for.
-struct Entrance<'a> {
-    client: &'a Client,
-    address: &'a Address,
-    base: &'a Url,
-}
-
-/// What a token server answers.
+/// The response of a token server.
 #[derive(Deserialize)]
-struct Answer {
+struct Token {
     token: Option<String>,
     access_token: Option<String>,
 }
 
-impl Entrance<'_> {
-    fn pass(&self, challenges: &[Challenge]) -> Result<Pass, Failure> {
-        let found = credentials::find(&self.address.registry, &self.address.repository);
-        let credential = found.credential.as_ref();
-        let answer = match challenges.first() {
+impl Authorization {
+    /// The failure of a request that was refused with this authorization.
+    pub fn refused(&self, failure: Failure) -> Failure {
+        self.login.refused(failure)
+    }
+}
+
+impl Login {
+    fn refused(&self, failure: Failure) -> Failure {
+        let (problem, problems) = (failure.problem, &self.problems);
+        let is_unauthorized = failure.kind == Kind::Final(ErrorCode::Unauthorized);
+        match &self.origin {
+            Some(origin) if self.is_basic && is_unauthorized => {
+                wrong_credentials(&self.registry, origin, &problem)
+            }
+            Some(origin) => Failure::new(
+                Kind::Final(ErrorCode::Forbidden),
+                format!(
+                    "repository not found, or access denied with the credentials from {origin}: {problem}{problems}"
+                ),
+            )
+            .with_help(format!(
+                "check the name of the repository, or {}",
+                login(&self.registry)
+            )),
+            None => denied(&self.registry, &format!("{problem}{problems}")),
+        }
+    }
+}
+
+/// The failure of a request without credentials.
+pub(super) fn denied(registry: &str, problem: &str) -> Failure {
+    Failure::unauthorized(format!(
+        "repository not found, or access denied (log in with `docker login {registry}`): {problem}"
+    ))
+    .with_help(format!(
+        "check the name of the repository; if it is private, {}",
+        login(registry)
+    ))
+}
+
+fn wrong_credentials(registry: &str, origin: &str, problem: &str) -> Failure {
+    Failure::unauthorized(format!(
+        "{registry} rejected the user name or password from {origin}: {problem}"
+    ))
+    .with_help(login(registry))
+}
+
+fn login(registry: &str) -> String {
+    format!("log in: docker login {registry}, or podman login {registry}")
+}
+
+impl Authorizer<'_> {
+    /// Answers the first of the challenges, of which the best is first.
+    pub async fn authorize(&self, challenges: &[Challenge]) -> Result<Authorization, Failure> {
+        let registry = &self.address.registry;
+        let lookup = self.lookup().await;
+        let login = Login {
+            registry: registry.clone(),
+            origin: lookup.origin.clone(),
+            is_basic: challenges.first() == Some(&Challenge::Basic),
+            problems: match lookup.problems.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", lookup.problems.join("; ")),
+            },
+        };
+        let header = match challenges.first() {
             Some(Challenge::Bearer {
                 realm,
                 service,
                 scope,
-            }) => self.token(realm, service.as_deref(), scope.as_deref(), credential),
-            Some(Challenge::Basic) => self.basic(credential),
-            None => Err(Failure::new(
-                Kind::Denied,
-                format!(
-                    "{} wants to be convinced in a way that is not understood: neither Basic nor Bearer",
-                    self.address.registry
-                ),
-            )),
+            }) => {
+                self.token(realm, service.as_deref(), scope.as_deref(), &lookup, &login)
+                    .await?
+            }
+            Some(Challenge::Basic) => self.basic(&lookup, &login)?,
+            None => {
+                return Err(Failure::unsupported(format!(
+                    "{registry} requires an unsupported authentication scheme (neither Basic nor Bearer)"
+                )));
+            }
         };
-        let header = answer.map_err(|failure| match failure.kind {
-            Kind::Denied => Failure {
-                problem: format!("{} {}", failure.problem, note(&found)),
-                help: Some(login(&self.address.registry)),
-                ..failure
-            },
-            _ => failure,
-        })?;
-        Ok(Pass {
-            header,
-            note: note(&found),
-        })
+        Ok(Authorization { header, login })
     }
 
-    fn basic(&self, credential: Option<&Credential>) -> Result<HeaderValue, Failure> {
+    /// A credential helper may hang, so it runs on a thread of its own.
+    async fn lookup(&self) -> Lookup {
+        if let Some(credentials) = self.credentials {
+            return Lookup::of_request(credentials.clone());
+        }
+        let Address {
+            registry,
+            repository,
+            ..
+        } = self.address;
+        let (registry, repository) = (registry.clone(), repository.clone());
+        let lookup = tokio::task::spawn_blocking(move || credentials::find(&registry, &repository));
+        lookup.await.unwrap_or_default()
+    }
+
+    fn login_required(&self, lookup: &Lookup, login: &Login) -> Failure {
         let registry = &self.address.registry;
-        let (user, password) = match credential.map(|credential| &credential.secret) {
-            Some(Secret::Password { user, password }) => (user, password),
-            Some(Secret::IdentityToken(_)) => {
-                let problem = format!("{registry} wants a password, not an identity token");
-                return Err(Failure::new(Kind::Denied, problem));
+        Failure::unauthorized(format!(
+            "{registry} requires a login, and no credentials were found in {}{}",
+            lookup.searched, login.problems
+        ))
+        .with_help(self::login(registry))
+    }
+
+    fn basic(&self, lookup: &Lookup, login: &Login) -> Result<HeaderValue, Failure> {
+        let registry = &self.address.registry;
+        let (user, password) = match &lookup.credentials {
+            Some(Credentials::Password { user, password }) => (user, password),
+            Some(Credentials::IdentityToken(_)) => {
+                let origin = login.origin.as_deref().unwrap_or_default();
+                return Err(Failure::unauthorized(format!(
+                    "{registry} requires a password, and {origin} contains an identity token"
+                ))
+                .with_help(self::login(registry)));
             }
-            None => {
-                let problem = format!("{registry} wants a user name and a password");
-                return Err(Failure::new(Kind::Denied, problem));
-            }
+            None => return Err(self.login_required(lookup, login)),
         };
         let request = self.client.http.get(self.base.clone());
         let request = request.basic_auth(user, Some(password)).build();
@@ -142,25 +184,28 @@ impl Entrance<'_> {
             .ok()
             .and_then(|mut request| request.headers_mut().remove(AUTHORIZATION));
         header.ok_or_else(|| {
-            Failure::new(Kind::Final, "the user name or the password cannot be sent")
+            Failure::unauthorized(
+                "the user name or the password contains characters that HTTP cannot send",
+            )
         })
     }
 
-    /// A token for pulling, with the credential where there is one: everybody gets one for a public repository.
-    fn token(
+    /// A token for pulling, anonymous if there are no credentials: anyone gets one for a public repository.
+    async fn token(
         &self,
         realm: &str,
         service: Option<&str>,
         scope: Option<&str>,
-        credential: Option<&Credential>,
+        lookup: &Lookup,
+        login: &Login,
     ) -> Result<HeaderValue, Failure> {
         let url = self.realm(realm)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let pull = format!("repository:{}:pull", self.address.repository);
         let mut query = vec![("scope", scope.unwrap_or(&pull))];
         query.extend(service.map(|service| ("service", service)));
-        let request = match credential.map(|credential| &credential.secret) {
-            Some(Secret::IdentityToken(token)) => {
+        let request = match &lookup.credentials {
+            Some(Credentials::IdentityToken(token)) => {
                 query.extend([
                     ("grant_type", "refresh_token"),
                     ("refresh_token", token),
@@ -168,17 +213,31 @@ impl Entrance<'_> {
                 ]);
                 self.post(url, &query)
             }
-            Some(Secret::Password { user, password }) => {
+            Some(Credentials::Password { user, password }) => {
                 query.push(("account", user));
                 self.get(url, &query).basic_auth(user, Some(password))
             }
             None => self.get(url, &query),
         };
-        let response = self.client.send(&host, request)?;
-        if !response.status().is_success() {
-            return Err(Failure::of_answer(response, self.client.patience));
+        let response = self.client.send(&host, request).await?;
+        if response.status().is_success() {
+            return read_token(&host, response, self.client.policy).await;
         }
-        read_token(&host, response, self.client.patience)
+        let failure = Failure::of_response(response, self.client.policy).await;
+        Err(match (failure.kind, &login.origin) {
+            (Kind::Final(ErrorCode::Unauthorized), Some(origin)) => {
+                wrong_credentials(&self.address.registry, origin, &failure.problem)
+            }
+            (Kind::Final(ErrorCode::Unauthorized | ErrorCode::Forbidden), None) => {
+                let required = self.login_required(lookup, login);
+                Failure {
+                    problem: format!("{}: {}", required.problem, failure.problem),
+                    ..required
+                }
+            }
+            (Kind::Final(ErrorCode::Forbidden), Some(_)) => login.refused(failure),
+            _ => failure,
+        })
     }
 
     fn get(&self, mut url: Url, query: &[(&str, &str)]) -> RequestBuilder {
@@ -186,7 +245,7 @@ impl Entrance<'_> {
         self.client.http.get(url)
     }
 
-    /// A form in the body, so that no token is in a URL. A redirect is not followed, for the form would be sent there, too.
+    /// A form in the body, so that no token is in a URL. Redirects are not followed, since they would forward the form.
     fn post(&self, url: Url, form: &[(&str, &str)]) -> RequestBuilder {
         let mut encoder = self.base.clone();
         encoder.query_pairs_mut().clear().extend_pairs(form);
@@ -198,54 +257,37 @@ impl Entrance<'_> {
             .body(body)
     }
 
-    /// A password must not leave a registry with TLS for a server without.
+    /// The URL of the token server. A registry with TLS must not send a password to a server without.
     fn realm(&self, realm: &str) -> Result<Url, Failure> {
         let registry = &self.address.registry;
         let refuse = |why: &str| {
-            let shown = super::failure::printable(realm);
-            Failure::new(
-                Kind::Final,
-                format!("{registry} sends for a token to `{shown}`, {why}"),
-            )
+            let shown = printable(realm);
+            Failure::damaged(format!(
+                "{registry} names the token server `{shown}`, which {why}"
+            ))
         };
-        let url = Url::parse(realm).map_err(|_| refuse("which is not a URL"))?;
+        let url = Url::parse(realm).map_err(|_| refuse("is not a URL"))?;
         match url.scheme() {
             "https" => Ok(url),
             "http" if self.base.scheme() == "http" || self.client.insecure => Ok(url),
-            _ => Err(refuse("which is not protected by TLS")),
+            _ => Err(refuse("does not use TLS")),
         }
     }
 }
 
-/// What to do when credentials are wrong or missing.
-pub(super) fn login(registry: &str) -> String {
-    format!("log in: docker login {registry}, or podman login {registry}")
-}
-
-/// With what it was tried, and why with nothing else.
-fn note(found: &Found) -> String {
-    let with = match &found.credential {
-        Some(credential) => format!("with the credentials of {}", credential.origin),
-        None => "without credentials".to_owned(),
-    };
-    if found.problems.is_empty() {
-        with
-    } else {
-        format!("{with} ({})", found.problems.join("; "))
-    }
-}
-
-fn read_token(host: &str, response: Response, patience: Patience) -> Result<HeaderValue, Failure> {
-    let body = Body::new(response, patience).read_all(ANSWER_LIMIT)?;
-    // Nothing of the body is shown: it may be a token.
-    let refuse = || {
-        Failure::new(
-            Kind::Final,
-            format!("{host} gave no token that can be used"),
-        )
-    };
-    let answer: Answer = serde_json::from_slice(&body).map_err(|_| refuse())?;
-    let token = answer.token.or(answer.access_token).ok_or_else(refuse)?;
+async fn read_token(
+    host: &str,
+    response: Response,
+    policy: RetryPolicy,
+) -> Result<HeaderValue, Failure> {
+    let body = Body::new(response, policy).read_all(RESPONSE_LIMIT).await?;
+    // The message never shows the body, which may contain a token.
+    let refuse = || Failure::damaged(format!("{host} sent no usable token"));
+    let response: Token = serde_json::from_slice(&body).map_err(|_| refuse())?;
+    let token = response
+        .token
+        .or(response.access_token)
+        .ok_or_else(refuse)?;
     let mut header = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| refuse())?;
     header.set_sensitive(true);
     Ok(header)

@@ -1,23 +1,23 @@
-//! What a registry asks for before it answers: `WWW-Authenticate` (RFC 9110, section 11.6.1).
+//! Authentication challenges: `WWW-Authenticate` (RFC 9110, section 11.6.1).
 
 use http_auth::ChallengeRef;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
-/// A way to be let in.
+/// A supported authentication scheme.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Challenge {
     /// User name and password with every request (RFC 7617).
     Basic,
     /// A token (distribution project, "Token Authentication Specification").
     Bearer {
-        /// Where tokens are given out.
+        /// The URL of the token server.
         realm: String,
         service: Option<String>,
         scope: Option<String>,
     },
 }
 
-/// The challenges that are understood; tokens first, since a registry that offers both prefers them.
+/// The supported challenges; tokens first, since a registry that offers both prefers them.
 pub(super) fn challenges(headers: &HeaderMap) -> Vec<Challenge> {
     let texts = headers
         .get_all(WWW_AUTHENTICATE)
@@ -25,13 +25,13 @@ pub(super) fn challenges(headers: &HeaderMap) -> Vec<Challenge> {
         .filter_map(|value| value.to_str().ok());
     let mut found: Vec<Challenge> = texts
         .flat_map(|text| http_auth::parse_challenges(text).unwrap_or_default())
-        .filter_map(|challenge| understood(&challenge))
+        .filter_map(|challenge| supported(&challenge))
         .collect();
     found.sort_by_key(|challenge| *challenge == Challenge::Basic);
     found
 }
 
-fn understood(challenge: &ChallengeRef<'_>) -> Option<Challenge> {
+fn supported(challenge: &ChallengeRef<'_>) -> Option<Challenge> {
     let parameter = |wanted: &str| {
         let found = challenge
             .params
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_registries_send() {
+    fn challenges_of_real_registries() {
         let hub = of(&[
             r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:a/b:pull,push""#,
         ]);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_no_challenge() {
+    fn unsupported_challenges_are_ignored() {
         for line in [
             "",
             "Negotiate",

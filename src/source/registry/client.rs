@@ -3,102 +3,116 @@
 use std::fs;
 use std::path::Path;
 
-use reqwest::Certificate;
-use reqwest::blocking::{Client as Http, ClientBuilder, RequestBuilder, Response};
 use reqwest::redirect::Policy;
+use reqwest::{Certificate, Client as Http, ClientBuilder, RequestBuilder, Response};
+use tokio::time::timeout;
 
 use super::Options;
-use super::failure::{Failure, Kind};
-use super::retry::Patience;
+use super::failure::{Failure, Kind, chain};
+use super::retry::RetryPolicy;
 use crate::error::{Error, ErrorCode, Result};
+use crate::source::runtime::Runtime;
 use crate::tls;
 
-/// Hops from a registry to where it keeps its blobs.
+/// Redirects from a registry to its blob storage that are followed.
 const REDIRECTS: usize = 5;
 
 /// Sends requests.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     pub http: Http,
-    /// For requests with secrets in their body, which would go along with a redirect: it follows none.
+    /// For requests with secrets in their body, which a redirect would forward: it follows none.
     pub forms: Http,
-    pub patience: Patience,
+    pub policy: RetryPolicy,
     pub insecure: bool,
     pub offline: bool,
-    /// Why no host can be trusted, if so.
+    pub runtime: Runtime,
+    /// Why no certificate can be trusted, if so.
     no_authorities: Option<String>,
 }
 
 impl Client {
-    /// An error if a certificate of the options cannot be read.
+    /// # Errors
+    /// A certificate of the options cannot be read.
     pub fn new(options: &Options) -> Result<Self> {
         tls::install();
         let mut extra = Vec::new();
         for path in &options.ca_certificates {
             extra.extend(certificates(path)?);
         }
-        let patience = options.patience;
-        let builder = |policy: Policy| {
-            builder(patience)
+        let policy = options.policy;
+        let builder = |redirects: Policy| {
+            builder(policy)
                 .tls_certs_merge(extra.clone())
                 .tls_danger_accept_invalid_certs(options.insecure)
-                .redirect(policy)
+                .redirect(redirects)
         };
         let follows = || builder(redirects(options.insecure));
         let follows_none = || builder(Policy::none());
         let (http, forms, no_authorities) = match follows().build() {
             Ok(http) => (Ok(http), follows_none().build(), None),
-            // A machine without authorities may still talk to registries without TLS.
+            // A machine without certificate authorities may still reach registries without TLS.
             Err(error) => (
                 follows().tls_certs_only([]).build(),
                 follows_none().tls_certs_only([]).build(),
-                Some(super::failure::chain(&error)),
+                Some(chain(&error)),
             ),
         };
         let built = |client: reqwest::Result<Http>| {
             client.map_err(|error| {
                 Error::new(ErrorCode::Unreachable, "HTTP client", error.to_string())
+                    .with_cause(error)
             })
         };
         Ok(Client {
             http: built(http)?,
             forms: built(forms)?,
             no_authorities,
-            patience,
+            policy,
             insecure: options.insecure,
             offline: options.offline,
+            runtime: Runtime::new().map_err(|error| Error::io("HTTP client", error))?,
         })
     }
 
-    /// Sends one request to a host. Any answer is an answer.
-    pub fn send(&self, host: &str, request: RequestBuilder) -> Result<Response, Failure> {
-        request.send().map_err(|error| {
-            let failure = Failure::of_connection(host, error);
-            match &self.no_authorities {
-                Some(reason) if failure.kind == Kind::Certificate => Failure::new(
-                    Kind::Certificate,
-                    format!("{host} cannot be trusted, for this machine has no certificates of authorities: {reason}"),
-                )
-                .with_help(
-                    "install the package ca-certificates, or name a file of certificates with --ca-cert FILE",
-                ),
-                _ => failure,
+    /// Sends one request to a host and waits for the headers of the response, whatever its status.
+    pub async fn send(&self, host: &str, request: RequestBuilder) -> Result<Response, Failure> {
+        let error = match timeout(self.policy.stall, request.send()).await {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => error,
+            Err(_) => {
+                let seconds = self.policy.stall.as_secs();
+                return Err(Failure::timeout(format!(
+                    "the connection to {host} timed out: no response within {seconds} s"
+                )));
             }
-        })
+        };
+        let failure = Failure::of_connection(host, error);
+        match &self.no_authorities {
+            Some(reason) if failure.kind == Kind::Untrusted => Err(Failure::new(
+                Kind::Untrusted,
+                format!(
+                    "the certificate of {host} is not trusted, since this machine has no certificate authorities: {reason}"
+                ),
+            )
+            .with_help(
+                "install the package ca-certificates, or name a file of certificates with --ca-cert FILE",
+            )),
+            _ => Err(failure),
+        }
     }
 }
 
-/// One connection for each layer is faster than one for all, so HTTP/1.1.
-fn builder(patience: Patience) -> ClientBuilder {
+/// Several connections, one for each layer, are faster than one for all of them, hence HTTP/1.1.
+fn builder(policy: RetryPolicy) -> ClientBuilder {
     Http::builder()
         .user_agent(concat!("imgcheck/", env!("CARGO_PKG_VERSION")))
         .http1_only()
         .referer(false)
-        .connect_timeout(patience.connect)
-        .timeout(patience.stall)
+        .connect_timeout(policy.connect)
 }
 
-/// What began with TLS stays with it. The `Authorization` is dropped where another host, port or scheme follows.
+/// A redirect never leaves TLS. reqwest drops the `Authorization` header where host, port or scheme change.
 fn redirects(insecure: bool) -> Policy {
     Policy::custom(move |attempt| {
         let before = attempt.previous();
@@ -107,7 +121,7 @@ fn redirects(insecure: bool) -> Policy {
         if before.len() > REDIRECTS {
             attempt.error("too many redirects")
         } else if leaves_tls && !insecure {
-            attempt.error("a redirect to a place without TLS")
+            attempt.error("redirect from HTTPS to plain HTTP")
         } else {
             attempt.follow()
         }
@@ -115,14 +129,14 @@ fn redirects(insecure: bool) -> Policy {
 }
 
 fn certificates(path: &Path) -> Result<Vec<Certificate>> {
-    let refuse = |problem: String| Error::Usage {
-        problem: format!("--ca-cert {}: {problem}", path.display()),
-        help: Some("give a file with one or more certificates in PEM format".to_owned()),
+    let refuse = |problem: String| {
+        Error::usage(format!("--ca-cert {}: {problem}", path.display()))
+            .with_help("give a file with one or more certificates in PEM format")
     };
     let bytes = fs::read(path).map_err(|error| refuse(error.to_string()))?;
     match Certificate::from_pem_bundle(&bytes) {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(refuse("there is no certificate in it".to_owned())),
-        Err(error) => Err(refuse(super::failure::chain(&error))),
+        Ok(_) => Err(refuse("no certificate found".to_owned())),
+        Err(error) => Err(refuse(chain(&error))),
     }
 }

@@ -1,10 +1,11 @@
-//! The credentials that `docker login`, `podman login` and their helpers keep.
+//! The credentials that `docker login`, `podman login` and their credential helpers store.
 //!
-//! Which entry of which file is meant is found here, since namespaced keys and `auth.json` are; [`docker_credential`] decodes
-//! the entry or runs the helper that it names.
+//! This file chooses the entry and the file, since keys with namespaces and `auth.json` are not in [`docker_credential`], which
+//! decodes the entry or runs its helper.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,42 +16,60 @@ use serde_json::{Map, Value, json};
 
 use super::failure::printable;
 
-/// The Hub's registry, the names that stand for it in files, and the one that its helpers know.
+/// Docker Hub's registry, its names in files, and the one that credential helpers use.
 const HUB: &str = "docker.io";
 const HUB_NAMES: [&str; 3] = [HUB, "index.docker.io", "registry-1.docker.io"];
 const HUB_SERVER: &str = "https://index.docker.io/v1/";
 
-/// What proves who asks.
-pub(super) struct Credential {
-    pub secret: Secret,
-    /// Where it was found, for messages.
-    pub origin: String,
-}
-
-/// Never shown.
-pub(super) enum Secret {
+/// Credentials for a registry.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// A user name with a password or an access token.
     Password {
+        /// The user name.
         user: String,
+        /// The password or access token.
         password: String,
     },
-    /// Given out by an OAuth2 server, in exchange for which it gives tokens.
+    /// An OAuth2 refresh token, which the registry exchanges for access tokens.
     IdentityToken(String),
 }
 
-/// What the files say.
-#[derive(Default)]
-pub(super) struct Found {
-    pub credential: Option<Credential>,
-    /// Files and helpers that could not be read or asked, for the message if credentials turn out to be needed.
+impl fmt::Debug for Credentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Credentials(hidden)")
+    }
+}
+
+/// The result of a search for credentials.
+#[derive(Debug, Default)]
+pub(super) struct Lookup {
+    pub credentials: Option<Credentials>,
+    /// Where they were found, for messages.
+    pub origin: Option<String>,
+    /// The file that was searched first, for messages.
+    pub searched: String,
+    /// Files and helpers that failed, for the message if credentials turn out to be required.
     pub problems: Vec<String>,
 }
 
-/// The credential for a repository of a registry: the first file that has one says it.
-pub(super) fn find(registry: &str, repository: &str) -> Found {
+impl Lookup {
+    /// The credentials that were given with the request.
+    pub fn of_request(credentials: Credentials) -> Self {
+        Lookup {
+            credentials: Some(credentials),
+            origin: Some("the request".to_owned()),
+            ..Lookup::default()
+        }
+    }
+}
+
+/// The credentials for a repository: those of the first file that has some.
+pub(super) fn find(registry: &str, repository: &str) -> Lookup {
     find_in(&files(&|name| std::env::var_os(name)), registry, repository)
 }
 
-/// The files in the order in which they are asked: those that the environment names, then Docker's, then Podman's
+/// The files in the order of their search: those that the environment names, then Docker's, then Podman's
 /// (containers-auth.json(5)).
 fn files(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let directory = |name: &str| {
@@ -73,32 +92,47 @@ fn files(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     .collect()
 }
 
-fn find_in(files: &[PathBuf], registry: &str, repository: &str) -> Found {
-    let mut found = Found::default();
+/// The path with `~` for the home directory.
+fn shown(path: &Path) -> String {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
+}
+
+fn find_in(files: &[PathBuf], registry: &str, repository: &str) -> Lookup {
+    let mut lookup = Lookup {
+        searched: files
+            .first()
+            .map_or_else(|| "the environment".to_owned(), |path| shown(path)),
+        ..Lookup::default()
+    };
     for path in files {
         let file = match File::read(path) {
             Ok(Some(file)) => file,
             Ok(None) => continue,
             Err(problem) => {
-                found.problems.push(problem);
+                lookup.problems.push(problem);
                 continue;
             }
         };
         for entry in file.entries(registry, repository) {
-            match entry.secret() {
-                Ok(Some(secret)) => {
-                    let origin = entry.origin(path);
-                    found.credential = Some(Credential { secret, origin });
-                    return found;
+            match entry.credentials() {
+                Ok(Some(credentials)) => {
+                    lookup.credentials = Some(credentials);
+                    lookup.origin = Some(entry.origin(path));
+                    return lookup;
                 }
                 Ok(None) => {}
-                Err(problem) => found
-                    .problems
-                    .push(format!("{}: {problem}", entry.origin(path))),
+                Err(problem) => {
+                    let problem = format!("{}: {problem}", entry.origin(path));
+                    lookup.problems.push(problem);
+                }
             }
         }
     }
-    found
+    lookup
 }
 
 /// `config.json` or `auth.json`.
@@ -112,31 +146,31 @@ struct File {
     creds_store: Option<String>,
 }
 
-/// One place in a file that may have the credential.
+/// One place in a file that may have credentials.
 enum Entry {
     Auth(Map<String, Value>),
     Helper { name: String, server: String },
 }
 
 impl File {
-    /// Nothing if there is no such file.
+    /// `None` if the file does not exist.
     fn read(path: &Path) -> Result<Option<Self>, String> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(format!("{}: {error}", path.display())),
+            Err(error) => return Err(format!("{}: {error}", shown(path))),
         };
-        // The error of the parser could show what is in the file.
+        // The message of the parser could show a secret.
         serde_json::from_slice(&bytes).map(Some).map_err(|error| {
             format!(
-                "{}: line {}: not a configuration of Docker or Podman",
-                path.display(),
+                "{}: line {}: not a configuration file of Docker or Podman",
+                shown(path),
                 error.line()
             )
         })
     }
 
-    /// A helper for the registry, the entry with the longest matching key, the store for all registries.
+    /// The helper of the registry, the entry with the longest matching key, the helper of all registries.
     fn entries(&self, registry: &str, repository: &str) -> Vec<Entry> {
         let server = if registry == HUB {
             HUB_SERVER
@@ -171,7 +205,7 @@ impl File {
     }
 }
 
-/// The members that say something: a store leaves empty ones behind.
+/// The members that are not empty: helpers leave empty ones behind.
 fn filled(entry: &Map<String, Value>) -> Map<String, Value> {
     entry
         .iter()
@@ -180,7 +214,7 @@ fn filled(entry: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// The keys for a repository, from its full name to the registry.
+/// The keys of a repository, from its full name to the registry.
 fn keys(registry: &str, repository: &str) -> Vec<String> {
     let mut keys = vec![format!("{registry}/{repository}")];
     while let Some((parent, _)) = keys[keys.len() - 1].rsplit_once('/') {
@@ -189,7 +223,7 @@ fn keys(registry: &str, repository: &str) -> Vec<String> {
     keys
 }
 
-/// A key without what older tools put around it: a scheme, the version of the API, another name of the Hub.
+/// A key without the additions of older tools: a scheme, the version of the API, another name of Docker Hub.
 fn normalise(key: &str) -> String {
     let bare = key
         .strip_prefix("https://")
@@ -212,15 +246,15 @@ fn normalise(key: &str) -> String {
 impl Entry {
     fn origin(&self, path: &Path) -> String {
         match self {
-            Entry::Auth(_) => path.display().to_string(),
+            Entry::Auth(_) => shown(path),
             Entry::Helper { name, .. } => {
-                format!("docker-credential-{name} ({})", path.display())
+                format!("docker-credential-{name} ({})", shown(path))
             }
         }
     }
 
-    /// Nothing if the helper has none.
-    fn secret(&self) -> Result<Option<Secret>, String> {
+    /// `None` if the helper has none.
+    fn credentials(&self) -> Result<Option<Credentials>, String> {
         let (config, server) = match self {
             Entry::Auth(auth) => (json!({"auths": {HUB: auth}}), HUB),
             Entry::Helper { name, server } => {
@@ -229,11 +263,13 @@ impl Entry {
         };
         let config = config.to_string();
         match docker_credential::get_credential_from_reader(config.as_bytes(), server) {
-            Ok(DockerCredential::IdentityToken(token)) => Ok(Some(Secret::IdentityToken(token))),
+            Ok(DockerCredential::IdentityToken(token)) => {
+                Ok(Some(Credentials::IdentityToken(token)))
+            }
             Ok(DockerCredential::UsernamePassword(user, password)) => {
                 // Docker pads with zero bytes.
                 let password = password.trim_end_matches('\0').to_owned();
-                Ok(Some(Secret::Password { user, password }))
+                Ok(Some(Credentials::Password { user, password }))
             }
             Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(None),
             Err(CredentialRetrievalError::HelperFailure { stdout, .. })
@@ -260,9 +296,9 @@ mod tests {
         fs::write(&file, config).unwrap();
         let found = find_in(&[file.path().to_owned()], registry, repository);
         assert_eq!(found.problems, Vec::<String>::new());
-        match found.credential?.secret {
-            Secret::Password { user, .. } => Some(user),
-            Secret::IdentityToken(token) => Some(token),
+        match found.credentials? {
+            Credentials::Password { user, .. } => Some(user),
+            Credentials::IdentityToken(token) => Some(token),
         }
     }
 
@@ -271,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hub_has_many_names() {
+    fn docker_hub_has_several_names() {
         for key in [
             "https://index.docker.io/v1/",
             "https://index.docker.io/v1",
@@ -294,13 +330,13 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_token_stands_above_the_user_name() {
+    fn an_identity_token_is_preferred_to_the_user_name() {
         let config = r#"{"auths": {"r.example": {"auth": "MDAwOg==", "identitytoken": "t"}}}"#;
         assert_eq!(user(config, "r.example", "x").as_deref(), Some("t"));
     }
 
     #[test]
-    fn the_environment_names_files() {
+    fn the_environment_chooses_the_files() {
         let named = |names: &[(&str, &str)]| {
             let names: Vec<(String, OsString)> = names
                 .iter()

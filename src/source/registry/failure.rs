@@ -1,27 +1,26 @@
-//! Why a registry did not give what it was asked for, in one sentence.
+//! Why a registry did not deliver, and whether another attempt may help.
 
 use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
-use reqwest::StatusCode;
-use reqwest::blocking::Response;
+use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 
 use super::body::Body;
-use super::retry::{Patience, retry_after};
+use super::retry::{RetryPolicy, retry_after};
 use crate::error::{Error, ErrorCode};
 use crate::limits::Passed;
 
-/// Bytes of an error's body that are read, and letters of it that are shown.
+/// Bytes of the body of a refusal that are read, and characters of it that are shown.
 const BODY_LIMIT: u64 = 64 << 10;
 const SHOWN: usize = 300;
 
 /// A request that failed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Failure {
     pub kind: Kind,
-    /// What went wrong, with the host that said so.
+    /// What went wrong, including the host.
     pub problem: String,
     /// What to do.
     pub help: Option<String>,
@@ -30,20 +29,20 @@ pub(super) struct Failure {
 /// What can be done about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It may go well another time, but not before so long.
-    Temporary(Option<Duration>),
-    /// There was no connection.
+    /// Another attempt may succeed, but not before the time of `Retry-After`.
+    Temporary(ErrorCode, Option<Duration>),
+    /// No connection could be made. Another attempt may help if there was one before.
     Unreachable,
-    /// The other side cannot prove that it is who it should be.
-    Certificate,
-    /// Credentials are wrong or missing.
-    Denied,
-    /// There is no such thing.
-    Absent,
-    /// More than a limit allows.
+    /// The certificate is not trusted.
+    Untrusted,
+    /// Another attempt would fail in the same way.
+    Final(ErrorCode),
+    /// A limit is exceeded.
     Limit(Passed),
-    /// Anything else, for good.
-    Final,
+    /// The request was cancelled.
+    Cancelled,
+    /// The deadline of the request passed.
+    Deadline,
 }
 
 impl Failure {
@@ -55,6 +54,23 @@ impl Failure {
         }
     }
 
+    /// The registry does not follow the specification, or sent bytes with the wrong digest.
+    pub fn damaged(problem: impl Into<String>) -> Self {
+        Failure::new(Kind::Final(ErrorCode::Damaged), problem)
+    }
+
+    pub fn unsupported(problem: impl Into<String>) -> Self {
+        Failure::new(Kind::Final(ErrorCode::Unsupported), problem)
+    }
+
+    pub fn not_found(problem: impl Into<String>) -> Self {
+        Failure::new(Kind::Final(ErrorCode::NotFound), problem)
+    }
+
+    pub fn unauthorized(problem: impl Into<String>) -> Self {
+        Failure::new(Kind::Final(ErrorCode::Unauthorized), problem)
+    }
+
     pub fn with_help(self, help: impl Into<String>) -> Self {
         Failure {
             help: Some(help.into()),
@@ -62,90 +78,108 @@ impl Failure {
         }
     }
 
-    /// What happened below HTTP: no connection, a broken one, no trust. Never the URL: that of a blob store holds a signature.
+    /// The server did not answer in time.
+    pub fn timeout(problem: impl Into<String>) -> Self {
+        Failure::new(Kind::Temporary(ErrorCode::Timeout, None), problem)
+    }
+
+    /// A failure below HTTP: no connection, a broken one, an untrusted certificate. The message never shows the URL, since the
+    /// URL of a blob store may contain a signature.
     pub fn of_connection(host: &str, error: reqwest::Error) -> Self {
         let error = error.without_url();
         let text = chain(&error);
         if find_rustls(&error).is_some_and(is_about_certificate) {
             return Failure::new(
-                Kind::Certificate,
-                format!("{host} shows a certificate that is not trusted: {text}"),
+                Kind::Untrusted,
+                format!("the certificate of {host} is not trusted: {text}"),
             )
-            .with_help("name the authority that signed it with --ca-cert FILE, or trust anything with --insecure");
+            .with_help(
+                "add the certificate authority with --ca-cert FILE, or trust any certificate with --insecure",
+            );
         }
         if error.is_connect() {
             return Failure::new(
                 Kind::Unreachable,
                 format!("{host} cannot be reached: {text}"),
             )
-            .with_help("check the name of the registry, and the proxy if there must be one (HTTPS_PROXY, NO_PROXY)");
+            .with_help(
+                "check the name of the registry, and the proxy if one is required (HTTPS_PROXY, NO_PROXY)",
+            );
         }
         if error.is_redirect() || error.is_builder() {
-            return Failure::new(Kind::Final, format!("{host}: {text}"));
+            return Failure::damaged(format!("{host}: {text}"));
         }
         Failure::new(
-            Kind::Temporary(None),
+            Kind::Temporary(ErrorCode::Unreachable, None),
             format!("the connection to {host} failed: {text}"),
         )
     }
 
-    /// An answer that is a refusal.
-    pub fn of_answer(response: Response, patience: Patience) -> Self {
+    /// An answer with an error status.
+    pub async fn of_response(response: Response, policy: RetryPolicy) -> Self {
         let host = host(&response);
         let status = response.status();
         let wait = retry_after(response.headers());
-        let body = Body::new(response, patience).read_all(BODY_LIMIT);
+        let body = Body::new(response, policy).read_all(BODY_LIMIT).await;
         let reason = body.ok().and_then(|body| reason(&body));
         let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
         let kind = match status.as_u16() {
-            401 | 403 => Kind::Denied,
-            404 => Kind::Absent,
-            408 | 429 | 500 | 502 | 503 | 504 => Kind::Temporary(wait),
-            _ => Kind::Final,
+            401 => Kind::Final(ErrorCode::Unauthorized),
+            403 => Kind::Final(ErrorCode::Forbidden),
+            404 => Kind::Final(ErrorCode::NotFound),
+            408 => Kind::Temporary(ErrorCode::Timeout, wait),
+            429 => Kind::Temporary(ErrorCode::RateLimited, wait),
+            500 | 502 | 503 | 504 => Kind::Temporary(ErrorCode::Unreachable, wait),
+            _ => Kind::Final(ErrorCode::Damaged),
         };
         Failure::new(kind, format!("{host} answered {}{reason}", name(status)))
     }
 
-    /// An answer that is longer than a limit allows.
-    pub fn of_limit(passed: Passed) -> Self {
-        Failure::new(Kind::Limit(passed), passed.to_string())
+    pub fn code(&self) -> ErrorCode {
+        match self.kind {
+            Kind::Temporary(code, _) | Kind::Final(code) => code,
+            Kind::Unreachable | Kind::Untrusted => ErrorCode::Unreachable,
+            Kind::Limit(_) => ErrorCode::Limit,
+            Kind::Cancelled => ErrorCode::Cancelled,
+            Kind::Deadline => ErrorCode::Timeout,
+        }
     }
 
-    /// As the error of a whole image.
+    /// The error of an image or a layer.
     pub fn into_error(self, subject: &str) -> Error {
-        match self.kind {
-            Kind::Limit(passed) => Error::limit(subject, passed),
-            kind => {
-                let code = match kind {
-                    Kind::Temporary(Some(_)) => ErrorCode::RateLimited,
-                    Kind::Temporary(None) | Kind::Unreachable | Kind::Certificate => {
-                        ErrorCode::Unreachable
-                    }
-                    Kind::Denied => ErrorCode::Unauthorized,
-                    Kind::Absent => ErrorCode::NotFound,
-                    Kind::Limit(_) | Kind::Final => ErrorCode::Damaged,
-                };
-                let error = Error::new(code, subject, self.problem);
-                match self.help {
-                    Some(help) => error.with_help(help),
-                    None => error,
-                }
+        let code = self.code();
+        let error = match self.kind {
+            Kind::Limit(passed) => return Error::limit(subject, passed),
+            Kind::Cancelled => return Error::Cancelled,
+            Kind::Deadline => return Error::Deadline,
+            Kind::Temporary(_, Some(wait)) => {
+                Error::new(code, subject, self.problem).with_retry_after(wait)
             }
+            _ => Error::new(code, subject, self.problem),
+        };
+        match self.help {
+            Some(help) => error.with_help(help),
+            None => error,
         }
     }
 }
 
-/// For readers, whose errors have no room for help.
-impl From<Failure> for io::Error {
-    fn from(failure: Failure) -> Self {
-        let help = failure
-            .help
-            .map_or_else(String::new, |help| format!("; {help}"));
-        io::Error::other(format!("{}{help}", failure.problem))
+impl From<Passed> for Failure {
+    fn from(passed: Passed) -> Self {
+        Failure::new(Kind::Limit(passed), passed.to_string())
     }
 }
 
-/// Host and port that answered, which after a redirect is another one than was asked.
+/// The request ended from outside.
+pub(super) fn interrupted(error: Error) -> Failure {
+    let kind = match error {
+        Error::Deadline => Kind::Deadline,
+        _ => Kind::Cancelled,
+    };
+    Failure::new(kind, error.message())
+}
+
+/// Host and port of the server that answered; after a redirect, not the one that was asked.
 pub(super) fn host(response: &Response) -> String {
     let url = response.url();
     let host = url.host_str().unwrap_or_default();
@@ -183,7 +217,7 @@ fn reason(body: &[u8]) -> Option<String> {
     Some(printable(&text)).filter(|text| !text.is_empty())
 }
 
-/// Foreign text made fit for a message: no control characters, not too long.
+/// Makes text from outside fit for a message: no control characters, at most 300 characters.
 pub(super) fn printable(text: &str) -> String {
     let mut shown: String = text
         .chars()
@@ -196,15 +230,15 @@ pub(super) fn printable(text: &str) -> String {
     shown
 }
 
-/// What every error of the HTTP client begins with; the causes say more.
-const EMPTY_WORDS: [&str; 4] = [
+/// How messages of the HTTP client begin that only introduce their cause.
+const INTRODUCTIONS: [&str; 4] = [
     "error sending request",
     "client error (",
     "error decoding response body",
     "request or response body error",
 ];
 
-/// An error and its causes, without those that say nothing or only repeat the one before.
+/// An error and its causes, without introductions and repetitions.
 pub(super) fn chain(error: &dyn StdError) -> String {
     let mut texts = vec![error.to_string()];
     let mut next = error.source();
@@ -213,21 +247,21 @@ pub(super) fn chain(error: &dyn StdError) -> String {
         next = cause.source();
     }
     let last = texts.len() - 1;
-    let mut told = String::new();
+    let mut chain = String::new();
     for (at, text) in texts.iter().enumerate() {
-        let empty = EMPTY_WORDS.iter().any(|word| text.starts_with(word));
-        if (empty && at < last) || told.ends_with(text.as_str()) {
+        let is_introduction = INTRODUCTIONS.iter().any(|start| text.starts_with(start));
+        if (is_introduction && at < last) || chain.ends_with(text.as_str()) {
             continue;
         }
-        if !told.is_empty() {
-            told.push_str(": ");
+        if !chain.is_empty() {
+            chain.push_str(": ");
         }
-        told.push_str(text);
+        chain.push_str(text);
     }
-    printable(&told)
+    printable(&chain)
 }
 
-/// The error of the TLS library among the causes; an [`io::Error`] hides what it holds from [`StdError::source`].
+/// The error of the TLS library among the causes; an [`io::Error`] hides its content from [`StdError::source`].
 fn find_rustls<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(cause) = next {
@@ -238,7 +272,7 @@ fn find_rustls<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Er
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref)
         {
-            Some(held) => Some(held),
+            Some(inner) => Some(inner),
             None => cause.source(),
         };
     }
@@ -257,16 +291,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_cannot_write_to_the_terminal() {
+    fn a_reason_cannot_control_the_terminal() {
         let body = br#"{"errors":[{"code":"X","message":"\u001b[2Jgone\nnext"}]}"#;
         assert_eq!(reason(body).as_deref(), Some("X:  [2Jgone next"));
         assert_eq!(printable(&"a".repeat(400)).chars().count(), SHOWN + 1);
     }
 
     #[test]
-    fn a_body_that_is_no_reason_says_nothing() {
+    fn other_bodies_give_no_reason() {
         for body in [&b""[..], b"<html>", b"{}", br#"{"errors":[]}"#, b"[1]"] {
             assert_eq!(reason(body), None);
         }
+    }
+
+    #[test]
+    fn a_rate_limit_carries_its_wait() {
+        let wait = Duration::from_secs(7);
+        let kind = Kind::Temporary(ErrorCode::RateLimited, Some(wait));
+        let error = Failure::new(kind, "slow down").into_error("x");
+        assert_eq!(error.code(), ErrorCode::RateLimited);
+        assert_eq!(error.retry_after(), Some(wait));
     }
 }

@@ -1,4 +1,4 @@
-//! The documents and layers of an image, as a repository has them.
+//! The documents and layers of an image in a repository.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,65 +7,68 @@ use oci_spec::image::{Descriptor, MediaType, Sha256Digest};
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
 
-use super::super::blobs::{self, Blobs, Part};
-use super::super::{Access, LayerData};
 use super::body::Body;
 use super::download::Blob;
-use super::failure::{Failure, Kind, host};
+use super::failure::{Failure, host};
 use super::repository::Repository;
 use super::retry::retry;
 use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
+use crate::source::LayerData;
+use crate::source::blobs::{self, Blobs, DocumentKind};
 
-/// The kinds of manifests that are understood; without them registries convert to older ones.
+/// The manifest types that are supported; without them registries convert to older ones.
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.docker.distribution.manifest.v2+json";
 
-/// What a reference leads to. Documents that were ever fetched are not fetched again.
+/// The blobs of a repository. Documents in the cache are not fetched again.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct RepositoryBlobs {
     reference: String,
-    repository: Arc<Repository>,
+    pub repository: Arc<Repository>,
     cache: Cache,
     limits: Limits,
-    read: Mutex<HashMap<String, Vec<u8>>>,
+    documents: Mutex<HashMap<String, Vec<u8>>>,
 }
 
-impl Found {
-    pub fn new(reference: &str, repository: Arc<Repository>, access: &Access) -> Self {
-        Found {
+impl RepositoryBlobs {
+    pub fn new(reference: &str, repository: Repository, cache: Cache, limits: Limits) -> Self {
+        RepositoryBlobs {
             reference: reference.to_owned(),
-            repository,
-            cache: access.cache.clone(),
-            limits: access.limits,
-            read: Mutex::default(),
+            repository: Arc::new(repository),
+            cache,
+            limits,
+            documents: Mutex::default(),
         }
     }
 
-    /// The manifest or index that a tag or a digest names, as a descriptor. The document is kept.
-    pub fn resolve(&self, named: &str) -> Result<Descriptor, Failure> {
-        let is_digest = digest::hexadecimal(named).is_some();
-        if let Some(bytes) = self.kept(named).filter(|_| is_digest) {
-            return described(named, &bytes);
+    /// A descriptor of the manifest or index with a tag or digest. The document is kept.
+    pub async fn resolve(&self, name: &str) -> Result<Descriptor, Failure> {
+        let is_digest = digest::hexadecimal(name).is_some();
+        if let Some(bytes) = self.kept(name).filter(|_| is_digest) {
+            return describe(name, &bytes);
         }
-        let bytes = self.fetch(Part::Manifest, named)?;
-        let found = digest::sha256(&bytes);
+        let bytes = self.fetch(DocumentKind::Manifest, name).await?;
+        let digest = digest::sha256(&bytes);
         if is_digest {
-            check_digest(&self.repository.address.registry, &bytes, named)?;
+            check_digest(&self.repository.address.registry, &bytes, name)?;
         }
         refuse_schema_1(&bytes)?;
-        let descriptor = described(&found, &bytes)?;
-        self.keep(&found, bytes)?;
+        let descriptor = describe(&digest, &bytes)?;
+        self.keep(&digest, bytes)?;
         Ok(descriptor)
     }
 
     fn kept(&self, digest: &str) -> Option<Vec<u8>> {
-        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bytes) = read.get(digest) {
+        let documents = self
+            .documents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = documents.get(digest) {
             return Some(bytes.clone());
         }
         self.cache.get(&Key::Document {
@@ -74,55 +77,63 @@ impl Found {
     }
 
     /// # Errors
-    /// There are so many documents already that no image can need them.
+    /// All documents together exceed their limit.
     fn keep(&self, digest: &str, bytes: Vec<u8>) -> Result<(), Failure> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept: usize = read.values().map(Vec::len).sum();
+        let mut documents = self
+            .documents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let kept: usize = documents.values().map(Vec::len).sum();
         let all = (kept + bytes.len()) as u64;
-        let checked = self.limits.check(Limit::DocumentsBytes, all);
-        checked.map_err(Failure::of_limit)?;
+        self.limits.check(Limit::DocumentsBytes, all)?;
         let key = Key::Document {
             digest: digest.to_owned(),
         };
         self.cache.put(&key, &bytes);
-        read.insert(digest.to_owned(), bytes);
+        documents.insert(digest.to_owned(), bytes);
         Ok(())
     }
 
-    /// The bytes of a document, as the registry gives them.
-    fn fetch(&self, part: Part, named: &str) -> Result<Vec<u8>, Failure> {
-        let path = match part {
-            Part::Manifest => format!("manifests/{named}"),
-            Part::Config => format!("blobs/{named}"),
+    /// The bytes of a document, as the registry sends them.
+    async fn fetch(&self, kind: DocumentKind, name: &str) -> Result<Vec<u8>, Failure> {
+        let path = match kind {
+            DocumentKind::Manifest => format!("manifests/{name}"),
+            DocumentKind::Config => format!("blobs/{name}"),
         };
-        let patience = self.repository.patience();
-        retry(patience, || {
-            let response = self.repository.get(&path, |request| match part {
-                Part::Manifest => request.header(ACCEPT, MANIFEST_TYPES),
-                Part::Config => request,
-            })?;
-            let host = host(&response);
-            let claimed = response
-                .headers()
-                .get("docker-content-digest")
-                .and_then(|value| value.to_str().ok())
-                .filter(|claimed| digest::hexadecimal(claimed).is_some())
-                .map(str::to_owned);
-            let length = response.content_length().unwrap_or(0);
-            let check = |met| self.limits.check(Limit::DocumentBytes, met);
-            check(length).map_err(Failure::of_limit)?;
-            let most = self.limits.of(Limit::DocumentBytes).saturating_add(1);
-            let bytes = Body::new(response, patience).read_all(most)?;
-            check(bytes.len() as u64).map_err(Failure::of_limit)?;
-            if let Some(claimed) = claimed {
-                check_digest(&host, &bytes, &claimed)?;
-            }
-            Ok(bytes)
+        retry(self.repository.policy(), async || {
+            self.fetch_once(kind, &path).await
         })
+        .await
+    }
+
+    async fn fetch_once(&self, kind: DocumentKind, path: &str) -> Result<Vec<u8>, Failure> {
+        let prepare = |request: reqwest::RequestBuilder| match kind {
+            DocumentKind::Manifest => request.header(ACCEPT, MANIFEST_TYPES),
+            DocumentKind::Config => request,
+        };
+        let response = self.repository.get(path, prepare).await?;
+        let host = host(&response);
+        let claimed = response
+            .headers()
+            .get("docker-content-digest")
+            .and_then(|value| value.to_str().ok())
+            .filter(|claimed| digest::hexadecimal(claimed).is_some())
+            .map(str::to_owned);
+        let length = response.content_length().unwrap_or(0);
+        self.limits.check(Limit::DocumentBytes, length)?;
+        let one_more = self.limits.of(Limit::DocumentBytes).saturating_add(1);
+        let mut body = Body::new(response, self.repository.policy());
+        let bytes = body.read_all(one_more).await?;
+        self.limits
+            .check(Limit::DocumentBytes, bytes.len() as u64)?;
+        if let Some(claimed) = claimed {
+            check_digest(&host, &bytes, &claimed)?;
+        }
+        Ok(bytes)
     }
 }
 
-impl Blobs for Found {
+impl Blobs for RepositoryBlobs {
     fn subject(&self) -> String {
         self.reference.clone()
     }
@@ -141,13 +152,14 @@ impl Blobs for Found {
         self.blob_name(digest).map(|_| true)
     }
 
-    fn read_document(&self, part: Part, digest: &str) -> Result<Vec<u8>> {
+    fn read_document(&self, kind: DocumentKind, digest: &str) -> Result<Vec<u8>> {
         let name = self.blob_name(digest)?;
         if let Some(bytes) = self.kept(digest) {
             return Ok(bytes);
         }
         let bytes = self
-            .fetch(part, digest)
+            .repository
+            .run(self.fetch(kind, digest))
             .map_err(|failure| failure.into_error(&format!("{}: {name}", self.reference)))?;
         blobs::verify(&self.reference, &name, &bytes, digest)?;
         self.keep(digest, bytes.clone())
@@ -166,27 +178,26 @@ impl Blobs for Found {
 }
 
 fn check_digest(host: &str, bytes: &[u8], expected: &str) -> Result<(), Failure> {
-    let found = digest::sha256(bytes);
-    if found == expected {
+    let actual = digest::sha256(bytes);
+    if actual == expected {
         return Ok(());
     }
-    Err(Failure::new(
-        Kind::Final,
-        format!("{host} gave a damaged manifest: its digest is {found}, it should be {expected}"),
-    ))
+    Err(Failure::damaged(format!(
+        "{host} sent a damaged manifest: its digest is {actual}, expected {expected}"
+    )))
 }
 
-fn described(digest: &str, bytes: &[u8]) -> Result<Descriptor, Failure> {
+fn describe(digest: &str, bytes: &[u8]) -> Result<Descriptor, Failure> {
     let hex = digest::hexadecimal(digest).unwrap_or_default();
     let digest: Sha256Digest = hex
         .parse()
-        .map_err(|_| Failure::new(Kind::Final, format!("`{digest}` is not a SHA-256 digest")))?;
-    // Whether it is a manifest or an index, its members say.
+        .map_err(|_| Failure::unsupported(format!("`{digest}` is not a SHA-256 digest")))?;
+    // The members of the document decide whether it is a manifest or an index.
     let any = MediaType::Other(String::new());
     Ok(Descriptor::new(any, bytes.len() as u64, digest))
 }
 
-/// Manifests of the years before 2016 have no digests of configs and diff ids.
+/// Manifests from before 2016 have neither digests of configurations nor diff ids.
 fn refuse_schema_1(bytes: &[u8]) -> Result<(), Failure> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -194,11 +205,10 @@ fn refuse_schema_1(bytes: &[u8]) -> Result<(), Failure> {
         schema_version: u64,
     }
     match serde_json::from_slice(bytes) {
-        Ok(Versioned { schema_version: 1 }) => Err(Failure::new(
-            Kind::Final,
-            "the manifest has Docker's schema 1, which was given up in 2016 and does not describe the layers",
+        Ok(Versioned { schema_version: 1 }) => Err(Failure::unsupported(
+            "the manifest uses Docker's schema 1, deprecated since 2016, which does not describe the layers",
         )
-        .with_help("pull the image with an engine that still can, and push it again")),
+        .with_help("pull the image with an old Docker version, and push it again")),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! Images in a registry (OCI distribution specification 1.1).
 //!
-//! What is asked for is the manifest, and of the rest only what was never fetched before; layers are not read here.
+//! The manifest is always requested, other documents only if the cache does not have them. Layers are not read here.
 
 mod address;
 mod authorization;
@@ -19,57 +19,62 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use oci_spec::image::Descriptor;
-
 use super::{Access, Image, SourceKind, Wanted, oci};
 use crate::digest;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::reference::name::Name;
 use address::Address;
 pub use address::Mirror;
 use client::Client;
+pub use credentials::Credentials;
 use failure::{Failure, Kind};
-use images::Found;
-use repository::Repository;
-pub use retry::Patience;
+use images::RepositoryBlobs;
+use repository::{Repository, Session};
+pub use retry::RetryPolicy;
 
 /// How registries are reached.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Any certificate is good enough, and plain HTTP where there is no TLS. Loopback addresses may always speak plain HTTP.
+    /// Trust any certificate, and allow plain HTTP. Loopback addresses may always use plain HTTP.
     pub insecure: bool,
-    /// Files with certificates (PEM) of authorities that are trusted beside the system's.
+    /// Files with certificates (PEM) of authorities to trust in addition to the system's.
     pub ca_certificates: Vec<PathBuf>,
-    /// Registries that are asked before others, in this order.
+    /// Registries to ask before others, in this order.
     pub mirrors: Vec<Mirror>,
-    /// How long they are waited for.
-    pub patience: Patience,
-    /// None is asked: all must be known from earlier runs.
+    /// Time limits and further attempts.
+    pub policy: RetryPolicy,
+    /// Send no requests: only images in the cache can be read.
     pub offline: bool,
 }
 
-/// All registries, with the connections and tokens that were got so far. Clones share them.
+/// Access to registries: options, connections and tokens. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Registries(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     options: Options,
-    open: Mutex<Open>,
+    state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
-struct Open {
+#[derive(Default)]
+struct State {
     client: Option<Client>,
-    repositories: HashMap<Address, Arc<Repository>>,
+    sessions: HashMap<Address, Arc<Session>>,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_set().entries(self.sessions.keys()).finish()
+    }
 }
 
 impl Registries {
-    /// Nothing is read or connected yet.
+    /// Reads nothing and connects to nothing yet.
     pub fn new(options: Options) -> Self {
         Registries(Arc::new(Shared {
             options,
-            open: Mutex::default(),
+            state: Mutex::default(),
         }))
     }
 
@@ -84,108 +89,106 @@ impl Registries {
             .collect()
     }
 
-    fn repository(&self, address: Address) -> Result<Arc<Repository>> {
-        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(repository) = open.repositories.get(&address) {
-            return Ok(Arc::clone(repository));
-        }
-        let client = match &open.client {
+    /// Credentials of the request are for its own registry only, and their session is never shared.
+    fn repository(&self, address: Address, registry: &str, access: &Access) -> Result<Repository> {
+        let credentials = access
+            .credentials
+            .clone()
+            .filter(|_| address.registry == registry);
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = match &state.client {
             Some(client) => client.clone(),
-            None => open.client.insert(Client::new(&self.0.options)?).clone(),
+            None => state.client.insert(Client::new(&self.0.options)?).clone(),
         };
-        let repository = Arc::new(Repository::new(address.clone(), client));
-        open.repositories.insert(address, Arc::clone(&repository));
-        Ok(repository)
+        let session = match credentials {
+            None => Arc::clone(state.sessions.entry(address.clone()).or_default()),
+            Some(_) => Arc::default(),
+        };
+        Ok(Repository {
+            address,
+            client,
+            session,
+            credentials,
+            cancellation: access.cancellation.clone(),
+        })
     }
 }
 
-/// The wanted images of a reference.
+/// The selected images of a reference.
 pub(super) fn open(reference: &str, wanted: &Wanted, access: &Access) -> Result<Vec<Image>> {
     let name = reference.parse::<Name>()?.canonical();
-    let named = named(reference, &name)?;
-    let mut failures = Vec::new();
+    let manifest = manifest_name(reference, &name)?;
+    let registry = name.registry.clone().unwrap_or_default();
+    let mut before = String::new();
+    let mut last = None;
     for address in access.registry.addresses(&name) {
-        let repository = access.registry.repository(address)?;
-        let found = Found::new(reference, Arc::clone(&repository), access);
-        match found.resolve(&named) {
-            Ok(descriptor) => return images(reference, &found, descriptor, wanted),
-            Err(failure) => failures.push((repository, failure)),
+        let repository = access.registry.repository(address, &registry, access)?;
+        let blobs =
+            RepositoryBlobs::new(reference, repository, access.cache.clone(), access.limits);
+        let repository = &blobs.repository;
+        let failure = match repository.run(blobs.resolve(&manifest)) {
+            Ok(descriptor) => {
+                let images = oci::images(&blobs, vec![descriptor], wanted, SourceKind::Registry)?;
+                let named = images.into_iter().map(|image| Image {
+                    reference: Some(reference.to_owned()),
+                    ..image
+                });
+                return Ok(named.collect());
+            }
+            Err(failure) => failure,
+        };
+        access.cancellation.check()?;
+        if let Some((_, failure)) = last.replace((Arc::clone(repository), failure)) {
+            before.push_str(&format!("{}; then ", failure.problem));
         }
     }
-    Err(not_found(reference, &named, failures))
+    let Some((repository, failure)) = last else {
+        return Err(Error::not_found(reference, "no registry to ask"));
+    };
+    let failure = match failure.kind {
+        Kind::Final(ErrorCode::NotFound) => not_found(&repository, &manifest, failure),
+        _ => failure,
+    };
+    access.cancellation.check()?;
+    let problem = format!("{before}{}", failure.problem);
+    Err(Failure { problem, ..failure }.into_error(reference))
 }
 
-/// What the manifest is asked for by: the digest, else the tag.
-fn named(reference: &str, name: &Name) -> Result<String> {
+/// The digest of a reference, else its tag.
+fn manifest_name(reference: &str, name: &Name) -> Result<String> {
     match (&name.digest, &name.tag) {
         (Some(digest), _) if digest::hexadecimal(digest).is_none() => Err(Error::unsupported(
             reference,
-            "digests of other kinds than sha256 cannot be verified",
+            "only sha256 digests are supported",
         )),
         (Some(digest), _) => Ok(digest.clone()),
         (None, tag) => Ok(tag.clone().unwrap_or_default()),
     }
 }
 
-fn images(
-    reference: &str,
-    found: &Found,
-    descriptor: Descriptor,
-    wanted: &Wanted,
-) -> Result<Vec<Image>> {
-    let images = oci::images(found, vec![descriptor], wanted, SourceKind::Registry)?;
-    let named = images.into_iter().map(|image| Image {
-        reference: Some(reference.to_owned()),
-        ..image
-    });
-    Ok(named.collect())
-}
-
-/// What was tried, in order; of the registry itself, which comes last, also what to do.
-fn not_found(reference: &str, named: &str, mut failures: Vec<(Arc<Repository>, Failure)>) -> Error {
-    let Some((repository, last)) = failures.pop() else {
-        return Error::not_found(reference, "no registry was asked");
-    };
-    let last = if last.kind == Kind::Absent {
-        absent(&repository, named, last)
-    } else {
-        last
-    };
-    let tried = failures
-        .iter()
-        .map(|(_, failure)| format!("{}; then ", failure.problem));
-    let before: String = tried.collect();
-    Failure {
-        problem: format!("{before}{}", last.problem),
-        ..last
+/// The failure of a missing manifest, with the nearest tags.
+fn not_found(repository: &Repository, manifest: &str, failure: Failure) -> Failure {
+    let Failure { problem, .. } = failure;
+    let Address {
+        registry,
+        repository: path,
+        ..
+    } = &repository.address;
+    if digest::hexadecimal(manifest).is_some() {
+        return Failure::not_found(format!(
+            "manifest not found: {registry}/{path} has no manifest with this digest ({problem})"
+        ))
+        .with_help("it may have been deleted, or belong to another repository");
     }
-    .into_error(reference)
-}
-
-/// The manifest is not there: is anything like it?
-fn absent(repository: &Repository, named: &str, failure: Failure) -> Failure {
-    let place = format!(
-        "{}/{}",
-        repository.address.registry, repository.address.repository
-    );
-    if digest::hexadecimal(named).is_some() {
-        let problem = format!(
-            "{}: {place} has no manifest with this digest",
-            failure.problem
-        );
-        return Failure::new(Kind::Absent, problem)
-            .with_help("it may have been deleted, or belong to another repository");
+    let near = repository.run(async { Ok(tags::near(repository, manifest).await) });
+    match near.unwrap_or_default() {
+        near if near.is_empty() => Failure::not_found(format!(
+            "tag or repository not found: {registry}/{path}:{manifest} ({problem})"
+        ))
+        .with_help("check the spelling of the repository and the tag"),
+        near => Failure::not_found(format!(
+            "tag not found: {registry}/{path} has no tag `{manifest}` ({problem})"
+        ))
+        .with_help(format!("the nearest tags are {}", near.join(", "))),
     }
-    let near = tags::near(repository, named);
-    if near.is_empty() {
-        let problem = format!(
-            "{}: there is no tag `{named}`, or no repository {place}",
-            failure.problem
-        );
-        return Failure::new(Kind::Absent, problem)
-            .with_help("check how the repository and the tag are spelled");
-    }
-    let problem = format!("{}: {place} has no tag `{named}`", failure.problem);
-    Failure::new(Kind::Absent, problem)
-        .with_help(format!("its nearest tags are {}", near.join(", ")))
 }

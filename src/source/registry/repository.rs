@@ -1,138 +1,171 @@
 //! Requests to one repository of a registry.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
-use reqwest::Url;
-use reqwest::blocking::{RequestBuilder, Response};
 use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::{RequestBuilder, Response, Url};
+use tokio::sync::Mutex;
 
 use super::address::Address;
-use super::authorization::{Authorization, login};
-use super::challenge::challenges;
+use super::authorization::{Authorization, Authorizer, denied};
+use super::challenge::{Challenge, challenges};
 use super::client::Client;
-use super::failure::{Failure, Kind};
-use super::retry::Patience;
+use super::credentials::Credentials;
+use super::failure::{Failure, Kind, interrupted};
+use super::retry::RetryPolicy;
+use crate::cancellation::Cancellation;
+use crate::error::ErrorCode;
 
-/// A repository, with what its registry wants to know and gave out.
+/// A repository, as one request reaches it.
 pub(super) struct Repository {
     pub address: Address,
-    client: Client,
-    authorization: Authorization,
-    /// The beginning of its registry's URLs, once it is known.
+    pub client: Client,
+    pub session: Arc<Session>,
+    /// `None` if they are looked up in the user's configuration.
+    pub credentials: Option<Credentials>,
+    pub cancellation: Cancellation,
+}
+
+/// What was learned about a repository. Requests without credentials of their own share it.
+#[derive(Default)]
+pub(super) struct Session {
+    /// The start of the URLs of the registry, once it is known.
     base: Mutex<Option<Url>>,
+    authorization: Mutex<Option<Authorization>>,
 }
 
 impl Repository {
-    pub fn new(address: Address, client: Client) -> Self {
-        Repository {
-            address,
-            client,
-            authorization: Authorization::default(),
-            base: Mutex::new(None),
-        }
+    pub fn policy(&self) -> RetryPolicy {
+        self.client.policy
     }
 
-    pub fn patience(&self) -> Patience {
-        self.client.patience
+    /// Blocks this thread until the future is complete or the request ends.
+    pub fn run<T>(&self, future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let run = self.client.runtime.run(&self.cancellation, future);
+        run.unwrap_or_else(|error| Err(interrupted(error)))
     }
 
-    /// Asks once for a part of the repository, as in `manifests/latest`; a challenge is answered. `prepare` adds headers.
-    pub fn get(
+    /// Requests a path below the repository once, such as `manifests/latest`, and answers a challenge. `prepare` adds headers.
+    pub async fn get(
         &self,
-        part: &str,
+        path: &str,
         prepare: impl Fn(RequestBuilder) -> RequestBuilder,
     ) -> Result<Response, Failure> {
-        let base = self.base()?;
-        let path = format!("{}/{part}", self.address.repository);
+        let base = self.base().await?;
+        let path = format!("{}/{path}", self.address.repository);
         let url = base
             .join(&path)
-            .map_err(|error| Failure::new(Kind::Final, format!("`{path}`: {error}")))?;
-        let send = |header: Option<&HeaderValue>| {
+            .map_err(|error| Failure::damaged(format!("`{path}`: {error}")))?;
+        let send = async |header: Option<HeaderValue>| {
             let request = prepare(self.client.http.get(url.clone()));
             let request = match header {
-                Some(header) => request.header(AUTHORIZATION, header.clone()),
+                Some(header) => request.header(AUTHORIZATION, header),
                 None => request,
             };
-            self.client.send(&self.address.registry, request)
+            self.client.send(&self.address.registry, request).await
         };
-        let header = self.authorization.header();
-        let response = send(header.as_ref())?;
-        // Where blobs are kept is another's place, whose challenges are none of ours.
-        let ours = response.url().origin() == base.origin();
-        let challenged =
+        let header = self.header().await;
+        let response = send(header.clone()).await?;
+        // A blob storage on another host must not ask for the credentials of the registry.
+        if response.url().origin() != base.origin() {
+            return match response.status().is_success() {
+                true => Ok(response),
+                false => Err(Failure::of_response(response, self.policy()).await),
+            };
+        }
+        let is_challenged =
             response.status() == 401 && response.headers().contains_key(WWW_AUTHENTICATE);
-        if !ours || !challenged {
-            return self.accepted(response);
+        if !is_challenged {
+            return self.accepted(response).await;
         }
         let challenges = challenges(response.headers());
         drop(response);
-        self.authorization.answer(
-            &self.client,
-            &self.address,
-            &base,
-            header.as_ref(),
-            &challenges,
-        )?;
-        self.accepted(send(self.authorization.header().as_ref())?)
+        self.authorize(&base, header.as_ref(), &challenges).await?;
+        let response = send(self.header().await).await?;
+        self.accepted(response).await
     }
 
-    fn accepted(&self, response: Response) -> Result<Response, Failure> {
+    async fn header(&self) -> Option<HeaderValue> {
+        let authorization = self.session.authorization.lock().await;
+        authorization.as_ref().map(|it| it.header.clone())
+    }
+
+    /// Answers the challenges to a request that was sent with `refused`, unless another thread did so meanwhile.
+    async fn authorize(
+        &self,
+        base: &Url,
+        refused: Option<&HeaderValue>,
+        challenges: &[Challenge],
+    ) -> Result<(), Failure> {
+        let mut authorization = self.session.authorization.lock().await;
+        let current = authorization.as_ref().map(|it| &it.header);
+        if current.is_none() || current == refused {
+            *authorization = None;
+            let authorizer = Authorizer {
+                client: &self.client,
+                address: &self.address,
+                base,
+                credentials: self.credentials.as_ref(),
+            };
+            *authorization = Some(authorizer.authorize(challenges).await?);
+        }
+        Ok(())
+    }
+
+    async fn accepted(&self, response: Response) -> Result<Response, Failure> {
         if response.status().is_success() {
             return Ok(response);
         }
-        let failure = Failure::of_answer(response, self.client.patience);
-        if failure.kind != Kind::Denied {
+        let failure = Failure::of_response(response, self.policy()).await;
+        if !matches!(
+            failure.kind,
+            Kind::Final(ErrorCode::Unauthorized | ErrorCode::Forbidden)
+        ) {
             return Err(failure);
         }
-        let tried = self
-            .authorization
-            .note()
-            .map_or_else(String::new, |note| format!(" {note}"));
-        let problem = format!(
-            "{}{tried}: there is no such repository, or it is not for everybody",
-            failure.problem
-        );
-        let login = login(&self.address.registry);
-        Err(Failure::new(Kind::Denied, problem)
-            .with_help(format!("check its name; if it is private, {login}")))
+        let authorization = self.session.authorization.lock().await;
+        Err(match &*authorization {
+            Some(authorization) => authorization.refused(failure),
+            None => denied(&self.address.registry, &failure.problem),
+        })
     }
 
-    /// Finds out how the registry is spoken to, where there is a choice.
-    fn base(&self) -> Result<Url, Failure> {
+    /// The start of the URLs of the registry. Where both HTTPS and HTTP are possible, the first that answers.
+    async fn base(&self) -> Result<Url, Failure> {
         if self.client.offline {
-            let problem = format!(
-                "{} is not asked (--offline), and not all is known from earlier runs",
-                self.address.registry
-            );
-            return Err(Failure::new(Kind::Final, problem));
+            return Err(Failure::new(
+                Kind::Final(ErrorCode::Unreachable),
+                format!(
+                    "--offline forbids requests to {}, and the cache does not contain the image",
+                    self.address.registry
+                ),
+            ));
         }
-        let mut known = self.base.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.session.base.lock().await;
         if let Some(base) = known.as_ref() {
             return Ok(base.clone());
         }
         let mut bases = Vec::new();
         for text in self.address.bases(self.client.insecure) {
-            bases.push(
-                Url::parse(&text)
-                    .map_err(|error| Failure::new(Kind::Final, format!("`{text}`: {error}")))?,
-            );
+            let base = Url::parse(&text);
+            bases.push(base.map_err(|error| Failure::damaged(format!("`{text}`: {error}")))?);
         }
         let base = match &bases[..] {
             [only] => only.clone(),
-            _ => self.first_that_answers(&bases)?,
+            _ => self.first_that_answers(&bases).await?,
         };
         *known = Some(base.clone());
         Ok(base)
     }
 
-    fn first_that_answers(&self, bases: &[Url]) -> Result<Url, Failure> {
+    async fn first_that_answers(&self, bases: &[Url]) -> Result<Url, Failure> {
         let mut failures: Vec<Failure> = Vec::new();
         for base in bases {
             let request = self.client.http.get(base.clone());
-            match self.client.send(&self.address.registry, request) {
+            match self.client.send(&self.address.registry, request).await {
                 Ok(_) => return Ok(base.clone()),
-                // Who has a certificate speaks TLS; nothing else will be tried.
-                Err(failure) if failure.kind == Kind::Certificate => return Err(failure),
+                // The server uses TLS, so plain HTTP is not tried.
+                Err(failure) if failure.kind == Kind::Untrusted => return Err(failure),
                 Err(failure) => failures.push(failure),
             }
         }
@@ -148,7 +181,7 @@ impl Repository {
 }
 
 impl std::fmt::Debug for Repository {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.address.fmt(f)
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.address.fmt(formatter)
     }
 }

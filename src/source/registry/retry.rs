@@ -1,6 +1,5 @@
-//! Another attempt after a failure that may pass: exponential backoff with jitter, or when the registry says.
+//! Further attempts after temporary failures: exponential backoff with jitter, or the time that the registry asks for.
 
-use std::thread;
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -8,26 +7,26 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use super::failure::{Failure, Kind};
 
-/// How long a registry is waited for.
+/// How long to wait for a registry, and how often to try again.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// How often a request is made again after a failure that may pass.
+pub struct RetryPolicy {
+    /// Further attempts after a temporary failure.
     pub retries: usize,
-    /// The wait before the first of them, doubled each time up to half a minute.
+    /// The wait before the first of them; it doubles each time, up to half a minute.
     pub first_wait: Duration,
     /// The longest wait that a registry may ask for (`Retry-After`).
     pub longest_wait: Duration,
-    /// For a connection.
+    /// The time to connect.
     pub connect: Duration,
-    /// For an answer, and for the next bytes of one.
+    /// The time until a response starts, and between two pieces of its body.
     pub stall: Duration,
-    /// Bytes a second that must come in over that time; a connection below is given up.
+    /// The lowest rate in bytes per second over that time.
     pub slowest: u64,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Patience {
+        RetryPolicy {
             retries: 5,
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(120),
@@ -40,63 +39,67 @@ impl Default for Patience {
 
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
-/// The attempts at one thing.
+/// The attempts at one request.
 pub(super) struct Attempts {
-    patience: Patience,
+    policy: RetryPolicy,
     waits: Box<dyn Iterator<Item = Duration> + Send>,
     failed: usize,
 }
 
 impl Attempts {
-    pub fn new(patience: Patience) -> Self {
+    pub fn new(policy: RetryPolicy) -> Self {
         let waits = ExponentialBuilder::new()
             .with_jitter()
-            .with_min_delay(patience.first_wait)
+            .with_min_delay(policy.first_wait)
             .with_max_delay(LONGEST_BACKOFF)
-            .with_max_times(patience.retries)
+            .with_max_times(policy.retries)
             .build();
         Attempts {
-            patience,
+            policy,
             waits: Box::new(waits),
             failed: 0,
         }
     }
 
-    /// Waits until another attempt may be made, or gives the failure back because none may.
-    pub fn after(&mut self, failure: Failure) -> Result<(), Failure> {
-        let Kind::Temporary(asked) = failure.kind else {
+    /// Waits for the next attempt, or returns the failure if there is none.
+    pub async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
+        let Kind::Temporary(_, requested) = failure.kind else {
             return Err(failure);
         };
         self.failed += 1;
-        let asked = asked.unwrap_or_default();
-        if asked > self.patience.longest_wait {
-            let problem = format!("{} and asks to wait {} s", failure.problem, asked.as_secs());
-            return Err(Failure::new(Kind::Final, problem).with_help("try again then"));
+        let requested = requested.unwrap_or_default();
+        if requested > self.policy.longest_wait {
+            let seconds = requested.as_secs();
+            return Err(Failure {
+                problem: format!("{}; it asks to retry after {seconds} s", failure.problem),
+                ..failure
+            }
+            .with_help("try again later"));
         }
         match self.waits.next() {
             Some(wait) => {
-                thread::sleep(wait.max(asked));
+                tokio::time::sleep(wait.max(requested)).await;
                 Ok(())
             }
             None if self.failed == 1 => Err(failure),
             None => Err(Failure {
-                problem: format!("{}, {} times", failure.problem, self.failed),
+                problem: format!("{} ({} attempts)", failure.problem, self.failed),
                 ..failure
             }),
         }
     }
 }
 
-/// Does something until it succeeds, fails for good or has failed too often.
-pub(super) fn retry<T>(
-    patience: Patience,
-    mut attempt: impl FnMut() -> Result<T, Failure>,
+/// Repeats an attempt until it succeeds, fails for good, or has failed too often.
+pub(super) async fn retry<T>(
+    policy: RetryPolicy,
+    mut attempt: impl AsyncFnMut() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let mut attempts = Attempts::new(patience);
+    let mut attempts = Attempts::new(policy);
     loop {
-        match attempt() {
+        match attempt().await {
             Ok(value) => return Ok(value),
-            Err(failure) => attempts.after(failure)?,
+            Err(failure) => attempts.after(failure).await?,
         }
     }
 }
@@ -117,13 +120,26 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::error::ErrorCode;
 
-    fn impatient() -> Patience {
-        Patience {
+    /// The number of attempts, and the failure of the last one.
+    fn fail_with(kind: Kind) -> (usize, Failure) {
+        let policy = RetryPolicy {
             retries: 2,
             first_wait: Duration::from_millis(1),
-            ..Patience::default()
-        }
+            ..RetryPolicy::default()
+        };
+        let mut attempts = 0;
+        let future = retry(policy, async || -> Result<(), Failure> {
+            attempts += 1;
+            Err(Failure::new(kind, "no"))
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let failure = runtime.block_on(future).unwrap_err();
+        (attempts, failure)
     }
 
     fn waiting(text: &str) -> Option<Duration> {
@@ -133,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_in_seconds_or_until_a_date() {
+    fn retry_after_is_seconds_or_a_date() {
         assert_eq!(waiting("7"), Some(Duration::from_secs(7)));
         assert_eq!(
             waiting("Sun, 06 Nov 1994 08:49:37 GMT"),
@@ -147,29 +163,20 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_tried_so_often() {
-        let mut tried = 0;
-        let failure = retry(impatient(), || -> Result<(), Failure> {
-            tried += 1;
-            Err(Failure::new(Kind::Temporary(None), "no"))
-        })
-        .unwrap_err();
-        assert_eq!((tried, failure.problem.as_str()), (3, "no, 3 times"));
+    fn temporary_failures_are_retried() {
+        let (attempts, failure) = fail_with(Kind::Temporary(ErrorCode::Unreachable, None));
+        assert_eq!((attempts, failure.problem.as_str()), (3, "no (3 attempts)"));
     }
 
     #[test]
-    fn what_does_not_pass_is_tried_once() {
+    fn other_failures_and_long_waits_are_not_retried() {
+        let long = Some(Duration::from_secs(9999));
         for kind in [
-            Kind::Final,
-            Kind::Absent,
-            Kind::Temporary(Some(Duration::from_secs(9999))),
+            Kind::Final(ErrorCode::Damaged),
+            Kind::Final(ErrorCode::NotFound),
+            Kind::Temporary(ErrorCode::RateLimited, long),
         ] {
-            let mut tried = 0;
-            let failure = retry(impatient(), || -> Result<(), Failure> {
-                tried += 1;
-                Err(Failure::new(kind, "no"))
-            });
-            assert_eq!((tried, failure.is_err()), (1, true));
+            assert_eq!(fail_with(kind).0, 1);
         }
     }
 }

@@ -1,22 +1,21 @@
-//! The tags of a repository that are nearest to one that is not there.
+//! The existing tags nearest to a tag that does not exist.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use reqwest::Url;
-use reqwest::blocking::Response;
 use reqwest::header::LINK;
+use reqwest::{Response, Url};
 use serde::Deserialize;
 
 use super::body::Body;
-use super::failure::{Failure, Kind};
+use super::failure::Failure;
 use super::repository::Repository;
 use crate::reference::name::is_tag;
 
-/// Tags that are looked at; some repositories have hundreds of thousands.
+/// Tags that are compared; some repositories have hundreds of thousands.
 const TAG_LIMIT: usize = 10_000;
 const PAGE: usize = 1_000;
-/// A registry may give less than a page at a time.
+/// A registry may send less than a page at a time.
 const PAGE_LIMIT: usize = 30;
 const PAGE_BYTES: u64 = 4 << 20;
 
@@ -29,17 +28,18 @@ struct Page {
     tags: Option<Vec<String>>,
 }
 
-/// The tags most like the wanted one, best first. Empty if there are none or the registry does not list them.
-pub(super) fn near(repository: &Repository, wanted: &str) -> Vec<String> {
-    list(repository).map_or_else(|_| Vec::new(), |tags| nearest(wanted, tags))
+/// The tags most similar to `tag`, best first. Empty if there are none or the registry does not list them.
+pub(super) async fn near(repository: &Repository, tag: &str) -> Vec<String> {
+    let tags = list(repository).await;
+    tags.map_or_else(|_| Vec::new(), |tags| nearest(tag, tags))
 }
 
-fn list(repository: &Repository) -> Result<Vec<String>, Failure> {
+async fn list(repository: &Repository) -> Result<Vec<String>, Failure> {
     let mut tags = Vec::new();
     let mut next = Some(format!("n={PAGE}"));
     for _ in 0..PAGE_LIMIT {
         let Some(query) = next.take() else { break };
-        let (page, following) = page(repository, &query)?;
+        let (page, following) = page(repository, &query).await?;
         tags.extend(page.tags.unwrap_or_default());
         if tags.len() >= TAG_LIMIT {
             break;
@@ -50,16 +50,18 @@ fn list(repository: &Repository) -> Result<Vec<String>, Failure> {
 }
 
 /// One page, and the query for the next.
-fn page(repository: &Repository, query: &str) -> Result<(Page, Option<String>), Failure> {
-    let response = repository.get(&format!("tags/list?{query}"), |request| request)?;
+async fn page(repository: &Repository, query: &str) -> Result<(Page, Option<String>), Failure> {
+    let path = format!("tags/list?{query}");
+    let response = repository.get(&path, |request| request).await?;
     let next = next_query(&response);
-    let bytes = Body::new(response, repository.patience()).read_all(PAGE_BYTES)?;
+    let mut body = Body::new(response, repository.policy());
+    let bytes = body.read_all(PAGE_BYTES).await?;
     let page = serde_json::from_slice(&bytes)
-        .map_err(|error| Failure::new(Kind::Final, format!("not a list of tags: {error}")))?;
+        .map_err(|error| Failure::damaged(format!("not a list of tags: {error}")))?;
     Ok((page, next))
 }
 
-/// `Link: </v2/NAME/tags/list?…>; rel="next"`: of the target only the query is taken, so that no other host is asked.
+/// The query of `Link: </v2/NAME/tags/list?…>; rel="next"`; only the query, so that no other host is asked.
 fn next_query(response: &Response) -> Option<String> {
     let link = response.headers().get(LINK)?.to_str().ok()?;
     let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
@@ -70,21 +72,20 @@ fn next_query(response: &Response) -> Option<String> {
     target.query().map(str::to_owned)
 }
 
-/// Whether people would use the tag. Signatures are stored under tags made of digests, and what a registry lists may be no tag
-/// at all.
+/// Whether people use the tag: signatures are stored under tags that contain a digest, and a registry may list invalid tags.
 fn is_for_people(tag: &str) -> bool {
     is_tag(tag) && !tag.starts_with("sha256-")
 }
 
 fn nearest(wanted: &str, tags: Vec<String>) -> Vec<String> {
-    let parts = parts(wanted);
+    let words = words(wanted);
     let mut ranked: Vec<_> = tags
         .into_iter()
         .filter(|tag| is_for_people(tag))
         .map(|tag| {
-            let shared = self::parts(&tag).intersection(&parts).count();
+            let shared = self::words(&tag).intersection(&words).count();
             let distance = strsim::damerau_levenshtein(wanted, &tag);
-            // Of equals the newest.
+            // The newest of equals.
             (Reverse(shared), distance, Reverse(tag))
         })
         .collect();
@@ -94,14 +95,14 @@ fn nearest(wanted: &str, tags: Vec<String>) -> Vec<String> {
     ranked.into_iter().map(|(_, _, tag)| tag.0).collect()
 }
 
-/// The parts of a tag, and of each version its beginnings: `2.8.1` is nearer to `2.8.0` than to `2.0.1`.
-fn parts(tag: &str) -> BTreeSet<String> {
-    let mut parts = BTreeSet::new();
-    for part in tag.split(['-', '_', '+']) {
-        let ends = part.match_indices('.').map(|(at, _)| at);
-        parts.extend(ends.chain([part.len()]).map(|end| part[..end].to_owned()));
+/// The words of a tag, and of each version its prefixes: `2.8.1` is nearer to `2.8.0` than to `2.0.1`.
+fn words(tag: &str) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for word in tag.split(['-', '_', '+']) {
+        let ends = word.match_indices('.').map(|(at, _)| at);
+        words.extend(ends.chain([word.len()]).map(|end| word[..end].to_owned()));
     }
-    parts
+    words
 }
 
 #[cfg(test)]
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_count_more_than_letters() {
+    fn shared_versions_count_more_than_edits() {
         let tags = [
             "latest",
             "1.0-cuda10.0",
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_are_shown_and_none_twice() {
+    fn the_list_is_short_and_without_duplicates() {
         let tags = (0..100).map(|at| format!("v{}", at % 50)).collect();
         let near = nearest("v7", tags);
         assert_eq!(near.len(), SHOWN);

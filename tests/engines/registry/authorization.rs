@@ -57,7 +57,7 @@ fn sound(_: &Seen, _: &Content) -> Option<Answer> {
 }
 
 #[test]
-fn everybody_gets_a_token_for_a_public_repository() {
+fn an_anonymous_token_opens_a_public_repository() {
     let server = with_tokens(any, |_, number| token(number), sound);
     check(&server.reference("1")).report();
     let seen = server.seen();
@@ -70,7 +70,7 @@ fn everybody_gets_a_token_for_a_public_repository() {
 }
 
 #[test]
-fn the_token_server_is_shown_the_credentials() {
+fn the_token_server_gets_the_credentials() {
     let grant = |seen: &Seen, number| match seen.authorization.as_deref() {
         Some(value) if value == format!("Basic {USER}") && seen.query.contains("account=user") => {
             token(number)
@@ -86,11 +86,14 @@ fn the_token_server_is_shown_the_credentials() {
         .home_file(".docker/config.json", &auths(&server.address, TEAM))
         .go();
     outcome.fails_with(&[
-        "answered 401 Unauthorized with the credentials of ",
-        ".docker/config.json",
+        "rejected the user name or password from ~/.docker/config.json: ",
+        "answered 401 Unauthorized",
         "docker login",
     ]);
-    check(&server.reference("1")).fails_with(&["answered 401 Unauthorized without credentials"]);
+    check(&server.reference("1")).fails_with(&[
+        "requires a login, and no credentials were found in ",
+        "answered 401 Unauthorized",
+    ]);
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn an_identity_token_is_exchanged() {
 }
 
 #[test]
-fn an_identity_token_does_not_go_where_a_redirect_leads() {
+fn an_identity_token_does_not_follow_redirects() {
     let elsewhere = Server::new(|_| respond(200, r#"{"access_token":"t"}"#));
     let target = format!("http://{}/token", elsewhere.address);
     let grant = move |_: &Seen, _| with(respond(307, ""), "location", &target);
@@ -135,7 +138,7 @@ fn an_identity_token_does_not_go_where_a_redirect_leads() {
 }
 
 #[test]
-fn a_token_that_ends_in_the_middle_of_a_layer_is_renewed() {
+fn a_token_that_expires_during_a_layer_is_renewed() {
     // The first token holds until the layer breaks, the second from then on.
     let holds = |seen: &Seen, token: &str| (token == "t0") == seen.range.is_none();
     let server = with_tokens(
@@ -157,7 +160,7 @@ fn a_token_that_ends_in_the_middle_of_a_layer_is_renewed() {
 }
 
 #[test]
-fn a_busy_token_server_is_waited_for() {
+fn a_busy_token_server_is_asked_again() {
     let server = with_tokens(
         any,
         |_, number| match number {
@@ -170,10 +173,10 @@ fn a_busy_token_server_is_waited_for() {
 }
 
 #[test]
-fn what_is_no_token_is_refused() {
+fn invalid_tokens_are_rejected() {
     for body in ["", "{}", "[]", r#"{"token":"a\nb"}"#, r#"{"token":7}"#] {
         let server = with_tokens(any, move |_, _| respond(200, body), sound);
-        check(&server.reference("1")).fails_with(&["gave no token that can be used"]);
+        check(&server.reference("1")).fails_with(&["sent no usable token"]);
     }
 }
 
@@ -218,7 +221,10 @@ fn credentials_are_found_where_docker_and_podman_keep_them() {
         let outcome = run.env(variable, value).go();
         assert_eq!(outcome.code, 0, "{file}: {}", outcome.stderr);
     }
-    check(&server.reference("1")).fails_with(&["wants a user name and a password", "docker login"]);
+    check(&server.reference("1")).fails_with(&[
+        "requires a login, and no credentials were found in ~/.docker/config.json\n",
+        "docker login",
+    ]);
 }
 
 #[test]
@@ -262,7 +268,7 @@ fn with_helper(run: Run, script: &str) -> Run {
 }
 
 #[test]
-fn helpers_are_asked() {
+fn credential_helpers_are_used() {
     let server = private(USER);
     let host = &server.address;
     let script = format!(
@@ -282,7 +288,7 @@ test "$1 $server" = "get {host}" && echo '{{"ServerURL": "x", "Username": "user"
 }
 
 #[test]
-fn a_helper_that_fails_matters_only_where_it_is_needed() {
+fn a_failing_helper_matters_only_if_credentials_are_required() {
     let config = r#"{"credsStore": "test"}"#;
     let script = "#!/bin/sh\ncat >/dev/null\necho 'the keyring is locked' >&2\nexit 1";
     let public = with_tokens(any, |_, number| token(number), sound);
@@ -292,7 +298,7 @@ fn a_helper_that_fails_matters_only_where_it_is_needed() {
     let server = private(USER);
     let run = Run::new(&server.reference("1")).home_file(".docker/config.json", config);
     with_helper(run, script).go().fails_with(&[
-        "wants a user name and a password without credentials",
+        "requires a login, and no credentials were found in ~/.docker/config.json (",
         "docker-credential-test (",
         "failed: the keyring is locked",
     ]);
@@ -303,11 +309,13 @@ fn a_helper_that_fails_matters_only_where_it_is_needed() {
     let none = "#!/bin/sh\ncat >/dev/null\necho 'credentials not found in native keychain'\nexit 1";
     let run = Run::new(&server.reference("1")).home_file(".docker/config.json", config);
     let outcome = with_helper(run, none).go();
-    outcome.fails_with(&["wants a user name and a password without credentials\n"]);
+    outcome.fails_with(&[
+        "requires a login, and no credentials were found in ~/.docker/config.json\n",
+    ]);
 }
 
 #[test]
-fn a_file_that_cannot_be_understood_is_named() {
+fn an_invalid_configuration_file_is_named() {
     let server = private(USER);
     let run = Run::new(&server.reference("1"))
         .home_file(".docker/config.json", r#"{"auths": "dXNlcjpzZWNyZXQ="}"#);

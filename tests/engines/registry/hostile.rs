@@ -146,8 +146,7 @@ fn a_secret_is_never_shown() {
     let outcome = with_credentials(&server).go();
     outcome.fails_with(&[
         "answered 401 Unauthorized (UNAUTHORIZED: authentication required)",
-        "with the credentials of ",
-        ".docker/config.json",
+        "rejected the user name or password from ~/.docker/config.json",
         "docker login",
     ]);
     for secret in ["dXNlcjpzZWNyZXQ=", "secret"] {

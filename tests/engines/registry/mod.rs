@@ -1,6 +1,7 @@
 //! Images of registries: real ones, started here, and one that fails in every way that registries fail in.
 
 mod authorization;
+mod cancel;
 mod faults;
 mod hostile;
 mod pull;

@@ -20,7 +20,7 @@ fn near_tags_are_listed() {
     check(&server.reference("2.8.0-cuda11.8")).fails_with(&[
         "answered 404 Not Found (MANIFEST_UNKNOWN: manifest unknown)",
         "team/image has no tag `2.8.0-cuda11.8`",
-        "help: its nearest tags are 2.8.0-cuda12.6-cudnn9-runtime, 2.7.1-cuda11.8-cudnn9-runtime, ",
+        "help: the nearest tags are 2.8.0-cuda12.6-cudnn9-runtime, 2.7.1-cuda11.8-cudnn9-runtime, ",
     ]);
 }
 
@@ -42,7 +42,7 @@ fn tags_come_in_pages_from_the_registry_alone() {
         ("tags/list", _) => respond(200, json!({"tags": null}).to_string()),
         _ => Content::default().answer(seen),
     });
-    check(&server.reference("v3")).fails_with(&["its nearest tags are v2, v1\n"]);
+    check(&server.reference("v3")).fails_with(&["the nearest tags are v2, v1\n"]);
     assert_eq!(elsewhere.seen().len(), 0);
 }
 
@@ -62,7 +62,7 @@ fn a_registry_without_end_of_tags_is_left() {
         ),
         _ => Content::default().answer(seen),
     });
-    check(&server.reference("v3")).fails_with(&["its nearest tags are v3, v9"]);
+    check(&server.reference("v3")).fails_with(&["the nearest tags are v3, v9"]);
     assert!(server.count("tags") < 100);
 }
 
@@ -73,8 +73,8 @@ fn no_tags_no_advice() {
         _ => error(404, "NAME_UNKNOWN", "repository name not known to registry"),
     });
     check(&server.reference("1")).fails_with(&[
-        "there is no tag `1`, or no repository",
-        "help: check how the repository and the tag are spelled",
+        "tag or repository not found: ",
+        "help: check the spelling of the repository and the tag",
     ]);
 }
 
