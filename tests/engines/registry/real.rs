@@ -233,7 +233,7 @@ fn a_registry_with_tls() {
             .env("SSL_CERT_DIR", nowhere)
     };
     bare().go().fails_with(&[
-        "this machine has no certificates of authorities",
+        "this machine has no certificate authorities",
         "--ca-cert FILE",
     ]);
     bare().arg("--ca-cert").arg(&authority).go().report();
