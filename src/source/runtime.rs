@@ -46,16 +46,6 @@ impl Runtime {
     ) -> Result<T> {
         self.0.handle.block_on(cancellation.wait_for(future))
     }
-
-    /// Runs a task in the background.
-    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.0.handle.spawn(task);
-    }
-
-    /// Enters the runtime, for clients that look for it when they are made.
-    pub fn enter(&self) -> runtime::EnterGuard<'_> {
-        self.0.handle.enter()
-    }
 }
 
 impl Drop for Background {
