@@ -43,6 +43,8 @@ mod process;
 
 mod targets;
 
+mod knowledge;
+
 mod finding;
 mod policy;
 
@@ -62,7 +64,7 @@ pub mod internals {
     }
     expose! {
         archive beneath cache cancellation checker claims digest elf embedded
-        error finding glob image json_schema launch layer limits lint
+        error finding glob image json_schema knowledge launch layer limits lint
         loader parallel policy process progress reference report rules
         source spelling stack targets tls version vocabulary yaml
     }

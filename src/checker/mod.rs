@@ -9,6 +9,7 @@ mod stream;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
@@ -18,18 +19,19 @@ use crate::claims::Grammar;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::image::{RootFilesystem, configuration, provenance};
+use crate::knowledge::Knowledge;
 use crate::launch::{Launch, Overlay};
 use crate::layer::{LayerReader, ReadContext, ReadLayer, ReadMethod};
 use crate::policy::{Member, Policy, Subjects};
+use crate::process::Programs;
 use crate::process::tree::Tree;
-use crate::process::{self, Programs};
 pub use crate::progress::Progress;
 use crate::reference::name::Name;
 use crate::reference::transport::ImageReference;
 use crate::report::{FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict};
 use crate::rules::{self, Facts, RuleSet};
 use crate::source::{self, Access, Found, Image, LayerBlob, Selection};
-use crate::stack::{self, Catalogue, ToolkitRow};
+use crate::stack;
 use crate::targets;
 pub use ignores::judge_ignores;
 pub use lint::{Linted, lint, once};
@@ -67,10 +69,7 @@ pub struct Scan {
 pub struct Scanner {
     reading: Reading,
     layers: LayerReader,
-    grammar: Grammar,
-    catalogue: Catalogue,
-    toolkits: Vec<ToolkitRow>,
-    processes: process::Knowledge,
+    knowledge: Arc<Knowledge>,
 }
 
 impl Scanner {
@@ -79,12 +78,12 @@ impl Scanner {
     /// # Errors
     /// A built-in table is broken, which the tests exclude.
     pub fn new(reading: Reading) -> Result<Self> {
+        let knowledge = Arc::new(Knowledge::builtin()?);
+        let (patterns, recipes) = (&knowledge.patterns, &knowledge.recipes);
+        let cache = reading.access.cache.clone();
         Ok(Scanner {
-            layers: LayerReader::builtin(reading.access.cache.clone())?,
-            grammar: Grammar::builtin()?,
-            catalogue: Catalogue::builtin()?,
-            toolkits: stack::toolkits()?,
-            processes: process::Knowledge::builtin()?,
+            layers: LayerReader::new(Arc::clone(patterns), Arc::clone(recipes), cache),
+            knowledge,
             reading,
         })
     }
@@ -162,15 +161,16 @@ impl Scanner {
             &root,
             &image.config,
             &launch,
-            &self.catalogue,
+            &self.knowledge.catalogue,
             &context.limits,
         )
         .map_err(|passed| Error::limit("the Python environments", passed))?;
         let environment = configuration::environment(&image.config);
         let labels = configuration::labels(&image.config);
-        let claims = self
-            .grammar
-            .image_claims(reference.as_deref(), &labels, &environment);
+        let claims =
+            self.knowledge
+                .grammar
+                .image_claims(reference.as_deref(), &labels, &environment);
         let described = image.config_digest.is_some();
         let about = rules::ImageFacts {
             platform: Some(image.platform.clone()).filter(|platform| !platform.is_empty()),
@@ -181,12 +181,12 @@ impl Scanner {
             labels: Some(labels),
             ..named(reference.as_deref())
         };
-        let programs = Programs::of(&root, &launch, &stack, &self.processes);
+        let programs = Programs::of(&root, &launch, &stack, &self.knowledge.processes);
         let model = programs.model();
         let loader = model.facts();
         let tree = self.reading.tree.then(|| model.tree());
         stack.follow(loader.main_files());
-        let driver = stack.driver_floor(&self.toolkits);
+        let driver = stack.driver_floor(&self.knowledge.toolkits);
         Ok(Scan {
             tree: tree.unwrap_or_default(),
             rule_facts: Facts {

@@ -34,13 +34,13 @@
 //! - `(?<cuda>…)` is a claim about `cuda`; `triton-server` is written `triton_server`;
 //! - `(?<cuda.1>1[0-9])(?<cuda.2>[0-9])` are the components of one version, joined by dots: `cu118` is 11.8;
 //! - `(?<os>ubuntu)-?(?<os.1>[0-9]{2})\.?(?<os.2>[0-9]{2})` puts the word before them: `ubuntu2204` is ubuntu22.04;
-//! - `torch(?<torch>)[0-9]+`, an empty capture, says that the text speaks of torch, but nothing certain;
+//! - `torch(?<torch>)[0-9]+`, an empty capture, says that the text mentions torch, but no certain version;
 //! - `(?<text>v?(?<torch>…))-gpu` is a claim whose text is `v2.8.0`, not all that the pattern matches;
 //! - a pattern without captures reads its text and claims nothing, so that no later pattern reads it.
 //!
 //! Each character is read once: by the publisher's patterns, then by the tokens, in the order of the files, those with
-//! `beside` last. `bare` patterns see the whole tag again, and what they say of a subject counts only if nothing else in
-//! the reference speaks of it.
+//! `beside` last. `bare` patterns see the whole tag again, and their claims about a subject count only if nothing else in
+//! the reference mentions it.
 //!
 //! Two shapes have names: `{release}` is a version of a product before its tenth major (`2.8.0`, `0.4.6.post5`,
 //! `2.3.0.dev20240301`), which a year and month such as `24.05` never is; `{dotted}` is any version of one to four
@@ -65,7 +65,7 @@ pub struct Grammars<P = Pattern> {
     /// Products and their bare versions.
     #[serde(default = "Vec::new")]
     pub products: Vec<Product<P>>,
-    /// What is special about a publisher.
+    /// Patterns of single publishers.
     #[serde(default = "Vec::new")]
     pub grammars: Vec<PublisherEntry<P>>,
     /// Environment variables.
@@ -76,7 +76,7 @@ pub struct Grammars<P = Pattern> {
     pub labels: Vec<Variable<P>>,
 }
 
-/// What many publishers write in the same way.
+/// A form that many publishers use.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token<P = Pattern> {

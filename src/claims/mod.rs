@@ -1,47 +1,30 @@
-//! What a reference, the labels and the environment of an image promise.
+//! What the reference, labels and environment of an image claim.
 //!
-//! How people write versions into tags is data: the grammar files of `rules/knowledge/tags/`, whose language is
-//! described in [`mod@file`]. This module only applies them.
+//! How people write versions into tags is data: the grammar files of `rules/knowledge/tags/`, whose language [`mod@file`]
+//! describes. This module only applies them.
 
 pub mod file;
 
+mod claim;
 mod pattern;
 mod publisher;
 mod scan;
 
 use std::collections::{BTreeMap, HashSet};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::embedded;
 use crate::error::Result;
 use crate::reference::name::Name;
 
+pub use claim::Claim;
 use file::{Grammars, Product, Token, Variable};
 use pattern::Pattern;
 use publisher::Publisher;
 use scan::Scan;
 
-/// The directory of the grammar files below `rules/`.
-const DIRECTORY: &str = "knowledge/tags";
-
-/// The longest value of a label or variable, in bytes, that is read as a version. Longer ones are no versions, but could hold so many
-/// numbers that the claims, each of which quotes the value, would fill the memory.
+/// The longest value of a label or variable, in bytes, that is read as a version. A longer one is not a version, but could hold so
+/// many numbers that the claims, each of which quotes the value, would fill the memory.
 const LONGEST_VALUE: usize = 1024;
-
-/// One promise, with the text it was read from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Claim {
-    /// What it is about: `torch`, `cuda`, `cudnn`, `python`, `os`, `flavour`, `device` …
-    pub subject: String,
-    /// Exactly the components that are written: `cu118` is `11.8`, `py3` is `3`.
-    pub version: String,
-    /// Where it was read: `tag`, `repository`, `label`, `env`.
-    pub origin: String,
-    /// The piece of text: `v2.9`.
-    pub text: String,
-}
 
 /// How versions are written into references, labels and environments.
 #[derive(Debug, Default)]
@@ -54,18 +37,22 @@ pub struct Grammar {
 }
 
 impl Grammar {
-    /// The grammar files that are built into the program. Their patterns are compiled when a reference first needs
-    /// them, so loading takes the time of reading the YAML.
+    /// The built-in grammar. Its patterns are compiled when a reference first needs them.
+    ///
+    /// # Errors
+    /// A table is broken, which the tests exclude.
     pub fn builtin() -> Result<Grammar> {
         let mut grammar = Grammar::default();
-        for (name, text) in embedded::files(DIRECTORY) {
-            grammar.add(file::parse(name, text)?);
+        for path in embedded::tables_in("tags") {
+            grammar.add(embedded::knowledge(path)?);
         }
         Ok(grammar)
     }
 
-    /// Reads grammar files, given by name and text, and compiles every pattern, so that a mistake is reported with
-    /// its file, line and column.
+    /// Reads grammar files, given by name and text, and compiles every pattern.
+    ///
+    /// # Errors
+    /// A file or pattern is invalid; the error shows file, line and column.
     pub fn load<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Grammar> {
         let mut grammar = Grammar::default();
         for (name, text) in files {
@@ -84,10 +71,10 @@ impl Grammar {
         self.labels.extend(file.labels);
     }
 
-    /// What a reference promises, in the order in which it is written. A digest promises nothing.
+    /// The claims of a reference in the order of its text. A digest claims nothing.
     ///
     /// # Errors
-    /// If the text is no image reference, or holds a placeholder.
+    /// The text is not an image reference, or contains a placeholder.
     pub fn claims(&self, reference: &str) -> Result<Vec<Claim>> {
         let name: Name = reference.parse()?;
         let publisher = self
@@ -112,8 +99,7 @@ impl Grammar {
         ))
     }
 
-    /// What an image promises: by its reference, its labels, and its environment. A reference that cannot be read
-    /// promises nothing.
+    /// The claims of an image: of its reference, labels and environment. An invalid reference claims nothing.
     pub fn image_claims<'v>(
         &self,
         reference: Option<&str>,
@@ -142,7 +128,7 @@ impl Grammar {
         Scan::new(origin, text, words.map(String::as_str))
     }
 
-    /// What one label or variable promises. The text of such a claim is the whole `NAME=value`.
+    /// The claims of one label or variable. Their text is the whole `NAME=value`.
     fn assignment(
         &self,
         origin: &'static str,
@@ -168,20 +154,19 @@ impl Grammar {
         claims
     }
 
-    /// Reads what a tag says after its publisher's own patterns: tokens, then the bare version, then the tokens that
-    /// stand beside it.
+    /// Reads a tag after the patterns of its publisher: tokens, then the bare version, then the tokens beside it.
     fn read_tag(&self, tag: &mut Scan<'_>, bare: &[Pattern], elsewhere: &[&str]) {
         self.read_tokens(tag, |_| true, elsewhere);
         tag.read_bare(bare, elsewhere);
         self.read_tokens(tag, |_| true, elsewhere);
     }
 
-    /// Reads the tokens that stand alone, and then those that count only beside others.
-    fn read_tokens(&self, scan: &mut Scan<'_>, suits: fn(&Token) -> bool, elsewhere: &[&str]) {
+    /// Reads the tokens without conditions, and then those that count only beside others.
+    fn read_tokens(&self, scan: &mut Scan<'_>, applies: fn(&Token) -> bool, elsewhere: &[&str]) {
         let (alone, beside): (Vec<&Token>, Vec<&Token>) = self
             .tokens
             .iter()
-            .filter(|token| suits(token))
+            .filter(|token| applies(token))
             .partition(|token| token.beside.is_empty());
         scan.read_tokens(&alone);
         let claimed = [scan.subjects().as_slice(), elsewhere].concat();
@@ -194,7 +179,7 @@ impl Grammar {
         scan.read_tokens(&beside.into_iter().filter(accompanied).collect::<Vec<_>>());
     }
 
-    /// How the bare version of a product is written, by the full name of the product.
+    /// The patterns of a product's bare version, by the full name of the product.
     fn bare(&self, name: &str) -> &[Pattern] {
         let named = |product: &&Product| {
             product
@@ -209,16 +194,16 @@ impl Grammar {
     }
 }
 
-/// Each promise once for each place it was read in; tag and repository are one place.
+/// Each claim once per origin; tag and repository count as one origin.
 fn distinct(claims: impl Iterator<Item = Claim>) -> Vec<Claim> {
     let mut seen = HashSet::new();
     let mut is_new = |claim: &Claim| {
-        let place = match claim.origin.as_str() {
+        let origin = match claim.origin.as_str() {
             "repository" => "tag",
             origin => origin,
         };
-        let read = [claim.subject.as_str(), claim.version.as_str(), place];
-        seen.insert(read.map(str::to_owned))
+        let key = [claim.subject.as_str(), claim.version.as_str(), origin];
+        seen.insert(key.map(str::to_owned))
     };
     claims.filter(|claim| is_new(claim)).collect()
 }

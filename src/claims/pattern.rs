@@ -17,10 +17,10 @@ const SHAPES: &[(&str, &str)] = &[
     ("{dotted}", r"[0-9]{1,2}(?:\.[0-9]{1,4}){0,3}"),
 ];
 
-/// The capture that says which part of the match a claim points at, where that is not all of it.
+/// The capture that is the text of a claim, where that is not the whole match.
 const TEXT: &str = "text";
 
-/// The least number of digits to which a commit is shortened, and those of a date such as 240131.
+/// The number of digits of the shortest abbreviated commit, and of a date such as 240131.
 const SHORTEST_COMMIT: usize = 6;
 
 /// One pattern of a grammar file, compiled when it is first used.
@@ -31,16 +31,16 @@ pub struct Pattern {
     compiled: OnceLock<Option<Compiled>>,
 }
 
-/// A pattern that is compiled, and refused if it is wrong, while it is read.
+/// A pattern that is compiled while it is read, so that an invalid one is an error.
 #[derive(Debug)]
 pub struct Checked;
 
-/// What a pattern read of one subject.
+/// What a pattern read about one subject.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reading {
     /// One of [`CLAIM_SUBJECTS`].
     pub subject: &'static str,
-    /// The version; empty if the text speaks of the subject without a certain version.
+    /// The version; empty if the text mentions the subject without a certain version.
     pub version: String,
     /// The bytes it was read from.
     pub place: Range<usize>,
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Checked {
 }
 
 impl Reading {
-    /// The same, read from a text of which so many bytes come before.
+    /// The same reading of a text with so many bytes before it.
     pub fn after(mut self, bytes: usize) -> Reading {
         self.place = self.place.start + bytes..self.place.end + bytes;
         self
@@ -72,8 +72,8 @@ impl Reading {
 }
 
 impl Pattern {
-    /// The first match that begins at or after `from`: the bytes between its boundaries, and what they say. A match
-    /// that would cut a number short is none.
+    /// The first match that begins at or after `from`: the bytes between its boundaries, and their readings. A match
+    /// that would cut a number short does not count.
     pub fn find(&self, text: &str, from: usize) -> Option<(Range<usize>, Vec<Reading>)> {
         self.compiled
             .get_or_init(|| Compiled::new(&self.source).ok())
@@ -118,7 +118,7 @@ impl Compiled {
             let name = CLAIM_SUBJECTS
                 .iter()
                 .find(|subject| subject.replace('-', "_") == name)
-                .ok_or_else(|| format!("`{name}` in `{source}` is no subject of a claim"))?;
+                .ok_or_else(|| format!("`{name}` in `{source}` is not a subject of claims"))?;
             let known = subjects.iter().position(|subject| subject.name == *name);
             let position = known.unwrap_or_else(|| {
                 subjects.push(Subject {
@@ -162,7 +162,7 @@ impl Compiled {
     }
 }
 
-/// Whether a number goes on behind its end, as 11 does in `11.0rc`. A commit or a date is no part of it: `2.46.0.0e19ea`.
+/// Whether a number continues after its end, as 11 does in `11.0rc`. A commit or a date is not part of it: `2.46.0.0e19ea`.
 fn is_cut_short(number: &str, rest: &str) -> bool {
     let next = rest.strip_prefix('.').unwrap_or_default();
     let next = next.split(['-', '_', '.']).next().unwrap_or_default();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_capture_speaks_of_a_subject_without_a_version() {
+    fn an_empty_capture_mentions_a_subject_without_a_version() {
         assert_eq!(
             read("torch(?<torch>)[0-9]+", "torch210"),
             one("torch", "", "")

@@ -8,7 +8,7 @@ use super::file::PublisherEntry;
 use super::pattern::Pattern;
 use crate::reference::name::Name;
 
-/// What is special about the references of one publisher.
+/// The patterns of one publisher's references.
 #[derive(Debug)]
 pub struct Publisher {
     globs: Vec<Vec<String>>,

@@ -2,22 +2,22 @@
 
 use std::ops::Range;
 
-use super::Claim;
+use super::claim::Claim;
 use super::file::Token;
 use super::pattern::{Pattern, Reading};
 
-/// What stands in place of a character that was read: no pattern reads it.
+/// Replaces each character that was read; no pattern matches it.
 const READ: &str = "\0";
 
-/// A text that is being read, and what it claimed so far.
+/// A text that is being read, and its claims so far.
 pub struct Scan<'t> {
     origin: &'static str,
     text: &'t str,
     /// The text in lower case, with everything that was read blanked out, byte for byte.
     unread: String,
-    /// The stretches of the text that are read one by one: a pattern never reaches over the seam between two.
+    /// The pieces of the text, which are read one by one: a pattern never matches across the boundary of two.
     pieces: Vec<Range<usize>>,
-    found: Vec<Reading>,
+    readings: Vec<Reading>,
 }
 
 impl<'t> Scan<'t> {
@@ -34,20 +34,23 @@ impl<'t> Scan<'t> {
             text,
             pieces: pieces(&unread, words),
             unread,
-            found: Vec::new(),
+            readings: Vec::new(),
         }
     }
 
-    /// The subjects that the text speaks of.
+    /// The subjects that the text mentions.
     pub fn subjects(&self) -> Vec<&'static str> {
-        self.found.iter().map(|reading| reading.subject).collect()
+        self.readings
+            .iter()
+            .map(|reading| reading.subject)
+            .collect()
     }
 
     /// Reads all that the patterns find, one pattern after the other.
     pub fn read(&mut self, patterns: &[Pattern]) {
         for pattern in patterns {
             let readings = self.take(pattern);
-            self.found.extend(readings);
+            self.readings.extend(readings);
         }
     }
 
@@ -57,13 +60,13 @@ impl<'t> Scan<'t> {
             let near = |word: &String| self.unread.contains(word.as_str());
             if token.near.iter().any(near) {
                 let readings = self.take(&token.read);
-                self.found.extend(readings);
+                self.readings.extend(readings);
             }
         }
     }
 
     /// Reads the whole text again with patterns whose claims count only about subjects that neither this text nor
-    /// anything `elsewhere` speaks of yet.
+    /// `elsewhere` has mentioned.
     pub fn read_bare(&mut self, patterns: &[Pattern], elsewhere: &[&str]) {
         let claimed = self.subjects();
         let mut again = Scan {
@@ -71,16 +74,16 @@ impl<'t> Scan<'t> {
             text: self.text,
             unread: self.text.to_ascii_lowercase(),
             pieces: self.pieces.clone(),
-            found: Vec::new(),
+            readings: Vec::new(),
         };
         again.read(patterns);
-        again.found.retain(|reading| {
+        again.readings.retain(|reading| {
             !claimed.contains(&reading.subject) && !elsewhere.contains(&reading.subject)
         });
-        self.found.append(&mut again.found);
+        self.readings.append(&mut again.readings);
     }
 
-    /// All that one pattern finds, which is blanked out.
+    /// The matches of one pattern, which are blanked out.
     fn take(&mut self, pattern: &Pattern) -> Vec<Reading> {
         let mut readings = Vec::new();
         for piece in &self.pieces {
@@ -101,9 +104,9 @@ impl<'t> Scan<'t> {
 
     /// The claims, in the order of the text.
     pub fn finish(mut self) -> Vec<Claim> {
-        self.found.retain(|reading| !reading.version.is_empty());
-        self.found.sort_by_key(|reading| reading.place.start);
-        self.found
+        self.readings.retain(|reading| !reading.version.is_empty());
+        self.readings.sort_by_key(|reading| reading.place.start);
+        self.readings
             .into_iter()
             .map(|reading| Claim {
                 subject: reading.subject.to_owned(),

@@ -8,14 +8,11 @@ use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::embedded;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::yaml;
 
 use super::constants::Primitive;
 use super::decode::Decoder;
-
-/// The file below `rules/` that holds the built-in recipes.
-const BUILTIN: &str = "knowledge/libraries.yaml";
 
 /// A recipe table.
 #[derive(Debug)]
@@ -127,17 +124,20 @@ impl<'de> Deserialize<'de> for Pattern {
 }
 
 impl Recipes {
-    /// The recipes that are built into the program.
+    /// The built-in recipes.
+    ///
+    /// # Errors
+    /// The table is broken, which the tests exclude.
     pub fn builtin() -> Result<Self> {
-        let text = embedded::text(BUILTIN).ok_or_else(|| Error::Rule {
-            problem: format!("the built-in {BUILTIN} is missing"),
-        })?;
-        Recipes::parse(BUILTIN, text)
+        embedded::knowledge("libraries").map(Recipes::of_file)
     }
 
-    /// Reads a recipe table; `name` is the file as the user knows it.
+    /// Reads a recipe table; `name` is the path of the file as the user gave it.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
-        let file: File = yaml::parse(name, text)?;
+        yaml::parse(name, text).map(Recipes::of_file)
+    }
+
+    fn of_file(file: File) -> Self {
         let mut names = Vec::new();
         let mut objects = Vec::new();
         for library in &file.libraries {
@@ -154,13 +154,13 @@ impl Recipes {
         let mut names: Vec<u64> = names.iter().map(|it| xxh3_64(it.as_bytes())).collect();
         names.sort_unstable();
         names.dedup();
-        Ok(Recipes {
+        Recipes {
             libraries: file.libraries,
             everywhere: file.everywhere,
             unidentified: file.unidentified,
             names,
             objects,
-        })
+        }
     }
 
     /// Whether a recipe looks at this export. `object` is the size of a data object.
