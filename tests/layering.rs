@@ -261,7 +261,7 @@ fn the_version_of_the_facts_covers_all_that_makes_them() {
 
 #[test]
 fn reading_bytes_knows_no_framework() {
-    let word = Regex::new(r"(?i)torch|cudnn").unwrap();
+    let word = Regex::new(r"(?i)torch|tensorflow|onnx|vllm|triton").unwrap();
     for source in sources()
         .iter()
         .filter(|source| source.module == "elf" || source.module == "layer")

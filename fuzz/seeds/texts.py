@@ -76,11 +76,11 @@ baseline: imgcheck-baseline.json
     "recipes": """libraries:
   - library: x
     source: a test
-    parts: [{part: a, exports: [f], soname: '^libx\\.', returns: {export: f, value: 34}}]
+    files: [{part: a, exports: [f], soname: '^libx\\.', returns: {export: f, value: 34}}]
     readings:
       - {fact: version, decode: thousands-and-tens, from: {string: {pattern: '(\\d+)', unique: true}}, deep: true}
-      - {fact: version, from: {modal: {range: [1, 2], patch: 9}}}
-everywhere: [{fact: y, from: {getter: {}}}]
+      - {fact: version, from: cudnn-records}
+everywhere: [{fact: y, from: static-cudart}]
 unidentified: {library: z}
 """,
 }

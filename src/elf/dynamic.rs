@@ -1,7 +1,7 @@
-//! The dynamic section and the strings it names.
+//! The dynamic section and its strings.
 //!
-//! gABI, "Dynamic Section"; a tag that occurs twice counts with its last value, as in glibc's
-//! `elf_get_dynamic_info` (elf/get-dynamic-info.h).
+//! [gABI, "Dynamic Section"](https://www.sco.com/developers/gabi/latest/ch5.dynamic.html#dynamic_section). Of a repeated tag the last
+//! value counts, as in glibc's `elf_get_dynamic_info` (elf/get-dynamic-info.h).
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,13 +17,13 @@ use super::error::{ElfError, broken};
 use super::object::{Object, string_at};
 use crate::limits::{Limit, Limits};
 
-/// The entries of a dynamic section, with its string table.
+/// A dynamic section with its string table.
 pub(super) struct Dynamic<'a> {
     entries: Vec<Dyn>,
     strings: Cow<'a, [u8]>,
     limits: &'a Limits,
-    /// Bytes of all names that were read.
-    named: Cell<u64>,
+    /// Length of all names that were read, in bytes.
+    read: Cell<u64>,
 }
 
 impl<'a> Dynamic<'a> {
@@ -40,7 +40,7 @@ impl<'a> Dynamic<'a> {
             ..ProgramHeader::new()
         };
         let parsed = Parsed::parse(&bytes, &[alone], object.context())
-            .map_err(|error| broken(format!("the dynamic section is wrong: {error}")))?;
+            .map_err(|error| broken(format!("invalid dynamic section: {error}")))?;
         let Some(parsed) = parsed else {
             return Ok(None);
         };
@@ -48,13 +48,13 @@ impl<'a> Dynamic<'a> {
             entries: parsed.dyns,
             strings: Cow::Borrowed(&[]),
             limits: object.limits,
-            named: Cell::new(0),
+            read: Cell::new(0),
         };
         if let Some(address) = dynamic.value(DT_STRTAB) {
             let length = dynamic.value(DT_STRSZ).unwrap_or(0);
             let (offset, left) = object
                 .locate(address)
-                .ok_or_else(|| broken("the string table lies in no segment"))?;
+                .ok_or_else(|| broken("the string table is not in a segment"))?;
             if length > left {
                 return Err(broken("the string table is longer than its segment"));
             }
@@ -63,7 +63,7 @@ impl<'a> Dynamic<'a> {
         Ok(Some(dynamic))
     }
 
-    /// The value of a tag.
+    /// The last value of a tag.
     pub fn value(&self, tag: u64) -> Option<u64> {
         self.entries
             .iter()
@@ -72,7 +72,7 @@ impl<'a> Dynamic<'a> {
             .map(|entry| entry.d_val)
     }
 
-    /// Every value, for those that are addresses.
+    /// The values of all tags.
     pub fn values(&self) -> impl Iterator<Item = u64> {
         self.entries.iter().map(|entry| entry.d_val)
     }
@@ -82,16 +82,18 @@ impl<'a> Dynamic<'a> {
         &self.strings
     }
 
-    /// A name of the string table. Names may share their bytes; an error if all that were read are together longer than
-    /// [`Limit::ElfTableBytes`] allows a table to be.
+    /// A name in the string table.
+    ///
+    /// # Errors
+    /// [`ElfError::Limit`] if all names that were read are together longer than [`Limit::ElfTableBytes`]: they may share bytes.
     pub fn name(&self, index: usize) -> Result<&[u8], ElfError> {
         let name = string_at(&self.strings, index);
-        self.named.set(self.named.get() + name.len() as u64);
-        self.limits.check(Limit::ElfTableBytes, self.named.get())?;
+        self.read.set(self.read.get() + name.len() as u64);
+        self.limits.check(Limit::ElfTableBytes, self.read.get())?;
         Ok(name)
     }
 
-    /// The same as text; bytes that are not UTF-8 are replaced.
+    /// A name in the string table as text; bytes that are not UTF-8 are replaced.
     pub fn text(&self, index: usize) -> Result<String, ElfError> {
         Ok(String::from_utf8_lossy(self.name(index)?).into_owned())
     }

@@ -5,28 +5,45 @@ use std::io;
 use thiserror::Error;
 
 use super::read_at::MissingBytes;
+use crate::error::Error as RequestError;
 use crate::limits::Passed;
 
 /// Why an ELF file could not be read.
 #[derive(Debug, Error)]
 pub enum ElfError {
-    /// The bytes are no ELF file that a loader could use; the text says what is wrong.
+    /// No loader could use the bytes as an ELF file; the text says what is wrong.
     #[error("{0}")]
     Broken(String),
-    /// The source does not hold a range that is needed: hand over one that does, and read again.
-    #[error("bytes {offset}+{length} are needed and were not kept")]
+    /// The source does not have a range that is needed: read again from one that has it.
+    #[error("bytes {offset}+{length} are needed and not available")]
     Missing {
         /// First byte of the range.
         offset: u64,
-        /// Its length.
+        /// Its length in bytes.
         length: u64,
     },
-    /// The file asks for more than a limit allows: nothing can be said of it.
+    /// The file exceeds a limit, so nothing is known about it.
     #[error(transparent)]
     Limit(#[from] Passed),
-    /// Reading failed.
+    /// The request was cancelled, or its deadline passed.
+    #[error(transparent)]
+    Cancelled(#[from] RequestError),
+    /// The source could not be read.
     #[error(transparent)]
     Io(io::Error),
+}
+
+impl ElfError {
+    /// Extends an [`ElfError::Missing`] to the end of a range, so that one more pass fetches all of it.
+    pub(super) fn missing_until(self, end: u64) -> Self {
+        match self {
+            ElfError::Missing { offset, .. } => ElfError::Missing {
+                offset,
+                length: end.saturating_sub(offset),
+            },
+            other => other,
+        }
+    }
 }
 
 impl From<io::Error> for ElfError {
@@ -42,7 +59,7 @@ impl From<io::Error> for ElfError {
     }
 }
 
-/// A [`ElfError::Broken`].
+/// An [`ElfError::Broken`].
 pub(super) fn broken(problem: impl Into<String>) -> ElfError {
     ElfError::Broken(problem.into())
 }

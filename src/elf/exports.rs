@@ -1,52 +1,65 @@
-//! The defined symbols of a file: how requests are answered, and how they are written compactly.
+//! The symbols that a file defines, as a compact set of hashes, and how it answers requests.
 //!
-//! A definition is one number of 64 bits: 46 of the name's hash, 16 of the version's, 2 that say to whom it answers. Ordered
-//! by it, all versions of a name stand together, and names are spread evenly. A symbol that is missing goes unnoticed with a
-//! probability of 2⁻⁴⁶ for each definition in scope, a wrong version with 2⁻¹⁶ for each version that has the name.
+//! A definition is a number of 64 bits: 46 of the hash of the name, 16 of the hash of the version, and 2 that say which requests it
+//! answers. In this order all versions of a name are adjacent, and names are distributed evenly. A missing symbol goes unnoticed with
+//! a probability of 2⁻⁴⁶ for each definition in scope, a wrong version with 2⁻¹⁶ for each version of the name.
 //!
-//! Written, a definition is its 8 bytes, lowest first: hashes do not compress, and there are hundreds of thousands of them, so
-//! nothing is as fast.
+//! Serialized, a definition is 8 bytes, little-endian: hashes do not compress, there are hundreds of thousands of them, and no other
+//! form is as fast. Text formats have the same bytes in base64.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::facts::Exports;
+/// The defined dynamic symbols of a file with their versions, as sorted hashes.
+///
+/// [`Exports::defines`] answers for one file, a [`SymbolRequest`] is cheaper for many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exports {
+    /// Sorted definitions.
+    definitions: Vec<u64>,
+    /// For each value of the uppermost bits, where in `definitions` it starts; one more for the end.
+    index: Vec<u32>,
+    /// The number of the other bits.
+    shift: u32,
+}
 
-/// Bits below the name: the version, and above all the [`Answers`].
+/// Number of bits below the name: those of the version, and below them the [`Answers`].
 const NAME_SHIFT: u32 = 18;
 const VERSION_SHIFT: u32 = 2;
 const ANSWERS_MASK: u64 = 3;
-/// Definitions for each entry of the index, at most and on average.
+/// Average number of definitions for each entry of the index, at most.
 const BUCKET: usize = 4;
 
-/// Which requests a definition answers, as in glibc's `check_match` (elf/dl-lookup.c). All answer the request for their own
-/// version.
+/// Which requests a definition answers besides those for its own version, as in glibc's `check_match` (elf/dl-lookup.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answers {
-    /// No others: a hidden version.
+    /// None: a hidden version.
     Version = 0,
-    /// Also unversioned ones, if no other version of the name does so: a default version.
+    /// Unversioned ones, if no other version of the name answers them: a default version.
     Default = 1,
-    /// Also unversioned ones: of the first version that the file defines, even if hidden.
+    /// Unversioned ones: the first version that the file defines, even if hidden.
     Unversioned = 2,
-    /// All: without a version, or of the base version.
+    /// All: no version, or the base version.
     All = 3,
 }
 
-/// A request for a symbol, hashed once to be asked of many files.
+/// A request for a symbol, hashed once for many files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SymbolRequest {
-    /// Hash of the name, in the bits that a definition has it in.
+    /// Hash of the name, in the same bits as in a definition.
     name: u64,
     /// Hash of the version; 0 for none.
     version: u16,
 }
 
 impl SymbolRequest {
-    /// Asks for `name` as a relocation does whose symbol has this version, or none.
+    /// The request of a relocation whose symbol has this name and version, or no version.
     pub fn new(name: &str, version: Option<&str>) -> Self {
         SymbolRequest {
             name: name_bits(xxh3_64(name.as_bytes())),
@@ -54,7 +67,7 @@ impl SymbolRequest {
         }
     }
 
-    /// Whether any of the definitions of the name answers.
+    /// Whether one of the definitions of the name answers.
     fn is_answered(self, definitions: &[u64]) -> bool {
         let answers = |definition: &u64| definition & ANSWERS_MASK;
         if self.version != 0 {
@@ -71,17 +84,17 @@ impl SymbolRequest {
     }
 }
 
-/// The bits of a definition that come from its name's hash.
+/// The bits of a definition that come from the hash of its name.
 fn name_bits(hash: u64) -> u64 {
     hash >> NAME_SHIFT << NAME_SHIFT
 }
 
-/// The hash of a version's name, never 0.
+/// The hash of the name of a version, never 0.
 pub(super) fn version_hash(version: &[u8]) -> u16 {
     (xxh3_64(version) as u16).max(1)
 }
 
-/// The number of a definition, from the hash of its name and that of its version (0 for none).
+/// A definition, from the hashes of its name and version (0 without one).
 pub(super) fn definition(name: u64, version: u16, answers: Answers) -> u64 {
     name_bits(name) | u64::from(version) << VERSION_SHIFT | answers as u64
 }
@@ -116,7 +129,7 @@ impl Exports {
         }
     }
 
-    /// Symbols of these names and versions, the latter as default versions.
+    /// Symbols with these names and versions, all of them default versions.
     #[cfg(test)]
     pub(crate) fn of(symbols: &[(&str, Option<&str>)]) -> Self {
         let one = |(name, version): &(&str, Option<&str>)| {
@@ -136,17 +149,16 @@ impl Exports {
         self.definitions.len()
     }
 
-    /// Whether nothing is defined.
+    /// Whether the file defines no symbols.
     pub fn is_empty(&self) -> bool {
         self.definitions.is_empty()
     }
 
-    /// Whether glibc's loader would take a definition of this file for a request, as `check_match` and `do_lookup_x`
-    /// (elf/dl-lookup.c) decide.
+    /// Whether glibc's loader would accept a definition of this file for a request, after `check_match` and `do_lookup_x`
+    /// (elf/dl-lookup.c).
     ///
-    /// glibc ends the process ("Inconsistency detected by ld.so") where a versioned request comes to the very file that
-    /// DT_VERNEED names for it, and that file has no [`ElfFacts::symbol_versions`](super::ElfFacts::symbol_versions). That
-    /// is not looked at here: the request is answered.
+    /// Glibc aborts the process ("Inconsistency detected by ld.so") if a versioned request meets the file that DT_VERNEED names for
+    /// it, and that file has no [`ElfFacts::symbol_versions`](super::ElfFacts::symbol_versions). Here the request is answered.
     pub fn answers(&self, request: SymbolRequest) -> bool {
         let bucket = (request.name >> self.shift) as usize;
         let (Some(&start), Some(&end)) = (self.index.get(bucket), self.index.get(bucket + 1))
@@ -163,7 +175,7 @@ impl Exports {
         request.is_answered(&named[..count])
     }
 
-    /// Whether a request for this symbol, without or with a version, is answered: [`Exports::answers`] for one file.
+    /// Whether the file answers a request for this symbol, with or without a version.
     pub fn defines(&self, name: &str, version: Option<&str>) -> bool {
         self.answers(SymbolRequest::new(name, version))
     }
@@ -173,13 +185,34 @@ impl Serialize for Exports {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let definitions = self.definitions.iter();
         let bytes: Vec<u8> = definitions.flat_map(|it| it.to_le_bytes()).collect();
-        serializer.serialize_bytes(&bytes)
+        match serializer.is_human_readable() {
+            true => serializer.serialize_str(&BASE64_STANDARD.encode(bytes)),
+            false => serializer.serialize_bytes(&bytes),
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Exports {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_bytes(Bytes)
+        match deserializer.is_human_readable() {
+            true => deserializer.deserialize_str(Bytes),
+            false => deserializer.deserialize_bytes(Bytes),
+        }
+    }
+}
+
+impl JsonSchema for Exports {
+    fn schema_name() -> Cow<'static, str> {
+        "Exports".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Definitions of 8 bytes each, little-endian and in ascending order: bits 18 to 63 of the xxh3-64 of the \
+                name, 16 bits of that of the version, and 2 bits that say which requests the definition answers.",
+            "type": "string",
+            "contentEncoding": "base64",
+        })
     }
 }
 
@@ -199,6 +232,11 @@ impl Visitor<'_> for Bytes {
         let definitions = definitions.iter().map(|it| u64::from_le_bytes(*it));
         Ok(Exports::new(definitions.collect()))
     }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Exports, E> {
+        let bytes = BASE64_STANDARD.decode(text).map_err(E::custom)?;
+        self.visit_bytes(&bytes)
+    }
 }
 
 #[cfg(test)]
@@ -209,14 +247,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(definitions: Vec<u64>) {
+        fn serialization_round_trips(definitions: Vec<u64>) {
             let exports = Exports::new(definitions.clone());
             let bytes = postcard::to_stdvec(&exports).unwrap();
-            prop_assert_eq!(postcard::from_bytes::<Exports>(&bytes).unwrap(), exports);
+            prop_assert_eq!(&postcard::from_bytes::<Exports>(&bytes).unwrap(), &exports);
+            let text = serde_json::to_string(&exports).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Exports>(&text).unwrap(), exports);
         }
 
         #[test]
-        fn all_that_is_there_is_found_and_nothing_else(names in prop::collection::btree_set("[a-z]{1,3}", 0..300)) {
+        fn exactly_the_defined_names_are_found(names in prop::collection::btree_set("[a-z]{1,3}", 0..300)) {
             let defined = names.iter().map(|name| definition(xxh3_64(name.as_bytes()), 0, Answers::All));
             let exports = Exports::new(defined.collect());
             for name in "abcdefghijklmnopqrstuvwxyz".split("").chain(names.iter().map(String::as_str)) {
@@ -237,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_definition_is_refused() {
+    fn an_incomplete_definition_is_an_error() {
         let bytes = postcard::to_stdvec(&[7; 7].as_slice()).unwrap();
         assert!(postcard::from_bytes::<Exports>(&bytes).is_err());
     }
@@ -258,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_definition_answers_what_glibc_says() {
+    fn definitions_answer_the_same_requests_as_in_glibc() {
         for (answers, own, other, none) in [
             (Answers::Version, true, false, false),
             (Answers::Default, true, false, true),

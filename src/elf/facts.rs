@@ -1,123 +1,95 @@
-//! The facts of one ELF file.
+//! The facts of one ELF file: what its bytes say, without any judgement. They depend on nothing else, and equal bytes give equal facts.
+//!
+//! "gABI" is the [System V ABI](https://www.sco.com/developers/gabi/latest/contents.html), "LSB" the
+//! [Linux Standard Base](https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html).
 
+use goblin::elf::dynamic::{DF_1_NOOPEN, DF_1_PIE};
+use goblin::elf::header::ET_EXEC;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::exports::Exports;
 use super::refusal::Refusal;
 
-/// All that is kept of one ELF file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// The facts of one ELF file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ElfFacts {
-    /// 32 or 64.
+    /// Size of addresses in bits, 32 or 64. Source: EI_CLASS (gABI, "ELF Identification").
     pub class: u8,
-    /// `e_machine`: 62 is x86-64, 183 is AArch64.
+    /// Instruction set: 62 is x86-64, 183 is AArch64. Source: `e_machine` (gABI, "ELF Header").
     pub machine: u16,
-    /// `e_type`: 2 is an executable, 3 a shared object.
+    /// 2 is an executable, 3 a shared object. Source: `e_type` (gABI, "ELF Header").
     pub object_type: u16,
-    /// Why glibc's loader refuses the file for what its headers say.
+    /// Why glibc's loader refuses the file. Source: the headers, checked as in glibc's elf/dl-load.c.
     pub refusal: Option<Refusal>,
-    /// DT_SONAME.
+    /// The name by which other files need this one. Source: DT_SONAME (gABI, "Dynamic Section").
     pub soname: Option<String>,
-    /// DT_NEEDED, in order.
+    /// The needed files, in the order of the file. Source: DT_NEEDED.
     pub needed: Vec<String>,
-    /// DT_RPATH.
+    /// Search directories separated by colons, with variables such as `$ORIGIN`. Source: DT_RPATH.
     pub rpath: Option<String>,
-    /// DT_RUNPATH.
+    /// Search directories, as in `rpath`. Source: DT_RUNPATH.
     pub runpath: Option<String>,
-    /// DT_FLAGS.
+    /// Bits DF_*. Source: DT_FLAGS.
     pub flags: u64,
-    /// DT_FLAGS_1.
+    /// Bits DF_1_*. Source: DT_FLAGS_1 (Solaris Linkers and Libraries Guide; glibc's elf/elf.h).
     pub flags_1: u64,
-    /// PT_INTERP.
+    /// The loader of an executable. Source: PT_INTERP (gABI, "Program Header").
     pub interpreter: Option<String>,
-    /// NT_GNU_BUILD_ID, lower-case hexadecimal.
+    /// Lowercase hexadecimal. Source: the note NT_GNU_BUILD_ID (binutils, include/elf/common.h).
     pub build_id: Option<String>,
-    /// Whether PT_GNU_STACK asks for an executable stack; `None` without that header.
+    /// Whether the file requests an executable stack; missing without the header. Source: flags of PT_GNU_STACK (LSB, "Program
+    /// Header").
     pub executable_stack: Option<bool>,
-    /// DT_VERNEED: what each needed file must define.
+    /// The versions that each needed file must define. Source: DT_VERNEED (LSB, "Symbol Versioning").
     pub version_needs: Vec<VersionNeed>,
-    /// DT_VERDEF: the versions this file defines, without the base one.
+    /// The versions that this file defines, without the base version. Source: DT_VERDEF (LSB, "Symbol Versioning").
     pub version_definitions: Vec<String>,
-    /// Whether there is a DT_VERSYM, without which no symbol has a version.
+    /// Whether symbols have versions. Source: presence of DT_VERSYM (LSB, "Symbol Versioning").
     pub symbol_versions: bool,
-    /// Defined dynamic symbols.
+    /// The symbols that this file defines. Source: DT_SYMTAB (gABI, "Symbol Table"), DT_VERSYM.
     pub exports: Exports,
-    /// Undefined dynamic symbols, in the order in which the loader looks them up.
+    /// The undefined symbols, in the order in which glibc looks them up. Source: DT_SYMTAB, DT_VERSYM, DT_RELA, DT_REL, DT_JMPREL
+    /// (gABI, "Relocation").
     pub imports: Vec<Import>,
-    /// What the file was identified as by its exports, and the version evidence in it. `None` for a file that no
-    /// recipe knows.
+    /// The known library that the file is, and its versions; missing if no recipe matches. Source: exports, code and constants,
+    /// after `rules/knowledge/libraries.yaml`.
     pub identity: Option<Identity>,
-    /// GPU code in the file; `None` where there is none.
+    /// The GPU code in the file; missing if there is none. Source: fat binaries (the module `fat_binary::format`).
     pub gpu: Option<GpuCode>,
 }
 
-impl ElfFacts {
-    /// Bytes that they take in memory, as far as the file decides it.
-    pub fn memory(&self) -> u64 {
-        let text = |text: &String| size_of::<String>() + text.len();
-        let versions = |need: &VersionNeed| {
-            let names = need.versions.iter().map(|(name, _)| text(name));
-            text(&need.file) + names.sum::<usize>()
-        };
-        let texts = self.needed.iter().chain(&self.version_definitions);
-        let single = [&self.soname, &self.rpath, &self.runpath, &self.interpreter];
-        let bytes = size_of::<ElfFacts>()
-            + texts
-                .chain(single.into_iter().flatten())
-                .map(text)
-                .sum::<usize>()
-            + self.version_needs.iter().map(versions).sum::<usize>()
-            + self
-                .imports
-                .iter()
-                .map(|it| size_of::<Import>() + it.name.len())
-                .sum::<usize>()
-            + self.exports.len() * size_of::<u64>();
-        bytes as u64
-    }
-}
-
 /// The versions that one needed file must define.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionNeed {
-    /// The needed file, by SONAME.
+    /// SONAME of the needed file. Source: `vn_file`.
     pub file: String,
-    /// Version names, with whether the reference is weak (VER_FLG_WEAK).
+    /// Version names, each with whether the file may lack it. Source: `vna_name`, VER_FLG_WEAK in `vna_flags`.
     pub versions: Vec<(String, bool)>,
 }
 
-/// The defined dynamic symbols of a file, with their versions, as sorted hashes.
-///
-/// Ask with [`Exports::defines`], or of many files with a [`SymbolRequest`](super::SymbolRequest).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Exports {
-    /// Sorted; the bits are described in `exports.rs`.
-    pub(super) definitions: Vec<u64>,
-    /// For each value of the uppermost bits of a definition, where in `definitions` these start; one more for the end.
-    pub(super) index: Vec<u32>,
-    /// The number of the other bits.
-    pub(super) shift: u32,
-}
-
 /// One undefined dynamic symbol.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Import {
-    /// Mangled name.
+    /// Mangled name. Source: `st_name`.
     pub name: String,
-    /// Index into the versions of [`ElfFacts::version_needs`], counted through all files; `None` if unversioned.
+    /// Index into all versions of [`ElfFacts::version_needs`], counted across files; missing without a version. Source: DT_VERSYM.
     pub version: Option<u16>,
-    /// STB_WEAK: may stay undefined.
+    /// Whether it may stay undefined. Source: STB_WEAK.
     pub weak: bool,
-    /// When it is looked up.
+    /// When it is looked up. Source: the relocations that refer to it.
     pub bound: Bound,
 }
 
-/// When glibc's loader looks a symbol up: where a relocation refers to it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// When glibc's loader looks a symbol up.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// Never: no relocation refers to it, or it is hidden.
     Never,
-    /// At load under RTLD_NOW, LD_BIND_NOW or DF_BIND_NOW/DF_1_NOW, else when the function is first called: only the
+    /// At load under RTLD_NOW, LD_BIND_NOW, DF_BIND_NOW or DF_1_NOW, otherwise when the function is first called: only the
     /// procedure linkage table (DT_JMPREL) refers to it.
     #[default]
     Lazy,
@@ -125,59 +97,98 @@ pub enum Bound {
     Now,
 }
 
-/// Which library a file is, and what its bytes say of its version.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Which known library a file is, and which versions are in its bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
-    /// A name of the recipe table, such as `cuda-runtime`, `cudnn`, `torch-cuda`, `driver`.
+    /// Name in the recipe table, such as `cuda-runtime`, `cudnn`, `driver`.
     pub library: String,
-    /// Which part of a library that comes in several files, such as `graph` of cuDNN; `stub` for a stub.
+    /// Which file of a library that consists of several, such as `graph` of cuDNN; `stub` for a stub library.
     pub part: Option<String>,
-    /// What was read, strongest first.
+    /// What the readers found, the most trusted first.
     pub readings: Vec<Reading>,
 }
 
-/// One value read from a file's bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One value read from the bytes of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
-    /// What the value is: `version`, `built-with-cuda`, `compiled-cudnn`, `compiled-cuda`, `compiled-nccl`,
-    /// `max-device`, `min-device`, `static-cudart`, `arch-list`, `cuda-level` …
+    /// What the value is: `version`, `built-with-cuda`, `compiled-cudnn`, `compiled-cuda`, `compiled-nccl`, `max-device`,
+    /// `static-cudart`, `arch-list`, `cuda-level`, `compat-cuda`, `compat-drivers`.
     pub fact: String,
-    /// Dotted for versions: `12.8`, `9.10.2`.
+    /// The value; versions with dots, such as `12.8` and `9.10.2`.
     pub value: String,
     /// How it was read.
     pub kind: ReadingKind,
-    /// Where: the export, the string or the section.
+    /// Where it was read: the export, the string or the section.
     pub detail: String,
 }
 
-/// How a value was read from a file's bytes, in the order of trust.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// How a value was read, the most trusted first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadingKind {
-    /// A constant in machine code or a data object.
+    /// From a constant in machine code or a data object.
     Code,
-    /// A string.
+    /// From a string.
     String,
 }
 
 /// The GPU code in a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GpuCode {
-    /// Whether only some of the containers were looked at: then all numbers are theirs ([`Depth::Sampled`](super::Depth)).
+    /// Whether only some of the containers were read ([`Depth::Sampled`](super::Depth)); all counts are of those.
     pub sampled: bool,
     /// Number of fat-binary containers.
     pub containers: u32,
     /// Number of entries in them.
     pub entries: u32,
-    /// For each architecture with SASS, in how many containers it is: `("sm_90a", 4)`.
+    /// In how many containers there is SASS for each architecture: `("sm_90a", 4)`. Ordered by architecture.
     pub sass: Vec<(String, u32)>,
-    /// For each architecture with PTX, in how many containers: `("compute_90", 1)`.
+    /// In how many containers there is PTX for each architecture: `("compute_90", 1)`. Ordered by architecture.
     pub ptx: Vec<(String, u32)>,
-    /// For each architecture with PTX, the newest version of the PTX instruction set that it is written in: `("compute_90", "8.7")`.
-    /// Which driver can compile it depends on that.
+    /// The newest PTX instruction set of each architecture, which decides what drivers can compile it: `("compute_90", "8.7")`.
     pub ptx_isa: Vec<(String, String)>,
-    /// For each architecture with LTO-IR, in how many containers.
+    /// In how many containers there is LTO-IR for each architecture: `("lto_90", 1)`. Ordered by architecture.
     pub lto: Vec<(String, u32)>,
-    /// A container could not be read to its end.
+    /// Whether a container could not be read to its end.
     pub damaged: bool,
+}
+
+impl ElfFacts {
+    /// Why the file cannot be loaded as a library, by DT_NEEDED or `dlopen`; `None` if it can. DF_1_NOOPEN prevents only `dlopen`
+    /// and is not considered.
+    pub fn refusal_as_library(&self) -> Option<Refusal> {
+        match self.refusal {
+            None | Some(Refusal::Truncated) if self.object_type == ET_EXEC => {
+                Some(Refusal::Executable)
+            }
+            None if self.flags_1 & DF_1_PIE != 0 => Some(Refusal::PositionIndependentExecutable),
+            refusal => refusal,
+        }
+    }
+
+    /// Whether DF_1_NOOPEN prevents `dlopen`: [`Refusal::NoOpen`].
+    pub fn forbids_dlopen(&self) -> bool {
+        self.flags_1 & DF_1_NOOPEN != 0
+    }
+
+    /// Approximate size in memory, in bytes, of what the file can make large.
+    pub fn memory(&self) -> u64 {
+        let text = |text: &String| size_of::<String>() + text.len();
+        let versions = |need: &VersionNeed| {
+            let names = need.versions.iter().map(|(name, _)| text(name));
+            text(&need.file) + names.sum::<usize>()
+        };
+        let single = [&self.soname, &self.rpath, &self.runpath, &self.interpreter];
+        let texts = self.needed.iter().chain(&self.version_definitions);
+        let texts = texts.chain(single.into_iter().flatten()).map(text);
+        let needs = self.version_needs.iter().map(versions);
+        let imports = self.imports.iter();
+        let imports = imports.map(|it| size_of::<Import>() + it.name.len());
+        let bytes = size_of::<ElfFacts>()
+            + texts.chain(needs).chain(imports).sum::<usize>()
+            + self.exports.len() * size_of::<u64>();
+        bytes as u64
+    }
 }

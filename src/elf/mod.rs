@@ -1,9 +1,10 @@
-//! What an ELF file says of itself, read by random access: headers, dynamic section, symbol versions, symbols,
-//! fat binaries and version constants. Which library answers to which export is data (a [`Recipes`] table), not code:
-//! nothing here knows what PyTorch is.
+//! What an ELF file says about itself, read by random access: headers, dynamic section, symbol versions, symbols, fat binaries
+//! and library versions.
+//!
+//! Which library is known by which exports, and which reader knows its version, is data (a [`Recipes`] table).
 
-mod constants;
-mod decode;
+mod aarch64;
+mod candidate;
 mod dynamic;
 pub mod error;
 mod exports;
@@ -11,9 +12,12 @@ pub mod facts;
 mod fat_binary;
 mod identify;
 mod notes;
+mod number_format;
 mod object;
+mod pattern;
 mod ranges;
 pub mod read_at;
+mod readers;
 mod recipes;
 mod refusal;
 mod relocations;
@@ -36,10 +40,11 @@ pub use sparse::{ChunkPool, SparseFile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::cancellation::Cancellation;
 use crate::limits::Limits;
 
+use candidate::Candidate;
 use dynamic::Dynamic;
-use identify::Subject;
 use object::{Object, Opened};
 use symbols::Symbols;
 use versions::Versions;
@@ -48,44 +53,56 @@ use versions::Versions;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Depth {
-    /// Of the many containers of GPU code in a file, only some are looked at: their headers are spread over all of it.
+    /// As the default, but only some of the containers of GPU code in a file, because their headers are all over it.
     Sampled,
-    /// What an address leads to: headers, tables, bodies of named exports, named fat-binary sections.
+    /// What addresses lead to: headers, tables, bodies of named exports, named sections with fat binaries.
     #[default]
     Default,
-    /// Also whole-section searches.
+    /// Also searches of whole sections.
     Deep,
 }
 
-/// Reads the facts of one ELF file, within the limits that hold unless a user says otherwise. As [`read_within`].
-///
-/// # Errors
-/// As [`read_within`].
-pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
-    read_within(source, recipes, depth, &Limits::default())
+/// How ELF files are read.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadOptions<'a> {
+    /// The libraries to identify.
+    pub recipes: &'a Recipes,
+    /// How much of a file is read.
+    pub depth: Depth,
+    /// Limits on tables, symbols and GPU code.
+    pub limits: &'a Limits,
+    /// Ends reading early.
+    pub cancellation: &'a Cancellation,
 }
 
-/// Reads the facts of one ELF file.
-///
-/// Only little-endian files are read whole: of one of the other byte order class, machine and type are given.
+/// Reads the facts of one ELF file with default limits.
 ///
 /// # Errors
-/// [`ElfError::Broken`] for bytes that no loader could use (no ELF file, truncated, tables outside the file),
-/// [`ElfError::Missing`] if `source` does not hold a range that is needed, [`ElfError::Limit`] for a table that is there and passes
-/// a limit, [`ElfError::Io`] if it cannot be read.
-pub fn read_within(
-    source: &dyn ReadAt,
-    recipes: &Recipes,
-    depth: Depth,
-    limits: &Limits,
-) -> Result<ElfFacts, ElfError> {
-    let object = match Object::open(source, limits)? {
+/// As [`read_with`].
+pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
+    let options = ReadOptions {
+        recipes,
+        depth,
+        limits: &Limits::default(),
+        cancellation: &Cancellation::default(),
+    };
+    read_with(source, &options)
+}
+
+/// Reads the facts of one ELF file. Of a big-endian file, only class, machine and type.
+///
+/// # Errors
+/// [`ElfError::Broken`] if no loader could use the file (no ELF file, truncated, tables outside the file), [`ElfError::Missing`] if
+/// `source` does not have a range that is needed, [`ElfError::Limit`] if a table exceeds a limit, [`ElfError::Cancelled`], and
+/// [`ElfError::Io`] if `source` cannot be read.
+pub fn read_with(source: &dyn ReadAt, options: &ReadOptions) -> Result<ElfFacts, ElfError> {
+    let object = match Object::open(source, options.limits, options.cancellation)? {
         Opened::Little(object) => object,
-        Opened::Big(foreign) => {
+        Opened::Big(header) => {
             return Ok(ElfFacts {
-                class: foreign.class,
-                machine: foreign.machine,
-                object_type: foreign.object_type,
+                class: header.class,
+                machine: header.machine,
+                object_type: header.object_type,
                 refusal: refusal(source)?,
                 ..ElfFacts::default()
             });
@@ -105,7 +122,7 @@ pub fn read_within(
     if let Some(dynamic) = Dynamic::read(&object)? {
         let count = symbols::count(&object, &dynamic)?;
         let versions = Versions::read(&object, &dynamic, count)?;
-        let symbols = Symbols::read(&object, &dynamic, &versions, count, recipes)?;
+        let symbols = Symbols::read(&object, &dynamic, &versions, count, options.recipes)?;
         facts.soname = dynamic.soname()?;
         facts.needed = dynamic.needed()?;
         facts.rpath = dynamic.rpath()?;
@@ -118,15 +135,15 @@ pub fn read_within(
         facts.imports = symbols.imports;
         exports = symbols.asked;
     }
-    let subject = Subject {
+    let candidate = Candidate {
         object: &object,
         exports: &exports,
         soname: facts.soname.as_deref(),
         needed: &facts.needed,
-        depth,
+        depth: options.depth,
     };
-    facts.identity = identify::identify(&subject, recipes)?;
-    facts.gpu = fat_binary::read(&object, depth)?;
+    facts.identity = identify::identify(&candidate, options.recipes)?;
+    facts.gpu = fat_binary::read(&object, options.depth)?;
     Ok(facts)
 }
 
@@ -140,12 +157,17 @@ mod tests {
     fn within(file: &dyn ReadAt, limit: Limit, value: u64) -> Result<ElfFacts, ElfError> {
         let mut limits = Limits::default();
         limits.set(limit, value);
-        let recipes = Recipes::parse("test", "libraries: []").unwrap();
-        read_within(file, &recipes, Depth::Default, &limits)
+        let options = ReadOptions {
+            recipes: &Recipes::parse("test", "libraries: []").unwrap(),
+            depth: Depth::Default,
+            limits: &limits,
+            cancellation: &Cancellation::default(),
+        };
+        read_with(file, &options)
     }
 
-    fn passed(found: Result<ElfFacts, ElfError>) -> (Limit, u64) {
-        match found {
+    fn exceeded(result: Result<ElfFacts, ElfError>) -> (Limit, u64) {
+        match result {
             Err(ElfError::Limit(passed)) => (passed.limit, passed.met),
             other => panic!("{other:?}"),
         }
@@ -158,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_and_too_long_passes_a_limit_and_what_lies_is_broken() {
+    fn a_long_table_exceeds_a_limit_and_a_false_count_is_an_error() {
         let sample = ["x", "y", "z"]
             .into_iter()
             .fold(Sample::new(62), |sample, name| {
@@ -167,21 +189,37 @@ mod tests {
         let mut file = sample.build();
         assert_eq!(within(&file, Limit::Symbols, 4).unwrap().exports.len(), 3);
         assert_eq!(
-            passed(within(&file, Limit::Symbols, 3)),
+            exceeded(within(&file, Limit::Symbols, 3)),
             (Limit::Symbols, 4)
         );
         assert!(within(&file, Limit::ElfTableBytes, 120).is_ok());
-        let table = passed(within(&file, Limit::ElfTableBytes, 90));
+        let table = exceeded(within(&file, Limit::ElfTableBytes, 90));
         assert_eq!(table.0, Limit::ElfTableBytes);
         // DT_HASH: no bucket, four symbols.
-        let (honest, lie) = ([0, 0, 0, 0, 4, 0, 0, 0], [0, 0, 0, 0, 255, 255, 255, 255]);
-        replace(&mut file, &honest, &lie);
-        let lying = within(&file, Limit::Symbols, 1);
-        assert!(matches!(lying, Err(ElfError::Broken(_))), "{lying:?}");
+        let (true_count, false_count) =
+            ([0, 0, 0, 0, 4, 0, 0, 0], [0, 0, 0, 0, 255, 255, 255, 255]);
+        replace(&mut file, &true_count, &false_count);
+        let result = within(&file, Limit::Symbols, 1);
+        assert!(matches!(result, Err(ElfError::Broken(_))), "{result:?}");
     }
 
     #[test]
-    fn names_that_share_their_bytes_count_each() {
+    fn a_cancelled_read_ends() {
+        let cancellation = Cancellation::default();
+        cancellation.cancel();
+        let options = ReadOptions {
+            recipes: &Recipes::parse("test", "libraries: []").unwrap(),
+            depth: Depth::Default,
+            limits: &Limits::default(),
+            cancellation: &cancellation,
+        };
+        let file = Sample::new(62).function("f", b"\xc3").build();
+        let result = read_with(&file, &options);
+        assert!(matches!(result, Err(ElfError::Cancelled(_))), "{result:?}");
+    }
+
+    #[test]
+    fn names_that_share_bytes_all_count() {
         let long = "a_name_of_64_bytes_to_be_shared_by_both_symbols_of_the_test_file";
         let mut file = Sample::new(62)
             .function(long, b"\xc3")
@@ -191,7 +229,7 @@ mod tests {
         let second = long.len() as u8 + 2;
         replace(&mut file, &[second, 0, 0, 0, 0x12], &[1, 0, 0, 0]);
         assert_eq!(
-            passed(within(&file, Limit::ElfTableBytes, 120)),
+            exceeded(within(&file, Limit::ElfTableBytes, 120)),
             (Limit::ElfTableBytes, 128)
         );
     }

@@ -1,4 +1,6 @@
-//! What the program headers say beside the dynamic section: interpreter, build id, stack.
+//! Interpreter, build id and stack flags, from the program headers, and notes.
+//!
+//! [gABI, "Program Header"](https://www.sco.com/developers/gabi/latest/ch5.pheader.html), with its "Note Section".
 
 use std::fmt::Write;
 
@@ -9,11 +11,10 @@ use serde_json::Value;
 use super::error::ElfError;
 use super::object::{Object, string_at};
 
-/// What is read of all notes of a file. Behind so many bytes no build id is searched: it only tells copies of a file apart, and the
-/// notes of a core dump are long.
-const NOTES_LIMIT: u64 = 1 << 20;
-/// PATH_MAX of Linux, whose kernel runs no program with a longer PT_INTERP (fs/binfmt_elf.c).
-const INTERPRETER_LIMIT: u64 = 4096;
+/// How much of all notes is searched for a build id, in bytes: the notes of a core dump are long.
+const MAX_NOTES: u64 = 1 << 20;
+/// PATH_MAX: Linux does not run a program with a longer PT_INTERP (fs/binfmt_elf.c).
+const MAX_INTERPRETER: u64 = 4096;
 /// `NT_GNU_BUILD_ID` of binutils' include/elf/common.h.
 const BUILD_ID: u32 = 3;
 
@@ -22,21 +23,21 @@ pub(super) fn interpreter(object: &Object) -> Result<Option<String>, ElfError> {
     let Some(segment) = object.segments.iter().find(|it| it.p_type == PT_INTERP) else {
         return Ok(None);
     };
-    let length = segment.p_filesz.min(INTERPRETER_LIMIT);
+    let length = segment.p_filesz.min(MAX_INTERPRETER);
     let bytes = object.optional(segment.p_offset, length)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(string_at(&bytes, 0)).into_owned()))
 }
 
-/// NT_GNU_BUILD_ID of any PT_NOTE, lower-case hexadecimal.
+/// NT_GNU_BUILD_ID of any PT_NOTE, in lowercase hexadecimal.
 pub(super) fn build_id(object: &Object) -> Result<Option<String>, ElfError> {
-    let mut left = NOTES_LIMIT;
+    let mut left = MAX_NOTES;
     for segment in object.segments.iter().filter(|it| it.p_type == PT_NOTE) {
         let length = segment.p_filesz.min(left);
         left -= length;
         let Some(bytes) = object.optional(segment.p_offset, length)? else {
             continue;
         };
-        // Notes are aligned to 4 bytes, except in segments that say 8 (`.note.gnu.property`).
+        // Notes are aligned to 4 bytes, or to 8 in segments with that alignment (`.note.gnu.property`).
         let alignment = if segment.p_align == 8 { 8 } else { 4 };
         if let Some(found) = find_build_id(&bytes, alignment) {
             return Ok(Some(found));
@@ -66,10 +67,10 @@ fn find_build_id(notes: &[u8], alignment: usize) -> Option<String> {
     None
 }
 
-/// The descriptor of the first note of a section, if that note is `owner`'s and holds a JSON object.
+/// The JSON object in the first note of a section, if that note has this owner.
 ///
-/// Writers do not agree on where a descriptor starts that is aligned to 8 bytes (elf(5) counts from the header, `nvidia-ctk` from the
-/// name), so it is where the object is.
+/// Writers disagree about where a descriptor with an alignment of 8 bytes starts: `elf(5)` counts from the header, `nvidia-ctk` from
+/// the name. So the object is searched for.
 pub(super) fn json(notes: &[u8], owner: &str) -> Option<serde_json::Map<String, Value>> {
     let (header, body) = notes.split_first_chunk::<12>()?;
     let word = |at: usize| {
@@ -95,7 +96,7 @@ pub(super) fn json(notes: &[u8], owner: &str) -> Option<serde_json::Map<String, 
     })
 }
 
-/// Whether PT_GNU_STACK asks for an executable stack.
+/// Whether PT_GNU_STACK requests an executable stack; `None` without one.
 pub(super) fn executable_stack(object: &Object) -> Option<bool> {
     object
         .segments
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_build_id_is_found_behind_another_note() {
+    fn the_build_id_is_found_after_another_note() {
         let mut notes = Vec::new();
         notes.extend([4, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0]);
         notes.extend(b"GNU\0\x01\x02\x03\x04\x05\0\0\0");
@@ -119,7 +120,7 @@ mod tests {
         assert_eq!(find_build_id(&notes, 4).unwrap(), "ab0c");
     }
 
-    /// A note as the forward-compatibility driver of CUDA 13.1 has it, with its descriptor at an alignment.
+    /// The note of the forward-compatibility driver of CUDA 13.1, with padding before its descriptor.
     fn compatibility_note(padding: usize) -> Vec<u8> {
         let text = br#"{"Format": 1, "CUDA Version": "13.1", "Driver": [535, 550]}"#;
         let owner = b"NVIDIA Corporation\0";
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_found_at_every_alignment() {
+    fn a_json_object_is_found_at_every_alignment() {
         // 12 bytes of header and 19 of the name: 31 without padding, 32 for 4 and 8 bytes, 36 for 8 bytes counted from the name.
         for padding in [0, 1, 5] {
             let object = json(&compatibility_note(padding), "NVIDIA Corporation").unwrap();

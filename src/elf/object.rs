@@ -1,6 +1,6 @@
-//! One ELF file, opened: its header, program headers and section headers, and bytes by offset or address.
+//! An opened ELF file: its header, program headers and section headers, and its bytes by offset or address.
 //!
-//! Structures after the System V ABI, edition 4.1 and its gABI successors ("Object Files", "Program Loading").
+//! [System V ABI](https://www.sco.com/developers/gabi/latest/contents.html), "Object Files" and "Program Loading".
 
 mod bytes;
 mod headers;
@@ -13,8 +13,11 @@ use goblin::elf::program_header::{PF_X, PT_DYNAMIC, PT_LOAD};
 
 use super::ranges::disjoint;
 use super::read_at::ReadAt;
+use crate::cancellation::Cancellation;
 use crate::limits::Limits;
-pub(super) use bytes::{WINDOW, fill};
+
+/// Length of one window of a search, in bytes.
+pub(super) const WINDOW: usize = 256 << 10;
 
 /// `e_machine` of x86-64.
 pub(super) const X86_64: u16 = 62;
@@ -35,6 +38,7 @@ pub(super) struct Section {
 pub(super) struct Object<'a> {
     source: &'a dyn ReadAt,
     pub limits: &'a Limits,
+    pub cancellation: &'a Cancellation,
     size: u64,
     head: Vec<u8>,
     pub class: u8,
@@ -42,30 +46,30 @@ pub(super) struct Object<'a> {
     pub object_type: u16,
     pub segments: Vec<ProgramHeader>,
     pub sections: Vec<Section>,
-    /// Whether the file only holds debugging information of another one: its dynamic section has no bytes.
+    /// Whether the file only has the debugging information of another one: its dynamic section has no bytes.
     pub debug_only: bool,
 }
 
-/// A header of the other byte order is understood no further than this.
-pub(super) struct Foreign {
+/// What is read of the header of a big-endian file.
+pub(super) struct BigEndianHeader {
     pub class: u8,
     pub machine: u16,
     pub object_type: u16,
 }
 
-/// A file of this byte order, or the little that is said of one of the other.
+/// An opened file, by its byte order.
 pub(super) enum Opened<'a> {
     Little(Object<'a>),
-    Big(Foreign),
+    Big(BigEndianHeader),
 }
 
 impl Object<'_> {
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// How goblin is to read the structures.
+    /// How goblin reads the structures.
     pub fn context(&self) -> Ctx {
         let container = if self.class == 64 {
             Container::Big
@@ -89,12 +93,12 @@ impl Object<'_> {
             .find(|segment| segment.p_type == PT_DYNAMIC && !self.debug_only)
     }
 
-    /// Where an address is in the file, and how many bytes the file has from there to the end of the segment.
+    /// The file offset of an address, and how many bytes of its segment follow in the file.
     pub fn locate(&self, address: u64) -> Option<(u64, u64)> {
         self.loads().find_map(|segment| {
             let inside = address.checked_sub(segment.p_vaddr)?;
             let left = segment.p_filesz.checked_sub(inside)?;
-            // The segments of a file with debugging information alone are not in it, and may be anywhere.
+            // The segments of a file with only debugging information may point anywhere.
             let offset = segment.p_offset.checked_add(inside)?;
             (left > 0).then_some((offset, left))
         })
@@ -108,7 +112,7 @@ impl Object<'_> {
         })
     }
 
-    /// Whether an address lies in an executable segment.
+    /// Whether an address is in an executable segment.
     pub fn is_executable(&self, address: u64) -> bool {
         self.loads().any(|segment| {
             segment.p_flags & PF_X != 0
@@ -118,8 +122,8 @@ impl Object<'_> {
         })
     }
 
-    /// The file ranges of machine code: the executable sections, or the executable segments when no section says where it is.
-    /// No byte is in two of them.
+    /// The file ranges of machine code, without overlaps: the executable sections, or the executable segments of a file without
+    /// such sections.
     pub fn code(&self) -> Vec<Range<u64>> {
         self.sections_or_segments(
             |section| section.allocated && section.executable,
@@ -127,8 +131,8 @@ impl Object<'_> {
         )
     }
 
-    /// The file ranges of constants and strings: `.rodata` and `.lrodata`, or all segments when no section says where they are.
-    /// No byte is in two of them.
+    /// The file ranges of constants and strings, without overlaps: `.rodata` and `.lrodata`, or all segments of a file without
+    /// these sections.
     pub fn constants(&self) -> Vec<Range<u64>> {
         self.sections_or_segments(
             |section| matches!(section.name.as_str(), ".rodata" | ".lrodata"),
@@ -155,7 +159,7 @@ pub(super) fn file_range(segment: &ProgramHeader) -> Range<u64> {
     segment.p_offset..segment.p_offset.saturating_add(segment.p_filesz)
 }
 
-/// The NUL-terminated string at `index` of a string table; empty if there is none.
+/// The NUL-terminated string at `index` of a string table; empty past its end.
 pub(super) fn string_at(table: &[u8], index: usize) -> &[u8] {
     let rest = table.get(index..).unwrap_or_default();
     &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]

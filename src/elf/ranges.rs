@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Ordered, and joined where they overlap or touch.
+/// The ranges in order, joined where they overlap or touch.
 pub(super) fn merged(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in disjoint(ranges) {
@@ -14,7 +14,7 @@ pub(super) fn merged(ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// Ordered, each without what those before it have, so that headers that all name the same bytes have them read once.
+/// The ranges in order, each without what earlier ones contain, so that headers that name the same bytes cause one read.
 pub(super) fn disjoint(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut end = 0;
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_is_in_one_range() {
+    fn each_byte_is_in_one_range() {
         let backwards = Range { start: 20, end: 10 };
         let ranges = vec![5..9, 0..4, 6..7, 8..12, 12..14, 3..3, backwards];
         assert_eq!(disjoint(ranges.clone()), [0..4, 5..9, 9..12, 12..14]);

@@ -1,4 +1,4 @@
-//! Random access to the bytes of one file, wherever they are kept.
+//! Random access to the bytes of one file, wherever they are stored.
 
 use std::fmt;
 use std::io;
@@ -10,18 +10,20 @@ pub trait ReadAt: Sync {
     /// Length in bytes.
     fn size(&self) -> u64;
 
-    /// Reads up to `buffer.len()` bytes at `offset` and says how many there were. Fewer than asked come at the end,
-    /// and before a range that the source does not hold; 0 only at or behind the end. A read that starts in a range that
-    /// is not held fails with a [`MissingBytes`] inside the [`io::Error`].
+    /// Reads up to `buffer.len()` bytes at `offset` and returns how many. Fewer than requested come at the end and before a range
+    /// that the source does not have; 0 only at or after the end.
+    ///
+    /// # Errors
+    /// A [`MissingBytes`] inside the [`io::Error`] if the read starts in a range that the source does not have.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
-/// The error of a [`ReadAt`] that does not hold what is asked for.
+/// The error of a [`ReadAt`] that does not have the requested bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingBytes {
-    /// First byte that is not held.
+    /// Offset of the first missing byte.
     pub offset: u64,
-    /// Length of the range that is not held, as far as it was asked for.
+    /// How many bytes from there on are missing, as far as they were requested.
     pub length: u64,
 }
 
@@ -29,7 +31,7 @@ impl fmt::Display for MissingBytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "bytes {}+{} were not kept",
+            "bytes {}+{} are not available",
             self.offset, self.length
         )
     }
@@ -41,6 +43,18 @@ impl From<MissingBytes> for io::Error {
     fn from(missing: MissingBytes) -> Self {
         io::Error::other(missing)
     }
+}
+
+/// Fills a buffer from a source and returns how many bytes it got: fewer than requested only at the end of the source.
+pub(super) fn fill(source: &dyn ReadAt, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read_at(offset + filled as u64, &mut buffer[filled..])? {
+            0 => break,
+            got => filled += got,
+        }
+    }
+    Ok(filled)
 }
 
 impl ReadAt for [u8] {
@@ -87,7 +101,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_slice_ends_where_it_ends() {
+    fn a_read_stops_at_the_end_of_a_slice() {
         let bytes: &[u8] = b"0123456789";
         let mut buffer = [0; 4];
         assert_eq!(bytes.read_at(8, &mut buffer).unwrap(), 2);
@@ -97,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_shows_nothing_outside_itself() {
+    fn a_range_gives_nothing_outside_itself() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"0123456789").unwrap();
         let range = FileRange::new(Arc::new(file), 2, 5);
@@ -110,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_is_no_shorter_range() {
+    fn a_truncated_file_is_an_error_and_not_a_shorter_range() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"0123456789").unwrap();
         let range = FileRange::new(Arc::new(file.try_clone().unwrap()), 2, 5);

@@ -1,7 +1,4 @@
-//! The recipe table: by which exports a library is known, and where in its bytes its versions stand.
-//!
-//! A recipe is data (`rules/knowledge/libraries.yaml`); what it can ask for are the primitives of
-//! [`constants`](super::constants) and the number formats of [`decode`](super::decode).
+//! The recipe table (`rules/knowledge/libraries.yaml`): by which exports a library is known, and which readers know its version.
 
 use regex::bytes::Regex;
 use serde::Deserialize;
@@ -11,8 +8,9 @@ use crate::embedded;
 use crate::error::Result;
 use crate::yaml;
 
-use super::constants::Primitive;
-use super::decode::Decoder;
+use super::number_format::NumberFormat;
+use super::pattern::Pattern;
+use super::readers::Reader;
 
 /// A recipe table.
 #[derive(Debug)]
@@ -22,7 +20,7 @@ pub struct Recipes {
     pub(super) unidentified: Option<Unidentified>,
     /// xxh3-64 of every export that a recipe names, sorted.
     names: Vec<u64>,
-    /// Patterns of the data objects that recipes ask for.
+    /// Patterns of the exported data objects that recipes ask for.
     objects: Vec<Regex>,
 }
 
@@ -41,32 +39,32 @@ struct File {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Library {
     pub library: String,
-    /// Where the recipe comes from; for people who read the table.
+    /// The files that the recipe was established on, for readers of the table.
     #[serde(rename = "source")]
     _source: String,
-    /// Its files; the first that fits counts.
-    pub parts: Vec<Part>,
+    /// Its files; the first one that matches counts.
+    pub files: Vec<Signature>,
     #[serde(default)]
     pub readings: Vec<ReadingRecipe>,
 }
 
-/// One file of a library, known by all of the conditions that are given.
+/// By what a file of a library is known. All conditions that are given must hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub(super) struct Part {
-    /// Name of the part, for a library that comes in several files.
+pub(super) struct Signature {
+    /// What the file is called, in a library that consists of several.
     pub part: Option<String>,
     /// All of these are exported.
     pub exports: Vec<String>,
-    /// One of these is exported.
+    /// At least one of these is exported.
     pub any_export: Vec<String>,
-    /// A data object with such a name is exported.
+    /// A data object of four bytes with such a name is exported.
     pub object: Option<Pattern>,
     /// DT_SONAME matches.
     pub soname: Option<Pattern>,
-    /// One DT_NEEDED matches.
+    /// At least one DT_NEEDED matches.
     pub needed: Option<Pattern>,
-    /// The exported function does nothing but return this.
+    /// An exported function only returns a constant.
     pub returns: Option<Returns>,
     /// The file is small and contains such a string.
     pub text: Option<Pattern>,
@@ -80,17 +78,16 @@ pub(super) struct Returns {
     pub value: u32,
 }
 
-/// One reading.
+/// How one fact is read.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct ReadingRecipe {
-    /// The fact that it gives, as in [`Reading::fact`](super::facts::Reading::fact).
+    /// As in [`Reading::fact`](super::facts::Reading::fact).
     pub fact: String,
-    /// How it is read.
-    pub from: Primitive,
-    /// What the number means; strings need none.
+    pub from: Reader,
+    /// How an export gives a number.
     #[serde(default)]
-    pub decode: Decoder,
+    pub decode: NumberFormat,
     /// The parts that have it; all if empty.
     #[serde(default)]
     pub parts: Vec<String>,
@@ -102,25 +99,12 @@ pub(super) struct ReadingRecipe {
     pub fallback: bool,
 }
 
-/// What a file is called that no library claims, but in which one of the readings of `everywhere` was found.
+/// What a file is called that no library claims but for which a reading of `everywhere` gave a value.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Unidentified {
     pub library: String,
     pub part: Option<String>,
-}
-
-/// A regular expression over bytes.
-#[derive(Debug, Clone)]
-pub(super) struct Pattern(pub Regex);
-
-impl<'de> Deserialize<'de> for Pattern {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Regex::new(&format!("(?-u){text}"))
-            .map(Pattern)
-            .map_err(serde::de::Error::custom)
-    }
 }
 
 impl Recipes {
@@ -133,6 +117,9 @@ impl Recipes {
     }
 
     /// Reads a recipe table; `name` is the path of the file as the user gave it.
+    ///
+    /// # Errors
+    /// The table is invalid; the message says where.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         yaml::parse(name, text).map(Recipes::of_file)
     }
@@ -141,17 +128,16 @@ impl Recipes {
         let mut names = Vec::new();
         let mut objects = Vec::new();
         for library in &file.libraries {
-            for part in &library.parts {
-                names.extend(part.exports.iter().chain(&part.any_export).cloned());
-                names.extend(part.returns.iter().map(|it| it.export.clone()));
-                objects.extend(part.object.iter().map(|pattern| pattern.0.clone()));
+            for file in &library.files {
+                names.extend(file.exports.iter().chain(&file.any_export).map(hash));
+                names.extend(file.returns.iter().map(|it| hash(&it.export)));
+                objects.extend(file.object.iter().map(|pattern| pattern.0.clone()));
             }
             for reading in &library.readings {
-                names.extend(reading.from.exports().into_iter().map(str::to_owned));
-                objects.extend(reading.from.object().map(|pattern| pattern.0.clone()));
+                names.extend(reading.from.exports().into_iter().map(hash));
+                objects.extend(reading.from.object().cloned());
             }
         }
-        let mut names: Vec<u64> = names.iter().map(|it| xxh3_64(it.as_bytes())).collect();
         names.sort_unstable();
         names.dedup();
         Recipes {
@@ -163,9 +149,13 @@ impl Recipes {
         }
     }
 
-    /// Whether a recipe looks at this export. `object` is the size of a data object.
+    /// Whether a recipe looks at the export with this name and hash. `object` is the size of a data object.
     pub(super) fn asks_for(&self, name: &[u8], hash: u64, object: Option<u64>) -> bool {
         self.names.binary_search(&hash).is_ok()
             || object == Some(4) && self.objects.iter().any(|it| it.is_match(name))
     }
+}
+
+fn hash(name: impl AsRef<str>) -> u64 {
+    xxh3_64(name.as_ref().as_bytes())
 }

@@ -1,42 +1,40 @@
-//! Why glibc's loader refuses a file, in its own words.
+//! Why glibc's loader refuses a file, in glibc's own words.
 //!
-//! The checks and their order are those of `open_verify` and `_dl_map_object_from_fd` (elf/dl-load.c of glibc 2.36), in a
-//! 64-bit little-endian process. Whether the machine is the right one depends on the process and is not looked at.
+//! The checks and their order are those of `open_verify` and `_dl_map_object_from_fd` (elf/dl-load.c of glibc 2.36) in a
+//! 64-bit little-endian process. Whether the machine matches depends on the process and is not checked here.
 
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::ProgramHeader;
-use goblin::elf::dynamic::{DF_1_NOOPEN, DF_1_PIE};
 use goblin::elf::header::{ET_DYN, ET_EXEC};
 use goblin::elf::program_header::{PT_DYNAMIC, PT_LOAD};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ElfError;
-use super::facts::ElfFacts;
-use super::object::fill;
-use super::read_at::ReadAt;
+use super::read_at::{ReadAt, fill};
 
 /// Bytes of the ELF header and of a program header.
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 /// The smallest page of the supported machines.
 const PAGE: u64 = 4096;
-/// `ELFOSABI_GNU`, and the first ABI version of it that glibc 2.36 does not know (`LIBC_ABI_MAX`).
+/// `ELFOSABI_GNU`, and its first ABI version that glibc 2.36 does not know (`LIBC_ABI_MAX`).
 const GNU: u8 = 3;
 const GNU_ABI_END: u8 = 4;
 
 /// Why glibc's loader refuses a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// Fewer bytes than an ELF header has.
+    /// The file is shorter than an ELF header.
     TooShort,
     /// No ELF magic.
     NoElf,
-    /// Not for 64 bits: passed over in a search, refused by path.
+    /// Not a 64-bit file: skipped in a search, refused by path.
     Class,
     /// Not little-endian.
     ByteOrder,
-    /// EI_VERSION.
+    /// EI_VERSION is not 1.
     IdentVersion,
     /// EI_OSABI is neither System V nor GNU.
     OsAbi,
@@ -44,11 +42,11 @@ pub enum Refusal {
     AbiVersion,
     /// The rest of `e_ident` is not zero.
     Padding,
-    /// `e_version`.
+    /// `e_version` is not 1.
     Version,
     /// `e_type` is neither ET_DYN nor ET_EXEC.
     Type,
-    /// `e_phentsize`.
+    /// `e_phentsize` is not 56.
     ProgramHeaderSize,
     /// The program headers are not in the file.
     ProgramHeaders,
@@ -56,21 +54,21 @@ pub enum Refusal {
     Alignment,
     /// No PT_LOAD.
     NoSegments,
-    /// An ET_EXEC asked for as a library.
+    /// An ET_EXEC, loaded as a library.
     Executable,
-    /// A page or more of a PT_LOAD lies behind the end of the file.
+    /// A page or more of a PT_LOAD is past the end of the file.
     Truncated,
     /// No PT_DYNAMIC with bytes in a shared object.
     NoDynamic,
-    /// DF_1_PIE asked for as a library.
+    /// DF_1_PIE, loaded as a library.
     PositionIndependentExecutable,
-    /// DF_1_NOOPEN given to `dlopen`.
+    /// DF_1_NOOPEN, loaded with `dlopen`.
     NoOpen,
 }
 
 impl Refusal {
-    /// What glibc prints behind the file's name and a colon. `None` where it prints nothing: a truncated file is mapped, and
-    /// the process dies of SIGBUS ("Bus error") when the missing part is first touched.
+    /// What glibc prints after the name of the file and a colon. `None` if it prints nothing: it maps a truncated file, and the
+    /// process dies from SIGBUS ("Bus error") when it first touches the missing part.
     pub fn message(self) -> Option<&'static str> {
         Some(match self {
             Refusal::TooShort => "file too short",
@@ -97,7 +95,7 @@ impl Refusal {
         })
     }
 
-    /// Of a file that does not begin as an ELF file, by its size in bytes.
+    /// The refusal of a file of `size` bytes that does not start with the ELF magic.
     pub fn of_other_file(size: u64) -> Self {
         if size < HEADER as u64 {
             Refusal::TooShort
@@ -107,26 +105,7 @@ impl Refusal {
     }
 }
 
-impl ElfFacts {
-    /// Why the file cannot be loaded as a library, by DT_NEEDED or `dlopen`; `None` if nothing is in the way. DF_1_NOOPEN
-    /// stops only `dlopen`, and is left to the caller.
-    pub fn refusal_as_library(&self) -> Option<Refusal> {
-        match self.refusal {
-            None | Some(Refusal::Truncated) if self.object_type == ET_EXEC => {
-                Some(Refusal::Executable)
-            }
-            None if self.flags_1 & DF_1_PIE != 0 => Some(Refusal::PositionIndependentExecutable),
-            refusal => refusal,
-        }
-    }
-
-    /// Whether DF_1_NOOPEN stops `dlopen`: [`Refusal::NoOpen`].
-    pub fn forbids_dlopen(&self) -> bool {
-        self.flags_1 & DF_1_NOOPEN != 0
-    }
-}
-
-/// Why glibc's loader refuses a file for what its headers say; `None` if it does not.
+/// Why glibc's loader refuses a file because of its headers; `None` if it does not.
 ///
 /// # Errors
 /// As [`read`](super::read), except [`ElfError::Broken`].
@@ -135,7 +114,7 @@ pub fn refusal(source: &dyn ReadAt) -> Result<Option<Refusal>, ElfError> {
     if fill(source, 0, &mut header)? < HEADER {
         return Ok(Some(Refusal::TooShort));
     }
-    if let Some(refusal) = of_header(&header) {
+    if let Some(refusal) = header_refusal(&header) {
         return Ok(Some(refusal));
     }
     let count = usize::from(u16::from_le_bytes([header[56], header[57]]));
@@ -147,14 +126,14 @@ pub fn refusal(source: &dyn ReadAt) -> Result<Option<Refusal>, ElfError> {
         return Ok(Some(Refusal::ProgramHeaders));
     }
     let context = Ctx::new(Container::Big, Endian::Little);
-    let shared = u16::from_le_bytes([header[16], header[17]]) == ET_DYN;
+    let is_shared = u16::from_le_bytes([header[16], header[17]]) == ET_DYN;
     match ProgramHeader::parse(&table, 0, count, context) {
-        Ok(segments) => Ok(of_segments(&segments, shared, source.size())),
+        Ok(segments) => Ok(segment_refusal(&segments, is_shared, source.size())),
         Err(_) => Ok(Some(Refusal::ProgramHeaders)),
     }
 }
 
-fn of_header(header: &[u8; HEADER]) -> Option<Refusal> {
+fn header_refusal(header: &[u8; HEADER]) -> Option<Refusal> {
     let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
     let (abi, abi_version) = (header[7], header[8]);
     let checks = [
@@ -178,7 +157,7 @@ fn of_header(header: &[u8; HEADER]) -> Option<Refusal> {
     first_failed(&checks)
 }
 
-fn of_segments(segments: &[ProgramHeader], shared: bool, size: u64) -> Option<Refusal> {
+fn segment_refusal(segments: &[ProgramHeader], is_shared: bool, size: u64) -> Option<Refusal> {
     let loads = || segments.iter().filter(|segment| segment.p_type == PT_LOAD);
     let aligned = |it: &ProgramHeader| it.p_vaddr.wrapping_sub(it.p_offset).is_multiple_of(PAGE);
     let mapped = size.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
@@ -188,7 +167,10 @@ fn of_segments(segments: &[ProgramHeader], shared: bool, size: u64) -> Option<Re
         (loads().all(aligned), Refusal::Alignment),
         (loads().next().is_some(), Refusal::NoSegments),
         (loads().all(inside), Refusal::Truncated),
-        (!shared || segments.iter().any(dynamic), Refusal::NoDynamic),
+        (
+            !is_shared || segments.iter().any(dynamic),
+            Refusal::NoDynamic,
+        ),
     ])
 }
 

@@ -1,7 +1,7 @@
-//! Which symbols the relocations refer to, for glibc looks up no others.
+//! The symbols that relocations refer to: glibc looks up no others.
 //!
-//! gABI, "Relocation"; the order and the extents of the tables as in glibc's elf/dynamic-link.h and elf/do-rel.h. Relative
-//! relocations, which stand first and are most of a table, are not even read.
+//! [gABI, "Relocation"](https://www.sco.com/developers/gabi/latest/ch4.reloc.html). The order and extent of the tables are those of
+//! glibc's elf/dynamic-link.h and elf/do-rel.h. Relative relocations, which come first and are most of a table, are not read.
 
 use std::ops::{ControlFlow, Range};
 
@@ -17,15 +17,15 @@ use super::object::{AARCH64, Object, WINDOW, X86_64};
 
 /// `e_machine` of i386.
 const I386: u16 = 3;
-/// `e_machine` of MIPS, whose global offset table names symbols without a relocation.
+/// `e_machine` of MIPS, whose global offset table refers to symbols without relocations.
 const MIPS: u16 = 8;
-/// The relocation type of all machines that does nothing.
+/// The relocation type that does nothing, on all machines.
 const NOTHING: u32 = 0;
 
 /// When each dynamic symbol is looked up, by its index.
 pub(super) struct Relocations {
     bound: Vec<Bound>,
-    /// Place in the order of lookups; of symbols that are looked up.
+    /// Position in the order of lookups, of symbols that are looked up.
     order: Vec<u32>,
     next: u32,
 }
@@ -37,7 +37,7 @@ struct Table {
     entry: u64,
     /// Entries at the start that refer to no symbol.
     relative: u64,
-    /// The procedure linkage table's: entries of this type, or all, wait until the function is called.
+    /// In the procedure linkage table: the entries of this type, or all, wait until the function is called.
     lazy: Option<Option<u32>>,
 }
 
@@ -68,8 +68,8 @@ impl Relocations {
         self.bound.get(symbol).copied().unwrap_or(Bound::Never)
     }
 
-    /// Its place in the order in which glibc looks symbols up: that of the first relocation that refers to it. Symbols that no
-    /// relocation refers to come last.
+    /// The position of the symbol with this index in the order in which glibc looks symbols up: that of the first relocation that
+    /// refers to it. Symbols without relocations come last.
     pub fn place(&self, symbol: usize) -> u32 {
         self.order.get(symbol).copied().unwrap_or(u32::MAX)
     }
@@ -78,7 +78,7 @@ impl Relocations {
         let Some(range) = table.symbolic(object)? else {
             return Ok(());
         };
-        // Windows overlap by the part of an entry that one ends with.
+        // Windows overlap by the incomplete entry at the end.
         let overlap = WINDOW % table.entry as usize;
         object.windows(range, overlap, |_, bytes| {
             self.mark(bytes, table);
@@ -89,7 +89,7 @@ impl Relocations {
 
     fn mark(&mut self, bytes: &[u8], table: &Table) {
         for words in bytes.as_chunks().0.chunks_exact(table.entry as usize / 4) {
-            // ELF32 has the address and one word of information, ELF64 has each in two; an addend may follow.
+            // In ELF32, address and information are one word each, in ELF64 two. An addend may follow.
             let (symbol, kind) = match *words {
                 [_, info] | [_, info, _] => {
                     let info = u32::from_le_bytes(info);
@@ -117,7 +117,7 @@ impl Relocations {
 }
 
 impl Table {
-    /// Where in the file the entries are that may refer to a symbol.
+    /// The range of the file with the entries that may refer to a symbol.
     fn symbolic(&self, object: &Object) -> Result<Option<Range<u64>>, ElfError> {
         let entries = self.size / self.entry;
         let skipped = self.relative.min(entries) * self.entry;
@@ -129,14 +129,14 @@ impl Table {
         match place {
             Some((offset, left)) if length <= left => Ok(Some(offset..offset + length)),
             _ => Err(broken(format!(
-                "the relocations, {} bytes at address {:#x}, do not lie in a segment",
+                "the relocations, {} bytes at address {:#x}, are not in a segment",
                 self.size, self.start
             ))),
         }
     }
 }
 
-/// The tables of a file: DT_RELA, DT_REL and DT_JMPREL, the latter not twice where the linker counted it to one of the others.
+/// The tables of a file: DT_RELA, DT_REL and DT_JMPREL. The last is not read twice if the linker made it part of another one.
 fn tables(object: &Object, dynamic: &Dynamic) -> Vec<Table> {
     let (with_addend, without) = if object.class == 64 {
         (24, 16)
@@ -176,8 +176,8 @@ fn tables(object: &Object, dynamic: &Dynamic) -> Vec<Table> {
     ]
 }
 
-/// The relocation type that `elf_machine_lazy_rel` (glibc's sysdeps/*/dl-machine.h) leaves for later; others of its table,
-/// such as TLS descriptors, it resolves. `None` for machines that nobody has looked at: all of the table.
+/// The relocation type that `elf_machine_lazy_rel` (glibc's sysdeps/*/dl-machine.h) leaves for later; it resolves others in the
+/// table, such as TLS descriptors. `None`, all of the table, for machines that were not examined.
 fn jump_slot(machine: u16) -> Option<u32> {
     match machine {
         X86_64 | I386 => Some(7),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbol_is_bound_by_the_first_that_asks() {
+    fn the_earliest_lookup_counts() {
         use Bound::{Lazy, Never, Now};
         let entries = [(1, 7), (2, 7), (900, 7)];
         for narrow in [false, true] {

@@ -1,8 +1,8 @@
-//! Keeps, of a file that streams by once, what [`read`](super::read) will ask for.
+//! Keeps what [`read`](super::read) needs of a file that is streamed once.
 //!
-//! A compressed layer can be read only forwards, and a GPU library has up to a gigabyte. Most of that are the payloads of fat
-//! binaries, of which only headers are needed, and symbols and debugging information that no segment loads. What is left is
-//! kept up to a limit: first what the program headers name, then all else from the start of the file on.
+//! A compressed layer can only be read forward, and a GPU library has up to a gigabyte. Most of that is payloads of fat binaries, of
+//! which only headers are needed, and symbols and debugging information that no segment loads. The rest is kept up to a limit:
+//! first what the program headers name, then everything else from the start of the file.
 
 mod names;
 mod plan;
@@ -20,46 +20,46 @@ use super::sparse::{ChunkPool, SparseFile};
 use names::{AROUND, Names};
 use plan::{Plan, overlap};
 
-/// What is looked at in one go.
+/// How many bytes are examined at a time.
 const BLOCK: usize = 256 << 10;
-/// Most bytes that are kept of one file unless the caller says otherwise.
+/// How much is kept of one file, in bytes, unless the caller sets another limit.
 pub const DEFAULT_LIMIT: u64 = 192 << 20;
-/// Payloads are kept up to this many bytes: the few of a small library stand among its strings, where readings look.
-const PAYLOADS: u64 = 8 << 20;
+/// How many bytes of payloads are kept: the few in a small library are among its strings, where readers search.
+const MAX_PAYLOADS: u64 = 8 << 20;
 
-/// Takes a file in pieces, in order, and keeps what reading it will need.
+/// Takes a file in consecutive pieces and keeps what reading it needs.
 #[derive(Debug)]
 pub struct Retainer {
     kept: SparseFile,
     held: u64,
     limit: u64,
-    /// Bytes that came, of which the first `decided` need no further look.
+    /// Bytes that arrived; the first `decided` of them are done.
     block: Vec<u8>,
     decided: usize,
-    /// Offset of the first byte that is not decided on.
+    /// Offset of the first byte that is not done.
     start: u64,
-    /// Bytes before this are dropped unseen.
+    /// Bytes before this offset are dropped unseen.
     skip: u64,
     state: State,
     names: Names,
-    /// Payloads that may still be kept.
+    /// Bytes of payloads that may still be kept.
     payloads: u64,
     plan: Option<Plan>,
 }
 
-/// Where in the structure of fat binaries the pending bytes start.
+/// Where in a fat binary the pending bytes start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Outside.
+    /// Not in one.
     Outside,
     /// At an entry of a container that ends here.
     Entry(u64),
-    /// In a payload that ends here and is kept, of a container that ends there.
+    /// In a payload to be kept: where it ends, and where its container ends.
     Payload(u64, u64),
 }
 
 impl Retainer {
-    /// For a file of `size` bytes of which up to `limit` may be kept.
+    /// For a file of `size` bytes, of which at most `limit` are kept.
     pub fn new(size: u64, limit: u64) -> Self {
         Retainer {
             kept: SparseFile::new(size, ChunkPool::default()),
@@ -71,12 +71,12 @@ impl Retainer {
             skip: 0,
             state: State::Outside,
             names: Names::default(),
-            payloads: PAYLOADS,
+            payloads: MAX_PAYLOADS,
             plan: None,
         }
     }
 
-    /// For a second pass over a file of `size` bytes that fetches just these ranges.
+    /// For another pass over a file of `size` bytes that keeps just these ranges.
     pub fn with_ranges(size: u64, ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
         let plan = Plan {
             ranges: merged(ranges.into_iter().collect()),
@@ -124,13 +124,13 @@ impl Retainer {
         &self.block[self.decided..]
     }
 
-    /// Ends the file and hands over what was kept.
+    /// Ends the file and returns what was kept.
     pub fn finish(mut self) -> SparseFile {
         self.decide(true);
         self.kept
     }
 
-    /// Decides on the pending bytes, all of them if these are the last ones.
+    /// Keeps or drops the pending bytes, all of them if they are the last ones.
     fn decide(&mut self, last: bool) {
         if self.plan.is_none() {
             self.plan = Some(Plan::new(self.pending(), self.size(), self.limit));
@@ -151,7 +151,7 @@ impl Retainer {
         self.kept.size()
     }
 
-    /// Looks for the next container; true if there is something to look at behind it.
+    /// Searches for the next container; true if it was found with bytes after it.
     fn outside(&mut self, last: bool) -> bool {
         let loaded = self.plan.as_ref().map_or(0, Plan::end);
         let searched = usize::try_from(loaded.saturating_sub(self.start)).unwrap_or(usize::MAX);
@@ -167,7 +167,7 @@ impl Retainer {
                 self.state = State::Entry(end);
                 true
             }
-            // A header whose first entry is still to come.
+            // A header whose first entry has not arrived.
             Some((at, None)) => {
                 self.settle(at, false);
                 false
@@ -183,10 +183,10 @@ impl Retainer {
                     .as_ref()
                     .is_none_or(|plan| plan.loads(&(end.saturating_sub(1)..end)));
                 let undecided = if !loaded {
-                    // The name of the name table may follow, and the table starts before it.
+                    // The name of the table of section names may follow, and the table starts before its name.
                     AROUND.min(self.pending().len())
                 } else {
-                    // The first bytes of a magic may be the last ones.
+                    // The last bytes may be the start of a magic.
                     (end % ALIGNMENT) as usize
                 };
                 self.settle(self.pending().len() - undecided, false);
@@ -195,7 +195,7 @@ impl Retainer {
         }
     }
 
-    /// The container at a place of the pending bytes: `Some(None)` if more bytes must come to tell.
+    /// The container at an index of the pending bytes; `Some(None)` if more bytes must arrive to decide.
     fn container(&self, at: usize, last: bool) -> Option<Option<Container>> {
         let bytes = &self.pending()[at..];
         let short = |needed: usize| bytes.len() < needed && !last;
@@ -215,7 +215,7 @@ impl Retainer {
         Some(Some(container))
     }
 
-    /// Keeps the header of an entry and skips its payload; false if more bytes must come.
+    /// Keeps the header of an entry and skips its payload; false if more bytes must arrive.
     fn entry(&mut self, end: u64, last: bool) -> bool {
         let left = end.saturating_sub(self.start);
         if left < ENTRY_HEADER as u64 {
@@ -226,7 +226,7 @@ impl Retainer {
             return false;
         }
         let Some(entry) = Entry::parse(self.pending(), left) else {
-            // Nobody reads on in a damaged container: keep where it broke.
+            // Nothing reads beyond the damage in a container: keep only where it starts.
             self.settle(self.pending().len().min(ENTRY_HEADER), true);
             self.leave(end);
             return !self.pending().is_empty();
@@ -260,7 +260,7 @@ impl Retainer {
         self.state = State::Outside;
     }
 
-    /// Drops what is pending, and what will come, before an offset.
+    /// Drops all bytes before an offset, pending or not.
     fn drop_until(&mut self, offset: u64) {
         let dropped = usize::try_from(offset.saturating_sub(self.start)).unwrap_or(usize::MAX);
         let dropped = dropped.min(self.pending().len());
@@ -269,7 +269,7 @@ impl Retainer {
         self.skip = offset;
     }
 
-    /// Keeps or drops the first pending bytes. `header` marks those of a fat binary.
+    /// Keeps or drops the first pending bytes. `header` marks headers of a fat binary.
     fn settle(&mut self, length: usize, header: bool) {
         let range = self.start..self.start + length as u64;
         let Some(plan) = self.plan.as_ref().filter(|_| length > 0) else {
@@ -311,14 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_elf_file_is_kept_as_it_is() {
+    fn other_files_are_kept_unchanged() {
         let file: Vec<u8> = (0..1_000_000_u32).map(|at| at as u8).collect();
         for chunk in [1000, 65_536, 1_000_000] {
-            let kept = stream(
-                Retainer::new(file.len() as u64, DEFAULT_LIMIT),
-                &file,
-                chunk,
-            );
+            let retainer = Retainer::new(file.len() as u64, DEFAULT_LIMIT);
+            let kept = stream(retainer, &file, chunk);
             let mut copy = vec![0; file.len()];
             assert_eq!(kept.read_at(0, &mut copy).unwrap(), file.len());
             assert_eq!(copy, file);
@@ -326,22 +323,23 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_limit_is_kept() {
+    fn at_most_the_limit_is_kept() {
         let file = vec![1; 64 << 20];
-        let kept = stream(Retainer::new(file.len() as u64, 40 << 20), &file, 1 << 20);
+        let retainer = Retainer::new(file.len() as u64, 40 << 20);
+        let kept = stream(retainer, &file, 1 << 20);
         assert!(kept.held() <= 40 << 20, "{}", kept.held());
         assert!(kept.held() >= 20 << 20, "{}", kept.held());
     }
 
     #[test]
-    fn a_second_pass_fetches_what_was_missing() {
+    fn further_passes_fetch_missing_ranges() {
         let getter = b"\xb8\x7a\x63\x01\x00\xc3";
         let sample = Sample::new(X86_64)
             .code(&vec![0x90; 48 << 20])
             .function("f", getter)
             .build();
-        let recipes = "libraries: [{library: x, source: a test, parts: [{exports: [f]}], readings: \
-                       [{fact: version, decode: thousands-before-9, from: {modal: {range: [90000, 99999], patch: 9}}}]}]";
+        let recipes = "libraries: [{library: x, source: a test, files: [{exports: [f]}], \
+                       readings: [{fact: version, from: cudnn-records}]}]";
         let recipes = Recipes::parse("test", recipes).unwrap();
         let whole = read(&sample, &recipes, Depth::Default).unwrap();
         let size = sample.len() as u64;
@@ -353,8 +351,8 @@ mod tests {
                 Err(ElfError::Missing { offset, length }) => {
                     passes += 1;
                     assert!(passes < 8, "{offset}+{length} again");
-                    let again =
-                        Retainer::with_ranges(size, std::iter::once(offset..offset + length));
+                    let range = std::iter::once(offset..offset + length);
+                    let again = Retainer::with_ranges(size, range);
                     kept = kept.merge(stream(again, &sample, 1 << 16));
                 }
                 Err(error) => panic!("{error}"),
@@ -365,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_table_behind_the_segments_is_kept() {
+    fn the_table_of_section_names_after_the_segments_is_kept() {
         let mut file = Sample::new(X86_64).build();
         let loaded = file.len();
         file.resize(loaded + (3 << 20), 7);
@@ -373,7 +371,8 @@ mod tests {
         file[loaded + (1 << 20)..][..names.len()].copy_from_slice(names);
         let size = file.len() as u64;
         for chunk in [4096, 100_000, 1 << 20] {
-            let kept = stream(Retainer::new(size, DEFAULT_LIMIT), &file, chunk);
+            let retainer = Retainer::new(size, DEFAULT_LIMIT);
+            let kept = stream(retainer, &file, chunk);
             let mut found = vec![0; names.len()];
             let place = (loaded + (1 << 20)) as u64;
             assert_eq!(kept.read_at(place, &mut found).unwrap(), names.len());

@@ -1,17 +1,17 @@
-//! The parts of a file that were kept while it streamed by.
+//! Some ranges of a file in memory, such as those that were kept of a stream.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::read_at::{MissingBytes, ReadAt};
 
-/// Bytes of one piece of memory.
+/// Length of one chunk of memory, in bytes.
 const CHUNK: usize = 256 << 10;
-/// Unused pieces that a pool keeps; more are returned to the system.
-const UNUSED: usize = 768;
+/// Unused chunks that a pool keeps; it frees those beyond.
+const MAX_UNUSED: usize = 768;
 
-/// Memory that one [`SparseFile`] after the other uses, from any thread. An allocator would return it to the system each time, or
-/// keep it for one thread.
+/// Memory that files reuse one after the other. An allocator would return it to the system each time, or keep it for one thread.
+/// Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct ChunkPool(Arc<Mutex<Vec<Vec<u8>>>>);
 
@@ -28,7 +28,7 @@ impl ChunkPool {
 
     fn give_back(&self, chunks: impl Iterator<Item = Vec<u8>>) {
         let mut unused = self.unused();
-        let room = UNUSED.saturating_sub(unused.len());
+        let room = MAX_UNUSED.saturating_sub(unused.len());
         unused.extend(chunks.take(room).map(|mut chunk| {
             chunk.clear();
             chunk
@@ -50,7 +50,7 @@ pub struct SparseFile {
     pool: ChunkPool,
 }
 
-/// One range of the file, and where its bytes are.
+/// One range of the file, and where in the chunks its bytes are.
 #[derive(Debug)]
 struct Extent {
     offset: u64,
@@ -60,7 +60,7 @@ struct Extent {
 }
 
 impl SparseFile {
-    /// An empty one of a file of `size` bytes.
+    /// No ranges of a file of `size` bytes.
     pub(super) fn new(size: u64, pool: ChunkPool) -> Self {
         SparseFile {
             size,
@@ -70,7 +70,7 @@ impl SparseFile {
         }
     }
 
-    /// Adds bytes behind all that are held.
+    /// Adds bytes after all others.
     pub(super) fn append(&mut self, mut offset: u64, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let used = self.chunks.last().map_or(CHUNK, Vec::len);
@@ -103,12 +103,12 @@ impl SparseFile {
         }
     }
 
-    /// Bytes that are held.
+    /// Number of bytes in memory.
     pub fn held(&self) -> u64 {
         self.extents.iter().map(|extent| extent.length as u64).sum()
     }
 
-    /// Both together: what a second pass over the same file fetched, and the first.
+    /// The union with other ranges of the same file, as another pass fetched them.
     #[must_use]
     pub fn merge(self, other: SparseFile) -> SparseFile {
         let ours = self.extents.iter().map(|it| (it.offset, self.bytes(it)));
@@ -132,7 +132,7 @@ impl SparseFile {
         &self.chunks[extent.chunk][extent.start..extent.start + extent.length]
     }
 
-    /// What is held at an offset, and where the next extent starts.
+    /// The bytes from an offset on, and where the next extent starts.
     fn at(&self, offset: u64) -> (&[u8], Option<u64>) {
         let next = self.extents.partition_point(|it| it.offset <= offset);
         let following = self.extents.get(next).map(|it| it.offset);
@@ -148,7 +148,7 @@ impl SparseFile {
 }
 
 impl Extent {
-    /// Offset of the first byte behind it.
+    /// Offset of the first byte after it.
     fn end(&self) -> u64 {
         self.offset + self.length as u64
     }
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_ends_at_a_hole_and_fails_within_one() {
+    fn a_read_stops_at_a_hole_and_fails_inside_one() {
         let file = sample();
         let mut buffer = [0; 8];
         assert_eq!(file.read_at(1, &mut buffer).unwrap(), 5);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_fills_a_hole_once() {
+    fn merging_fills_holes() {
         let mut second = SparseFile::new(20, ChunkPool::default());
         second.append(3, b"3456789a");
         let file = sample().merge(second);

@@ -1,6 +1,7 @@
-//! The dynamic symbols: how many there are, what they define and what they ask for.
+//! The dynamic symbols: how many there are, and which are defined and undefined.
 //!
-//! gABI, "Symbol Table" and "Hash Table"; DT_GNU_HASH as glibc reads it (elf/dl-lookup.c).
+//! [gABI, "Symbol Table"](https://www.sco.com/developers/gabi/latest/ch4.symtab.html) and
+//! ["Hash Table"](https://www.sco.com/developers/gabi/latest/ch5.dynamic.html#hash); DT_GNU_HASH as in glibc's elf/dl-lookup.c.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -23,16 +24,20 @@ use super::relocations::Relocations;
 use super::versions::Versions;
 use crate::limits::Limit;
 
-/// `SHN_ABS`: the value is no address.
+/// `SHN_ABS`: the value is not an address.
 const ABSOLUTE: usize = 0xfff1;
-/// Tells that functions are marked with [`VARIANT_PCS`] ("ELF for the Arm 64-bit Architecture", section 9.6).
+/// Present if functions are marked with [`VARIANT_PCS`]
+/// ([ELF for the Arm 64-bit Architecture](https://github.com/ARM-software/abi-aa/blob/main/aaelf64/aaelf64.rst), "Dynamic Section").
 const DT_AARCH64_VARIANT_PCS: u64 = 0x7000_0005;
-/// `STO_AARCH64_VARIANT_PCS`: not to be resolved lazily (same document, section 6.2).
+/// `STO_AARCH64_VARIANT_PCS`: not resolved lazily (same document, "Symbol Table").
 const VARIANT_PCS: u8 = 0x80;
-/// Names that are asked of memory at a time.
+/// How many names are fetched from memory at a time.
 const AHEAD: usize = 32;
-/// Window of the walk along the last chain of a hash table.
+/// How much of the last chain of a hash table is read at a time, in bytes.
 const CHAIN: u64 = 4096;
+
+/// How many symbols are read between two checks of the cancellation: a few milliseconds.
+const CHECK_EVERY: usize = 1 << 14;
 
 /// A defined symbol that a recipe asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +58,7 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// Reads the symbol table whole.
+    /// Reads the symbol table.
     pub fn read(
         object: &Object,
         dynamic: &Dynamic,
@@ -68,11 +73,14 @@ impl Symbols {
         let relocations = Relocations::read(object, dynamic, count)?;
         let variants = object.machine == AARCH64 && dynamic.value(DT_AARCH64_VARIANT_PCS).is_some();
         let table = Symtab::parse(&bytes, 0, count as usize, object.context())
-            .map_err(|error| broken(format!("the symbol table is wrong: {error}")))?;
+            .map_err(|error| broken(format!("invalid symbol table: {error}")))?;
         let mut symbols = Symbols::default();
         let mut definitions = Vec::new();
         let mut imports = Vec::new();
-        for (index, symbol) in ahead(table.iter().enumerate().skip(1), dynamic.strings()) {
+        for (index, symbol) in prefetched(table.iter().enumerate().skip(1), dynamic.strings()) {
+            if index.is_multiple_of(CHECK_EVERY) {
+                object.cancellation.check()?;
+            }
             if !matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) {
                 continue;
             }
@@ -120,9 +128,9 @@ impl Symbols {
     }
 }
 
-/// The symbols, in order, of which the names are asked of memory several at a time: they lie all over a string table of many
-/// megabytes, and waiting for each in turn would take half of the time.
-fn ahead<'a>(
+/// The symbols in order, with several names at a time fetched from memory: they are all over a string table of many megabytes, and
+/// waiting for each one in turn would take half of the time.
+fn prefetched<'a>(
     mut symbols: impl Iterator<Item = (usize, Sym)> + 'a,
     strings: &'a [u8],
 ) -> impl Iterator<Item = (usize, Sym)> + 'a {
@@ -138,13 +146,13 @@ fn ahead<'a>(
     })
 }
 
-/// Whether glibc's `check_match` and `do_lookup_x` (elf/dl-lookup.c) would take a defined symbol.
+/// Whether glibc's `check_match` and `do_lookup_x` (elf/dl-lookup.c) would accept a defined symbol.
 fn is_visible(symbol: &Sym) -> bool {
     let kind = symbol.st_type();
-    let placed = symbol.st_value != 0 || symbol.st_shndx == ABSOLUTE || kind == STT_TLS;
+    let has_value = symbol.st_value != 0 || symbol.st_shndx == ABSOLUTE || kind == STT_TLS;
     let defines =
         !matches!(kind, STT_SECTION | STT_FILE) && kind <= STT_TLS || kind == STT_GNU_IFUNC;
-    placed && defines && !is_local(symbol)
+    has_value && defines && !is_local(symbol)
 }
 
 /// Whether no other file may define or use the symbol.
@@ -152,7 +160,7 @@ fn is_local(symbol: &Sym) -> bool {
     matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
 }
 
-/// Where the symbol table is, checked against its segment.
+/// Offset and length of the symbol table, checked against its segment; `None` without one.
 fn extent(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Option<(u64, u64)>, ElfError> {
     let Some(address) = dynamic.value(DT_SYMTAB) else {
         return Ok(None);
@@ -162,7 +170,7 @@ fn extent(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Option<(u64,
     }
     let (offset, left) = object
         .locate(address)
-        .ok_or_else(|| broken("the symbol table lies in no segment"))?;
+        .ok_or_else(|| broken("the symbol table is not in a segment"))?;
     let length = count.checked_mul(Sym::size(object.context().container) as u64);
     match length {
         Some(length) if length <= left => Ok(Some((offset, length))),
@@ -172,10 +180,10 @@ fn extent(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Option<(u64,
     }
 }
 
-/// The number of dynamic symbols; 0 where there is no table of them.
+/// The number of dynamic symbols; 0 without a table.
 pub(super) fn count(object: &Object, dynamic: &Dynamic) -> Result<u64, ElfError> {
-    let count = stated(object, dynamic)?;
-    // A number that lies makes a broken file, whatever the limit is.
+    let count = claimed_count(object, dynamic)?;
+    // A false number makes a broken file, whatever the limit is.
     if extent(object, dynamic, count)?.is_none() {
         return Ok(0);
     }
@@ -183,9 +191,9 @@ pub(super) fn count(object: &Object, dynamic: &Dynamic) -> Result<u64, ElfError>
     Ok(count)
 }
 
-/// The number that no header states: from DT_HASH, else from the end of the last DT_GNU_HASH chain.
-/// Of a file that exports nothing neither tells; then `.dynsym` or the start of the next table does.
-fn stated(object: &Object, dynamic: &Dynamic) -> Result<u64, ElfError> {
+/// The number of symbols, which no header has: from DT_HASH, or from the end of the last DT_GNU_HASH chain. In a file without
+/// exports, from the length of `.dynsym` or the start of the next table.
+fn claimed_count(object: &Object, dynamic: &Dynamic) -> Result<u64, ElfError> {
     if let Some(address) = dynamic.value(DT_HASH) {
         let header = object.at_address(address, 8)?;
         if let Some(chains) = word(&header, 1) {
@@ -210,7 +218,7 @@ fn count_gnu(object: &Object, address: u64) -> Result<Option<u64>, ElfError> {
     let bloom_word = u64::from(object.class / 8);
     let start = address
         .checked_add(16 + u64::from(bloom) * bloom_word)
-        .ok_or_else(|| broken("DT_GNU_HASH ends behind the end of memory"))?;
+        .ok_or_else(|| broken("DT_GNU_HASH ends past the end of the address space"))?;
     let table = object.at_address(start, u64::from(buckets) * 4)?;
     let last = table
         .chunks_exact(4)
@@ -222,7 +230,7 @@ fn count_gnu(object: &Object, address: u64) -> Result<Option<u64>, ElfError> {
     };
     let chains = start
         .checked_add(u64::from(buckets) * 4)
-        .ok_or_else(|| broken("DT_GNU_HASH ends behind the end of memory"))?;
+        .ok_or_else(|| broken("DT_GNU_HASH ends past the end of the address space"))?;
     loop {
         let at = chains.saturating_add(index * 4);
         let (window, hole) = object.held_at_address(at, CHAIN)?;
@@ -231,7 +239,7 @@ fn count_gnu(object: &Object, address: u64) -> Result<Option<u64>, ElfError> {
             return Ok(Some(u64::from(first) + index + end as u64 + 1));
         }
         if (window.len() as u64) < CHAIN {
-            return Err(hole.unwrap_or_else(|| broken("a DT_GNU_HASH chain does not end")));
+            return Err(hole.unwrap_or_else(|| broken("a DT_GNU_HASH chain has no end")));
         }
         index += CHAIN / 4;
     }

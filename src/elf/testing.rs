@@ -89,10 +89,10 @@ impl Sample {
         read(&bytes, recipes, depth).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The readings of one way to read, from a library that is known by its export `f`.
+    /// What a reader finds in the file.
     pub fn readings(&self, from: &str, decode: &str, depth: Depth) -> Vec<Reading> {
         let recipes = format!(
-            "libraries:\n  - library: sample\n    source: a test\n    parts: [{{any-export: [f]}}]\n    \
+            "libraries:\n  - library: sample\n    source: a test\n    files: [{{}}]\n    \
              readings: [{{fact: version, decode: {decode}, from: {from}}}]\n"
         );
         let recipes = Recipes::parse("test", &recipes).unwrap_or_else(|error| panic!("{error}"));
@@ -100,7 +100,7 @@ impl Sample {
         identity.map_or_else(Vec::new, |identity| identity.readings)
     }
 
-    /// Their values.
+    /// The values of [`Sample::readings`].
     pub fn values(&self, from: &str, decode: &str, depth: Depth) -> Vec<String> {
         let readings = self.readings(from, decode, depth);
         readings.into_iter().map(|reading| reading.value).collect()

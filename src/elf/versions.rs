@@ -1,7 +1,7 @@
-//! Symbol versions: what a file needs of others (DT_VERNEED) and what it defines (DT_VERDEF).
+//! Symbol versions: those that a file needs of others (DT_VERNEED) and those that it defines (DT_VERDEF).
 //!
-//! Linux Standard Base Core, "Symbol Versioning". The tables are found through the dynamic section, never through section
-//! headers, which a loader does not use either.
+//! [Linux Standard Base Core, "Symbol Versioning"](https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html).
+//! The tables are found through the dynamic section, as by a loader, never through section headers.
 
 use std::borrow::Cow;
 
@@ -16,20 +16,20 @@ use super::exports::{Answers, version_hash};
 use super::facts::VersionNeed;
 use super::object::Object;
 
-/// Nothing states how long a table is. So much is read first: those of real files have some kilobytes.
-const USUAL: u64 = 64 << 10;
-/// By how much more is read where that was too little.
+/// How much of a table is read first, in bytes, because nothing says how long it is. Real ones have some kilobytes.
+const FIRST_READ: u64 = 64 << 10;
+/// How many times as much is read next if that was not enough.
 const GROWTH: u64 = 16;
-/// A version has an index of 15 bits: more cannot be told apart, and a table that has more lies.
-const MOST: usize = 1 << 16;
-/// The version index within DT_VERSYM; the bit above marks a version that only an explicit request finds.
+/// A version index has 15 bits, so a longer table is invalid.
+const MAX_ENTRIES: usize = 1 << 16;
+/// The version index in an entry of DT_VERSYM. The bit above marks a version that only an explicit request finds.
 const INDEX_MASK: u16 = 0x7fff;
 const HIDDEN: u16 = 0x8000;
-/// The first definition that is not the base version; up to it, `check_match` takes symbols for unversioned requests.
+/// Index of the first definition after the base version. Up to it, `check_match` accepts symbols for unversioned requests.
 const FIRST: u16 = 2;
-/// `VER_FLG_BASE`: the definition that stands for the file itself.
+/// `VER_FLG_BASE`: the definition of the file itself.
 const BASE: u16 = 1;
-/// `VER_FLG_WEAK`: a missing version is no error.
+/// `VER_FLG_WEAK`: a missing version is not an error.
 const WEAK: u16 = 2;
 
 /// The version tables of one file.
@@ -41,17 +41,18 @@ pub(super) struct Versions<'a> {
     pub definitions: Vec<String>,
     /// Whether there is a DT_VERSYM.
     pub of_symbols: bool,
-    /// What the version indices stand for.
-    indices: Vec<Named>,
+    /// The versions by their index.
+    indices: Vec<Version>,
+    /// DT_VERSYM.
     of_symbol: Cow<'a, [u8]>,
 }
 
-/// What a version index stands for.
+/// The version with an index.
 #[derive(Debug, Clone, Copy, Default)]
-struct Named {
+struct Version {
     /// Index into the needed versions.
     needed: Option<u16>,
-    /// Hash of the name; 0 for an index that stands for no version, as those below the first and that of the base version.
+    /// Hash of the name; 0 for an index without a version, such as those below the first and that of the base version.
     hash: u16,
 }
 
@@ -61,13 +62,13 @@ impl<'a> Versions<'a> {
         let mut versions = Versions::default();
         if let Some(address) = dynamic.value(DT_VERNEED) {
             let count = dynamic.value(DT_VERNEEDNUM).unwrap_or(0);
-            whole(object, address, "DT_VERNEED", |bytes| {
+            read_growing(object, address, "DT_VERNEED", |bytes| {
                 versions.read_needs(bytes, count, dynamic, object)
             })?;
         }
         if let Some(address) = dynamic.value(DT_VERDEF) {
             let count = dynamic.value(DT_VERDEFNUM).unwrap_or(0);
-            whole(object, address, "DT_VERDEF", |bytes| {
+            read_growing(object, address, "DT_VERDEF", |bytes| {
                 versions.read_definitions(bytes, count, dynamic, object)
             })?;
         }
@@ -78,17 +79,17 @@ impl<'a> Versions<'a> {
         Ok(versions)
     }
 
-    /// Index into the needed versions that an undefined symbol asks for.
+    /// The version that an undefined symbol requests, as an index into the needed versions.
     pub fn needed(&self, symbol: usize) -> Option<u16> {
-        self.named(self.entry(symbol) & INDEX_MASK).needed
+        self.version(self.entry(symbol) & INDEX_MASK).needed
     }
 
-    /// The version that a defined symbol belongs to (its hash, 0 for none), and which requests the symbol answers: as glibc's
-    /// `check_match` (elf/dl-lookup.c) compares. A copy of another file's variable, in an executable, has a needed version.
+    /// The version of a defined symbol (its hash, 0 for none), and which requests the symbol answers, after glibc's `check_match`
+    /// (elf/dl-lookup.c). In an executable, the copy of a variable of another file has a needed version.
     pub fn defined(&self, symbol: usize) -> (u16, Answers) {
         let entry = self.entry(symbol);
         let (index, hidden) = (entry & INDEX_MASK, entry & HIDDEN != 0);
-        let hash = self.named(index).hash;
+        let hash = self.version(index).hash;
         let answers = match index {
             _ if hash == 0 && !hidden => Answers::All,
             ..=FIRST => Answers::Unversioned,
@@ -106,20 +107,20 @@ impl<'a> Versions<'a> {
             .map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
     }
 
-    fn named(&self, index: u16) -> Named {
-        let named = self.indices.get(usize::from(index));
-        named.copied().unwrap_or_default()
+    fn version(&self, index: u16) -> Version {
+        let version = self.indices.get(usize::from(index));
+        version.copied().unwrap_or_default()
     }
 
-    fn name(&mut self, index: u16, named: Named) {
+    fn set_version(&mut self, index: u16, version: Version) {
         let index = usize::from(index & INDEX_MASK);
         if self.indices.len() <= index {
-            self.indices.resize(index + 1, Named::default());
+            self.indices.resize(index + 1, Version::default());
         }
-        self.indices[index] = named;
+        self.indices[index] = version;
     }
 
-    /// Whether the bytes hold the whole table.
+    /// Reads DT_VERNEED and returns whether the bytes have all of it.
     fn read_needs(
         &mut self,
         bytes: &[u8],
@@ -141,7 +142,7 @@ impl<'a> Versions<'a> {
                 let name = String::from_utf8_lossy(name).into_owned();
                 versions.push((name, version.vna_flags & WEAK != 0));
                 let needed = Some(number);
-                self.name(version.vna_other, Named { needed, hash });
+                self.set_version(version.vna_other, Version { needed, hash });
                 let Some(next) = number.checked_add(1) else {
                     return Ok(false);
                 };
@@ -154,14 +155,14 @@ impl<'a> Versions<'a> {
                 file: dynamic.text(need.vn_file)?,
                 versions,
             });
-            if self.needs.len() >= MOST {
+            if self.needs.len() >= MAX_ENTRIES {
                 return Ok(false);
             }
         }
         Ok(self.needs.len() as u64 == count)
     }
 
-    /// Whether the bytes hold the whole table.
+    /// Reads DT_VERDEF and returns whether the bytes have all of it.
     fn read_definitions(
         &mut self,
         bytes: &[u8],
@@ -177,7 +178,7 @@ impl<'a> Versions<'a> {
         let mut number = 0_usize;
         for definition in table.iter() {
             number += 1;
-            // The first name is the version's own, the others are those it inherits from.
+            // The first name is that of the version, the others are those that it inherits from.
             let Some(own) = definition.iter().next() else {
                 return Ok(false);
             };
@@ -186,9 +187,10 @@ impl<'a> Versions<'a> {
                 self.definitions
                     .push(String::from_utf8_lossy(name).into_owned());
                 let hash = version_hash(name);
-                self.name(definition.vd_ndx, Named { needed: None, hash });
+                let needed = None;
+                self.set_version(definition.vd_ndx, Version { needed, hash });
             }
-            if number >= MOST {
+            if number >= MAX_ENTRIES {
                 return Ok(false);
             }
         }
@@ -196,15 +198,15 @@ impl<'a> Versions<'a> {
     }
 }
 
-/// Reads a table at an address: of as many bytes as are mostly enough, else of more, up to its segment's end or to
-/// [`Limit::ElfTableBytes`](crate::limits::Limit::ElfTableBytes). `read` says whether it found the whole table.
-fn whole(
+/// Reads a table at an address with more and more bytes, up to the end of its segment or
+/// [`Limit::ElfTableBytes`](crate::limits::Limit::ElfTableBytes), until `read` returns that it had the whole table.
+fn read_growing(
     object: &Object,
     address: u64,
     what: &str,
     mut read: impl FnMut(&[u8]) -> Result<bool, ElfError>,
 ) -> Result<(), ElfError> {
-    let mut length = USUAL;
+    let mut length = FIRST_READ;
     loop {
         let (bytes, hole) = object.held_at_address(address, length)?;
         if read(&bytes)? {
@@ -214,13 +216,13 @@ fn whole(
             return Err(hole);
         }
         if (bytes.len() as u64) < length {
-            return Err(broken(format!("{what} leads out of its segment")));
+            return Err(broken(format!("{what} extends past its segment")));
         }
         length = length.saturating_mul(GROWTH);
     }
 }
 
-/// goblin finds the tables through section headers only.
+/// A section header, by which alone goblin finds a table.
 fn synthetic(kind: u32, bytes: &[u8], count: u64) -> SectionHeader {
     SectionHeader {
         sh_type: kind,
@@ -234,6 +236,7 @@ fn synthetic(kind: u32, bytes: &[u8], count: u64) -> SectionHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cancellation::Cancellation;
     use crate::elf::object::{Opened, X86_64};
     use crate::elf::testing::Sample;
     use crate::limits::{Limit, Limits};
@@ -242,9 +245,9 @@ mod tests {
     fn definitions_answer_by_index_and_hidden_bit() {
         let mut versions = Versions::default();
         let (first, later) = (version_hash(b"V1"), version_hash(b"V2"));
-        let defined = |hash| Named { needed: None, hash };
-        versions.name(2, defined(first));
-        versions.name(3, defined(later));
+        let defined = |hash| Version { needed: None, hash };
+        versions.set_version(2, defined(first));
+        versions.set_version(3, defined(later));
         let entries = [0_u16, 1, 2, 3, 4, 0x8001, 0x8002, 0x8003, 0x8004];
         versions.of_symbol = entries.iter().flat_map(|it| it.to_le_bytes()).collect();
         let expected = [
@@ -257,7 +260,7 @@ mod tests {
             (first, Answers::Unversioned),
             (later, Answers::Version),
             (0, Answers::Version),
-            // Behind the end of the table.
+            // After the end of the table.
             (0, Answers::All),
         ];
         for (symbol, expected) in expected.into_iter().enumerate() {
@@ -266,16 +269,17 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_is_read_as_far_as_the_limit_goes() {
+    fn a_long_table_is_read_up_to_the_limit() {
         let file = Sample::new(X86_64).data(&vec![1; 3 << 20]).build();
         let find = |length: usize, most: u64| {
             let mut limits = Limits::default();
             limits.set(Limit::ElfTableBytes, most);
-            let Ok(Opened::Little(object)) = Object::open(&file, &limits) else {
-                panic!("it is no ELF file");
+            let cancellation = Cancellation::default();
+            let Ok(Opened::Little(object)) = Object::open(&file, &limits, &cancellation) else {
+                panic!("not an ELF file");
             };
             let start = object.address_of(0).unwrap_or_default();
-            whole(&object, start, "a table", |bytes| Ok(bytes.len() >= length))
+            read_growing(&object, start, "a table", |bytes| Ok(bytes.len() >= length))
         };
         for length in [100, 100_000, 2_000_000] {
             assert!(find(length, 4 << 20).is_ok(), "{length}");

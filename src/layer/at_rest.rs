@@ -44,6 +44,7 @@ pub(super) fn scan(
         let entry = &mut entries[entry];
         let content = content.map_err(|error| match error {
             ElfError::Limit(passed) => Error::layer_limit(name, &entry.path, passed),
+            ElfError::Cancelled(error) => error,
             error => Error::layer(name, format!("{}: {error}", entry.path)),
         })?;
         entry.kind = EntryKind::File(content);

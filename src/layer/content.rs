@@ -1,14 +1,12 @@
 //! The content of files: what is kept of it, and how ELF files are handed to their reader.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::context::ReadContext;
 use super::facts::Content;
 use super::patterns::Capture;
 use crate::archive::{FileRange, Segment};
-use crate::cancellation::Cancellation;
-use crate::elf::{self, Depth, ElfError, ReadAt};
+use crate::elf::{self, Depth, ElfError, ReadAt, ReadOptions};
 use crate::limits::Limit;
 
 /// How every ELF file begins.
@@ -70,30 +68,6 @@ impl SparseRange {
     }
 }
 
-/// Bytes whose reading ends with the request.
-struct Cancellable<'a> {
-    bytes: &'a dyn ReadAt,
-    cancellation: &'a Cancellation,
-    reads: AtomicU64,
-}
-
-impl ReadAt for Cancellable<'_> {
-    fn size(&self) -> u64 {
-        self.bytes.size()
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        // Most reads are short, and there are many.
-        let before = self.reads.fetch_add(1, Ordering::Relaxed);
-        if before.is_multiple_of(16) || buffer.len() > LONG_READ {
-            self.cancellation.check()?;
-        }
-        self.bytes.read_at(offset, buffer)
-    }
-}
-
-/// Bytes of a read that takes noticeably long.
-const LONG_READ: usize = 64 << 10;
 /// A file's strings, symbols and what is made of them, in tables of the greatest length.
 const TABLES_OF_ONE: u64 = 4;
 
@@ -109,13 +83,14 @@ pub(super) fn elf(
     let most = context.limits.of(Limit::ElfTableBytes);
     let tables = bytes.size().min(most.saturating_mul(TABLES_OF_ONE));
     let tables = context.workers.tables(tables, &context.cancellation);
-    let _tables = tables.map_err(io::Error::from)?;
-    let bytes = &Cancellable {
-        bytes,
+    let _tables = tables?;
+    let options = ReadOptions {
+        recipes: &context.recipes,
+        depth,
+        limits: &context.limits,
         cancellation: &context.cancellation,
-        reads: AtomicU64::new(0),
     };
-    match elf::read_within(bytes, &context.recipes, depth, &context.limits) {
+    match elf::read_with(bytes, &options) {
         Ok(facts) => Ok(Content::Elf(Box::new(facts))),
         Err(ElfError::Broken(problem)) => Ok(Content::BrokenElf {
             problem,

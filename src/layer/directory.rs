@@ -228,6 +228,7 @@ impl Scan<'_> {
         let content =
             elf(self.context, &range, self.context.depth).map_err(|error| match error {
                 ElfError::Limit(passed) => self.passed(path, passed),
+                ElfError::Cancelled(error) => error,
                 error => self.wrong(path, error.to_string()),
             })?;
         let taken = budget.content(&content, limits);

@@ -186,6 +186,7 @@ impl Stream<'_> {
             }
             Err(ElfError::Limit(limit)) => Err(passed(limit)),
             Err(ElfError::Io(error)) => Err(error.into()),
+            Err(ElfError::Cancelled(error)) => Err(io::Error::from(error).into()),
             Err(ElfError::Broken(problem)) => Err(io::Error::other(problem).into()),
         }
     }

@@ -1,5 +1,5 @@
-//! The headers of a fat binary, as `fatbinary` of the CUDA toolkit writes them. The format is not documented; its fields
-//! were established with the tools of CUDA 13.5 (testdata/fatbin).
+//! The headers of a fat binary, as written by `fatbinary` of the CUDA toolkit. The format is undocumented; its fields were established
+//! with the tools of CUDA 13.5 (testdata/fatbin).
 //!
 //! ```text
 //! container  +0 u32 BA55ED50  +4 u16 version 1  +6 u16 header size  +8 u64 bytes of entries
@@ -10,17 +10,19 @@
 
 use std::fmt;
 
+/// The sections with nothing but containers.
+pub(super) const SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 /// The first bytes of a container.
 pub(in crate::elf) const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 /// Containers start at multiples of this.
 pub(in crate::elf) const ALIGNMENT: u64 = 8;
-/// The part of a container header that has a meaning.
+/// How many bytes of a container header are used.
 pub(in crate::elf) const CONTAINER_HEADER: usize = 16;
-/// The part of an entry header that every entry has.
+/// How many bytes of an entry header all entries have.
 pub(in crate::elf) const ENTRY_HEADER: usize = 48;
-/// Longest headers that are taken for real.
-const CONTAINER_HEADER_LIMIT: u64 = 256;
-const ENTRY_HEADER_LIMIT: u64 = 4096;
+/// Longest headers that are plausible, in bytes.
+const MAX_CONTAINER_HEADER: u64 = 256;
+const MAX_ENTRY_HEADER: u64 = 4096;
 /// The version of an entry.
 const ENTRY_VERSION: u16 = 0x0101;
 /// Size of the headers within a concatenated entry.
@@ -29,9 +31,9 @@ const SUB_HEADER: usize = 64;
 const FLAG_SPECIFIC: u64 = 0x10_0000;
 const FLAG_FAMILY: u64 = 0x20_0000;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::elf) enum Kind {
+pub(in crate::elf) enum EntryKind {
     /// PTX.
     Ptx,
     /// A cubin: SASS.
@@ -40,18 +42,18 @@ pub(in crate::elf) enum Kind {
     LtoIr,
     /// `fatbinary --concat`: several entries compressed together.
     Concatenated,
-    /// Something else that the format allows.
+    /// Another type.
     Other(u16),
 }
 
-impl Kind {
+impl EntryKind {
     fn new(code: u16) -> Self {
         match code {
-            1 => Kind::Ptx,
-            2 => Kind::Cubin,
-            8 => Kind::LtoIr,
-            0x100 => Kind::Concatenated,
-            other => Kind::Other(other),
+            1 => EntryKind::Ptx,
+            2 => EntryKind::Cubin,
+            8 => EntryKind::LtoIr,
+            0x100 => EntryKind::Concatenated,
+            other => EntryKind::Other(other),
         }
     }
 }
@@ -64,7 +66,7 @@ pub(in crate::elf) struct Architecture {
 }
 
 impl Architecture {
-    /// Reads it out of the header of an entry.
+    /// Reads the architecture in the header of an entry.
     fn parse(header: &[u8]) -> Option<Self> {
         let flags = double(header, 40)?;
         Some(Architecture {
@@ -89,35 +91,35 @@ impl fmt::Display for Architecture {
 /// One piece of GPU code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::elf) struct Code {
-    pub kind: Kind,
+    pub kind: EntryKind,
     pub architecture: Architecture,
-    /// Of PTX, the version of its instruction set, `(8, 7)`; `None` for all else, and where only a part of the header is there.
+    /// Version of the PTX instruction set, `(8, 7)`; `None` for other entries and for those of a concatenated entry.
     pub isa: Option<(u16, u16)>,
 }
 
 /// A container header.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::elf) struct Container {
-    /// Bytes of the header.
+    /// Length of the header in bytes.
     pub header: u64,
-    /// Bytes of the entries behind it.
+    /// Length of the entries after it in bytes.
     pub length: u64,
 }
 
 impl Container {
-    /// Reads a header; `None` if this is none.
+    /// Reads a header; `None` if it is invalid.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let container = Container {
             header: u64::from(half(bytes, 6)?),
             length: double(bytes, 8)?,
         };
-        let valid = bytes.starts_with(&MAGIC)
+        let is_valid = bytes.starts_with(&MAGIC)
             && half(bytes, 4)? == 1
-            && (CONTAINER_HEADER as u64..=CONTAINER_HEADER_LIMIT).contains(&container.header);
-        valid.then_some(container)
+            && (CONTAINER_HEADER as u64..=MAX_CONTAINER_HEADER).contains(&container.header);
+        is_valid.then_some(container)
     }
 
-    /// Bytes of header and entries.
+    /// Length of header and entries in bytes.
     pub fn size(&self) -> u64 {
         self.header.saturating_add(self.length)
     }
@@ -127,37 +129,37 @@ impl Container {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::elf) struct Entry {
     pub code: Code,
-    /// Bytes of the header.
+    /// Length of the header in bytes.
     pub header: u64,
-    /// Bytes of the payload behind it.
+    /// Length of the payload after it in bytes.
     pub payload: u64,
-    /// Where further header data starts within the header.
+    /// Offset of further data in the header.
     further: u32,
 }
 
 impl Entry {
-    /// Reads the first [`ENTRY_HEADER`] bytes of an entry that has `left` bytes before the end of its container; `None` if
-    /// this is none.
+    /// Reads the header of an entry from its first [`ENTRY_HEADER`] bytes, with `left` bytes to the end of the container; `None` if it
+    /// is invalid.
     pub fn parse(bytes: &[u8], left: u64) -> Option<Self> {
-        let kind = Kind::new(half(bytes, 0)?);
+        let kind = EntryKind::new(half(bytes, 0)?);
         let version = (half(bytes, 26)?, half(bytes, 24)?);
         let entry = Entry {
             code: Code {
                 kind,
                 architecture: Architecture::parse(bytes)?,
-                isa: (kind == Kind::Ptx && version.0 > 0).then_some(version),
+                isa: (kind == EntryKind::Ptx && version.0 > 0).then_some(version),
             },
             header: u64::from(word(bytes, 4)?),
             payload: double(bytes, 8)?,
             further: word(bytes, 20)?,
         };
-        let valid = half(bytes, 2)? == ENTRY_VERSION
-            && (ENTRY_HEADER as u64..=ENTRY_HEADER_LIMIT).contains(&entry.header)
+        let is_valid = half(bytes, 2)? == ENTRY_VERSION
+            && (ENTRY_HEADER as u64..=MAX_ENTRY_HEADER).contains(&entry.header)
             && entry.header.checked_add(entry.payload)? <= left;
-        valid.then_some(entry)
+        is_valid.then_some(entry)
     }
 
-    /// The entries within a concatenated one, from its whole header; `None` if they are not as many as it says.
+    /// The entries in a concatenated one, from its whole header; `None` if there are fewer than it claims.
     pub fn concatenated(&self, header: &[u8]) -> Option<Vec<Code>> {
         let start = (self.further as usize).max(SUB_HEADER);
         let count = word(header, start)? as usize;
@@ -165,13 +167,16 @@ impl Entry {
         let mut at = start + 8;
         while found.len() < count {
             let sub = header.get(at..at.checked_add(SUB_HEADER)?)?;
-            let kind = Kind::new(half(sub, 0)?);
+            let kind = EntryKind::new(half(sub, 0)?);
             let known = matches!(
                 kind,
-                Kind::Ptx | Kind::Cubin | Kind::LtoIr | Kind::Other(4 | 16 | 32 | 64)
+                EntryKind::Ptx
+                    | EntryKind::Cubin
+                    | EntryKind::LtoIr
+                    | EntryKind::Other(4 | 16 | 32 | 64)
             );
             if known && half(sub, 2)? == ENTRY_VERSION {
-                // The size of a sub-header stands for an offset: only kind, architecture and flags are as in an entry.
+                // A sub-header has an offset instead of its size; kind, architecture and flags are as in an entry.
                 found.push(Code {
                     kind,
                     architecture: Architecture::parse(sub)?,
@@ -187,25 +192,13 @@ impl Entry {
 }
 
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .copied()
-        .map(u16::from_le_bytes)
+    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .copied()
-        .map(u32::from_le_bytes)
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 fn double(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes
-        .get(at..)?
-        .first_chunk()
-        .copied()
-        .map(u64::from_le_bytes)
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -1,20 +1,20 @@
-//! From container to container and from entry to entry.
+//! Walks from container to container and from entry to entry.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
-use super::Counts;
+use super::counts::Counts;
 use super::format::{
-    ALIGNMENT, CONTAINER_HEADER, Code, Container, ENTRY_HEADER, Entry, Kind, MAGIC,
+    ALIGNMENT, CONTAINER_HEADER, Code, Container, ENTRY_HEADER, Entry, EntryKind, MAGIC,
 };
 use crate::elf::error::ElfError;
 use crate::elf::object::Object;
 use crate::limits::Limit;
 
-/// What one read fetches: headers of small entries stand close together.
+/// How much one read fetches, in bytes: headers of small entries are close together.
 const WINDOW: usize = 1024;
-/// What one read of a search fetches, and the first one, which mostly suffices.
+/// How much a read of a search fetches, in bytes, and the first read, which is mostly enough.
 const SEARCH: usize = 256 << 10;
 const FIRST_SEARCH: usize = 1024;
 
@@ -36,7 +36,7 @@ impl<'o> Walker<'o> {
         }
     }
 
-    /// Walks all containers of a range. `named` says that the range holds nothing else, so that a wrong container is damage.
+    /// Walks all containers in a range. If `named`, the range has nothing else, so an invalid container is damage.
     pub fn section(
         &mut self,
         range: Range<u64>,
@@ -56,7 +56,7 @@ impl<'o> Walker<'o> {
         Ok(())
     }
 
-    /// Walks the container with which a range begins.
+    /// Walks the container at the start of a range.
     pub fn single(&mut self, range: Range<u64>, counts: &mut Counts) -> Result<(), ElfError> {
         if self
             .container(range.start, range.end, true, counts)?
@@ -67,8 +67,8 @@ impl<'o> Walker<'o> {
         Ok(())
     }
 
-    /// Walks one container and says where it ends; `None` if there is none. Outside the named sections its first entry must be
-    /// right, too.
+    /// Walks one container and returns where it ends; `None` if it is invalid. Outside the named sections its first entry must be
+    /// valid, too.
     fn container(
         &mut self,
         at: u64,
@@ -94,7 +94,7 @@ impl<'o> Walker<'o> {
                 damaged = true;
                 break;
             };
-            if entry.code.kind == Kind::Concatenated {
+            if entry.code.kind == EntryKind::Concatenated {
                 let header = self.get(place, entry.header as usize)?;
                 match header.and_then(|bytes| entry.concatenated(bytes)) {
                     Some(several) => {
@@ -118,32 +118,25 @@ impl<'o> Walker<'o> {
         self.object.limits.check(Limit::GpuContainers, containers)?;
         counts.entries = counts.entries.saturating_add(number);
         counts.damaged |= damaged;
-        counts.container(&self.entries);
+        counts.add_container(&self.entries);
         Ok(Some(end))
     }
 
-    /// The next place in a range where the magic stands.
+    /// The next offset of the magic in a range.
     fn find(&mut self, range: Range<u64>) -> Result<Option<u64>, ElfError> {
         let mut offset = range.start.next_multiple_of(ALIGNMENT);
         let mut length = FIRST_SEARCH;
-        // The window mostly reaches on behind a container that was none.
-        let mut found = self.find_held(offset);
+        // After an invalid container the window mostly has more bytes.
+        let mut found = self.find_in_window(offset);
         while found.is_none() && range.end.saturating_sub(offset) >= CONTAINER_HEADER as u64 {
             let left = usize::try_from(range.end - offset).unwrap_or(SEARCH);
-            // What a source does not hold is missing up to the end of the range, so that it need be fetched only once.
-            let refilled = self.refill(offset, length.min(left), MAGIC.len());
-            refilled.map_err(|error| match error {
-                ElfError::Missing { offset, .. } => ElfError::Missing {
-                    offset,
-                    length: range.end.saturating_sub(offset),
-                },
-                other => other,
-            })?;
+            self.refill(offset, length.min(left), MAGIC.len())
+                .map_err(|error| error.missing_until(range.end))?;
             if self.window.len() < MAGIC.len() {
                 return Ok(None);
             }
-            found = self.find_held(offset);
-            // An unaligned end of the window is read again.
+            found = self.find_in_window(offset);
+            // An unaligned end of the window is read twice.
             let done = (self.window.len() as u64 / ALIGNMENT * ALIGNMENT).max(ALIGNMENT);
             offset += done;
             length = SEARCH;
@@ -151,15 +144,15 @@ impl<'o> Walker<'o> {
         Ok(found.filter(|at| range.end.saturating_sub(*at) >= CONTAINER_HEADER as u64))
     }
 
-    /// The next place in the window, from an offset on, where the magic stands.
-    fn find_held(&self, offset: u64) -> Option<u64> {
+    /// The next offset of the magic in the window, from an offset on.
+    fn find_in_window(&self, offset: u64) -> Option<u64> {
         let from = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         let places = memmem::find_iter(self.window.get(from..)?, &MAGIC);
         let mut places = places.map(|at| offset + at as u64);
         places.find(|at| at.is_multiple_of(ALIGNMENT))
     }
 
-    /// `length` bytes at an offset; `None` at the end of the file.
+    /// `length` bytes at an offset; `None` if the file ends before.
     fn get(&mut self, offset: u64, length: usize) -> Result<Option<&[u8]>, ElfError> {
         let inside = offset
             .checked_sub(self.start)
@@ -175,7 +168,7 @@ impl<'o> Walker<'o> {
         Ok(self.window.get(inside..inside + length))
     }
 
-    /// Moves the window; it gets up to `length` bytes, and at least `minimum` unless the file ends before.
+    /// Moves the window to `length` bytes, or at least `minimum`, unless the file ends before.
     fn refill(&mut self, offset: u64, length: usize, minimum: usize) -> Result<(), ElfError> {
         self.start = offset;
         self.window.resize(length, 0);

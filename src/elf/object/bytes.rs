@@ -3,27 +3,26 @@
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 
-use super::Object;
+use super::{Object, WINDOW};
 use crate::elf::error::{ElfError, broken};
-use crate::elf::read_at::ReadAt;
+use crate::elf::read_at::fill;
 use crate::limits::Limit;
 
-/// Window of a search through a range.
-pub(in crate::elf) const WINDOW: usize = 256 << 10;
-
 impl Object<'_> {
-    /// A whole table; an error if the file does not have it.
+    /// A whole table, an error if the file ends before it does. `what` is the subject of the error message.
     pub fn table(&self, what: &str, offset: u64, length: u64) -> Result<Cow<'_, [u8]>, ElfError> {
         self.optional(offset, length)?.ok_or_else(|| {
             broken(format!(
-                "{what} at {offset}+{length} end behind the end of the file ({} bytes)",
+                "{what} at {offset}+{length} extends past the end of the file ({} bytes)",
                 self.size
             ))
         })
     }
 
-    /// All of a range, or `None` if the file ends before it does. An error if it is there and longer than
-    /// [`Limit::ElfTableBytes`].
+    /// All of a range, or `None` if the file ends before it does.
+    ///
+    /// # Errors
+    /// [`ElfError::Limit`] if it is there and longer than [`Limit::ElfTableBytes`].
     pub fn optional(&self, offset: u64, length: u64) -> Result<Option<Cow<'_, [u8]>>, ElfError> {
         let Some(end) = offset.checked_add(length) else {
             return Ok(None);
@@ -32,6 +31,7 @@ impl Object<'_> {
             return Ok(None);
         }
         self.limits.check(Limit::ElfTableBytes, length)?;
+        self.cancellation.check()?;
         if end <= self.head.len() as u64 {
             return Ok(Some(Cow::Borrowed(
                 &self.head[offset as usize..end as usize],
@@ -55,7 +55,7 @@ impl Object<'_> {
         }
     }
 
-    /// Like [`Object::at_address`], but ends early, and says so, where the source holds no more.
+    /// Like [`Object::at_address`], but ends before the first range that the source does not have, and returns the error for that.
     pub fn held_at_address(
         &self,
         address: u64,
@@ -71,13 +71,14 @@ impl Object<'_> {
         }
     }
 
-    /// Reads what the source gives in one go at `offset`, into `buffer`.
+    /// One read of the source at `offset` into `buffer`.
     pub fn read_some(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, ElfError> {
+        self.cancellation.check()?;
         Ok(self.source.read_at(offset, buffer)?)
     }
 
-    /// Hands a range over in windows that overlap by `overlap` bytes, each with its file offset, until told to stop. What a
-    /// source does not hold is missing up to the end of the range, so that it need be fetched only once.
+    /// Calls `each` with windows of a range and their file offsets until it breaks. Windows overlap by `overlap` bytes. Bytes that
+    /// the source does not have are reported as missing up to the end of the range, so that one more pass fetches them all.
     pub fn windows<B>(
         &self,
         range: Range<u64>,
@@ -90,13 +91,9 @@ impl Object<'_> {
         while offset < end {
             let length = usize::try_from(end - offset).map_or(WINDOW, |left| left.min(WINDOW));
             buffer.resize(length, 0);
-            let got = fill(self.source, offset, &mut buffer).map_err(|error| match error {
-                ElfError::Missing { offset, .. } => ElfError::Missing {
-                    offset,
-                    length: end.saturating_sub(offset),
-                },
-                other => other,
-            })?;
+            self.cancellation.check()?;
+            let got = fill(self.source, offset, &mut buffer)
+                .map_err(|error| ElfError::from(error).missing_until(end))?;
             if let ControlFlow::Break(value) = each(offset, &buffer[..got]) {
                 return Ok(Some(value));
             }
@@ -107,20 +104,19 @@ impl Object<'_> {
         }
         Ok(None)
     }
-}
 
-/// Fills a buffer from a source; fewer bytes only at the end of it.
-pub(in crate::elf) fn fill(
-    source: &dyn ReadAt,
-    offset: u64,
-    buffer: &mut [u8],
-) -> Result<usize, ElfError> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match source.read_at(offset + filled as u64, &mut buffer[filled..])? {
-            0 => break,
-            got => filled += got,
+    /// Calls `each` with windows of all machine code and their file offsets.
+    pub fn search_code(
+        &self,
+        overlap: usize,
+        mut each: impl FnMut(u64, &[u8]),
+    ) -> Result<(), ElfError> {
+        for range in self.code() {
+            self.windows(range, overlap, |offset, code| {
+                each(offset, code);
+                ControlFlow::<()>::Continue(())
+            })?;
         }
+        Ok(())
     }
-    Ok(filled)
 }

@@ -1,34 +1,38 @@
-//! Opens a file: its header, program headers and section headers.
+//! Opens a file: its header (gABI, "ELF Header"), program headers ("Program Header") and section headers ("Sections").
 
 use goblin::elf::header::{EI_CLASS, EI_DATA, ELFDATA2LSB, SIZEOF_IDENT};
 use goblin::elf::section_header::{SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS};
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
-use super::bytes::fill;
-use super::{Foreign, Object, Opened, Section, string_at};
+use super::{BigEndianHeader, Object, Opened, Section, string_at};
+use crate::cancellation::Cancellation;
 use crate::elf::error::{ElfError, broken};
-use crate::elf::read_at::ReadAt;
+use crate::elf::read_at::{ReadAt, fill};
 use crate::limits::Limits;
 
-/// What is read in one go when a file is opened: header, program headers and, of most files, every table.
+/// What is read first when a file is opened, in bytes: header, program headers and, in most files, every table.
 const HEAD: usize = 16 << 10;
 
-/// A section name is read no further: none that anybody looks for is as long, and many names may share their bytes.
-const NAME: usize = 256;
+/// Longest section name that is read, in bytes. Names that matter are shorter, and many names may share their bytes.
+const MAX_NAME: usize = 256;
 
 impl<'a> Object<'a> {
     /// Reads the headers.
-    pub fn open(source: &'a dyn ReadAt, limits: &'a Limits) -> Result<Opened<'a>, ElfError> {
+    pub fn open(
+        source: &'a dyn ReadAt,
+        limits: &'a Limits,
+        cancellation: &'a Cancellation,
+    ) -> Result<Opened<'a>, ElfError> {
         let size = source.size();
         let mut head = vec![0; usize::try_from(size).map_or(HEAD, |size| size.min(HEAD))];
         let held = fill(source, 0, &mut head)?;
         head.truncate(held);
         if !head.starts_with(b"\x7fELF") {
-            return Err(broken("no ELF magic at the start"));
+            return Err(broken("not an ELF file: no ELF magic at the start"));
         }
         if head.len() < SIZEOF_IDENT + 4 {
             return Err(broken(format!(
-                "the file ends within the ELF header ({} bytes)",
+                "truncated: the file ends within the ELF header ({} bytes)",
                 head.len()
             )));
         }
@@ -41,7 +45,7 @@ impl<'a> Object<'a> {
         match head[EI_DATA] {
             ELFDATA2LSB => {}
             2 => {
-                return Ok(Opened::Big(Foreign {
+                return Ok(Opened::Big(BigEndianHeader {
                     class,
                     machine: u16::from_be_bytes(half(SIZEOF_IDENT + 2)),
                     object_type: u16::from_be_bytes(half(SIZEOF_IDENT)),
@@ -50,10 +54,11 @@ impl<'a> Object<'a> {
             other => return Err(broken(format!("unknown ELF byte order {other}"))),
         }
         let header = Elf::parse_header(&head)
-            .map_err(|error| broken(format!("the ELF header is wrong: {error}")))?;
+            .map_err(|error| broken(format!("invalid ELF header: {error}")))?;
         let mut object = Object {
             source,
             limits,
+            cancellation,
             size,
             head,
             class,
@@ -64,7 +69,7 @@ impl<'a> Object<'a> {
             debug_only: false,
         };
         object.segments = object.program_headers(&header)?;
-        // A file whose section headers are missing or wrong still loads: the sections only add names.
+        // A file with missing or invalid section headers still loads: they only add names.
         object.read_sections(&header)?;
         object.check_segments()?;
         Ok(Opened::Little(object))
@@ -81,13 +86,13 @@ impl<'a> Object<'a> {
         let entry = ProgramHeader::size(self.context()) as u64;
         if u64::from(header.e_phentsize) != entry {
             return Err(broken(format!(
-                "program headers of {} bytes, not {entry}",
+                "program headers have {} bytes each instead of {entry}",
                 header.e_phentsize
             )));
         }
         let bytes = self.table("program headers", header.e_phoff, count * entry)?;
         ProgramHeader::parse(&bytes, 0, usize::from(header.e_phnum), self.context())
-            .map_err(|error| broken(format!("the program headers are wrong: {error}")))
+            .map_err(|error| broken(format!("invalid program headers: {error}")))
     }
 
     fn read_sections(&mut self, header: &goblin::elf::Header) -> Result<(), ElfError> {
@@ -101,7 +106,7 @@ impl<'a> Object<'a> {
         let Ok(parsed) = SectionHeader::parse_from(&first, 0, 1, self.context()) else {
             return Ok(());
         };
-        // gABI, "Section Header": with 0xff00 sections or more, count and name table index stand in the first header.
+        // gABI, "Section Header": with 0xff00 sections or more, the first header has the count and the index of the name table.
         let escape = parsed.first();
         let count = match (header.e_shnum, escape) {
             (0, Some(null)) => null.sh_size,
@@ -159,7 +164,7 @@ impl<'a> Object<'a> {
                 )));
             }
             if segment.p_vaddr.checked_add(segment.p_memsz).is_none() {
-                return Err(broken("a segment ends behind the end of memory"));
+                return Err(broken("a segment ends past the end of the address space"));
             }
         }
         Ok(())
@@ -167,6 +172,6 @@ impl<'a> Object<'a> {
 }
 
 fn name(names: &[u8], index: usize) -> &[u8] {
-    let end = names.len().min(index.saturating_add(NAME));
+    let end = names.len().min(index.saturating_add(MAX_NAME));
     string_at(&names[..end], index)
 }

@@ -1,31 +1,31 @@
-//! The table of section names, in a file that streams by.
+//! Finds the table of section names in a streamed file.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
-/// Kept on both sides of the name of the table, which stands within it.
+/// How much is kept before and after the name of the table, which is inside it, in bytes.
 pub(super) const AROUND: usize = 32 << 10;
-/// That name. Behind the last segment nothing else tells where the table is before the section headers come, at the end.
+/// That name. Nothing else shows where the table is before the section headers arrive at the end.
 const NAME: &[u8] = b".shstrtab\0";
 
 /// Where the table may be.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// What lies around the names that were found; ordered, not overlapping.
+    /// The surroundings of the names that were found; ordered, not overlapping.
     found: Vec<Range<u64>>,
     /// Bytes before this need no further search.
     searched: u64,
 }
 
 impl Names {
-    /// Searches the bytes from an offset of the file on. Each byte is searched once, however often it comes.
+    /// Searches bytes of the file from an offset on. Each byte is searched once, however often it is passed.
     pub fn search(&mut self, offset: u64, bytes: &[u8]) {
         let end = offset + bytes.len() as u64;
         if end <= self.searched {
             return;
         }
-        // A name may have begun in what was searched.
+        // The name may start in bytes that were searched before.
         let known = self.searched.saturating_sub(NAME.len() as u64 - 1);
         let from = known.saturating_sub(offset) as usize;
         self.found.retain(|range| range.end > offset);
@@ -40,7 +40,7 @@ impl Names {
         self.searched = end;
     }
 
-    /// The places that overlap a range.
+    /// The surroundings that overlap a range.
     pub fn around(&self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
         let found = self.found.iter();
         found

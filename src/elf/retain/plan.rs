@@ -1,4 +1,4 @@
-//! What of a streamed file is worth keeping, from its header and program headers.
+//! What to keep of a streamed file, by its header and program headers.
 
 use std::iter;
 use std::ops::Range;
@@ -9,28 +9,28 @@ use goblin::elf::{Elf, ProgramHeader};
 
 use crate::elf::ranges::merged;
 
-/// Kept free for the headers of fat binaries.
+/// Reserved for the headers of fat binaries, in bytes.
 const HEADERS: u64 = 16 << 20;
-/// Always kept of the start of a file.
+/// How much of the start of a file is always kept, in bytes.
 const PREFIX: u64 = 1 << 20;
-/// Always kept around a place that a program header names.
+/// How much is always kept before and after a range that a program header names, in bytes.
 const MARGIN: u64 = 64 << 10;
-/// Program headers of each kind that are looked at: what others name is fetched in another pass. Real files have a handful.
+/// How many program headers of each type count: another pass fetches what others name. Real files have a handful.
 const NAMED: usize = 64;
-/// A loaded segment up to this size is always kept, as far as half of the limit goes.
+/// Loaded segments up to this many bytes are always kept, up to half of the limit together.
 const SMALL_SEGMENT: u64 = 64 << 20;
 
-/// What the headers of a file say of where things are.
+/// What to keep, by the headers of a file.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Kept in any case; ordered, not overlapping.
+    /// Always kept; ordered, not overlapping.
     pub ranges: Vec<Range<u64>>,
-    /// The loaded segments, which are kept, too, as far as the limit goes; ordered, not overlapping.
+    /// The loaded segments, kept up to the limit; ordered, not overlapping.
     pub loaded: Vec<Range<u64>>,
 }
 
 impl Plan {
-    /// From the first bytes of a file of `size` bytes.
+    /// The plan for a file of `size` bytes that starts with `head`: everything if that is not an ELF header.
     pub fn new(head: &[u8], size: u64, limit: u64) -> Self {
         let everything = Plan {
             ranges: Vec::new(),
@@ -91,7 +91,7 @@ impl Plan {
         })
     }
 
-    /// What is to be kept of a range, when `held` of `limit` bytes are kept already.
+    /// What to keep of a range, if `held` of `limit` bytes are kept already.
     pub fn choose(&self, range: &Range<u64>, held: u64, limit: u64) -> Vec<Range<u64>> {
         let ahead = |it: &Range<u64>| it.end.saturating_sub(it.start.max(range.end));
         let reserved: u64 = self.ranges.iter().map(ahead).sum();
@@ -104,7 +104,7 @@ impl Plan {
         kept
     }
 
-    /// Whether all of a range belongs to one loaded segment.
+    /// Whether a range is inside one loaded segment.
     pub fn loads(&self, range: &Range<u64>) -> bool {
         let last = self.loaded.partition_point(|it| it.end < range.end);
         let loaded = self.loaded.get(last);
@@ -117,7 +117,7 @@ impl Plan {
     }
 }
 
-/// The part of a range that lies within another.
+/// The part of a range inside another.
 pub(super) fn overlap(range: &Range<u64>, within: &Range<u64>) -> Range<u64> {
     range.start.max(within.start)..range.end.min(within.end)
 }

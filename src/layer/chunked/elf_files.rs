@@ -69,6 +69,7 @@ fn read_batch(
         look(context, file).map_err(|error| match error {
             ElfError::Limit(passed) => fetcher.passed(&entries[*entry].path, passed),
             ElfError::Io(error) => error.downcast().unwrap_or(Halt::Stream),
+            ElfError::Cancelled(error) => Halt::Failed(error),
             ElfError::Broken(_) | ElfError::Missing { .. } => Halt::Stream,
         })
     };

@@ -1,70 +1,70 @@
-//! A version in a string of the constants, or in the SONAME.
+//! Versions in strings among the constants, and in the SONAME.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use regex::bytes::Captures;
 use serde::Deserialize;
 
-use super::Found;
+use super::values::Values;
+use crate::elf::candidate::Candidate;
 use crate::elf::error::ElfError;
-use crate::elf::identify::Subject;
-use crate::elf::recipes::Pattern;
+use crate::elf::pattern::Pattern;
 
-/// The longest match that windows of a search do not cut.
+/// Longest match that search windows do not cut, in bytes.
 const OVERLAP: usize = 4096;
-/// What is shown of a long match.
+/// How much of a match is shown, in characters.
 const SHOWN: usize = 80;
 
-/// A string whose pattern captures the value.
+/// A string with a value in it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(in crate::elf) struct StringMatch {
+pub(in crate::elf) struct StringPattern {
     /// Group 1 is the value, or the whole match without a group.
     pub pattern: Pattern,
-    /// What to collect from within the match, separated by spaces, instead.
+    /// Collect these from within the match instead, separated by spaces.
     #[serde(default)]
     pub each: Option<Pattern>,
-    /// Counts only if the file has one such value.
+    /// Whether several different values count as none.
     #[serde(default)]
     pub unique: bool,
 }
 
-impl StringMatch {
-    pub fn read(&self, subject: &Subject) -> Result<Found, ElfError> {
-        let mut found: Found = Vec::new();
-        for range in subject.object.constants() {
+impl StringPattern {
+    pub(super) fn read(&self, candidate: &Candidate) -> Result<Values, ElfError> {
+        let mut values: Values = Vec::new();
+        for range in candidate.object.constants() {
             let end = range.end;
-            let stopped = subject.object.windows(range, OVERLAP, |offset, bytes| {
-                let last = offset + bytes.len() as u64 >= end;
-                let settled = if last {
-                    bytes.len()
-                } else {
-                    bytes.len().saturating_sub(OVERLAP)
+            let search = |offset: u64, bytes: &[u8]| {
+                let is_last = offset + bytes.len() as u64 >= end;
+                let settled = match is_last {
+                    true => bytes.len(),
+                    false => bytes.len().saturating_sub(OVERLAP),
                 };
                 for captures in self.pattern.0.captures_iter(bytes) {
                     let Some(whole) = captures.get(0).filter(|it| it.start() < settled) else {
                         break;
                     };
-                    let value = captures.get(1).unwrap_or(whole);
-                    let value = self.value(value.as_bytes());
-                    if found.iter().any(|(it, _)| *it == value) {
+                    let value = self.value(group(&captures));
+                    if values.iter().any(|(known, _)| *known == value) {
                         continue;
                     }
-                    found.push((value, shown(whole.as_bytes())));
-                    if !self.unique || found.len() > 1 {
+                    values.push((value, shown(whole.as_bytes())));
+                    if !self.unique || values.len() > 1 {
                         return ControlFlow::Break(());
                     }
                 }
                 ControlFlow::Continue(())
-            })?;
+            };
+            let stopped = candidate.object.windows(range, OVERLAP, search)?;
             if stopped.is_some() {
                 break;
             }
         }
-        if self.unique && found.len() > 1 {
-            found.clear();
+        if self.unique && values.len() > 1 {
+            values.clear();
         }
-        Ok(found)
+        Ok(values)
     }
 
     fn value(&self, text: &[u8]) -> String {
@@ -72,18 +72,17 @@ impl StringMatch {
             return String::from_utf8_lossy(text).into_owned();
         };
         let mut known = HashSet::new();
-        let mut values: Vec<String> = Vec::new();
-        for captures in each.0.captures_iter(text) {
-            let Some(value) = captures.get(1).or(captures.get(0)) else {
-                continue;
-            };
-            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            if known.insert(value.clone()) {
-                values.push(value);
-            }
-        }
+        let parts = each.0.captures_iter(text);
+        let parts = parts.map(|captures| String::from_utf8_lossy(group(&captures)).into_owned());
+        let values: Vec<String> = parts.filter(|part| known.insert(part.clone())).collect();
         values.join(" ")
     }
+}
+
+/// Group 1, or the whole match.
+fn group<'t>(captures: &Captures<'t>) -> &'t [u8] {
+    let group = captures.get(1).or(captures.get(0));
+    group.map_or(&[], |group| group.as_bytes())
 }
 
 fn shown(text: &[u8]) -> String {
@@ -95,27 +94,14 @@ fn shown(text: &[u8]) -> String {
     }
 }
 
-/// A SONAME whose pattern captures the value.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(in crate::elf) struct SonameMatch {
-    /// Group 1 is the value.
-    pub pattern: Pattern,
-}
-
-impl SonameMatch {
-    pub fn read(&self, subject: &Subject) -> Found {
-        let Some(soname) = subject.soname else {
-            return Vec::new();
-        };
-        let captures = self.pattern.0.captures(soname.as_bytes());
-        captures
-            .and_then(|captures| captures.get(1))
-            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-            .map(|value| (value, format!("SONAME {soname}")))
-            .into_iter()
-            .collect()
-    }
+/// Group 1 of a pattern that the SONAME matches.
+pub(super) fn soname(candidate: &Candidate, pattern: &Pattern) -> Values {
+    let read = |soname: &str| {
+        let value = pattern.0.captures(soname.as_bytes())?.get(1)?.as_bytes();
+        let value = String::from_utf8_lossy(value).into_owned();
+        Some((value, format!("SONAME {soname}")))
+    };
+    candidate.soname.and_then(read).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -130,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_group_is_the_value() {
+    fn the_first_group_is_the_value() {
         let from = "{string: {pattern: 'release \\d+\\.\\d+, V([\\d.]+)'}}";
         assert_eq!(
             values(from, b"x\0tools, release 12.4, V12.4.127\0"),
@@ -140,9 +126,9 @@ mod tests {
     }
 
     #[test]
-    fn a_match_across_two_windows_is_whole() {
+    fn a_match_across_two_windows_is_complete() {
         let from = "{string: {pattern: 'V(\\d+\\.\\d+)'}}";
-        // The window ends at 256 KiB; the string is moved over that place.
+        // The window ends at 256 KiB; the string is moved across its end.
         for gap in (256 << 10) - 400..(256 << 10) - 100 {
             if gap % 7 == 0 {
                 let data = [vec![b' '; gap], b"V12.4567\0".to_vec()].concat();
@@ -152,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn unique_means_one_value() {
+    fn unique_requires_a_single_value() {
         let from = "{string: {pattern: '\\x00(\\d\\.\\d\\.\\d)\\x00', unique: true}}";
         assert_eq!(values(from, b"a\x002.8.0\0b\x002.8.0\0"), ["2.8.0"]);
         assert!(values(from, b"a\x002.8.0\0b\x001.5.0\0").is_empty());
     }
 
     #[test]
-    fn parts_of_a_match_are_collected() {
+    fn each_collects_parts_of_a_match() {
         let from = "{string: {pattern: '(?:code=\\w+;?)+', each: 'code=(sm_\\d+)'}}";
         assert_eq!(
             values(from, b"\0code=sm_80;code=sm_90;code=sm_80\0"),
@@ -168,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn the_soname_is_read() {
-        let from = "{soname: {pattern: '^libx\\.so\\.([\\d.]+)$'}}";
+    fn soname_takes_the_first_group() {
+        let from = "{soname: '^libx\\.so\\.([\\d.]+)$'}";
         let sample = Sample::new(X86_64)
             .soname("libx.so.12.8")
             .function("f", b"\xc3");

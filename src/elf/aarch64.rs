@@ -1,5 +1,6 @@
-//! The few AArch64 instructions that move constants about. Arm ARM (DDI 0487), C6.2: MOVZ, MOVK, ORR (shifted register,
-//! as MOV), STR (immediate), BL, B, CBZ, RET.
+//! The AArch64 instructions that move constants: MOVZ, MOVK, ORR (shifted register, as MOV), STR (immediate), BL, B, CBZ, RET.
+//!
+//! [Arm Architecture Reference Manual](https://developer.arm.com/documentation/ddi0487/latest) (DDI 0487), C6.2.
 
 /// `ret`
 pub(super) const RET: u32 = 0xd65f_03c0;
@@ -10,7 +11,7 @@ pub(super) fn words(code: &[u8]) -> impl Iterator<Item = u32> {
         .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
 }
 
-/// Constants known to be in registers.
+/// The constants that are known to be in registers.
 #[derive(Default)]
 pub(super) struct Registers([Option<u32>; 32]);
 
@@ -20,7 +21,7 @@ impl Registers {
         self.0[(register & 31) as usize]
     }
 
-    /// Follows one instruction, if it is one of those that move constants.
+    /// Follows one instruction if it moves a constant.
     pub fn step(&mut self, word: u32) {
         let target = (word & 31) as usize;
         let immediate = word >> 5 & 0xffff;
@@ -81,7 +82,7 @@ pub(super) fn only_returns(code: &[u8]) -> Option<u32> {
             word & 0x7fe0_0000,
             0x5280_0000 | 0x52a0_0000 | 0x7280_0000 | 0x72a0_0000
         );
-        // bti c may stand in front
+        // bti c may come first
         if !moves && word != 0xd503_245f {
             return None;
         }
@@ -90,7 +91,7 @@ pub(super) fn only_returns(code: &[u8]) -> Option<u32> {
     None
 }
 
-/// The address that a BL or B at `address` leads to.
+/// The target of a BL or B at `address`; `None` for other instructions.
 pub(super) fn branch_target(word: u32, address: u64) -> Option<u64> {
     if !matches!(word >> 26, 0x25 | 0x05) {
         return None;
@@ -110,12 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_a_constant_is_found_in_either_order() {
+    fn stores_are_found_in_either_order() {
         assert_eq!(stores(&code(&AARCH64_GETTER)), [13050]);
     }
 
     #[test]
-    fn a_store_at_another_offset_or_behind_the_end_is_none() {
+    fn stores_at_other_offsets_or_after_the_end_do_not_count() {
         assert!(stores(&code(&[0x5286_5f42, 0xb900_0422, RET])).is_empty());
         assert!(stores(&code(&[0x5286_5f42, RET, 0xb900_0022])).is_empty());
     }
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_lead_backwards_too() {
+    fn branches_go_forward_and_backward() {
         assert_eq!(branch_target(0x97ff_ffff, 0x1000), Some(0xffc));
         assert_eq!(branch_target(0x9400_0002, 0x1000), Some(0x1008));
         assert_eq!(branch_target(RET, 0x1000), None);
