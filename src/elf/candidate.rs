@@ -7,12 +7,20 @@ use super::Depth;
 use super::error::ElfError;
 use super::object::Object;
 use super::pattern::Pattern;
-use super::symbols::Export;
 
 /// Longest function body that is read, in bytes; getters have some hundred.
 const MAX_BODY: u64 = 64 << 10;
 /// How much is read of a function of size 0, as written in assembler.
 const MIN_BODY: u64 = 16;
+
+/// A defined symbol that a recipe asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Export {
+    pub name: String,
+    pub address: u64,
+    pub size: u64,
+    pub object: bool,
+}
 
 /// What identification and the readers look at.
 pub(super) struct Candidate<'a> {

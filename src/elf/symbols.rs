@@ -14,6 +14,7 @@ use goblin::elf::sym::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::candidate::Export;
 use super::dynamic::Dynamic;
 use super::error::{ElfError, broken};
 use super::exports::definition;
@@ -38,15 +39,6 @@ const CHAIN: u64 = 4096;
 
 /// How many symbols are read between two checks of the cancellation: a few milliseconds.
 const CHECK_EVERY: usize = 1 << 14;
-
-/// A defined symbol that a recipe asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Export {
-    pub name: String,
-    pub address: u64,
-    pub size: u64,
-    pub object: bool,
-}
 
 /// The dynamic symbols of one file.
 #[derive(Default)]
