@@ -1,8 +1,21 @@
-//! imgcheck reads a container image at rest and says whether it holds what its labels promise.
+//! Checks, without running it, that a GPU container image contains what it promises: the PyTorch, CUDA, cuDNN and Python that its
+//! tag, labels and environment claim, and libraries that its processes can load.
 //!
-//! Data flows one way, and each module knows only the modules above it in this list:
-//! reference → source → layer facts (with ELF facts) → root filesystem → stack and claims → rules →
-//! findings → report. `checker` is the only place that joins them.
+//! A [`Checker`] is built once. It reads an image into [`ImageFacts`], which depend on the bytes of the image only, and judges facts:
+//!
+//! ```
+//! # fn main() -> imgcheck::Result<()> {
+//! use imgcheck::{Checker, Format, ImageRequest, View};
+//!
+//! let checker = Checker::builder().gpus(["h100"]).build()?;
+//! let report = checker.check(&[ImageRequest::new("testdata/sample/pytorch-cuda-v2.9.tar")]);
+//! println!("{}", report.render(View::Findings, Format::Text, None)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! No container is started, no GPU is needed, and nothing of an image is executed or written to disk. Nothing is shared between
+//! checkers: pools, caches, credentials and tables belong to a checker or to a request.
 
 mod beneath;
 mod cancellation;
@@ -55,6 +68,24 @@ mod rules;
 mod report;
 
 mod checker;
+
+pub use cache::Places as CacheOptions;
+pub use cancellation::Cancellation;
+pub use checker::{
+    CacheCount, CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,
+    Report, Schema, Subject, Unread, View,
+};
+pub use chrono::NaiveDate as Day;
+pub use claims::Claim;
+pub use elf::Depth;
+pub use error::{Error, ErrorCode, Result};
+pub use finding::{Confidence, Finding, Severity};
+pub use launch::Overlay;
+pub use limits::{Limit, Limits, Setting as LimitSetting};
+pub use lint::FileKind;
+pub use progress::Progress;
+pub use report::{ImageReport, Verdict, printable};
+pub use source::registry::{Credentials, Mirror, Options as RegistryOptions, RetryPolicy};
 
 /// What the fuzz targets, the benchmarks and the tests of this repository reach. It may change at any time.
 #[doc(hidden)]

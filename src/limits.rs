@@ -77,6 +77,11 @@ impl Limit {
         &DESCRIPTIONS[self as usize]
     }
 
+    /// All limits.
+    pub fn all() -> &'static [Limit] {
+        ALL
+    }
+
     /// The name on the command line and in the configuration file.
     pub fn name(self) -> &'static str {
         self.description().name

@@ -1,7 +1,7 @@
 //! Progress of reading images.
 
 /// Receives progress events; called from any thread.
-pub trait Progress: Sync {
+pub trait Progress: Send + Sync {
     /// Reading of an image starts. `bytes` is the size of all its layers as stored. Both numbers are 0 where they are unknown in
     /// advance.
     fn image(&self, name: &str, layers: usize, bytes: u64);

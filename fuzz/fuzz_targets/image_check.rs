@@ -6,21 +6,15 @@
 use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
 
-use chrono::NaiveDate;
-use imgcheck::internals::checker::{self, Progress, Reading, Scanner};
 use imgcheck::internals::digest::sha256;
-use imgcheck::internals::policy::Policy;
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::report::{self, Report};
-use imgcheck::internals::rules::RuleSet;
+use imgcheck::{Checker, Day, Format, ImageRequest, Report, View};
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
-static SCANNER: LazyLock<Scanner> =
-    LazyLock::new(|| Scanner::new(Reading::default()).expect("the built-in tables"));
-static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::builtin().expect("the built-in rules"));
+static CHECKER: LazyLock<Checker> =
+    LazyLock::new(|| Checker::builder().build().expect("the built-in rules"));
 
 /// The member of the configuration that is made up.
 const CONFIG: &str = "config";
@@ -32,19 +26,8 @@ fuzz_target!(|text: &str| {
     let config = config.first().map(|document| document.bytes.as_slice());
     let config = serde_json::from_slice(config.unwrap_or_default()).unwrap_or(json!({}));
     let image = file(&image(&config, &files));
-    let target =
-        ImageReference::DockerArchive(format!("/proc/self/fd/{}", image.as_raw_fd()).into(), None);
-    let Ok(scans) = SCANNER.scan(&target, &Quiet) else {
-        return;
-    };
-    let today = NaiveDate::default();
-    let judgement = checker::judge(scans, &RULES, &Policy::default(), today).expect("no targets");
-    let report = Report {
-        images: &judgement.images,
-        files: &[],
-        errors: &[],
-        rules: &RULES,
-    };
+    let path = format!("docker-archive:/proc/self/fd/{}", image.as_raw_fd());
+    let report = CHECKER.check(&[ImageRequest::new(path).day(Day::default())]);
     for written in written(&report) {
         let obeyed = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t' | '\r');
         assert!(!written.contains(obeyed), "{written:?}");
@@ -69,13 +52,17 @@ fn plain(text: &str) -> String {
 }
 
 fn written(report: &Report) -> [String; 6] {
+    let written = |format| {
+        let text = report.render(View::Findings, format, Some(80));
+        text.expect("every format can be written")
+    };
     [
-        plain(&report::text::report(report, Some(80))),
-        report::json::report(report).expect("JSON"),
-        report::markdown::report(report),
-        report::sarif::report(report).expect("SARIF"),
-        report::github::report(report),
-        report::gitlab::report(report).expect("JSON for GitLab"),
+        plain(&written(Format::Text)),
+        written(Format::Json),
+        written(Format::Markdown),
+        written(Format::Sarif),
+        written(Format::Github),
+        written(Format::Gitlab),
     ]
 }
 
@@ -100,14 +87,4 @@ fn image(config: &Value, files: &[Document]) -> Vec<u8> {
         document("config.json", configuration.to_string().into_bytes()),
         document("layer.tar", layer),
     ])
-}
-
-struct Quiet;
-
-impl Progress for Quiet {
-    fn image(&self, _: &str, _: usize, _: u64) {}
-    fn advance(&self, _: u64) {}
-    fn layer(&self) {}
-    fn note(&self, _: &str) {}
-    fn finish(&self) {}
 }

@@ -1,89 +1,181 @@
-//! Files that an image is built from: what their base images promise, and what the rules say.
+//! Files that an image is built from.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 
-use crate::claims::Grammar;
-use crate::error::Result;
+use super::judge;
+use super::report::Report;
+use super::report::Unread;
+use super::state::Checker;
+use crate::cancellation::Cancellation;
+use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
-use crate::lint::{Base, BaseFinding, Sources};
-use crate::policy::{Judged, Policy};
+use crate::lint::{self, Base, BaseFinding, FileKind, Sources};
+use crate::policy::{Judged, Policy, Subjects};
 use crate::report::{FileReport, ReferenceReport, Verdict};
-use crate::rules::{Facts, RuleSet};
+use crate::rules::Facts;
 
-/// A file, judged.
-#[derive(Debug)]
-pub struct Linted {
-    /// What is told of it.
-    pub report: FileReport,
-    /// Indexes of the policy's ignores that some finding met.
-    pub used_ignores: BTreeSet<usize>,
-}
-
-/// Judges a file by the rules.
-///
-/// # Errors
-/// A rule cannot be evaluated.
-pub fn lint(
-    mut sources: Sources,
-    grammar: &Grammar,
-    rules: &RuleSet,
-    policy: &Policy,
-    today: NaiveDate,
-) -> Result<Linted> {
-    let mut known: BTreeMap<String, ReferenceReport> = BTreeMap::new();
-    for base in sources
-        .stages
-        .iter_mut()
-        .filter_map(|stage| stage.base.as_mut())
-    {
-        let Some(reference) = &base.reference else {
-            continue;
-        };
-        if !known.contains_key(reference) {
-            known.insert(reference.clone(), super::claims(reference, grammar, rules)?);
+impl Checker {
+    /// Checks the files that images are built from: Dockerfile, `requirements.txt`, `environment.yml`, `pyproject.toml`. A
+    /// directory means those of these files that are directly in it, `-` standard input. The kind of a file follows from its name or
+    /// its content, unless it is given. Files that cannot be read are in [`Report::errors`].
+    ///
+    /// ```no_run
+    /// # fn main() -> imgcheck::Result<()> {
+    /// use imgcheck::{Cancellation, Checker, Day, Format, View};
+    ///
+    /// let checker = Checker::builder().build()?;
+    /// let day = Day::from_ymd_opt(2026, 11, 22).unwrap();
+    /// let report = checker.lint(&["Dockerfile".into()], None, day, &Cancellation::default())?;
+    /// println!("{}", report.render(View::Findings, Format::Text, None)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A directory cannot be read or has no such file, or the request was cancelled.
+    pub fn lint(
+        &self,
+        files: &[PathBuf],
+        kind: Option<FileKind>,
+        day: NaiveDate,
+        cancellation: &Cancellation,
+    ) -> Result<Report> {
+        let mut report = Report::new(self);
+        report.is_lint = true;
+        let mut used_ignores = BTreeSet::new();
+        for path in files_of(files)? {
+            cancellation.check()?;
+            let sources = self.sources(&path, kind);
+            match sources.and_then(|sources| self.lint_one(sources, day)) {
+                Ok((file, used)) => {
+                    report.files.push(file);
+                    used_ignores.extend(used);
+                }
+                Err(error) => {
+                    let name = path.display().to_string();
+                    report.errors.push(Unread::unjudged(name, error));
+                }
+            }
         }
-        if let Some(report) = known.get(reference) {
+        deduplicate(&mut report.files, &self.policy);
+        // Whether an ignore is used is unknown if a file is missing.
+        if report.errors.is_empty() {
+            let names: Vec<&str> = report.files.iter().map(|it| it.file.as_str()).collect();
+            let file = judge::configuration(self, Subjects::Files(&names), &used_ignores, day)?;
+            report.configuration = file;
+        }
+        Ok(report)
+    }
+
+    fn sources(&self, path: &Path, kind: Option<FileKind>) -> Result<Sources> {
+        let catalogue = &self.knowledge.catalogue;
+        let name = path.display().to_string();
+        let unknown = |problem: String| {
+            let kinds: Vec<&str> = FileKind::ALL.iter().map(|kind| kind.name()).collect();
+            Error::usage(problem).with_help(format!("use --kind {}", kinds.join(", ")))
+        };
+        if name == "-" {
+            let kind =
+                kind.ok_or_else(|| unknown("the kind of standard input is unknown".to_owned()))?;
+            let mut bytes = Vec::new();
+            let input = std::io::stdin()
+                .take(lint::MAX_FILE + 1)
+                .read_to_end(&mut bytes);
+            input.map_err(|error| Error::io("standard input", error))?;
+            let text = lint::decode("standard input", bytes)?;
+            return lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
+        }
+        let text = lint::load(path)?;
+        let kind = kind
+            .or_else(|| FileKind::of_name(&name))
+            .or_else(|| FileKind::of_text(&name, &text))
+            .ok_or_else(|| {
+                unknown(format!("{name}: unknown file type (expected a Dockerfile, requirements.txt, environment.yml or pyproject.toml)"))
+            })?;
+        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        lint::read(&name, &text, kind, catalogue, &|relative| {
+            lint::neighbour(directory, relative)
+        })
+    }
+
+    /// Judges one file. Returns the indexes of the ignores that one of its findings matched, too.
+    fn lint_one(
+        &self,
+        mut sources: Sources,
+        day: NaiveDate,
+    ) -> Result<(FileReport, BTreeSet<usize>)> {
+        let mut references: BTreeMap<String, ReferenceReport> = BTreeMap::new();
+        let stages = sources.stages.iter_mut();
+        for base in stages.filter_map(|stage| stage.base.as_mut()) {
+            let Some(reference) = &base.reference else {
+                continue;
+            };
+            if !references.contains_key(reference) {
+                references.insert(reference.clone(), self.reference(reference)?);
+            }
+            let report = &references[reference];
             base.claims.clone_from(&report.claims);
-            base.findings = report
-                .findings
-                .iter()
-                .map(|finding| of_reference(base, finding))
+            let findings = report.findings.iter();
+            base.findings = findings
+                .map(|finding| base_finding(base, finding))
                 .collect();
         }
-    }
-    let file = sources.file.clone();
-    let found = rules.evaluate(&Facts::of_sources(sources))?;
-    let Judged {
-        mut findings,
-        ignored,
-        used,
-    } = policy.apply(found, &file, today);
-    findings.sort_by_key(|finding| {
-        let place = finding.location.as_ref();
-        place.map(|place| {
-            (
-                place.file != file,
-                place.file.clone(),
-                place.line,
-                place.column,
-            )
-        })
-    });
-    Ok(Linted {
-        report: FileReport {
-            verdict: Verdict::of(&findings, policy.fail_on),
+        let file = sources.file.clone();
+        let found = self.rules.evaluate(&Facts::of_sources(sources))?;
+        let Judged {
+            mut findings,
+            ignored,
+            used,
+        } = self.policy.apply(found, &file, day);
+        findings.sort_by_key(|finding| {
+            let location = finding.location.clone();
+            location.map(|it| (it.file != file, it.file, it.line, it.column))
+        });
+        let report = FileReport {
+            verdict: Verdict::of(&findings, self.policy.fail_on),
             file,
             findings,
             ignored,
-        },
-        used_ignores: used,
-    })
+        };
+        Ok((report, used))
+    }
 }
 
-/// What a rule says of a base image, with the piece of the reference that it means.
-fn of_reference(base: &Base, finding: &Finding) -> BaseFinding {
+/// The files themselves, and for a directory the files in it that have a known name.
+fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let name = path.display().to_string();
+        let entries = std::fs::read_dir(path).map_err(|error| Error::io(name.clone(), error))?;
+        let mut known: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| {
+                path.is_file() && FileKind::of_name(&path.display().to_string()).is_some()
+            })
+            .collect();
+        if known.is_empty() {
+            return Err(Error::usage(format!(
+                "{name}: no Dockerfile, requirements.txt, environment.yml or pyproject.toml in this directory"
+            ))
+            .with_help("subdirectories are not searched; name the files"));
+        }
+        known.sort();
+        files.extend(known);
+    }
+    Ok(files)
+}
+
+/// A finding about a base image, at the words of the reference that it is about.
+fn base_finding(base: &Base, finding: &Finding) -> BaseFinding {
     let claim = finding.claim.as_ref();
     let found = claim.and_then(|claim| match claim.origin.as_str() {
         "tag" => Some((base.written.rfind(&claim.text)?, &claim.text)),
@@ -111,9 +203,9 @@ fn of_reference(base: &Base, finding: &Finding) -> BaseFinding {
     }
 }
 
-/// Says each finding once: in the report of the file that it stands in, if there is one, else in the first. A Dockerfile is
-/// judged with the requirements that it installs.
-pub fn once(reports: &mut [FileReport], policy: &Policy) {
+/// Keeps each finding once: in the report of its own file if there is one, else in the first report that has it. A Dockerfile is
+/// judged together with the requirements that it installs.
+fn deduplicate(reports: &mut [FileReport], policy: &Policy) {
     type Key = (String, String, String, usize, usize);
     let key = |finding: &Finding| -> Option<Key> {
         let place = finding.location.as_ref()?;
@@ -122,7 +214,7 @@ pub fn once(reports: &mut [FileReport], policy: &Policy) {
         Some((rule, file, message, place.line, place.column))
     };
     let own = |report: &FileReport, key: &Key| report.file.trim_start_matches("./") == key.1;
-    let mut said: HashSet<Key> = reports
+    let mut seen: HashSet<Key> = reports
         .iter()
         .flat_map(|report| {
             report
@@ -135,7 +227,7 @@ pub fn once(reports: &mut [FileReport], policy: &Policy) {
     for report in reports {
         let mut findings = std::mem::take(&mut report.findings);
         findings
-            .retain(|finding| key(finding).is_none_or(|key| own(report, &key) || said.insert(key)));
+            .retain(|finding| key(finding).is_none_or(|key| own(report, &key) || seen.insert(key)));
         report.verdict = Verdict::of(&findings, policy.fail_on);
         report.findings = findings;
     }

@@ -1,4 +1,4 @@
-//! `imgcheck completions` and `imgcheck man`: what shells and manual readers want to know of the command line.
+//! `imgcheck completions` and `imgcheck man`: the command line for shells and as manual pages.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
+use super::interrupt::Stop;
 use super::output;
-use imgcheck::internals::error::{Error, Result};
+use imgcheck::Error;
 
 /// Arguments of `imgcheck completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -20,12 +21,12 @@ pub struct CompletionsArguments {
 /// Arguments of `imgcheck man`.
 #[derive(Debug, Args)]
 pub struct ManArguments {
-    /// The directory of the pages, such as /usr/local/share/man/man1; it must be there
+    /// Directory of the pages, such as /usr/local/share/man/man1; it must exist
     directory: PathBuf,
 }
 
 /// Prints the completions of a shell.
-pub fn completions<C: CommandFactory>(arguments: &CompletionsArguments) -> Result<ExitCode> {
+pub fn completions<C: CommandFactory>(arguments: &CompletionsArguments) -> Result<ExitCode, Stop> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut C::command(), "imgcheck", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
@@ -33,7 +34,7 @@ pub fn completions<C: CommandFactory>(arguments: &CompletionsArguments) -> Resul
 }
 
 /// Writes a manual page for imgcheck and one for each of its commands.
-pub fn man<C: CommandFactory>(arguments: &ManArguments) -> Result<ExitCode> {
+pub fn man<C: CommandFactory>(arguments: &ManArguments) -> Result<ExitCode, Stop> {
     clap_mangen::generate_to(C::command(), &arguments.directory)
         .map_err(|error| Error::output(arguments.directory.display().to_string(), error))?;
     Ok(ExitCode::SUCCESS)

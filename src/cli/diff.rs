@@ -3,23 +3,20 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use imgcheck::{Checker, Comparison, Error, Format, Verdict};
 
-use super::check::findings;
-use super::images::{ReadingArguments, Unreadable, finish, targets};
-use super::output::{self, OutputArguments};
-use super::policy::{ImagePolicyArguments, today};
-use imgcheck::internals::checker::{self, Scan};
-use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::report::difference::{self, Difference};
-use imgcheck::internals::report::{self, Verdict};
+use super::images::{ReadingArguments, finish, requests};
+use super::interrupt::Stop;
+use super::output::{self, OutputArguments, Rendered};
+use super::policy::ImagePolicyArguments;
 
 /// Arguments of `imgcheck diff`.
 #[derive(Debug, Args)]
 pub struct DiffArguments {
-    /// The image before, as for `imgcheck check`
+    /// Image before, as for `imgcheck check`
     #[arg(value_name = "A")]
     from: String,
-    /// The image after
+    /// Image after
     #[arg(value_name = "B")]
     to: String,
     #[command(flatten)]
@@ -41,61 +38,45 @@ pub enum DiffFormat {
     Markdown,
 }
 
-/// Compares the two images. The exit code is 1 when B has a finding at or above `--fail-on` that A has not.
-pub fn run(arguments: &DiffArguments) -> Result<ExitCode> {
-    let images = [arguments.from.clone(), arguments.to.clone()];
-    arguments.output.validate(&targets(&images))?;
-    let asked = arguments.policy.read()?;
-    let limits = arguments.reading.limits(asked.limits());
-    let rules = arguments.policy.load_rules(&asked, limits)?;
-    let reader = arguments.reading.reader(false, limits)?;
-    let mut reports = Vec::new();
-    for image in &images {
-        let (scans, unreadable) = reader.scan(std::slice::from_ref(image));
-        if !unreadable.is_empty() {
-            return Ok(finish(&unreadable, ExitCode::SUCCESS));
+/// Compares two images. The exit code is 1 if B has a finding at or above `--fail-on` that A does not have.
+pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
+    let names = [arguments.from.clone(), arguments.to.clone()];
+    let (reading, policy, output) = (&arguments.reading, &arguments.policy, &arguments.output);
+    output.validate(&requests(&names))?;
+    let checker = policy.apply(reading.apply(Checker::builder()))?;
+    let reader = reading.start(checker, &names)?;
+    let mut images = Vec::new();
+    for request in &reader.requests {
+        // One by one, because their versions need not agree.
+        let mut report = reader.checker.check(std::slice::from_ref(request));
+        reader.finish()?;
+        if !report.errors.is_empty() {
+            return Ok(finish(&report, ExitCode::SUCCESS));
         }
-        // One by one, for they need not agree with each other.
-        let scan = vec![only(image, scans)?];
-        let judgement = checker::judge(scan, &rules, &asked.policy, today())?;
-        reports.extend(judgement.images);
-        let unjudged: Vec<Unreadable> = judgement
-            .unjudged
-            .into_iter()
-            .map(Unreadable::from)
-            .collect();
-        if !unjudged.is_empty() {
-            return Ok(finish(&unjudged, ExitCode::SUCCESS));
+        match (report.images.pop(), report.images.len()) {
+            (Some(image), 0) => images.push(image),
+            (_, others) => {
+                let problem = format!("{} contains {} images", request.name(), others + 1);
+                let help = "choose one with --platform, or with docker-archive:PATH:REFERENCE";
+                return Err(Error::usage(problem).with_help(help).into());
+            }
         }
     }
-    let [from, to] = reports.as_slice() else {
+    let [from, to] = images.as_slice() else {
         return Ok(ExitCode::SUCCESS);
     };
-    let difference = Difference::between((&arguments.from, from), (&arguments.to, to));
-    output::write(&arguments.output, |format| match format {
-        DiffFormat::Text => Ok(difference::text::render(
-            &difference,
-            arguments.output.width(),
-        )),
-        DiffFormat::Markdown => Ok(report::markdown::difference(&difference)),
-        DiffFormat::Json => report::json::difference(&difference),
+    let comparison = Comparison::between((&arguments.from, from), (&arguments.to, to));
+    output::write(output, |format| {
+        let format = match format {
+            DiffFormat::Text => Format::Text,
+            DiffFormat::Json => Format::Json,
+            DiffFormat::Markdown => Format::Markdown,
+        };
+        comparison
+            .render(format, output.width())
+            .map(Rendered::Text)
     })?;
-    let verdict = Verdict::of(&difference.findings.new, asked.policy.fail_on);
-    let known = asked.write_baseline(findings(&reports), true)?;
-    Ok(ExitCode::from(u8::from(verdict == Verdict::Fail && !known)))
-}
-
-/// The only image of a scan: two can be compared, not more.
-fn only(name: &str, scans: Vec<Scan>) -> Result<Scan> {
-    let found = scans.len();
-    let mut scans = scans.into_iter();
-    match (scans.next(), scans.next()) {
-        (Some(scan), None) => Ok(scan),
-        _ => Err(Error::Usage {
-            problem: format!("{name} holds {found} images, and two are compared at a time"),
-            help: Some(
-                "pick one, as in docker-archive:PATH:REFERENCE or with --platform".to_owned(),
-            ),
-        }),
-    }
+    let is_baseline = policy.write_baseline(true, || comparison.baseline())?;
+    let failed = reader.checker.verdict(comparison.new_findings()) == Verdict::Fail;
+    Ok(ExitCode::from(u8::from(failed && !is_baseline)))
 }

@@ -1,4 +1,4 @@
-//! What stands below the options in the help of each command: examples, and what the exit codes mean.
+//! The end of `--help`: examples, and what the exit codes mean.
 
 /// What the exit codes mean.
 pub const EXIT_CODES: &str = "\
@@ -6,12 +6,13 @@ Exit codes:
   0  nothing at or above --fail-on
   1  a finding at or above --fail-on
   2  the command line, the configuration or a rule file is wrong
-  3  the image was not found or could not be read whole; a failed scan is never a pass";
+  3  the image was not found or could not be read completely; a failed scan is never a pass";
 
 /// Of `imgcheck facts`.
 pub const FACTS: &str = "\
 Examples:
   imgcheck facts image.tar
+  imgcheck facts -o facts=image.facts image.tar           save everything that was read; check it with imgcheck image.facts
   imgcheck facts -f json pytorch-cuda:v2.9 | jq '.images[].stack[] | {name, version, path}'";
 
 /// Of `imgcheck claims`.
@@ -27,13 +28,13 @@ Examples:
   imgcheck diff registry.example/team/train:prod oci:build/image   what a deployment changes
   imgcheck diff -f json A.tar B.tar | jq '.findings.new[].rule'
 
-The exit code is 1 when B has a finding at or above --fail-on that A has not.";
+The exit code is 1 when B has a finding at or above --fail-on that A does not have.";
 
 /// Of `imgcheck tree`.
 pub const TREE: &str = "\
 Examples:
-  imgcheck tree image.tar                                 all that the image's process loads
-  imgcheck tree image.tar libcudnn                        why this cuDNN, and which others there are
+  imgcheck tree image.tar                                 everything that the image's process loads
+  imgcheck tree image.tar libcudnn                        why this cuDNN, and which others exist
   imgcheck tree -f dot image.tar | dot -Tsvg > loader.svg";
 
 /// Of `imgcheck rules`.
@@ -41,7 +42,7 @@ pub const RULES: &str = "\
 Examples:
   imgcheck rules list
   imgcheck rules show torch-cudnn-runtime
-  imgcheck rules test ci/rules                            the tests that your own rules carry";
+  imgcheck rules test ci/rules                            run the tests of your own rules";
 
 /// Of `imgcheck cache`.
 pub const CACHE: &str = "\
@@ -82,5 +83,5 @@ pub const LINT_EXIT_CODES: &str = "\
 Exit codes:
   0  nothing at or above --fail-on
   1  a finding at or above --fail-on
-  2  the command line, the configuration or a rule file is wrong, or a file is none or cannot be parsed
+  2  the command line, the configuration or a rule file is wrong, or a file does not exist or cannot be parsed
   3  a file could not be read";

@@ -6,12 +6,9 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use serde::ser::Error as _;
+use imgcheck::{Format, Report, Result, View};
 
-use super::output::{self, OutputArguments, ReportFormat};
-use imgcheck::internals::error::Result;
-use imgcheck::internals::finding::Severity;
-use imgcheck::internals::report::{self, Inspection, Report, UnreadImage, one_line};
+use super::output::{self, OutputArguments, Rendered, ReportFormat, one_line};
 
 /// A format of the report of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,13 +33,19 @@ pub enum CheckFormat {
     Html,
 }
 
-impl Renders for CheckFormat {
-    fn kind(self) -> CheckFormat {
-        self
-    }
-
-    fn json(report: &Report) -> serde_json::Result<String> {
-        report::json::report(report)
+impl From<CheckFormat> for Format {
+    fn from(format: CheckFormat) -> Self {
+        match format {
+            CheckFormat::Text => Format::Text,
+            CheckFormat::Json => Format::Json,
+            CheckFormat::Sarif => Format::Sarif,
+            CheckFormat::Junit => Format::Junit,
+            CheckFormat::Github => Format::Github,
+            CheckFormat::Gitlab => Format::Gitlab,
+            CheckFormat::Markdown => Format::Markdown,
+            CheckFormat::Cyclonedx => Format::Cyclonedx,
+            CheckFormat::Html => Format::Html,
+        }
     }
 }
 
@@ -69,113 +72,41 @@ impl ValueEnum for LintFormat {
     }
 }
 
-impl Renders for LintFormat {
-    fn kind(self) -> CheckFormat {
-        self.0
-    }
-
-    fn json(report: &Report) -> serde_json::Result<String> {
-        report::json::lint(report)
+impl From<LintFormat> for Format {
+    fn from(format: LintFormat) -> Self {
+        format.0.into()
     }
 }
 
-/// A format that a whole [`Report`] can be written in. Those of a lint are those of a check, but for the document in JSON.
-pub trait Renders: ReportFormat {
-    /// Which one it is.
-    fn kind(self) -> CheckFormat;
-
-    /// The report in JSON.
-    ///
-    /// # Errors
-    /// None that the data can cause.
-    fn json(report: &Report) -> serde_json::Result<String>;
-}
-
-/// A report in a format. `width` is the terminal's, in columns; `fail_on` the least severity that fails.
-fn render<F: Renders>(
-    format: F,
-    report: &Report,
-    width: Option<u16>,
-    fail_on: Option<Severity>,
-) -> serde_json::Result<String> {
-    match format.kind() {
-        CheckFormat::Text => Ok(report::text::report(report, width)),
-        CheckFormat::Json => F::json(report),
-        CheckFormat::Sarif => report::sarif::report(report),
-        CheckFormat::Junit => {
-            report::junit::report(report, fail_on).map_err(serde_json::Error::custom)
-        }
-        CheckFormat::Github => Ok(report::github::report(report)),
-        CheckFormat::Gitlab => report::gitlab::report(report),
-        CheckFormat::Markdown => Ok(report::markdown::report(report)),
-        CheckFormat::Cyclonedx => {
-            let facts = report.images.iter().map(|image| &image.facts);
-            report::cyclonedx::report(facts, report.errors)
-        }
-        CheckFormat::Html => report::html::page(report).map_err(serde_json::Error::custom),
-    }
-}
-
-/// A format of the facts of images.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FactsFormat {
-    /// For people
-    Text,
-    /// For programs: everything
-    Json,
-    /// CycloneDX 1.6: the GPU stack as a bill of materials
-    Cyclonedx,
-}
-
-impl FactsFormat {
-    /// The facts in this format.
-    ///
-    /// # Errors
-    /// None that the data can cause.
-    pub fn render(
-        self,
-        images: &[Inspection],
-        errors: &[UnreadImage],
-        width: Option<u16>,
-    ) -> serde_json::Result<String> {
-        match self {
-            FactsFormat::Text => Ok(report::text::facts(images, width)),
-            FactsFormat::Json => report::json::facts(images, errors),
-            FactsFormat::Cyclonedx => report::cyclonedx::report(images.iter(), errors),
-        }
-    }
-}
-
-/// Writes a report wherever the arguments say, in each format that they name; with `--format github` within GitHub Actions
-/// the step's summary, too.
+/// Writes a report to all destinations, each in its format; with `--format github` within GitHub Actions also the summary of the
+/// step.
 ///
 /// # Errors
 /// As [`output::write`].
-pub fn write<F: Renders>(
+pub fn write<F: ReportFormat + Into<Format>>(
     arguments: &OutputArguments<F>,
     report: &Report,
-    fail_on: Option<Severity>,
 ) -> Result<()> {
+    let render = |format: Format| report.render(View::Findings, format, arguments.width());
     output::write(arguments, |format: F| {
-        render(format, report, arguments.width(), fail_on)
+        render(format.into()).map(Rendered::Text)
     })?;
-    let printed = arguments.printed().map(Renders::kind);
-    if printed == Some(CheckFormat::Github)
-        && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty())
-    {
-        append_summary(Path::new(&summary), &report::markdown::report(report));
+    let is_github = arguments.printed().map(Into::into) == Some(Format::Github);
+    let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty());
+    if let (true, Some(summary)) = (is_github, summary) {
+        append_summary(Path::new(&summary), &render(Format::Markdown)?);
     }
     Ok(())
 }
 
-/// The most that GitHub takes of one step, in bytes; it refuses a longer summary as a whole.
+/// The largest summary of a step that GitHub accepts, in bytes.
 const LONGEST_SUMMARY: u64 = 1024 * 1024;
 
-/// A summary that cannot be written is worth a remark, but no failure: the verdict does not depend on it.
+/// A summary that cannot be written is a remark, not a failure.
 fn append_summary(path: &Path, text: &str) {
     let length = fs::metadata(path).map_or(0, |data| data.len());
     let written = match length + text.len() as u64 > LONGEST_SUMMARY {
-        true => Err("it would be longer than the 1 MiB that GitHub takes".to_owned()),
+        true => Err("it would exceed the 1 MiB that GitHub accepts".to_owned()),
         false => OpenOptions::new()
             .append(true)
             .create(true)
@@ -186,7 +117,7 @@ fn append_summary(path: &Path, text: &str) {
     if let Err(problem) = written {
         let path = one_line(&path.display().to_string());
         output::remark(&format!(
-            "the step's summary {path} is not written: {problem}\n"
+            "the step summary {path} was not written: {problem}\n"
         ));
     }
 }

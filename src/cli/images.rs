@@ -1,43 +1,40 @@
-//! The images that a command reads: how they are named, how they are read, and what becomes of those that cannot be.
+//! The images that a command reads, and how.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
+use imgcheck::{
+    Checker, CheckerBuilder, Depth, Error, ImageRequest, Progress as _, Report, Result,
+};
 
+use super::interrupt::{Run, Stop};
 use super::limits::LimitArguments;
-use super::{cache, deadline, interrupt, output, progress, registry};
-use imgcheck::internals::cache::Cache;
-use imgcheck::internals::checker::{Progress as _, Reading, Scan, Scanner, Unjudged};
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::limits::Limits;
-use imgcheck::internals::reference::name::Name;
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::report::{UnreadImage, one_line};
-use imgcheck::internals::source::{Access, Selection};
+use super::output::one_line;
+use super::{cache, output, progress, registry};
 
 /// The images to read, and how.
 #[derive(Debug, Args)]
-pub(super) struct ImageArguments {
-    /// Images: a reference (what the engine here holds, else what the registry has), a path (docker archive, OCI layout or its
-    /// tar, root directory; recognised by content), - for an archive on the standard input, or one of
+pub struct ImageArguments {
+    /// Images. A reference is looked up in Docker, then in its registry. A path is a docker archive, an OCI layout (directory or
+    /// tar), a root directory, or a file of `imgcheck facts -f facts`; `-` reads an archive from standard input. Also:
     /// docker-daemon:REF, podman:REF, docker://REF, docker-archive:PATH[:REF], oci:PATH[:TAG], oci-archive:PATH[:TAG], dir:PATH
     #[arg(value_name = "IMAGE", required = true)]
     images: Vec<String>,
     #[command(flatten)]
-    reading: ReadingArguments,
+    pub reading: ReadingArguments,
 }
 
 /// How images are read.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
-pub(super) struct ReadingArguments {
-    /// Compare with this reference in place of the one that the image records
+pub struct ReadingArguments {
+    /// Compare the image with this reference instead of the one that it records
     #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS")]
     reference: Option<String>,
-    /// The platform of a multi-platform image, as in linux/arm64 [default: linux and this machine's
-    /// architecture, else the only one there is]
+    /// Platform of a multi-platform image, such as linux/arm64 [default: linux and the architecture of this machine, or the only
+    /// platform]
     #[arg(
         long,
         value_name = "OS/ARCH",
@@ -48,10 +45,10 @@ pub(super) struct ReadingArguments {
     /// Check every platform of a multi-platform image
     #[arg(long, env = "IMGCHECK_ALL_PLATFORMS", value_parser = BoolishValueParser::new())]
     all_platforms: bool,
-    /// Also search whole sections of libraries: slower, more evidence for notes
+    /// Search whole sections of libraries: slower, finds more evidence for notes
     #[arg(long, env = "IMGCHECK_DEEP", value_parser = BoolishValueParser::new())]
     deep: bool,
-    /// No progress: neither a bar on a terminal nor a line now and then elsewhere
+    /// Do not show progress
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
     #[command(flatten)]
@@ -63,171 +60,103 @@ pub(super) struct ReadingArguments {
 }
 
 impl ImageArguments {
-    /// As they were named.
+    /// The images as they were named.
     pub fn images(&self) -> &[String] {
         &self.images
     }
-
-    pub fn targets(&self) -> Vec<ImageReference> {
-        targets(&self.images)
-    }
-
-    /// As [`ReadingArguments::limits`].
-    pub fn limits(&self, configured: &Limits) -> Limits {
-        self.reading.limits(configured)
-    }
-
-    /// Reads all images, with the loader model as a `tree` if that is asked for.
-    pub fn scan_all(&self, tree: bool, limits: Limits) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
-        self.reading.scan_all(&self.images, tree, limits)
-    }
-}
-
-/// The places that images are named by.
-pub(super) fn targets(images: &[String]) -> Vec<ImageReference> {
-    images
-        .iter()
-        .map(|image| ImageReference::parse(image))
-        .collect()
 }
 
 impl ReadingArguments {
-    /// The limits of the configuration, and above them those of the command line.
-    pub fn limits(&self, configured: &Limits) -> Limits {
-        self.limits.above(configured)
-    }
-
-    fn reading(&self, tree: bool, cache: Cache, limits: Limits) -> Reading {
-        Reading {
-            tree,
-            selection: Selection {
-                platform: self.platform.clone(),
-                all_platforms: self.all_platforms,
-            },
-            depth: if self.deep {
-                Depth::Deep
-            } else {
-                Depth::Default
-            },
-            reference: self.reference.clone(),
-            access: Access {
-                cache,
-                registry: self.registry.registries(),
-                limits,
-                ..Access::default()
-            },
+    /// Limits, cache and registries of a checker.
+    pub fn apply(&self, checker: CheckerBuilder) -> CheckerBuilder {
+        let checker = self.limits.apply(checker);
+        let checker = checker.registries(self.registry.options());
+        match self.cache.options() {
+            Some(cache) => checker.cache(cache),
+            None => checker,
         }
     }
 
-    /// Reads all images; those that cannot be read come back with the reason, so that the others are not lost. `tree` asks
-    /// for the loader model as a tree, too.
-    pub fn scan_all(
-        &self,
-        images: &[String],
-        tree: bool,
-        limits: Limits,
-    ) -> Result<(Vec<Scan>, Vec<Unreadable>)> {
+    /// Starts to read images: from now on signals end the run, and its time counts.
+    ///
+    /// # Errors
+    /// `--as` is given for several images.
+    pub fn start(&self, checker: CheckerBuilder, images: &[String]) -> Result<Reader> {
         if self.reference.is_some() && images.len() > 1 {
-            return Err(Error::Usage {
-                problem: "--as gives a name to one image, and several are named".to_owned(),
-                help: Some("check them one by one".to_owned()),
-            });
+            return Err(Error::usage("--as needs exactly one image")
+                .with_help("check the images one by one"));
         }
-        Ok(self.reader(tree, limits)?.scan(images))
-    }
-
-    /// What reads images, from now on within the time of `limits`. A command has one.
-    pub fn reader(&self, tree: bool, limits: Limits) -> Result<Reader> {
-        if let Some(reference) = &self.reference {
-            reference.parse::<Name>()?;
-        }
-        let cache = self.cache.open()?;
-        let scanner = Scanner::new(self.reading(tree, cache.clone(), limits))?;
-        let progress = progress::report(self.no_progress);
-        let (bar, kept) = (progress.bar(), cache.clone());
-        // The terminal gets rid of the bar, the cache of half-written files.
-        let leave = move || {
-            bar.finish_and_clear();
-            kept.abandon();
+        let checker = Arc::new(checker.build()?);
+        let progress = Arc::new(progress::report(self.no_progress));
+        let bar = progress.bar();
+        let run = Run::start(&checker, move || bar.finish_and_clear())?;
+        let request = |image: &String| {
+            let mut request = ImageRequest::new(image)
+                .all_platforms(self.all_platforms)
+                .cancellation(run.cancellation())
+                .progress(progress.clone());
+            if self.deep {
+                request = request.depth(Depth::Deep);
+            }
+            if let Some(platform) = &self.platform {
+                request = request.platform(platform);
+            }
+            if let Some(reference) = &self.reference {
+                request = request.compare_with(reference);
+            }
+            request
         };
-        interrupt::watch(leave.clone());
-        deadline::watch(limits, leave)?;
         Ok(Reader {
-            scanner,
+            requests: images.iter().map(request).collect(),
+            checker,
             progress,
-            cache,
+            run,
         })
     }
 }
 
-/// Reads images, one after the other.
-pub(super) struct Reader {
-    scanner: Scanner,
-    progress: progress::Report,
-    cache: Cache,
+/// Reads images.
+pub struct Reader {
+    pub checker: Arc<Checker>,
+    pub requests: Vec<ImageRequest>,
+    progress: Arc<progress::Report>,
+    run: Run,
 }
 
 impl Reader {
-    /// As [`ReadingArguments::scan_all`].
-    pub fn scan(&self, images: &[String]) -> (Vec<Scan>, Vec<Unreadable>) {
-        let mut scans = Vec::new();
-        let mut unreadable = Vec::new();
-        for (image, target) in images.iter().zip(targets(images)) {
-            let scanned = self.scanner.scan(&target, &self.progress);
-            // An error ends it in the middle.
-            self.progress.finish();
-            match scanned {
-                Ok(read) => scans.extend(read),
-                Err(error) => unreadable.push(Unreadable {
-                    image: image.clone(),
-                    target: Some(target),
-                    error,
-                }),
-            }
-        }
-        for remark in self.cache.remarks() {
+    /// Reads and judges all images.
+    ///
+    /// # Errors
+    /// The run ended early.
+    pub fn check(&self) -> Result<Report, Stop> {
+        let report = self.checker.check(&self.requests);
+        self.finish()?;
+        Ok(report)
+    }
+
+    /// To be called when the images were read.
+    ///
+    /// # Errors
+    /// The run ended early.
+    pub fn finish(&self) -> Result<(), Stop> {
+        self.progress.finish();
+        for remark in self.checker.cache_remarks() {
             output::remark(&format!("{}\n", one_line(&remark)));
         }
-        (scans, unreadable)
+        self.run.check()
     }
 }
 
-/// What could not be read, and why.
-pub(super) struct Unreadable {
-    image: String,
-    /// Where it was looked for; `None` for one that was found and read, but could not be judged.
-    pub target: Option<ImageReference>,
-    error: Error,
+/// The requests of images, to see whether one of them is a file that would be overwritten.
+pub fn requests(images: &[String]) -> Vec<ImageRequest> {
+    images.iter().map(ImageRequest::new).collect()
 }
 
-impl From<Unjudged> for Unreadable {
-    fn from(unjudged: Unjudged) -> Self {
-        Unreadable {
-            image: unjudged.image,
-            target: None,
-            error: unjudged.error,
-        }
+/// Prints what could not be read; the highest of its exit codes takes precedence.
+pub fn finish(report: &Report, otherwise: ExitCode) -> ExitCode {
+    for unread in &report.errors {
+        output::error_about(&unread.name, &unread.error);
     }
-}
-
-impl Unreadable {
-    pub fn report(list: &[Unreadable]) -> Vec<UnreadImage> {
-        list.iter()
-            .map(|unread| UnreadImage {
-                image: unread.image.clone(),
-                error: unread.error.to_string(),
-            })
-            .collect()
-    }
-}
-
-/// Tells what could not be read; the worst of its exit codes stands above that of what was read.
-pub(super) fn finish(unreadable: &[Unreadable], otherwise: ExitCode) -> ExitCode {
-    for image in unreadable {
-        output::error_about(&image.image, &image.error);
-    }
-    match unreadable.iter().map(|image| image.error.exit_code()).max() {
-        Some(code) => ExitCode::from(code),
-        None => otherwise,
-    }
+    let codes = report.errors.iter().map(|unread| unread.error.exit_code());
+    codes.max().map_or(otherwise, ExitCode::from)
 }

@@ -1,13 +1,151 @@
-//! Ctrl-C: ends the run at once, and leaves nothing behind.
+//! Ends a run early: on SIGINT, SIGTERM and SIGHUP, and when the time of `--limit time` is over.
 
-/// What a shell says of a program that ended by SIGINT; the others give the same.
-const INTERRUPTED: i32 = 130;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// From now on SIGINT, SIGTERM and SIGHUP call `leave` and end the program. Without it they still end it.
-pub(super) fn watch(leave: impl Fn() + Send + 'static) {
-    // It can be set once; a command that reads images does it once.
-    let _ = ctrlc::set_handler(move || {
-        leave();
-        std::process::exit(INTERRUPTED);
-    });
+use imgcheck::{Cancellation, Checker, Error, Limit, Limits, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::output;
+
+/// What is running has this long to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A run that can end early.
+pub struct Run {
+    cancellation: Cancellation,
+    signal: Arc<AtomicI32>,
+    time: Time,
+}
+
+/// When `--limit time` began to count.
+#[derive(Clone, Copy)]
+struct Time {
+    start: Instant,
+    limits: Limits,
+}
+
+impl Run {
+    /// From now on signals cancel the run, and its time counts. If something does not end in time, `clean_up` is called and the
+    /// process exits.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub fn start(
+        checker: &Arc<Checker>,
+        clean_up: impl Fn() + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let time = Time {
+            start: Instant::now(),
+            limits: *checker.limits(),
+        };
+        let limit = time.limits.duration(Limit::Time);
+        let cancellation = match time.start.checked_add(limit) {
+            Some(deadline) => Cancellation::default().with_deadline(deadline),
+            None => Cancellation::default(),
+        };
+        let run = Run {
+            cancellation,
+            signal: Arc::default(),
+            time,
+        };
+        let checker = Arc::clone(checker);
+        let clean_up = Arc::new(move || {
+            clean_up();
+            checker.abandon_cache();
+        });
+        let failed = |error| Error::io("the signals of the process", error);
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+        let (cancellation, received) = (run.cancellation.clone(), Arc::clone(&run.signal));
+        let clean = Arc::clone(&clean_up);
+        let watch = thread::Builder::new().name("signals".to_owned());
+        let watch = watch.spawn(move || {
+            for signal in signals.forever() {
+                received.store(signal, Ordering::SeqCst);
+                cancellation.cancel();
+                exit_after_grace(Arc::clone(&clean), 128 + signal, None);
+            }
+        });
+        watch.map_err(failed)?;
+        let watch = thread::Builder::new().name("deadline".to_owned());
+        let watch = watch.spawn(move || {
+            thread::sleep(limit);
+            let error = time.error();
+            exit_after_grace(clean_up, i32::from(error.exit_code()), Some(error));
+        });
+        watch.map_err(failed)?;
+        Ok(run)
+    }
+
+    /// What the requests of this run get.
+    pub fn cancellation(&self) -> Cancellation {
+        self.cancellation.clone()
+    }
+
+    /// To be called before a report is written: a run that ended early has none.
+    ///
+    /// # Errors
+    /// A signal came, or the time is over.
+    pub fn check(&self) -> Result<(), Stop> {
+        match self.signal.load(Ordering::SeqCst) {
+            0 => match self.cancellation.check() {
+                Ok(()) => Ok(()),
+                Err(_) => Err(Stop::Error(self.time.error())),
+            },
+            signal => Err(Stop::Signal(signal)),
+        }
+    }
+}
+
+impl Time {
+    fn error(self) -> Error {
+        // A second that has begun counts.
+        let seconds = self.start.elapsed().as_secs().saturating_add(1);
+        Error::limit("the call", self.limits.passed(Limit::Time, seconds))
+    }
+}
+
+/// Exits if the main thread has not done so by then: it may wait for a terminal, or for somebody to read its output.
+fn exit_after_grace(
+    clean_up: Arc<impl Fn() + Send + Sync + 'static>,
+    code: i32,
+    error: Option<Error>,
+) {
+    let exit = move || {
+        thread::sleep(GRACE);
+        let (sender, done) = channel();
+        let last_words = thread::Builder::new().spawn(move || {
+            clean_up();
+            if let Some(error) = error {
+                output::error(&error);
+            }
+            sender.send(())
+        });
+        if last_words.is_ok() {
+            let _ = done.recv_timeout(GRACE);
+        }
+        process::exit(code);
+    };
+    if thread::Builder::new().spawn(exit).is_err() {
+        process::exit(code);
+    }
+}
+
+/// Why a command ends.
+pub enum Stop {
+    /// An error, which is printed.
+    Error(Error),
+    /// A signal of this number.
+    Signal(i32),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Error(error)
+    }
 }

@@ -1,13 +1,13 @@
-//! What images, rules and the whole call may ask for, on the command line.
+//! Limits on images, rules and the whole run, on the command line.
 
 use clap::Args;
 
-use imgcheck::internals::limits::{ALL, Limits, Setting};
+use imgcheck::{CheckerBuilder, Limit, LimitSetting, Limits};
 
-/// Limits in place of the usual ones.
+/// Limits that replace the defaults.
 #[derive(Debug, Args)]
 pub(super) struct LimitArguments {
-    /// Set a limit on what an image may ask for, as in entries=5000000; repeatable (--help lists all)
+    /// Set a limit, such as entries=5000000; repeatable (--help lists all limits)
     #[arg(
         long = "limit",
         value_name = "NAME=VALUE",
@@ -15,29 +15,25 @@ pub(super) struct LimitArguments {
         value_delimiter = ',',
         long_help = long_help()
     )]
-    settings: Vec<Setting>,
+    settings: Vec<LimitSetting>,
 }
 
 impl LimitArguments {
-    /// The limits of the configuration, and above them those of the command line or the environment.
-    pub fn above(&self, configured: &Limits) -> Limits {
-        let mut limits = *configured;
-        for setting in &self.settings {
-            limits.set(setting.limit, setting.value);
-        }
-        limits
+    /// Sets the limits; they take precedence over those of the configuration.
+    pub fn apply(&self, checker: CheckerBuilder) -> CheckerBuilder {
+        checker.limits(self.settings.iter().cloned())
     }
 }
 
 fn long_help() -> String {
-    let usual = Limits::default();
-    let lines = ALL.iter().map(|limit| {
-        let setting = format!("{}={}", limit.name(), limit.written(usual.of(*limit)));
+    let defaults = Limits::default();
+    let lines = Limit::all().iter().map(|limit| {
+        let setting = format!("{}={}", limit.name(), limit.written(defaults.of(*limit)));
         format!("\n  {setting:<26}{}", limit.about())
     });
     format!(
-        "Set a limit on what an image may ask for, as in entries=5000000; repeatable, or several with commas between. \
-         What passes one is not read whole, which is an error with exit code 3. These hold by themselves:\n{}",
+        "Set a limit, such as entries=5000000; repeatable, or several separated by commas. An image that exceeds a limit is an \
+         error (exit code 3). Defaults:\n{}",
         lines.collect::<String>()
     )
 }

@@ -4,11 +4,9 @@ mod cache;
 mod check;
 mod claims;
 mod completions;
-mod deadline;
 mod diff;
 mod examples;
 mod facts;
-mod fail_on;
 mod formats;
 mod images;
 mod interrupt;
@@ -19,7 +17,6 @@ mod policy;
 mod progress;
 mod registry;
 mod rules;
-mod targets;
 mod tree;
 
 use std::ffi::OsStr;
@@ -28,10 +25,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use imgcheck::internals::error::Error;
-use imgcheck::internals::spelling::nearest;
+use imgcheck::Error;
+use interrupt::Stop;
 
-/// Proves what a GPU container image really holds, without running it, and compares that with what its labels promise.
+/// Checks, without running it, that a GPU container image contains the PyTorch, CUDA, cuDNN and Python that it promises.
 #[derive(Debug, Parser)]
 #[command(
     name = "imgcheck",
@@ -49,34 +46,34 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check images against what their names, labels and environment promise (the default command)
+    /// Check images against what their tags, labels and environment promise (the default command)
     #[command(after_help = examples::CHECK, after_long_help = format!("{}\n\n{}", examples::CHECK, examples::EXIT_CODES))]
     Check(check::CheckArguments),
-    /// Show what is in an image: every part of the GPU stack, with the evidence for its version
+    /// Show what is in an image: every component of the GPU stack, with the evidence for its version
     #[command(after_help = examples::FACTS)]
     Facts(facts::FactsArguments),
-    /// Show what references promise, and whether such an image was ever published; no image is needed
+    /// Show what image references promise, and whether such images were ever published; reads no image
     #[command(after_help = examples::CLAIMS)]
     Claims(claims::ClaimsArguments),
-    /// Show what changed from one image to another: stack, GPU code, driver floor, loader model, findings
+    /// Show what changed from one image to another: stack, GPU code, minimum driver, loader model, findings
     #[command(after_help = examples::DIFF)]
     Diff(diff::DiffArguments),
-    /// Check the files that an image is built from: Dockerfile, requirements.txt, environment.yml, pyproject.toml
+    /// Check the files that images are built from: Dockerfile, requirements.txt, environment.yml, pyproject.toml
     #[command(after_help = examples::LINT, after_long_help = format!("{}\n\n{}", examples::LINT, examples::LINT_EXIT_CODES))]
     Lint(lint::LintArguments),
-    /// Show what the image's processes load: who needs it, where it was looked for, what answered and why
+    /// Show which libraries the processes of an image load, who needs them, where they are found, and why
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
     /// List, show and test the rules
     #[command(after_help = examples::RULES)]
     Rules(rules::RulesArguments),
-    /// Show and empty the cache of layer facts
+    /// Show or empty the cache of layer facts
     #[command(after_help = examples::CACHE)]
     Cache(cache::CommandArguments),
-    /// Print the completions of a shell
+    /// Print completions for a shell
     #[command(after_help = examples::COMPLETIONS)]
     Completions(completions::CompletionsArguments),
-    /// Write the manual pages into a directory
+    /// Write the manual pages to a directory
     Man(completions::ManArguments),
 }
 
@@ -98,16 +95,19 @@ pub fn run() -> ExitCode {
         Some(Command::Completions(arguments)) => completions::completions::<Cli>(&arguments),
         Some(Command::Man(arguments)) => completions::man::<Cli>(&arguments),
     };
-    result.unwrap_or_else(|error| {
-        output::error(&error);
-        ExitCode::from(error.exit_code())
-    })
+    match result {
+        Ok(code) => code,
+        Err(Stop::Error(error)) => {
+            output::error(&error);
+            ExitCode::from(error.exit_code())
+        }
+        // What a shell reports for a program that a signal ended.
+        Err(Stop::Signal(signal)) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+    }
 }
 
-/// A check without the word `check`: what is named like a command was meant to be one.
-fn check_by_default(
-    arguments: &check::CheckArguments,
-) -> imgcheck::internals::error::Result<ExitCode> {
+/// A check without the word `check`: an image that has the name of a command is probably a mistake.
+fn check_by_default(arguments: &check::CheckArguments) -> Result<ExitCode, Stop> {
     let command = Cli::command();
     let names: Vec<&str> = command
         .get_subcommands()
@@ -117,31 +117,41 @@ fn check_by_default(
     let is_command =
         |image: &&String| names.contains(&image.as_str()) && !Path::new(image).exists();
     if let Some(name) = images.iter().find(is_command) {
-        return Err(Error::Usage {
-            problem: format!("`{name}` is a command and stands behind options"),
-            help: Some(format!(
-                "put the options behind it: imgcheck {name} …; an image of that name is `{name}:latest`"
-            )),
-        });
+        let error = Error::usage(format!("`{name}` is a command: put it before the options"));
+        return Err(error
+            .with_help(format!(
+                "use: imgcheck {name} …; for an image of that name write `{name}:latest`"
+            ))
+            .into());
     }
-    let misspelt = images
+    let misspelled = images
         .first()
         .filter(|first| images.len() > 1 && !first.contains(['/', ':', '.']));
-    if let Some(first) = misspelt
-        && let Some(name) = nearest(first, names.iter().copied())
+    if let Some(first) = misspelled
+        && let Some(name) = similar(first, &names)
         && !Path::new(first).exists()
     {
-        return Err(Error::Usage {
-            problem: format!("there is no command `{first}`"),
-            help: Some(format!(
-                "did you mean `{name}`? An image of that name is `{first}:latest`"
-            )),
-        });
+        let error = Error::usage(format!("unknown command `{first}`"));
+        return Err(error
+            .with_help(format!(
+                "did you mean `{name}`? For an image of that name write `{first}:latest`"
+            ))
+            .into());
     }
     check::run(arguments)
 }
 
-/// An empty variable counts as one that is not set: CI systems set those of inputs that were left out.
+/// The command that a misspelled word probably means: at most one edit for three letters.
+fn similar<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
+    let most = (word.len() / 3).max(1);
+    let distances = names
+        .iter()
+        .map(|name| (strsim::osa_distance(word, name), *name));
+    let nearest = distances.filter(|(distance, _)| *distance <= most).min();
+    nearest.map(|(_, name)| name)
+}
+
+/// Treats an empty variable like one that is not set: CI systems set empty variables for inputs that are left out.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     command
         .mut_args(|argument| match is_empty(argument.get_env()) {

@@ -1,4 +1,4 @@
-//! Where reports go: the standard output and files, in one format or several.
+//! Where reports go: standard output and files, in one format or several.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -9,15 +9,13 @@ use std::str::FromStr;
 use clap::error::ContextValue;
 use clap::{Args, ValueEnum};
 
-use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::report::{one_line, printable};
+use imgcheck::{Error, ImageRequest, Result, printable};
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub struct OutputArguments<F: ReportFormat = Format> {
-    /// The format of the standard output, or of an -o FILE that names none
+pub struct OutputArguments<F: ReportFormat = TextOrJson> {
+    /// Format of standard output, and of -o FILE
     #[arg(
         short,
         long,
@@ -26,13 +24,12 @@ pub struct OutputArguments<F: ReportFormat = Format> {
         env = "IMGCHECK_FORMAT"
     )]
     format: F,
-    /// Write to a file: FILE in place of the standard output, FORMAT=FILE besides it; repeatable. The
-    /// variable holds one
+    /// Write to FILE instead of standard output; FORMAT=FILE writes an additional report; repeatable
     #[arg(short, long, value_name = "[FORMAT=]FILE", env = "IMGCHECK_OUTPUT")]
     output: Vec<Destination<F>>,
-    /// When to use colour
+    /// When to use color
     #[arg(long, value_enum, default_value = "auto", env = "IMGCHECK_COLOR")]
-    color: Colour,
+    color: Color,
 }
 
 /// The formats of one command.
@@ -40,9 +37,9 @@ pub trait ReportFormat: ValueEnum + Copy + Send + Sync + 'static {}
 
 impl<F: ValueEnum + Copy + Send + Sync + 'static> ReportFormat for F {}
 
-/// The formats of a command whose result is for people and programs only; [`super::formats`] has the others.
+/// The formats of a command that has no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum TextOrJson {
     /// For people
     Text,
     /// For programs
@@ -50,7 +47,7 @@ pub enum Format {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Colour {
+enum Color {
     Auto,
     Always,
     Never,
@@ -77,13 +74,13 @@ impl<F: ReportFormat> FromStr for Destination<F> {
                         .collect();
                     let names = names.join(", ");
                     let (format, text) = (one_line(format), one_line(text));
-                    format!("`{format}` is no format ({names}); write a name with `=` as ./{text}")
+                    format!("unknown format `{format}` (expected {names}); for a file with `=` in its name write ./{text}")
                 });
                 (Some(known?), path)
             }
         };
         if path.is_empty() {
-            return Err("no file is named".to_owned());
+            return Err("the file name is missing".to_owned());
         }
         Ok(Destination {
             format,
@@ -93,14 +90,14 @@ impl<F: ReportFormat> FromStr for Destination<F> {
 }
 
 impl<F: ReportFormat> OutputArguments<F> {
-    /// Refuses, before any work is done, files that cannot be written and files that are one of the inputs.
+    /// Rejects, before any work is done, files that cannot be written and files that are one of the inputs.
     ///
     /// # Errors
     /// [`Error::Usage`].
-    pub fn validate(&self, inputs: &[ImageReference]) -> Result<()> {
+    pub fn validate(&self, inputs: &[ImageRequest]) -> Result<()> {
         for Destination { format, path } in &self.output {
             if format.is_none() {
-                self.fits(path)?;
+                self.check_name(path)?;
             }
             let usage = |problem: String| {
                 Err(Error::Usage {
@@ -109,7 +106,7 @@ impl<F: ReportFormat> OutputArguments<F> {
                 })
             };
             check_directory("-o", path)?;
-            let same = |input: &ImageReference| {
+            let same = |input: &ImageRequest| {
                 let input = input.path().and_then(|path| fs::canonicalize(path).ok());
                 input.is_some() && input == fs::canonicalize(path).ok()
             };
@@ -117,11 +114,11 @@ impl<F: ReportFormat> OutputArguments<F> {
                 return usage(format!("-o {} is the image itself", path.display()));
             }
         }
-        self.differ()
+        self.check_distinct()
     }
 
-    /// Refuses two reports in one file: the second would be written over the first.
-    fn differ(&self) -> Result<()> {
+    /// Rejects two reports in one file: the second would overwrite the first.
+    fn check_distinct(&self) -> Result<()> {
         let mut seen = BTreeSet::new();
         for Destination { path, .. } in &self.output {
             // A terminal or a pipe takes one report after another.
@@ -131,15 +128,15 @@ impl<F: ReportFormat> OutputArguments<F> {
             if !seen.insert(resolved(path)) {
                 return Err(Error::Usage {
                     problem: format!("-o names {} for two reports", path.display()),
-                    help: Some("each -o needs a file of its own".to_owned()),
+                    help: Some("use a different file for each -o".to_owned()),
                 });
             }
         }
         Ok(())
     }
 
-    /// Whether something is written in this format.
-    pub fn asks_for(&self, format: F) -> bool
+    /// Whether a report is written in this format.
+    pub fn includes(&self, format: F) -> bool
     where
         F: PartialEq,
     {
@@ -148,8 +145,8 @@ impl<F: ReportFormat> OutputArguments<F> {
         to_file || self.printed() == Some(format)
     }
 
-    /// Whether a file that names no format is likely to be meant for the one it gets.
-    fn fits(&self, path: &Path) -> Result<()> {
+    /// Rejects a file without a format whose name suggests a different format from the one that it would get.
+    fn check_name(&self, path: &Path) -> Result<()> {
         let name = |format: F| Some(format.to_possible_value()?.get_name().to_owned());
         let own = name(self.format).unwrap_or_default();
         let text = path.to_string_lossy();
@@ -163,24 +160,24 @@ impl<F: ReportFormat> OutputArguments<F> {
         {
             None => Ok(()),
             Some(other) if word == text => Err(Error::Usage {
-                problem: format!("-o {text} would write {own} into a file called {text}"),
-                help: Some(format!("name the file, too: -o {other}=FILE")),
+                problem: format!("-o {text} would write the format {own} to a file named {text}"),
+                help: Some(format!("add the name of the file: -o {other}=FILE")),
             }),
             Some(other) => Err(Error::Usage {
-                problem: format!("-o {text} would write {own} into it"),
+                problem: format!("-o {text} would write the format {own}"),
                 help: Some(format!(
-                    "say which format it is: -o {other}={text}, or -o {own}={text}"
+                    "name the format: -o {other}={text}, or -o {own}={text}"
                 )),
             }),
         }
     }
 
-    /// The format of the standard output; `None` where nothing is written there.
+    /// The format of standard output; `None` if nothing is written there.
     pub fn printed(&self) -> Option<F> {
         self.to_standard_output().then_some(self.format)
     }
 
-    /// Columns of the terminal that the text goes to; `None` where it goes elsewhere, so that nothing is wrapped.
+    /// Columns of the terminal that the text goes to; `None` if it goes elsewhere, so that nothing is wrapped.
     pub fn width(&self) -> Option<u16> {
         self.to_standard_output().then(width).flatten()
     }
@@ -192,19 +189,19 @@ impl<F: ReportFormat> OutputArguments<F> {
     }
 }
 
-/// The one way to write the path of a file that may not be there yet.
+/// The canonical path of a file that may not exist yet.
 fn resolved(path: &Path) -> PathBuf {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
     let directory = fs::canonicalize(parent.unwrap_or(Path::new(".")));
-    let absent = directory.map(|it| it.join(path.file_name().unwrap_or_default()));
+    let missing = directory.map(|it| it.join(path.file_name().unwrap_or_default()));
     fs::canonicalize(path)
-        .or(absent)
+        .or(missing)
         .unwrap_or_else(|_| path.to_owned())
 }
 
-/// Refuses a file whose directory is not there; `option` names it.
+/// Rejects a file whose directory does not exist. `option` is the option that names it.
 ///
 /// # Errors
 /// [`Error::Usage`].
@@ -214,60 +211,67 @@ pub fn check_directory(option: &str, path: &Path) -> Result<()> {
         .filter(|parent| !parent.as_os_str().is_empty());
     if parent.is_some_and(|parent| !parent.is_dir()) {
         return Err(Error::Usage {
-            problem: format!("{option} {}: there is no such directory", path.display()),
-            help: Some(format!("{option} names the file that is written")),
+            problem: format!("{option} {}: the directory does not exist", path.display()),
+            help: Some(format!("{option} names the file to write")),
         });
     }
     Ok(())
 }
 
-/// Columns of the terminal, if the standard output is one.
+/// Columns of the terminal; `None` if standard output is not a terminal.
 pub fn width() -> Option<u16> {
     io::stdout()
         .is_terminal()
         .then(|| comfy_table::Table::new().width())
         .flatten()
-        // Some terminals do not say.
+        // Some terminals report 0.
         .filter(|width| *width > 0)
 }
 
-/// Renders each format that is asked for, once a destination, and writes it there.
+/// Renders the report for each destination, and writes it there.
 ///
 /// # Errors
-/// [`Error::Output`] when a file cannot be written. A reader that closes the pipe early is no error.
+/// [`Error::Output`] if a file cannot be written. A reader that closes the pipe early is not an error.
 pub fn write<F: ReportFormat>(
     arguments: &OutputArguments<F>,
-    render: impl Fn(F) -> serde_json::Result<String>,
+    render: impl Fn(F) -> Result<Rendered>,
 ) -> Result<()> {
-    let rendered =
-        |format, subject: &str| render(format).map_err(|error| Error::output(subject, error));
     for destination in &arguments.output {
-        let format = destination.format.unwrap_or(arguments.format);
-        let text = rendered(format, &destination.path.display().to_string())?;
-        let plain = anstream::adapter::strip_str(&text).to_string();
-        write_file(&destination.path, &plain)?;
+        let bytes = match render(destination.format.unwrap_or(arguments.format))? {
+            Rendered::Text(text) => anstream::adapter::strip_str(&text).to_string().into_bytes(),
+            Rendered::Bytes(bytes) => bytes,
+        };
+        write_file(&destination.path, &bytes)?;
     }
     if arguments.to_standard_output() {
-        let text = rendered(arguments.format, "standard output")?;
-        standard_output(&text, arguments.color)?;
+        match render(arguments.format)? {
+            Rendered::Text(text) => standard_output(&text, arguments.color)?,
+            Rendered::Bytes(bytes) => written(io::stdout().lock().write_all(&bytes))?,
+        }
     }
     Ok(())
 }
 
-/// Writes a file to the disk. One that does not fit is left empty: half a report would be taken for a whole one.
+/// A report in one format.
+pub enum Rendered {
+    /// Text, which may have ANSI styles.
+    Text(String),
+    /// A binary format.
+    Bytes(Vec<u8>),
+}
+
+/// Writes a file. One that does not fit on the disk is left empty: half a report could be mistaken for a whole one.
 ///
 /// # Errors
 /// [`Error::Output`].
-pub fn write_file(path: &Path, text: &str) -> Result<()> {
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = File::create(path).and_then(|mut file| {
         let is_file = file.metadata()?.is_file();
-        let written = file
-            .write_all(text.as_bytes())
-            .and_then(|()| match is_file {
-                // File systems of a network tell only now that there is no room.
-                true => file.sync_all(),
-                false => Ok(()),
-            });
+        let written = file.write_all(bytes).and_then(|()| match is_file {
+            // Network file systems report only now that the disk is full.
+            true => file.sync_all(),
+            false => Ok(()),
+        });
         if written.is_err() && is_file {
             file.set_len(0)?;
         }
@@ -276,22 +280,25 @@ pub fn write_file(path: &Path, text: &str) -> Result<()> {
     written.map_err(|error| Error::output(path.display().to_string(), error))
 }
 
-/// Writes lines of a command that has no report formats, such as a list of rules.
+/// Prints the text of a command that has no report formats, such as a list of rules.
 pub fn print(text: &str) -> Result<()> {
-    standard_output(text, Colour::Auto)
+    standard_output(text, Color::Auto)
 }
 
-fn standard_output(text: &str, colour: Colour) -> Result<()> {
-    let choice = match colour {
-        Colour::Auto => anstream::AutoStream::choice(&io::stdout()),
-        Colour::Always => anstream::ColorChoice::AlwaysAnsi,
-        Colour::Never => anstream::ColorChoice::Never,
+fn standard_output(text: &str, color: Color) -> Result<()> {
+    let choice = match color {
+        Color::Auto => anstream::AutoStream::choice(&io::stdout()),
+        Color::Always => anstream::ColorChoice::AlwaysAnsi,
+        Color::Never => anstream::ColorChoice::Never,
     };
     let mut stream = anstream::AutoStream::new(io::stdout().lock(), choice);
-    let written = stream
-        .write_all(text.as_bytes())
-        .and_then(|()| stream.flush());
-    match written {
+    let result = stream.write_all(text.as_bytes());
+    written(result.and_then(|()| stream.flush()))
+}
+
+/// A reader that closes the pipe early is not an error.
+fn written(result: io::Result<()>) -> Result<()> {
+    match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Error::output("standard output", error))
         }
@@ -299,18 +306,23 @@ fn standard_output(text: &str, colour: Colour) -> Result<()> {
     }
 }
 
-/// Writes a remark beside the report on the standard error stream, whatever it quotes.
+/// Text from an image or a user on one line, with control characters escaped.
+pub fn one_line(text: &str) -> String {
+    printable(text).replace('\n', "\\n")
+}
+
+/// Prints a remark on standard error; the text is escaped.
 pub fn remark(text: &str) {
     styled_remark(&printable(text));
 }
 
-/// The same of a text with styles, in which what is quoted was escaped.
+/// Prints a text with ANSI styles on standard error; what it quotes must have been escaped.
 pub fn styled_remark(text: &str) {
-    // Nothing can be done where even the error stream is closed.
+    // Nothing can be done if even standard error is closed.
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// Tells on the standard error stream what is wrong with the command line, and ends the program; shows help that was asked for.
+/// Prints what is wrong with the command line, or the requested help, and exits.
 pub fn misuse(mut error: clap::Error) -> ! {
     let quoted = error.context().filter_map(|(kind, value)| match value {
         ContextValue::String(text) => Some((kind, ContextValue::String(one_line(text)))),
@@ -320,31 +332,31 @@ pub fn misuse(mut error: clap::Error) -> ! {
         error.insert(kind, value);
     }
     match error.to_string().strip_prefix("error: ") {
-        Some(problem) => tell(problem.trim_end()),
+        Some(problem) => print_error(problem.trim_end()),
         None => error.exit(),
     }
     std::process::exit(error.exit_code())
 }
 
-/// Tells an error on the standard error stream.
+/// Prints an error on standard error.
 pub fn error(error: &Error) {
     error_about("", error);
 }
 
-/// The same of the error of an image, which is named if the error does not do so.
+/// Prints the error of an image, with the name of the image if the error does not contain it.
 pub fn error_about(image: &str, error: &Error) {
     let text = match error.to_string() {
         text if text.contains(image) => text,
         _ => format!("{}: {}", one_line(image), error.quoted()),
     };
     match error {
-        // A fault of a rule or configuration file comes as a diagnostic of its own.
+        // The error of a rule or configuration file is a rendered diagnostic.
         Error::Rule { .. } if text.starts_with("error") => remark(&format!("{text}\n")),
-        _ => tell(&text),
+        _ => print_error(&text),
     }
 }
 
-fn tell(problem: &str) {
+fn print_error(problem: &str) {
     let red = anstyle::AnsiColor::Red.on_default().bold();
     styled_remark(&format!("{red}error{red:#}: {}\n", printable(problem)));
 }

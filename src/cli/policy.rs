@@ -1,22 +1,13 @@
-//! What findings are judged by: the configuration file, and what the command line and the environment say above it.
+//! What findings are judged by: the configuration file, and the options that take precedence over it.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use chrono::{NaiveDate, Utc};
-use clap::Args;
 use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum};
+use imgcheck::{CheckerBuilder, Day, Error, Result, Severity};
 
-use super::check::RuleArguments;
-use super::fail_on::FailOnArgument;
-use super::output;
-use super::targets::TargetArguments;
-use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::finding::Finding;
-use imgcheck::internals::limits::Limits;
-use imgcheck::internals::policy::{Baseline, Config, Expectation, Policy, discover};
-use imgcheck::internals::report::{one_line, safe_json};
-use imgcheck::internals::rules::RuleSet;
+use super::output::{self, one_line};
 
 const CONFIG: &str = "IMGCHECK_CONFIG";
 const NO_CONFIG: &str = "IMGCHECK_NO_CONFIG";
@@ -24,186 +15,136 @@ const NO_CONFIG: &str = "IMGCHECK_NO_CONFIG";
 /// The configuration file.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rules and policy")]
-pub(super) struct ConfigArguments {
-    /// Read this configuration file [default: .imgcheck.yaml here or above, up to the root of the repository, else
+pub struct ConfigArguments {
+    /// Configuration file [default: .imgcheck.yaml here or in a parent directory, up to the root of the repository, or
     /// imgcheck/config.yaml in $XDG_CONFIG_HOME or ~/.config]
     #[arg(long, value_name = "FILE", env = CONFIG)]
     config: Option<PathBuf>,
-    /// Read no configuration file
+    /// Do not read a configuration file
     #[arg(long, env = NO_CONFIG, value_parser = BoolishValueParser::new())]
     no_config: bool,
 }
 
 impl ConfigArguments {
-    /// Reads the file that is named, or the one that is found; nothing is asked for where there is none.
-    pub fn load(&self) -> Result<Config> {
-        match self.path()? {
-            Some(path) if matches!(path.try_exists(), Ok(false)) => Err(Error::Usage {
-                problem: format!("--config {}: there is no such file", path.display()),
-                help: None,
-            }),
-            Some(path) => Config::load(&path),
-            None => Ok(Config::default()),
-        }
-    }
-
-    fn path(&self) -> Result<Option<PathBuf>> {
+    /// Names the configuration file of a checker.
+    ///
+    /// # Errors
+    /// Both options are given.
+    pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
         let Some(config) = &self.config else {
-            let found = || discover::find(&env::current_dir().ok()?);
-            return Ok(if self.no_config { None } else { found() });
+            return Ok(match env::current_dir() {
+                Ok(directory) if !self.no_config => checker.discover_configuration(directory),
+                _ => checker,
+            });
         };
         if !self.no_config {
-            return Ok(Some(config.clone()));
+            return Ok(checker.configuration(config));
         }
-        // Both are given. A flag stands above the environment.
+        // Both are given. A flag takes precedence over the environment.
         let config_from_environment = env::var_os(CONFIG).is_some_and(|value| value == *config);
         let no_config_from_environment = env::var_os(NO_CONFIG).is_some_and(|it| !it.is_empty());
         match (config_from_environment, no_config_from_environment) {
-            (true, false) => Ok(None),
-            (false, true) => Ok(Some(config.clone())),
-            _ => Err(Error::Usage {
-                problem: "--config and --no-config exclude each other".to_owned(),
-                help: None,
-            }),
+            (true, false) => Ok(checker),
+            (false, true) => Ok(checker.configuration(config)),
+            _ => Err(Error::usage("--config and --no-config exclude each other")),
         }
     }
 }
 
-/// All that findings are judged by.
+/// Rules in addition to the built-in ones.
 #[derive(Debug, Args)]
-pub(super) struct PolicyArguments {
+#[command(next_help_heading = "Rules and policy")]
+pub struct RuleArguments {
+    /// Add a rule file, or all rule files of a directory; repeatable, or several separated by ':'
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "IMGCHECK_RULES",
+        value_delimiter = ':'
+    )]
+    rules: Vec<PathBuf>,
+}
+
+impl RuleArguments {
+    pub fn apply(&self, checker: CheckerBuilder) -> CheckerBuilder {
+        self.rules.iter().fold(checker, CheckerBuilder::rules)
+    }
+}
+
+/// The lowest severity that fails.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
+pub struct FailOnArgument {
+    /// Lowest severity that makes the exit code 1 [default: error]
+    #[arg(long, value_enum, value_name = "SEVERITY", env = "IMGCHECK_FAIL_ON")]
+    fail_on: Option<FailOn>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FailOn {
+    Error,
+    Warning,
+    Note,
+    #[value(alias = "none")]
+    Never,
+}
+
+impl FailOnArgument {
+    pub fn apply(&self, checker: CheckerBuilder) -> CheckerBuilder {
+        match self.fail_on {
+            None => checker,
+            Some(FailOn::Error) => checker.fail_on(Some(Severity::Error)),
+            Some(FailOn::Warning) => checker.fail_on(Some(Severity::Warning)),
+            Some(FailOn::Note) => checker.fail_on(Some(Severity::Note)),
+            Some(FailOn::Never) => checker.fail_on(None),
+        }
+    }
+}
+
+/// What all findings are judged by.
+#[derive(Debug, Args)]
+pub struct PolicyArguments {
     #[command(flatten)]
     config: ConfigArguments,
     #[command(flatten)]
     rules: RuleArguments,
     #[command(flatten)]
     fail_on: FailOnArgument,
-    /// Let only new findings fail: those that are not in this file, which is a report in JSON or one of --write-baseline
+    /// Fail only on findings that are not in this file: a JSON report, or a file of --write-baseline
     #[arg(long, value_name = "FILE", env = "IMGCHECK_BASELINE")]
     baseline: Option<PathBuf>,
-    /// Write all that is found into this file for --baseline, and exit with 0
+    /// Write all findings to this file for --baseline, and exit with 0
     #[arg(long, value_name = "FILE", env = "IMGCHECK_WRITE_BASELINE")]
     write_baseline: Option<PathBuf>,
 }
 
-/// What must be in the images.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Rules and policy")]
-struct ExpectArguments {
-    /// Expect a version of a part of the stack, as in 'torch==2.8.*', 'cudnn>=9.7,<10' or 'cuda==12.8'; several
-    /// with ';' between or by repeating the option
-    #[arg(
-        long = "expect",
-        value_name = "PART==VERSION",
-        env = "IMGCHECK_EXPECT",
-        value_delimiter = ';'
-    )]
-    expect: Vec<String>,
-}
-
-/// All that images are judged by: the same for each command that judges some.
-#[derive(Debug, Args)]
-pub(super) struct ImagePolicyArguments {
-    #[command(flatten)]
-    expect: ExpectArguments,
-    #[command(flatten)]
-    policy: PolicyArguments,
-    #[command(flatten)]
-    targets: TargetArguments,
-}
-
-/// A policy whose rules are not yet loaded.
-pub(super) struct Asked {
-    /// What is asked for.
-    pub policy: Policy,
-    config: Config,
-    write_baseline: Option<PathBuf>,
-}
-
 impl PolicyArguments {
-    /// Reads the configuration and all that it names but the rules.
-    pub fn read(&self) -> Result<Asked> {
-        let config = self.config.load()?;
-        if let Some(path) = &self.write_baseline {
-            output::check_directory("--write-baseline", path)?;
-        }
-        let baseline = match (&self.write_baseline, &self.baseline) {
-            // What is found is written, whether it was known or not.
-            (Some(_), _) => Baseline::default(),
-            (None, Some(path)) => Baseline::load(path)?,
-            (None, None) => config.load_baseline()?,
-        };
-        let policy = Policy {
-            fail_on: self.fail_on.threshold(config.policy.fail_on),
-            baseline,
-            ..config.policy.clone()
-        };
-        Ok(Asked {
-            policy,
-            config,
-            write_baseline: self.write_baseline.clone(),
-        })
-    }
-
-    /// The built-in rules, those of the configuration, and those of the command line, to be evaluated within these limits.
-    pub fn load_rules(&self, asked: &Asked, limits: Limits) -> Result<RuleSet> {
-        let rules = self.rules.load_with(&asked.config)?;
-        Ok(rules.within(limits))
-    }
-}
-
-impl ImagePolicyArguments {
-    /// Reads the configuration and all that it names but the rules, and puts the command line above it.
+    /// Configuration, rules and policy of a checker.
     ///
     /// # Errors
-    /// The configuration, an expectation or a target is wrong.
-    pub fn read(&self) -> Result<Asked> {
-        let mut asked = self.policy.read()?;
-        self.expect.add_to(&mut asked.policy)?;
-        self.targets.put_above(&mut asked.policy.targets)?;
-        Ok(asked)
+    /// The options contradict each other, or the directory of `--write-baseline` does not exist.
+    pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
+        let checker = self.config.apply(checker)?;
+        let checker = self.fail_on.apply(self.rules.apply(checker));
+        match (&self.write_baseline, &self.baseline) {
+            // All findings are written, whether they are known or not.
+            (Some(path), _) => {
+                output::check_directory("--write-baseline", path)?;
+                Ok(checker.without_baseline())
+            }
+            (None, Some(path)) => Ok(checker.baseline(path)),
+            (None, None) => Ok(checker),
+        }
     }
 
-    /// As [`PolicyArguments::load_rules`].
-    pub fn load_rules(&self, asked: &Asked, limits: Limits) -> Result<RuleSet> {
-        self.policy.load_rules(asked, limits)
-    }
-}
-
-impl ExpectArguments {
-    /// Adds to what the configuration expects.
+    /// Writes the file of `--write-baseline`, if it is given and everything was read. Returns whether it was written.
     ///
     /// # Errors
-    /// One of them is none.
-    fn add_to(&self, policy: &mut Policy) -> Result<()> {
-        for text in &self.expect {
-            let expectation =
-                Expectation::parse(text, "--expect").map_err(|mistake| Error::Usage {
-                    problem: format!("--expect '{text}': {}", mistake.problem),
-                    help: Some(mistake.help),
-                })?;
-            policy.expectations.push(expectation);
-        }
-        Ok(())
-    }
-}
-
-impl Asked {
-    /// The limits of the configuration.
-    pub fn limits(&self) -> &Limits {
-        &self.config.limits
-    }
-
-    /// Whether what is asked for can be wrong in a way that only the rules show, so that they should be loaded before long work.
-    pub fn needs_rules(&self) -> bool {
-        self.config.names_rules() || !self.config.rules.is_empty()
-    }
-
-    /// Writes the baseline that is asked for, if all images could be read; whether it was written.
-    pub fn write_baseline<'f>(
+    /// The file cannot be written.
+    pub fn write_baseline(
         &self,
-        findings: impl Iterator<Item = (&'f str, &'f Finding)>,
         all_read: bool,
+        baseline: impl FnOnce() -> Result<(String, usize)>,
     ) -> Result<bool> {
         let Some(path) = &self.write_baseline else {
             return Ok(false);
@@ -211,23 +152,65 @@ impl Asked {
         let shown = one_line(&path.display().to_string());
         if !all_read {
             output::remark(&format!(
-                "{shown} is not written, for an image is missing\n"
+                "{shown} was not written, because an image could not be read\n"
             ));
             return Ok(false);
         }
-        let failed = |error| Error::output(path.display().to_string(), error);
-        let findings: Vec<_> = findings.collect();
-        let count = findings.len();
-        let text = Baseline::text(findings.into_iter()).map_err(failed)?;
-        output::write_file(path, &safe_json(&text))?;
+        let (text, count) = baseline()?;
+        output::write_file(Path::new(path), text.as_bytes())?;
         output::remark(&format!(
-            "{shown}: findings written: {count}; with --baseline {shown} only others fail\n"
+            "wrote {count} findings to {shown}; with --baseline {shown} only new findings fail\n"
         ));
         Ok(true)
     }
 }
 
-/// The day that ignores are measured by.
-pub(super) fn today() -> NaiveDate {
-    Utc::now().date_naive()
+/// What images are judged by.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
+pub struct ImagePolicyArguments {
+    /// Expect a version of a component, such as 'torch==2.8.*', 'cudnn>=9.7,<10' or 'cuda==12.8'; repeatable, or several
+    /// separated by ';'
+    #[arg(
+        long = "expect",
+        value_name = "COMPONENT==VERSION",
+        env = "IMGCHECK_EXPECT",
+        value_delimiter = ';'
+    )]
+    expect: Vec<String>,
+    /// GPU that the image must run on, as nvidia-smi prints it or by architecture: h100, "rtx 4090", sm_90, 9.0; repeatable, or
+    /// several separated by commas
+    #[arg(long, value_name = "GPU", env = "IMGCHECK_GPU", value_delimiter = ',')]
+    gpu: Vec<String>,
+    /// Driver that the image must run on, as nvidia-smi prints it: 535.183.06
+    #[arg(long, value_name = "VERSION", env = "IMGCHECK_DRIVER")]
+    driver: Option<String>,
+    #[command(flatten)]
+    policy: PolicyArguments,
+}
+
+impl ImagePolicyArguments {
+    /// As [`PolicyArguments::apply`].
+    pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
+        let checker = self.policy.apply(checker)?.gpus(&self.gpu);
+        let checker = self.expect.iter().fold(checker, CheckerBuilder::expect);
+        Ok(match &self.driver {
+            Some(driver) => checker.driver(driver),
+            None => checker,
+        })
+    }
+
+    /// As [`PolicyArguments::write_baseline`].
+    pub fn write_baseline(
+        &self,
+        all_read: bool,
+        baseline: impl FnOnce() -> Result<(String, usize)>,
+    ) -> Result<bool> {
+        self.policy.write_baseline(all_read, baseline)
+    }
+}
+
+/// The day on which the ignores of the configuration are checked, in UTC.
+pub fn today() -> Day {
+    chrono::Utc::now().date_naive()
 }

@@ -1,4 +1,4 @@
-//! What long work tells while it goes on: a bar on a terminal, now and then a line elsewhere, nothing where it is not wanted.
+//! Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere.
 
 use std::io::{IsTerminal, stderr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,17 +6,16 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::output;
-use imgcheck::internals::checker::Progress;
-use imgcheck::internals::report::one_line;
+use super::output::{self, one_line};
+use imgcheck::Progress;
 
-/// Where there is no terminal: how long nothing is said, at first and between two lines.
-const QUIET: Duration = Duration::from_secs(10);
+/// Time between two lines where there is no terminal.
+const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Progress of one image after the other, on the standard error stream.
+/// Shows the progress of one image after the other.
 pub struct Report {
     bar: ProgressBar,
-    /// Whether lines are written in place of a bar.
+    /// Whether lines are printed instead of a bar.
     lines: bool,
     state: Mutex<State>,
 }
@@ -25,16 +24,16 @@ struct State {
     image: String,
     layers: usize,
     done: usize,
-    /// When something was told last.
-    told: Instant,
+    /// When a line was printed last.
+    printed: Instant,
 }
 
-/// Progress as the standard error stream can show it.
+/// Progress as standard error can show it.
 pub fn report(hidden: bool) -> Report {
     let target = if hidden {
         ProgressDrawTarget::hidden()
     } else {
-        // It draws nothing where the stream is no terminal, and counts all the same.
+        // Draws nothing if it is not a terminal, but counts.
         ProgressDrawTarget::stderr()
     };
     let bar = ProgressBar::with_draw_target(None, target);
@@ -45,13 +44,13 @@ pub fn report(hidden: bool) -> Report {
             image: String::new(),
             layers: 0,
             done: 0,
-            told: Instant::now(),
+            printed: Instant::now(),
         }),
     }
 }
 
 impl Report {
-    /// The bar itself, to be taken away from elsewhere.
+    /// The bar itself, so that another thread can remove it.
     pub fn bar(&self) -> ProgressBar {
         self.bar.clone()
     }
@@ -65,8 +64,8 @@ impl Report {
             .set_message(format!("{}, {}", state.image, state.of_layers()));
     }
 
-    fn tell(&self, state: &mut State) {
-        state.told = Instant::now();
+    fn print_line(&self, state: &mut State) {
+        state.printed = Instant::now();
         let total = self.bar.length().filter(|bytes| *bytes > 0);
         output::remark(&format!(
             "{}: {}{}, {}\n",
@@ -79,7 +78,7 @@ impl Report {
 }
 
 impl State {
-    /// Of what goes by it is not known how many there will be.
+    /// The number of layers of a streamed archive is unknown in advance.
     fn of_layers(&self) -> String {
         match self.layers {
             0 => format!("{} layers", self.done),
@@ -88,7 +87,7 @@ impl State {
     }
 }
 
-/// The bar for so many bytes; 0 are unknown.
+/// The bar for this many bytes; 0 if unknown.
 fn style(bytes: u64) -> ProgressStyle {
     let template = match bytes {
         0 => "{msg} {spinner} {bytes}",
@@ -104,13 +103,13 @@ impl Progress for Report {
             image: one_line(name),
             layers,
             done: 0,
-            told: Instant::now(),
+            printed: Instant::now(),
         };
         self.bar.reset();
         self.bar.set_style(style(bytes));
         self.bar.set_length(bytes);
         self.show(&state);
-        // The tick is a thread of its own.
+        // The tick starts a thread.
         if !self.bar.is_hidden() {
             self.bar.enable_steady_tick(Duration::from_millis(200));
         }
@@ -120,8 +119,8 @@ impl Progress for Report {
         self.bar.inc(bytes);
         if self.lines {
             let mut state = self.state();
-            if state.told.elapsed() >= QUIET {
-                self.tell(&mut state);
+            if state.printed.elapsed() >= INTERVAL {
+                self.print_line(&mut state);
             }
         }
     }

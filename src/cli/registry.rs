@@ -6,16 +6,16 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use imgcheck::internals::source::registry::{Mirror, Options, Registries, RetryPolicy};
+use imgcheck::{Mirror, RegistryOptions, RetryPolicy};
 
 /// How registries are reached.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Registries")]
 pub struct RegistryArguments {
-    /// Trust any certificate of a registry, and speak plain HTTP where there is no TLS
+    /// Accept any TLS certificate of a registry, and use plain HTTP if the registry has no TLS
     #[arg(long, env = "IMGCHECK_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
-    /// Trust the authorities in this file (PEM), beside the system's; may be repeated
+    /// Trust the certificate authorities in this file (PEM), in addition to those of the system; repeatable
     #[arg(
         long = "ca-cert",
         value_name = "FILE",
@@ -23,7 +23,7 @@ pub struct RegistryArguments {
         value_delimiter = ','
     )]
     ca_certificates: Vec<PathBuf>,
-    /// Ask this mirror before the registry, as in docker.io=mirror.example/hub; may be repeated
+    /// Try this mirror before the registry, such as docker.io=mirror.example/hub; repeatable
     #[arg(
         long = "mirror",
         value_name = "REGISTRY=MIRROR",
@@ -31,21 +31,21 @@ pub struct RegistryArguments {
         value_delimiter = ','
     )]
     mirrors: Vec<Mirror>,
-    /// Ask no registry: only references with a digest whose image was read before can then be checked
+    /// Do not connect to registries: only references with a digest whose image is in the cache can be checked
     #[arg(long, env = "IMGCHECK_OFFLINE", value_parser = BoolishValueParser::new())]
     offline: bool,
-    /// How often a request is made again after a failure that may pass
+    /// How often to retry a request after a temporary failure
     #[arg(long, value_name = "TIMES", env = "IMGCHECK_RETRIES", default_value_t = RetryPolicy::default().retries)]
     retries: usize,
-    /// Give up a connection after so many seconds without an answer or with less than 1 KB a second
+    /// Give up a connection after this many seconds without a response, or below 1 KB per second
     #[arg(long, value_name = "SECONDS", env = "IMGCHECK_STALL_TIMEOUT", default_value_t = RetryPolicy::default().stall.as_secs())]
     stall_timeout: u64,
 }
 
 impl RegistryArguments {
-    /// Registries, reached in this way.
-    pub fn registries(&self) -> Registries {
-        Registries::new(Options {
+    /// The options of a checker.
+    pub fn options(&self) -> RegistryOptions {
+        RegistryOptions {
             insecure: self.insecure,
             ca_certificates: self.ca_certificates.clone(),
             mirrors: self.mirrors.clone(),
@@ -55,6 +55,6 @@ impl RegistryArguments {
                 stall: Duration::from_secs(self.stall_timeout.max(1)),
                 ..RetryPolicy::default()
             },
-        })
+        }
     }
 }

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use imgcheck::{Checker, Schema};
 
-use super::check::RuleArguments;
+use super::interrupt::Stop;
 use super::output;
-use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::policy;
-use imgcheck::internals::report::{self, printable};
-use imgcheck::internals::rules::{Rule, RuleSet, file, pages, testing};
+use super::policy::RuleArguments;
 
 /// Arguments of `imgcheck rules`.
 #[derive(Debug, Args)]
@@ -25,83 +23,66 @@ pub struct RulesArguments {
 enum Command {
     /// List all rules with their severity and title
     List,
-    /// Show one rule: what goes wrong, how it looks, how to confirm it, what to do
+    /// Show a rule: what goes wrong, how it looks, how to confirm it, what to do
     Show {
-        /// Id of the rule, as in claim-torch-version
+        /// ID of the rule, such as claim-torch-version
         id: String,
     },
-    /// Run the tests that the rules carry: of all rules, or of the files named here
+    /// Run the tests of all rules, or of some rule files
     Test {
-        /// Rule files, or directories of them
+        /// Rule files, or directories of rule files
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
-    /// Print the JSON Schema of rule files, for editors; or of reports, or of configuration files
+    /// Print a JSON Schema: of rule files, or of one of the documents below
     Schema {
-        /// The schema of what `imgcheck check --format json` prints
-        #[arg(long, conflicts_with = "config")]
+        /// Reports of `imgcheck check --format json`
+        #[arg(long, group = "document")]
         report: bool,
-        /// The schema of .imgcheck.yaml
-        #[arg(long)]
+        /// The configuration file, .imgcheck.yaml
+        #[arg(long, group = "document")]
         config: bool,
+        /// Image facts, as `imgcheck facts --format facts` writes them (decompressed)
+        #[arg(long, group = "document")]
+        facts: bool,
     },
     /// Write the pages of the book
     #[command(hide = true)]
     Docs {
-        /// The directory of the pages
+        /// Directory of the pages
         directory: PathBuf,
     },
 }
 
-/// Runs one of the commands; `test` exits with 1 when a test fails.
-pub fn run(arguments: &RulesArguments) -> Result<ExitCode> {
-    let rules = arguments.rules.load()?;
+/// Runs one of the commands; `test` exits with 1 if a test fails.
+pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
+    let checker = || arguments.rules.apply(Checker::builder()).build();
     let text = match &arguments.command {
-        Command::List => report::text::rules(&pages::list_table(&rules), output::width()),
-        Command::Show { id } => {
-            let rule = rules.get(id).ok_or_else(|| unknown(id, rules.rules()))?;
-            printable(&pages::render(rule))
-        }
+        Command::List => checker()?.rule_table(output::width()),
+        Command::Show { id } => checker()?.rule_page(id)?,
         Command::Test { paths } => {
-            let mut named = RuleSet::default();
-            for path in paths {
-                named.add_path(path)?;
-            }
-            let report = testing::run(if paths.is_empty() { rules } else { named }.rules());
-            output::print(&format!("{}\n", printable(&report.to_string())))?;
-            return Ok(ExitCode::from(u8::from(report.failures().next().is_some())));
+            let (summary, passed) = checker()?.test_rules(paths)?;
+            output::print(&format!("{summary}\n"))?;
+            return Ok(ExitCode::from(u8::from(!passed)));
         }
-        Command::Schema { report, config } => schema(*report, *config)?,
+        Command::Schema {
+            report,
+            config,
+            facts,
+        } => {
+            let schema = match (report, config, facts) {
+                (true, _, _) => Schema::Report,
+                (_, true, _) => Schema::Configuration,
+                (_, _, true) => Schema::Facts,
+                _ => Schema::Rule,
+            };
+            schema.to_json()
+        }
         Command::Docs { directory } => {
-            return pages::write(&rules, directory).map(|()| ExitCode::SUCCESS);
+            checker()?.write_rule_pages(directory)?;
+            return Ok(ExitCode::SUCCESS);
         }
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The JSON Schema of reports, of configuration files, or of rule files.
-fn schema(of_report: bool, of_config: bool) -> Result<String> {
-    let schema = match (of_report, of_config) {
-        (true, _) => report::json::schema(),
-        (_, true) => policy::config::schema(),
-        _ => file::schema(),
-    };
-    let text = serde_json::to_string_pretty(&schema)
-        .map_err(|error| Error::output("the schema", error))?;
-    Ok(format!("{text}\n"))
-}
-
-fn unknown<'r>(id: &str, rules: impl Iterator<Item = &'r Rule>) -> Error {
-    let near: Vec<&str> = rules
-        .map(|rule| rule.id.as_str())
-        .filter(|known| known.contains(id))
-        .collect();
-    Error::Usage {
-        problem: format!("there is no rule {id}"),
-        help: Some(match near.as_slice() {
-            [] => "imgcheck rules list names all of them".to_owned(),
-            near => format!("did you mean {}?", near.join(", ")),
-        }),
-    }
 }

@@ -1,22 +1,21 @@
-//! `imgcheck tree`: who loads what, from where, and why.
+//! `imgcheck tree`: what the processes of an image load, from where, and why.
 
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use imgcheck::{Checker, Format, View};
 
-use super::images::{ReadingArguments, Unreadable, finish, targets};
-use super::output::{self, OutputArguments};
-use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::limits::Limits;
-use imgcheck::internals::report::{self, tree::TreeQuery};
+use super::images::{ReadingArguments, finish, requests};
+use super::interrupt::Stop;
+use super::output::{self, OutputArguments, Rendered};
 
 /// Arguments of `imgcheck tree`.
 #[derive(Debug, Args)]
 pub struct TreeArguments {
-    /// The image, as for `imgcheck check`
+    /// Image, as for `imgcheck check`
     #[arg(value_name = "IMAGE")]
     image: String,
-    /// Tell all about this library: a SONAME, a file name, a path, or the beginning of a name, as in libcudnn
+    /// Show only this library, with everything about it: a SONAME, a file name, a path, or the start of a name such as libcudnn
     #[arg(value_name = "LIBRARY")]
     library: Option<String>,
     #[command(flatten)]
@@ -35,47 +34,28 @@ pub enum TreeFormat {
     Json,
     /// A graph for Graphviz.
     Dot,
-    /// A page with the graph as a picture, for a browser.
+    /// A page with the graph, for a browser.
     Html,
 }
 
 /// Shows the loader model of every image that the argument names.
-pub fn run(arguments: &TreeArguments) -> Result<ExitCode> {
+pub fn run(arguments: &TreeArguments) -> Result<ExitCode, Stop> {
     let images = std::slice::from_ref(&arguments.image);
-    arguments.output.validate(&targets(images))?;
-    let limits = arguments.reading.limits(&Limits::default());
-    let (scans, unreadable) = arguments.reading.scan_all(images, true, limits)?;
-    let errors = Unreadable::report(&unreadable);
-    let library = arguments.library.as_deref();
-    let question = |image| TreeQuery { image, library };
-    let mut texts = Vec::new();
-    for scan in &scans {
-        let image = scan.facts.name();
-        let text = report::tree::text(question(image), &scan.tree)
-            .ok_or_else(|| unknown(arguments, image))?;
-        texts.push(text);
-    }
-    output::write(&arguments.output, |format| match format {
-        TreeFormat::Text => Ok(texts.join("\n")),
-        TreeFormat::Json => report::json::trees(
-            scans
-                .iter()
-                .map(|scan| (scan.facts.reference.as_deref(), &scan.tree)),
-            &errors,
-        ),
-        TreeFormat::Dot => Ok(scans
-            .iter()
-            .map(|scan| report::tree::dot(question(&arguments.image), &scan.tree))
-            .collect()),
-        TreeFormat::Html => report::html::trees(scans.iter().map(|scan| (&scan.facts, &scan.tree)))
-            .map_err(serde::ser::Error::custom),
+    let (reading, output) = (&arguments.reading, &arguments.output);
+    output.validate(&requests(images))?;
+    let checker = Checker::builder().without_rules().loader_trees(true);
+    let report = reading.start(reading.apply(checker), images)?.check()?;
+    let view = View::Loader(arguments.library.as_deref());
+    // A library that is not there is an error in every format.
+    report.render(view, Format::Text, None)?;
+    output::write(output, |format| {
+        let format = match format {
+            TreeFormat::Text => Format::Text,
+            TreeFormat::Json => Format::Json,
+            TreeFormat::Dot => Format::Dot,
+            TreeFormat::Html => Format::Html,
+        };
+        report.render(view, format, None).map(Rendered::Text)
     })?;
-    Ok(finish(&unreadable, ExitCode::SUCCESS))
-}
-
-fn unknown(arguments: &TreeArguments, image: &str) -> Error {
-    Error::Usage {
-        problem: format!("no process of {image} loads or asks for {}", arguments.library.as_deref().unwrap_or_default()),
-        help: Some("`imgcheck tree IMAGE` lists everything that is loaded; a beginning such as libcudnn is enough".to_owned()),
-    }
+    Ok(finish(&report, ExitCode::SUCCESS))
 }

@@ -245,6 +245,8 @@ pub enum SourceKind {
     Podman,
     /// A registry.
     Registry,
+    /// Facts that were saved.
+    Facts,
 }
 
 /// How an image is got at that an engine holds; the `access` of the report.

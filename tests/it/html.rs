@@ -7,57 +7,29 @@ use std::process::Command;
 use testkit::tools;
 use testkit::tools::say;
 
-use chrono::NaiveDate;
-use imgcheck::internals::checker::{self, Progress, Reading, Scan, Scanner};
 use imgcheck::internals::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
-use imgcheck::internals::policy::Policy;
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
 use imgcheck::internals::rules::RuleSet;
-use imgcheck::internals::source::{self, Access, Selection};
-use imgcheck::internals::targets::{self, DriverFacts, TargetFacts};
-use oci_spec::image::ImageConfiguration;
+use imgcheck::internals::targets::{DriverFacts, TargetFacts};
+use imgcheck::{Checker, Day, ImageRequest, Subject};
 use serde_json::{Value, json};
 
 const HEALTHY: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
 const FAULTY: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
 
-struct Silent;
-
-impl Progress for Silent {
-    fn image(&self, _: &str, _: usize, _: u64) {}
-    fn layer(&self) {}
-    fn note(&self, _: &str) {}
-    fn advance(&self, _: u64) {}
-    fn finish(&self) {}
+fn checker() -> Checker {
+    Checker::builder().loader_trees(true).build().unwrap()
 }
 
-fn scanner() -> Scanner {
-    let reading = Reading {
-        tree: true,
-        ..Reading::default()
-    };
-    Scanner::new(reading).unwrap()
+fn report(checker: &Checker, image: &str) -> ImageReport {
+    let request = ImageRequest::new(image).day(Day::default());
+    checker.check(&[request]).images.remove(0)
 }
 
 fn judged(image: &str) -> ImageReport {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(image);
-    let target = ImageReference::parse(path.to_str().unwrap());
-    judge(scanner().scan(&target, &Silent).unwrap().remove(0))
-}
-
-fn judge(scan: Scan) -> ImageReport {
-    judge_on(scan, Vec::new())
-}
-
-fn judge_on(scan: Scan, targets: Vec<targets::Target>) -> ImageReport {
-    let policy = Policy {
-        targets,
-        ..Policy::default()
-    };
-    let rules = RuleSet::builtin().unwrap();
-    let judged = checker::judge(vec![scan], &rules, &policy, NaiveDate::default());
-    judged.unwrap().images.remove(0)
+    report(&checker(), path.to_str().unwrap())
 }
 
 fn page(images: &[ImageReport], files: &[FileReport], errors: &[UnreadImage]) -> String {
@@ -266,20 +238,14 @@ fn the_style_of_the_page_stays_as_it_is() {
 /// The same words as in the report for a terminal.
 #[test]
 fn machines_that_the_image_must_run_on_are_told() {
-    let target = |name: &str, gpus: &[&str]| targets::Target {
-        name: name.to_owned(),
-        gpus: gpus.iter().map(|&gpu| gpu.to_owned()).collect(),
-        driver: Some("535.183.06".to_owned()),
-    };
-    let targets = vec![
-        target("pool", &["h100", "rtx4090", "p100"]),
-        target("robots", &["orin"]),
-    ];
+    let scratch = tempfile::tempdir().unwrap();
+    let configuration = scratch.path().join("imgcheck.yaml");
+    let targets = "targets:\n- {name: pool, gpus: [h100, rtx4090, p100], driver: 535.183.06}\n\
+                   - {name: robots, gpus: [orin], driver: 535.183.06}\n";
+    fs::write(&configuration, targets).unwrap();
+    let checker = Checker::builder().configuration(configuration).build();
     let path = program::repository(HEALTHY);
-    let scan = scanner()
-        .scan(&ImageReference::Path(path), &Silent)
-        .unwrap();
-    let image = judge_on(scan.into_iter().next().unwrap(), targets);
+    let image = report(&checker.unwrap(), path.to_str().unwrap());
     let page = page(&[image], &[], &[]);
     let text = text(&page);
     for words in [
@@ -304,9 +270,8 @@ fn machines_that_the_image_must_run_on_are_told() {
 #[test]
 fn an_image_without_a_reference_is_called_as_it_was_named() {
     let root = tempfile::tempdir().unwrap();
-    let target = ImageReference::Dir(root.path().to_owned());
-    let scan = scanner().scan(&target, &Silent).unwrap().remove(0);
-    let text = text(&page(&[judge(scan)], &[], &[]));
+    let image = report(&checker(), &format!("dir:{}", root.path().display()));
+    let text = text(&page(&[image], &[], &[]));
     let heading = format!("PASS dir:{}", root.path().display());
     assert!(text.contains(&heading), "no {heading} in: {text}");
 }
@@ -551,13 +516,18 @@ fn real_images() -> Vec<(String, ImageReport)> {
         assert!(!required, "{message}");
         say(format_args!("skipped: {message}"));
     }
-    let scanner = scanner();
+    let checker = checker();
     let reports = paths.iter().map(|path| {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let mut image = opened(path);
-        image.reference = Some(format!("example/{name}:latest"));
-        let scan = scanner.scan_one(image, &root(path), &Silent);
-        (name, judge(scan.unwrap()))
+        let facts = checker
+            .facts(&ImageRequest::new(root(path).to_string()))
+            .unwrap();
+        // A root directory has no configuration of its own.
+        let mut facts = serde_json::to_value(&facts).unwrap();
+        facts["config"] = serde_json::to_value(configuration(path)).unwrap();
+        let facts = serde_json::from_value(facts).unwrap();
+        let subject = Subject::new(format!("example/{name}:latest"), Day::default());
+        (name, checker.report(&facts, &subject).unwrap())
     });
     reports.collect()
 }
@@ -566,18 +536,12 @@ fn root(image: &Path) -> ImageReference {
     ImageReference::Dir(image.join("root"))
 }
 
-fn opened(image: &Path) -> source::Image {
-    let mut opened = source::open(&root(image), &Selection::default(), &Access::default())
-        .unwrap()
-        .remove(0);
+fn configuration(image: &Path) -> Value {
     let text = fs::read_to_string(image.join("image.json")).unwrap();
     let mut config: Value = serde_json::from_str(&text).unwrap();
     config["rootfs"] = json!({"type": "layers", "diff_ids": []});
     config["history"] = json!([]);
-    opened.config = serde_json::from_value::<ImageConfiguration>(config)
-        .unwrap()
-        .into();
-    opened
+    config
 }
 
 /// Where real images are, the page of each is written beside them, for people to look at, if IMGCHECK_PAGES names a directory.

@@ -418,7 +418,7 @@ fn an_option_that_names_no_file_is_named() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{said}");
-        let expected = format!("{option} nowhere/nope: there is no such file");
+        let expected = format!("{option} nowhere/nope: no such file");
         assert!(said.contains(&expected), "{said}");
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use imgcheck::Checker;
 use imgcheck::internals::finding::{Finding, Severity};
-use imgcheck::internals::rules::RuleSet;
 
-use super::observed::{Observed, images, name, observed, scan};
+use super::observed::{Observed, images, name, observed, report};
 use testkit::tools::say;
 
 /// What is broken, the rule that must say so, and words of its message that the real program printed. No words where the program
@@ -34,7 +34,7 @@ fn word(severity: Severity) -> &'static str {
     }
 }
 
-fn check(image: &Path, rules: &RuleSet) -> Result<(), String> {
+fn check(image: &Path, checker: &Checker) -> Result<(), String> {
     let expected: Vec<[&str; 3]> = EXPECTED
         .lines()
         .skip(1)
@@ -45,7 +45,7 @@ fn check(image: &Path, rules: &RuleSet) -> Result<(), String> {
             known.then_some(rest)
         })
         .collect();
-    let findings = rules.evaluate(&scan(image).rule_facts).unwrap();
+    let findings = report(checker, image).findings;
     let alarms: Vec<&Finding> = findings
         .iter()
         .filter(|finding| finding.severity > Severity::Note)
@@ -106,11 +106,17 @@ fn check(image: &Path, rules: &RuleSet) -> Result<(), String> {
 
 #[test]
 fn faults_are_named_in_the_words_of_the_real_program() {
-    let rules = RuleSet::builtin().unwrap();
+    let checker = Checker::builder().build().unwrap();
     let images = images("loader/faults");
     let wrong: Vec<String> = images
         .iter()
-        .filter_map(|image| Some(format!("{}: {}", name(image), check(image, &rules).err()?)))
+        .filter_map(|image| {
+            Some(format!(
+                "{}: {}",
+                name(image),
+                check(image, &checker).err()?
+            ))
+        })
         .collect();
     assert!(
         wrong.is_empty(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use imgcheck::Checker;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::finding::Severity;
 use imgcheck::internals::image::RootFilesystem;
@@ -10,9 +11,8 @@ use imgcheck::internals::layer::ReadContext;
 use imgcheck::internals::loader::{Mode, Process, System};
 use imgcheck::internals::process::LoaderFacts;
 use imgcheck::internals::process::facts::{ObjectFacts, ProcessFacts};
-use imgcheck::internals::rules::RuleSet;
 
-use super::observed::{Run, images, name, observed, open, scan};
+use super::observed::{Run, images, name, observed, open, report};
 use testkit::tools::say;
 
 /// The requests of a real process, put to the model.
@@ -142,12 +142,13 @@ fn process_of<'l>(loader: &'l LoaderFacts, packages: &[&str]) -> Option<&'l Proc
 
 #[test]
 fn what_an_image_imports_is_predicted_in_order() {
+    let checker = Checker::builder().without_rules().build().unwrap();
     let mut compared = 0;
     let mut wrong = Vec::new();
     for image in images("loader") {
         let observed = observed(&image).import;
         let packages = imported(&observed.output.command);
-        let loader = scan(&image).facts.loader.unwrap();
+        let loader = report(&checker, &image).facts.loader.unwrap();
         let Some(process) = process_of(&loader, &packages) else {
             wrong.push(format!("{}: no process imports {packages:?}", name(&image)));
             continue;
@@ -201,16 +202,16 @@ fn what_an_image_imports_is_predicted_in_order() {
 
 #[test]
 fn no_healthy_image_has_an_error_or_a_warning() {
-    let rules = RuleSet::builtin().unwrap();
+    let checker = Checker::builder().build().unwrap();
     let mut alarms = Vec::new();
     for image in images("loader") {
-        alarms.extend(alarms_of(&image, &rules));
+        alarms.extend(alarms_of(&image, &checker));
     }
     assert!(alarms.is_empty(), "{}", alarms.join("\n"));
 }
 
-fn alarms_of(image: &Path, rules: &RuleSet) -> Vec<String> {
-    let findings = rules.evaluate(&scan(image).rule_facts).unwrap();
+fn alarms_of(image: &Path, checker: &Checker) -> Vec<String> {
+    let findings = report(checker, image).findings;
     let findings = findings
         .iter()
         .filter(|finding| finding.severity > Severity::Note);

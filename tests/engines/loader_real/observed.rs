@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use imgcheck::internals::checker::{Progress, Reading, Scan, Scanner};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Access, Selection};
+use imgcheck::{Checker, Day, ImageReport, ImageRequest, Subject};
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -84,16 +84,6 @@ pub fn observed(image: &Path) -> Observed {
     serde_json::from_str(&fs::read_to_string(image.join("observed.json")).unwrap()).unwrap()
 }
 
-struct Silent;
-
-impl Progress for Silent {
-    fn image(&self, _: &str, _: usize, _: u64) {}
-    fn layer(&self) {}
-    fn note(&self, _: &str) {}
-    fn advance(&self, _: u64) {}
-    fn finish(&self) {}
-}
-
 fn root(image: &Path) -> ImageReference {
     ImageReference::Dir(image.join("root"))
 }
@@ -113,10 +103,15 @@ pub fn open(image: &Path) -> source::Image {
     opened
 }
 
-/// What imgcheck reads of an image.
-pub fn scan(image: &Path) -> Scan {
-    let scanner = Scanner::new(Reading::default()).unwrap();
-    scanner
-        .scan_one(open(image), &root(image), &Silent)
+/// The report on an image.
+pub fn report(checker: &Checker, image: &Path) -> ImageReport {
+    let request = ImageRequest::new(root(image).to_string());
+    let facts = checker.facts(&request).unwrap();
+    // A root directory has no configuration of its own.
+    let mut facts = serde_json::to_value(&facts).unwrap();
+    facts["config"] = serde_json::to_value(&*open(image).config).unwrap();
+    let facts = serde_json::from_value(facts).unwrap();
+    checker
+        .report(&facts, &Subject::new("", Day::default()))
         .unwrap()
 }

@@ -1,0 +1,284 @@
+//! Builds a checker: configuration, rules, policy, targets, cache and registries, each checked where it is given.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::state::Checker;
+use crate::cache::{Cache, Places};
+use crate::error::{Error, Result};
+use crate::finding::Severity;
+use crate::knowledge::Knowledge;
+use crate::layer::LayerReader;
+use crate::limits::Setting;
+use crate::parallel;
+use crate::policy::{Baseline, Config, Expectation, Policy, discover};
+use crate::rules::RuleSet;
+use crate::source::registry::{Options, Registries};
+use crate::targets::Target;
+
+/// Builds a [`Checker`]. What is given here takes precedence over the configuration file.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, Severity};
+///
+/// let checker = Checker::builder()
+///     .gpus(["h100", "rtx 4090"])
+///     .driver("535.183.06")
+///     .expect("torch==2.8.*")
+///     .fail_on(Some(Severity::Warning))
+///     .build()?;
+/// assert!(Checker::builder().gpus(["h1000"]).build().is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct CheckerBuilder {
+    configuration: Configuration,
+    rules: Vec<PathBuf>,
+    expectations: Vec<String>,
+    gpus: Vec<String>,
+    driver: Option<String>,
+    fail_on: Option<Option<Severity>>,
+    baseline: BaselineFile,
+    limits: Vec<Setting>,
+    cache: Option<Places>,
+    registries: Options,
+    without_rules: bool,
+    loader_trees: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+enum Configuration {
+    #[default]
+    None,
+    File(PathBuf),
+    Discover(PathBuf),
+}
+
+#[derive(Debug, Clone, Default)]
+enum BaselineFile {
+    /// The one that the configuration names, if any.
+    #[default]
+    Configured,
+    None,
+    File(PathBuf),
+}
+
+impl Checker {
+    /// A builder whose checker has the built-in rules and no policy, targets or cache.
+    pub fn builder() -> CheckerBuilder {
+        CheckerBuilder::default()
+    }
+}
+
+impl CheckerBuilder {
+    /// Reads this configuration file. By default there is none.
+    #[must_use]
+    pub fn configuration(mut self, file: impl Into<PathBuf>) -> Self {
+        self.configuration = Configuration::File(file.into());
+        self
+    }
+
+    /// Looks for a configuration file: `.imgcheck.yaml` in this directory and its parents up to the root of the repository, then
+    /// `imgcheck/config.yaml` in the user's configuration directory.
+    #[must_use]
+    pub fn discover_configuration(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.configuration = Configuration::Discover(directory.into());
+        self
+    }
+
+    /// Adds a rule file, or all rule files of a directory.
+    #[must_use]
+    pub fn rules(mut self, path: impl Into<PathBuf>) -> Self {
+        self.rules.push(path.into());
+        self
+    }
+
+    /// Evaluates no rules: reports say what is in the images, and have no findings.
+    #[must_use]
+    pub fn without_rules(mut self) -> Self {
+        self.without_rules = true;
+        self
+    }
+
+    /// Expects a version of a component: `torch==2.8.*`, `cudnn>=9.7,<10`.
+    #[must_use]
+    pub fn expect(mut self, expectation: impl Into<String>) -> Self {
+        self.expectations.push(expectation.into());
+        self
+    }
+
+    /// The GPUs that images must run on, by name or architecture: `h100`, `sm_90`. They replace the targets of the configuration.
+    #[must_use]
+    pub fn gpus<S: Into<String>>(mut self, gpus: impl IntoIterator<Item = S>) -> Self {
+        self.gpus.extend(gpus.into_iter().map(Into::into));
+        self
+    }
+
+    /// The driver that images must run on. Without [`gpus`](Self::gpus) it replaces the driver of each target of the configuration.
+    #[must_use]
+    pub fn driver(mut self, version: impl Into<String>) -> Self {
+        self.driver = Some(version.into());
+        self
+    }
+
+    /// The lowest severity that makes an image fail; `None` never fails. By default it is [`Severity::Error`].
+    #[must_use]
+    pub fn fail_on(mut self, severity: Option<Severity>) -> Self {
+        self.fail_on = Some(severity);
+        self
+    }
+
+    /// Findings of this baseline file do not count.
+    #[must_use]
+    pub fn baseline(mut self, file: impl Into<PathBuf>) -> Self {
+        self.baseline = BaselineFile::File(file.into());
+        self
+    }
+
+    /// Ignores the baseline that the configuration names.
+    #[must_use]
+    pub fn without_baseline(mut self) -> Self {
+        self.baseline = BaselineFile::None;
+        self
+    }
+
+    /// Sets limits.
+    #[must_use]
+    pub fn limits(mut self, settings: impl IntoIterator<Item = Setting>) -> Self {
+        self.limits.extend(settings);
+        self
+    }
+
+    /// Keeps layer facts here. By default nothing is kept.
+    #[must_use]
+    pub fn cache(mut self, cache: Places) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// How registries are reached.
+    #[must_use]
+    pub fn registries(mut self, options: Options) -> Self {
+        self.registries = options;
+        self
+    }
+
+    /// Adds the loader model to reports as a tree, which HTML pages draw and [`View::Loader`](crate::View) needs.
+    #[must_use]
+    pub fn loader_trees(mut self, wanted: bool) -> Self {
+        self.loader_trees = wanted;
+        self
+    }
+
+    /// Reads the configuration and the rules, and checks everything that was given.
+    ///
+    /// # Errors
+    /// The configuration, a rule, an expectation, a target or the baseline is wrong, or the cache URL has no known scheme.
+    pub fn build(self) -> Result<Checker> {
+        let config = self.configuration.load()?;
+        let mut limits = config.limits;
+        for setting in &self.limits {
+            limits.set(setting.limit, setting.value);
+        }
+        let policy = self.policy(&config)?;
+        let (rules, knowledge) = parallel::both(|| self.rule_set(&config), Knowledge::builtin);
+        let knowledge = knowledge?;
+        let cache = self.cache.as_ref().map(Cache::open).transpose()?;
+        let cache = cache.unwrap_or_default();
+        let (patterns, recipes) = (knowledge.patterns.clone(), knowledge.recipes.clone());
+        Ok(Checker {
+            layers: LayerReader::new(patterns, recipes, cache.clone()),
+            knowledge: Arc::new(knowledge),
+            rules: Arc::new(rules?.within(limits)),
+            policy,
+            limits,
+            cache,
+            registries: Registries::new(self.registries),
+            loader_trees: self.loader_trees,
+        })
+    }
+
+    fn policy(&self, config: &Config) -> Result<Policy> {
+        let mut policy = config.policy.clone();
+        policy.fail_on = self.fail_on.unwrap_or(policy.fail_on);
+        policy.baseline = match &self.baseline {
+            BaselineFile::Configured => config.load_baseline()?,
+            BaselineFile::None => Baseline::default(),
+            BaselineFile::File(path) => Baseline::load(path)?,
+        };
+        for text in &self.expectations {
+            let expectation = Expectation::parse(text, "--expect").map_err(|mistake| {
+                Error::usage(format!("--expect '{text}': {}", mistake.problem))
+                    .with_help(mistake.help)
+            })?;
+            policy.expectations.push(expectation);
+        }
+        self.set_targets(&mut policy.targets)?;
+        Ok(policy)
+    }
+
+    fn set_targets(&self, targets: &mut Vec<Target>) -> Result<()> {
+        if self.gpus.is_empty() && self.driver.is_none() {
+            return Ok(());
+        }
+        let given = Target {
+            name: String::new(),
+            gpus: self.gpus.clone(),
+            driver: self.driver.clone(),
+        };
+        given.check().map_err(Error::misread)?;
+        if self.gpus.is_empty() && !targets.is_empty() {
+            for target in targets {
+                target.driver.clone_from(&self.driver);
+            }
+        } else {
+            *targets = vec![given];
+        }
+        Ok(())
+    }
+
+    /// The built-in rules, those of the configuration and the added ones. The configuration may only name rules that exist.
+    fn rule_set(&self, config: &Config) -> Result<RuleSet> {
+        if self.without_rules {
+            return Ok(RuleSet::default());
+        }
+        let mut rules = RuleSet::builtin()?;
+        config.check_rule_paths()?;
+        for path in &config.rules {
+            rules.add_path(path)?;
+        }
+        for path in &self.rules {
+            if is_missing(path) {
+                let path = path.display();
+                return Err(Error::usage(format!(
+                    "--rules {path}: no such file or directory"
+                )));
+            }
+            rules.add_path(path)?;
+        }
+        let ids: Vec<&str> = rules.rules().map(|rule| rule.id.as_str()).collect();
+        config.check_rules(&ids)?;
+        Ok(rules)
+    }
+}
+
+impl Configuration {
+    fn load(&self) -> Result<Config> {
+        let discovered = match self {
+            Configuration::None => None,
+            Configuration::File(path) if is_missing(path) => {
+                let path = path.display();
+                return Err(Error::usage(format!("--config {path}: no such file")));
+            }
+            Configuration::File(path) => Some(path.clone()),
+            Configuration::Discover(directory) => discover::find(directory),
+        };
+        discovered.map_or_else(|| Ok(Config::default()), |path| Config::load(&path))
+    }
+}
+
+fn is_missing(path: &Path) -> bool {
+    matches!(path.try_exists(), Ok(false))
+}

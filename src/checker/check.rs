@@ -1,0 +1,157 @@
+//! From facts to findings and reports.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use chrono::NaiveDate;
+
+use super::analyze::Analysis;
+use super::facts::ImageFacts;
+use super::judge;
+use super::report::{Report, Unread};
+use super::request::ImageRequest;
+use super::state::Checker;
+use super::subject::Subject;
+use crate::cancellation::Cancellation;
+use crate::error::Result;
+use crate::finding::Finding;
+use crate::policy::Subjects;
+use crate::report::ImageReport;
+
+impl Checker {
+    /// Judges facts. The findings depend on the arguments and the checker only: there is no clock, no network and no file.
+    /// The most severe come first; those that the policy ignores are left out.
+    ///
+    /// ```
+    /// # fn main() -> imgcheck::Result<()> {
+    /// use imgcheck::{Checker, Day, ImageRequest, Subject};
+    ///
+    /// let checker = Checker::builder().build()?;
+    /// let facts = checker.facts(&ImageRequest::new("testdata/sample/pytorch-cuda-v2.9.tar"))?;
+    /// let day = Day::from_ymd_opt(2026, 11, 22).unwrap();
+    /// let findings = checker.judge(&facts, &Subject::new("pytorch-cuda:v2.9", day))?;
+    /// assert!(findings.iter().any(|finding| finding.rule == "claim-torch-version"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The image exceeds a limit, or a rule of the user cannot be evaluated.
+    pub fn judge(&self, facts: &ImageFacts, subject: &Subject) -> Result<Vec<Finding>> {
+        Ok(self.report(facts, subject)?.findings)
+    }
+
+    /// The report of one image: its stack, claims, GPU code and loader model, with the findings of [`judge`](Self::judge).
+    ///
+    /// # Errors
+    /// As [`judge`](Self::judge).
+    pub fn report(&self, facts: &ImageFacts, subject: &Subject) -> Result<ImageReport> {
+        let start = Instant::now();
+        let analysis = Analysis::of(self, facts, subject)?;
+        let fleet = judge::fleet(&self.policy, &[&analysis]);
+        let elapsed = subject.origin.reading + start.elapsed();
+        let judgement = judge::judge(self, analysis, &fleet, subject.day, elapsed)?;
+        Ok(judgement.report)
+    }
+
+    /// Reads and judges images. Those that cannot be read or judged are in [`Report::errors`].
+    ///
+    /// Where the policy demands it, their versions must agree; ignores that no finding matches are reported once all were read.
+    pub fn check(&self, requests: &[ImageRequest]) -> Report {
+        let mut report = Report::new(self);
+        let mut images = Vec::new();
+        for request in requests {
+            match self.analyze_all(request) {
+                Ok(read) => images.extend(read),
+                Err(error) => report.errors.push(Unread::of(request, error)),
+            }
+        }
+        self.judge_all(&mut report, images);
+        report
+    }
+
+    /// The same of facts that were read before.
+    pub fn check_facts(&self, images: &[(ImageFacts, Subject)]) -> Report {
+        let mut report = Report::new(self);
+        let mut analyzed = Vec::new();
+        for (facts, subject) in images {
+            match Analyzed::of(self, facts, subject, Cancellation::default()) {
+                Ok(image) => analyzed.push(image),
+                Err(error) => report
+                    .errors
+                    .push(Unread::unjudged(subject.named.clone(), error)),
+            }
+        }
+        self.judge_all(&mut report, analyzed);
+        report
+    }
+
+    /// Reads and analyzes the images of a request, one by one, so that the facts of one are freed before the next is analyzed.
+    fn analyze_all(&self, request: &ImageRequest) -> Result<Vec<Analyzed>> {
+        let images = self.images(request)?.into_iter().map(|(facts, subject)| {
+            request.cancellation.check()?;
+            Analyzed::of(self, &facts, &subject, request.cancellation.clone())
+        });
+        images.collect()
+    }
+
+    fn judge_all(&self, report: &mut Report, images: Vec<Analyzed>) {
+        let analyses: Vec<&Analysis> = images.iter().map(|image| &image.analysis).collect();
+        let fleet = judge::fleet(&self.policy, &analyses);
+        let day = images.first().map(|image| image.day);
+        let mut used_ignores = BTreeSet::new();
+        for image in images {
+            let name = image.analysis.inspection.name().to_owned();
+            let judge = || {
+                image.cancellation.check()?;
+                judge::judge(self, image.analysis, &fleet, image.day, image.elapsed)
+            };
+            match judge() {
+                Ok(judgement) => {
+                    report.images.push(judgement.report);
+                    used_ignores.extend(judgement.used_ignores);
+                }
+                Err(error) => report.errors.push(Unread::unjudged(name, error)),
+            }
+        }
+        // Whether an ignore is used is unknown if an image is missing.
+        let (true, Some(day)) = (report.errors.is_empty(), day) else {
+            return;
+        };
+        let names = report.images.iter();
+        let names = names.map(|image| image.facts.reference.as_deref().unwrap_or_default());
+        let names: Vec<&str> = names.collect();
+        match judge::configuration(self, Subjects::Images(&names), &used_ignores, day) {
+            Ok(file) => report.configuration = file,
+            Err(error) => report
+                .errors
+                .push(Unread::unjudged("the configuration".to_owned(), error)),
+        }
+    }
+}
+
+/// An image that waits for the others before it is judged.
+struct Analyzed {
+    analysis: Analysis,
+    day: NaiveDate,
+    /// What reading and analyzing took.
+    elapsed: Duration,
+    cancellation: Cancellation,
+}
+
+impl Analyzed {
+    fn of(
+        checker: &Checker,
+        facts: &ImageFacts,
+        subject: &Subject,
+        cancellation: Cancellation,
+    ) -> Result<Self> {
+        let start = Instant::now();
+        Ok(Analyzed {
+            analysis: Analysis::of(checker, facts, subject)?,
+            day: subject.day,
+            elapsed: subject.origin.reading + start.elapsed(),
+            cancellation,
+        })
+    }
+}

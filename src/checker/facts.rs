@@ -1,0 +1,197 @@
+//! The facts of one image: all that judgement needs, and nothing that depends on how the image was stored or named.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use oci_spec::image::ImageConfiguration;
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+
+use crate::elf::Depth;
+use crate::error::{Error, Result};
+use crate::json_schema;
+use crate::layer::LayerFacts;
+use crate::limits::{Limit, Limits};
+
+/// What [`ImageFacts::encode`] writes first: a skippable frame (RFC 8878, section 3.1.2), which tools for zstd pass over.
+const FRAME_MAGIC: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
+const SCHEMA: &str = "imgcheck/facts/v1";
+/// Levels above it take several times as long for a few percent.
+const COMPRESSION_LEVEL: i32 = 9;
+
+/// The facts of one image.
+///
+/// They depend on the bytes of the image and on the [depth](crate::Depth) only: an image in an archive and the same image in a
+/// registry have equal facts. They are the input of [`Checker::judge`](crate::Checker::judge), and can be kept: see
+/// [`ImageFacts::encode`].
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, ImageFacts, ImageRequest};
+///
+/// let checker = Checker::builder().build()?;
+/// let facts = checker.facts(&ImageRequest::new("testdata/sample/pytorch-cuda-v2.9.tar"))?;
+/// assert_eq!(facts.platform(), "linux/amd64");
+///
+/// let bytes = facts.encode()?;
+/// assert_eq!(ImageFacts::decode(&bytes)?, facts);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ImageFacts {
+    /// Version of the format.
+    pub(super) schema: FactsSchema,
+    /// How much of each file was read.
+    pub(super) depth: Depth,
+    /// `os/architecture[/variant]`; empty for a root directory.
+    pub(super) platform: String,
+    /// Digest of the image configuration (the image ID); absent for a root directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) config_digest: Option<String>,
+    /// The image configuration (OCI image specification, "Image Configuration"), with its keys sorted.
+    #[serde(with = "sorted")]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub(super) config: Arc<ImageConfiguration>,
+    /// The layers, lowest first.
+    pub(super) layers: Vec<ImageLayer>,
+}
+
+/// One layer of an image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct ImageLayer {
+    /// Digest of the uncompressed layer; empty for a root directory.
+    pub diff_id: String,
+    /// The facts of the layer.
+    #[schemars(with = "serde_json::Value")]
+    pub facts: Arc<LayerFacts>,
+}
+
+/// Version of the format of [`ImageFacts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub(super) enum FactsSchema {
+    /// Keys may be added to it.
+    #[default]
+    #[serde(rename = "imgcheck/facts/v1")]
+    V1,
+}
+
+impl ImageFacts {
+    /// `os/architecture[/variant]`, as in `linux/amd64`; empty for a root directory.
+    pub fn platform(&self) -> &str {
+        &self.platform
+    }
+
+    /// How much of each file was read.
+    pub fn depth(&self) -> Depth {
+        self.depth
+    }
+
+    /// Digest of the image configuration, which Docker calls the image ID; `None` for a root directory.
+    pub fn config_digest(&self) -> Option<&str> {
+        self.config_digest.as_deref()
+    }
+
+    /// Digests of the uncompressed layers, lowest first.
+    pub fn diff_ids(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().map(|layer| layer.diff_id.as_str())
+    }
+
+    /// The facts as a JSON document; `imgcheck rules schema --facts` prints its JSON Schema.
+    ///
+    /// # Errors
+    /// None that an image can cause.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::output(SCHEMA, error))
+    }
+
+    /// The JSON document compressed with zstd: equal facts give equal bytes.
+    ///
+    /// # Errors
+    /// None that an image can cause.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let write = || -> io::Result<Vec<u8>> {
+            let mut encoded = FRAME_MAGIC.to_vec();
+            encoded.extend((SCHEMA.len() as u32).to_le_bytes());
+            encoded.extend(SCHEMA.as_bytes());
+            let mut encoder = zstd::Encoder::new(encoded, COMPRESSION_LEVEL)?;
+            encoder.include_checksum(true)?;
+            serde_json::to_writer(&mut encoder, self)?;
+            encoder.finish()
+        };
+        write().map_err(|error| Error::output(SCHEMA, error))
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// The bytes are damaged, or larger than the limit `facts-bytes` after decompression.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let damaged = |problem: String| Error::damaged("image facts", problem);
+        if !is_encoded(bytes) {
+            return Err(damaged(format!("not a document of {SCHEMA}")));
+        }
+        let limits = Limits::default();
+        let limit = limits.of(Limit::FactsBytes);
+        let read = || -> io::Result<Vec<u8>> {
+            let mut text = Vec::new();
+            let decoder = zstd::Decoder::new(bytes)?;
+            decoder.take(limit + 1).read_to_end(&mut text)?;
+            Ok(text)
+        };
+        let text = read().map_err(|error| damaged(error.to_string()))?;
+        limits
+            .check(Limit::FactsBytes, text.len() as u64)
+            .map_err(|passed| Error::limit("image facts", passed))?;
+        serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))
+    }
+}
+
+/// Whether these are the first bytes of encoded facts.
+pub(super) fn is_encoded(start: &[u8]) -> bool {
+    let name = start.strip_prefix(&FRAME_MAGIC).and_then(|it| it.get(4..));
+    name.is_some_and(|name| name.starts_with(SCHEMA.as_bytes()))
+}
+
+/// The JSON Schema of [`ImageFacts`].
+pub(super) fn schema() -> Schema {
+    json_schema::of_output::<ImageFacts>("facts.json")
+}
+
+/// The image configuration has hash maps; written with sorted keys it is the same every time.
+mod sorted {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use oci_spec::image::ImageConfiguration;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
+    use serde_json::Value;
+
+    pub fn serialize<S: Serializer>(
+        config: &Arc<ImageConfiguration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let value = serde_json::to_value(&**config).map_err(S::Error::custom)?;
+        sort(value).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<ImageConfiguration>, D::Error> {
+        ImageConfiguration::deserialize(deserializer).map(Arc::new)
+    }
+
+    fn sort(value: Value) -> Value {
+        match value {
+            Value::Object(map) => {
+                let sorted: BTreeMap<String, Value> = map
+                    .into_iter()
+                    .map(|(key, value)| (key, sort(value)))
+                    .collect();
+                Value::Object(sorted.into_iter().collect())
+            }
+            Value::Array(values) => Value::Array(values.into_iter().map(sort).collect()),
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Judges analyzed images by the rules, the targets and the policy.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use chrono::NaiveDate;
+
+use super::analyze::Analysis;
+use super::state::Checker;
+use crate::error::{Error, Result};
+use crate::policy::{Judged, Member, Policy, PolicyFacts, Subjects};
+use crate::report::{FileReport, ImageReport, Inspection, Verdict};
+use crate::rules::Facts;
+use crate::targets::{self, TargetFacts};
+
+/// The report of an image, and the indexes of the ignores that one of its findings matched.
+pub(super) struct Judgement {
+    pub report: ImageReport,
+    pub used_ignores: BTreeSet<usize>,
+}
+
+/// Judges one image. `elapsed` is what reading it took.
+pub(super) fn judge(
+    checker: &Checker,
+    analysis: Analysis,
+    fleet: &PolicyFacts,
+    day: NaiveDate,
+    elapsed: Duration,
+) -> Result<Judgement> {
+    let start = Instant::now();
+    let Analysis {
+        inspection,
+        facts,
+        tree,
+    } = analysis;
+    let (targets, judged) = findings(checker, &inspection, facts, fleet, day)?;
+    let elapsed = elapsed + start.elapsed();
+    Ok(Judgement {
+        report: ImageReport {
+            facts: inspection,
+            tree,
+            verdict: Verdict::of(&judged.findings, checker.policy.fail_on),
+            targets,
+            findings: judged.findings,
+            ignored: judged.ignored,
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        },
+        used_ignores: judged.used,
+    })
+}
+
+fn findings(
+    checker: &Checker,
+    inspection: &Inspection,
+    facts: Facts,
+    fleet: &PolicyFacts,
+    day: NaiveDate,
+) -> Result<(Vec<TargetFacts>, Judged)> {
+    let policy = &checker.policy;
+    let targets = targets::judge(&policy.targets, &evidence(inspection)).map_err(Error::misread)?;
+    let facts = Facts {
+        targets: targets.clone(),
+        policy: fleet.clone(),
+        ..facts
+    };
+    let found = checker
+        .rules
+        .evaluate(&facts)
+        .map_err(|error| unjudged(inspection.name(), &error))?;
+    let name = inspection.reference.as_deref().unwrap_or_default();
+    let mut judged = policy.apply(found, name, day);
+    // The policy may have changed severities.
+    judged.findings.sort_by_key(|it| Reverse(it.severity));
+    Ok((targets, judged))
+}
+
+/// An image for which a rule cannot be evaluated counts as one that cannot be read.
+fn unjudged(image: &str, error: &Error) -> Error {
+    const PROBLEM: &str = "it cannot be judged";
+    match error {
+        Error::Limit { subject, passed } => {
+            Error::limit(format!("{image}: {PROBLEM}: {subject}"), *passed)
+        }
+        Error::Cancelled => Error::Cancelled,
+        Error::Deadline => Error::Deadline,
+        error => Error::damaged(image, format!("{PROBLEM}: {}", error.quoted())),
+    }
+}
+
+/// What the policy demands of the images of one call, whose versions may have to agree.
+pub(super) fn fleet(policy: &Policy, images: &[&Analysis]) -> PolicyFacts {
+    let mut namesakes: HashMap<&str, usize> = HashMap::new();
+    for image in images {
+        *namesakes.entry(image.inspection.name()).or_default() += 1;
+    }
+    let member = |image: &&Analysis| {
+        let name = image.inspection.name();
+        let versions = image.facts.versions.iter().flatten();
+        let consistent = versions.filter(|(name, _)| policy.consistent.contains(name));
+        Member {
+            image: match namesakes[name] {
+                1 => name.to_owned(),
+                _ => format!("{name} ({})", image.inspection.platform),
+            },
+            versions: consistent
+                .map(|(name, version)| (name.clone(), version.clone()))
+                .collect(),
+        }
+    };
+    policy.facts(&images.iter().map(member).collect::<Vec<_>>())
+}
+
+/// What decides whether an image runs on a target.
+fn evidence(facts: &Inspection) -> targets::TargetInput<'_> {
+    targets::TargetInput {
+        depth: facts.depth,
+        gpu: &facts.gpu,
+        loader: facts.loader.as_ref(),
+        stack: &facts.stack,
+        driver: facts.driver.as_ref(),
+    }
+}
+
+/// What the rules say about the ignores of the configuration once everything was judged: those that have expired, and those that
+/// no finding about one of the `subjects` matched. `None` if there is nothing to say.
+pub(super) fn configuration(
+    checker: &Checker,
+    subjects: Subjects,
+    used: &BTreeSet<usize>,
+    day: NaiveDate,
+) -> Result<Option<FileReport>> {
+    let policy = &checker.policy;
+    if policy.ignores.is_empty() {
+        return Ok(None);
+    }
+    let facts = Facts {
+        policy: policy.ignore_facts(subjects, used, day),
+        ..Facts::default()
+    };
+    let found = checker.rules.evaluate(&facts)?;
+    let file = found.iter().find_map(|finding| finding.location.as_ref());
+    let Some(file) = file.map(|location| location.file.clone()) else {
+        return Ok(None);
+    };
+    let judged = policy.apply(found, &file, day);
+    Ok((!judged.findings.is_empty()).then(|| FileReport {
+        verdict: Verdict::of(&judged.findings, policy.fail_on),
+        file,
+        findings: judged.findings,
+        ignored: judged.ignored,
+    }))
+}

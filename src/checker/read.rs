@@ -1,0 +1,196 @@
+//! Reads images into facts.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Instant;
+
+use super::facts::ImageFacts;
+use super::facts::{FactsSchema, ImageLayer, is_encoded};
+use super::request::ImageRequest;
+use super::state::Checker;
+use super::subject::Subject;
+use super::subject::{LayerOrigin, Origin};
+use super::{held, stream};
+use crate::error::{Error, Result};
+use crate::launch::Overlay;
+use crate::layer::ReadMethod;
+use crate::limits::Limit;
+use crate::reference::name::Name;
+use crate::reference::transport::ImageReference;
+use crate::source::{self, Access, Found, Image, Selection};
+
+/// Bytes of a file that tell whether it holds facts.
+const START: usize = 64;
+
+impl Checker {
+    /// Reads the only image of a request.
+    ///
+    /// # Errors
+    /// The image cannot be found or read completely, the request was cancelled, or it has several images: then
+    /// [`images`](Self::images) reads them all.
+    pub fn facts(&self, request: &ImageRequest) -> Result<ImageFacts> {
+        let mut images = self.images(request)?;
+        match (images.pop(), images.len()) {
+            (Some((facts, _)), 0) => Ok(facts),
+            (_, others) => {
+                let problem = format!("{} contains {} images", request.name(), others + 1);
+                let help = "choose one: docker-archive:PATH:REFERENCE, or --platform";
+                Err(Error::usage(problem).with_help(help))
+            }
+        }
+    }
+
+    /// Reads every image of a request, each with the reference that it records. An image with several tags is several images,
+    /// because each tag is a promise.
+    ///
+    /// # Errors
+    /// An image cannot be found or read completely, or the request was cancelled.
+    pub fn images(&self, request: &ImageRequest) -> Result<Vec<(ImageFacts, Subject)>> {
+        let images = images(self, request);
+        // An error may leave it unfinished.
+        request.progress.finish();
+        images
+    }
+}
+
+/// All images of a request, each with the reference that it records.
+fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, Subject)>> {
+    if let Some(reference) = &request.reference {
+        reference.parse::<Name>()?;
+    }
+    request.cancellation.check()?;
+    if let Some(path) = facts_file(&request.target) {
+        return Ok(vec![saved(checker, request, path)?]);
+    }
+    let mut started = Instant::now();
+    let limits = request.limits.unwrap_or(checker.limits);
+    let progress = &*request.progress;
+    let cancellation = request.cancellation.clone();
+    let context = checker
+        .layers
+        .request(request.depth, limits, cancellation, progress);
+    let access = Access {
+        registry: checker.registries.clone(),
+        cache: checker.cache.clone(),
+        limits,
+        credentials: request.credentials.clone(),
+        cancellation: request.cancellation.clone(),
+    };
+    let selection = Selection {
+        platform: request.platform.clone(),
+        all_platforms: request.all_platforms,
+    };
+    let images = match source::find(&request.target, &selection, &access)? {
+        Found::Images(images) => images,
+        Found::Instead(images, tried) => {
+            progress.note(&format!(
+                "Docker could not be asked ({tried}); checking the image of the registry"
+            ));
+            images
+        }
+        Found::Passing(passing) => stream::read(&context, *passing)?,
+        Found::Held(held) => held::read(&context, *held)?,
+    };
+    if request.reference.is_some() {
+        check_one_image(&images)?;
+    }
+    let facts_of = |image: Image| {
+        request.cancellation.check()?;
+        let layers = context.read_image(&image)?;
+        let origins = image.layers.iter().zip(&layers);
+        let origin = Origin {
+            source: image.kind,
+            access: image.way,
+            digest: image.digest,
+            layers: origins
+                .map(|(blob, layer)| LayerOrigin {
+                    digest: blob.digest.clone(),
+                    size: blob.size,
+                    cached: layer.method == ReadMethod::Cache,
+                    in_parts: layer.method == ReadMethod::Chunks,
+                })
+                .collect(),
+            reading: std::mem::replace(&mut started, Instant::now()).elapsed(),
+        };
+        let subject = Subject {
+            reference: request.reference.clone().or(image.reference),
+            named: request.target.to_string(),
+            day: request.day,
+            overlay: Overlay::default(),
+            origin,
+        };
+        let blobs = image.layers.into_iter().zip(layers);
+        let facts = ImageFacts {
+            schema: FactsSchema::V1,
+            depth: request.depth,
+            platform: image.platform,
+            config_digest: image.config_digest,
+            config: image.config,
+            layers: blobs
+                .map(|(blob, layer)| ImageLayer {
+                    diff_id: blob.diff_id,
+                    facts: layer.facts,
+                })
+                .collect(),
+        };
+        Ok((facts, subject))
+    };
+    images.into_iter().map(facts_of).collect()
+}
+
+/// A file of [`ImageFacts::encode`], if the target is one.
+fn facts_file(target: &ImageReference) -> Option<&Path> {
+    let ImageReference::Path(path) = target else {
+        return None;
+    };
+    if !path.is_file() {
+        return None;
+    }
+    let mut start = Vec::with_capacity(START);
+    let file = File::open(path).ok()?;
+    file.take(START as u64).read_to_end(&mut start).ok()?;
+    is_encoded(&start).then_some(path)
+}
+
+/// The facts that a file holds. They have no reference of their own.
+fn saved(checker: &Checker, request: &ImageRequest, path: &Path) -> Result<(ImageFacts, Subject)> {
+    let started = Instant::now();
+    let name = path.display().to_string();
+    let limits = request.limits.unwrap_or(checker.limits);
+    let limit = limits.of(Limit::FactsBytes);
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error| Error::io(&name, error))?;
+    let facts =
+        ImageFacts::decode(&bytes).map_err(|error| error.in_context(format!("{name}: ")))?;
+    let mut subject = Subject::new("", request.day);
+    subject.named = name;
+    subject.reference.clone_from(&request.reference);
+    subject.origin.reading = started.elapsed();
+    Ok((facts, subject))
+}
+
+/// A reference that the user gives names one image, on any number of platforms.
+fn check_one_image(images: &[Image]) -> Result<()> {
+    let several = images.iter().enumerate().any(|(index, image)| {
+        let same_platform = |other: &&Image| other.platform == image.platform;
+        let twin = images[..index].iter().find(same_platform);
+        twin.is_some_and(|twin| twin.config_digest != image.config_digest)
+    });
+    if !several {
+        return Ok(());
+    }
+    let names: Vec<&str> = images
+        .iter()
+        .filter_map(|image| image.reference.as_deref())
+        .collect();
+    let problem = format!(
+        "--as names one image, but the source has {}",
+        names.join(", ")
+    );
+    Err(Error::usage(problem).with_help("choose one: docker-archive:PATH:REFERENCE"))
+}

@@ -1,0 +1,163 @@
+//! What one call found.
+
+use std::sync::Arc;
+
+use super::request::ImageRequest;
+use super::state::Checker;
+use crate::error::{Error, Result};
+use crate::finding::{Finding, Severity};
+use crate::policy::Baseline;
+use crate::report::{
+    self, FileReport, ImageReport, ReferenceReport, UnreadImage, Verdict, safe_json,
+};
+use crate::rules::RuleSet;
+
+/// What one call of [`Checker::check`](crate::Checker::check), [`Checker::lint`](crate::Checker::lint) or
+/// [`Checker::claims`](crate::Checker::claims) found.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, Format, ImageRequest, View};
+///
+/// let checker = Checker::builder().build()?;
+/// let report = checker.check(&[ImageRequest::new("no-such.tar")]);
+/// assert_eq!(report.errors[0].error.code().as_str(), "not-found");
+/// let sarif = report.render(View::Findings, Format::Sarif, None)?;
+/// assert!(sarif.contains("2.1.0"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Report {
+    /// The images that were read and judged.
+    pub images: Vec<ImageReport>,
+    /// The files that images are built from.
+    pub files: Vec<FileReport>,
+    /// The configuration file, if its ignores have findings: they have expired, or match nothing.
+    pub configuration: Option<FileReport>,
+    /// The references whose claims were read.
+    pub references: Vec<ReferenceReport>,
+    /// What could not be read or judged.
+    pub errors: Vec<Unread>,
+    pub(super) rules: Arc<RuleSet>,
+    pub(super) fail_on: Option<Severity>,
+    pub(super) is_lint: bool,
+}
+
+/// An image or file that could not be read or judged.
+#[derive(Debug)]
+pub struct Unread {
+    /// The image or file as it was named.
+    pub name: String,
+    /// What is wrong.
+    pub error: Error,
+    /// What was asked for; `None` for an image that was read, but could not be judged, and for a file.
+    pub(super) request: Option<ImageRequest>,
+}
+
+impl Unread {
+    pub(super) fn of(request: &ImageRequest, error: Error) -> Self {
+        Unread {
+            name: request.name.clone(),
+            error,
+            request: Some(request.clone()),
+        }
+    }
+
+    pub(super) fn unjudged(name: String, error: Error) -> Self {
+        Unread {
+            name,
+            error,
+            request: None,
+        }
+    }
+}
+
+impl Report {
+    /// An empty report.
+    pub(super) fn new(checker: &Checker) -> Self {
+        Report {
+            images: Vec::new(),
+            files: Vec::new(),
+            configuration: None,
+            references: Vec::new(),
+            errors: Vec::new(),
+            rules: checker.rules.clone(),
+            fail_on: checker.policy.fail_on,
+            is_lint: false,
+        }
+    }
+
+    /// Whether a finding reaches the severity that fails. Check [`errors`](Self::errors), too: what could not be read did not pass.
+    pub fn verdict(&self) -> Verdict {
+        let images = self.images.iter().map(|image| image.verdict);
+        let files = self.files.iter().chain(&self.configuration);
+        let files = files.map(|file| file.verdict);
+        let references = self.references.iter();
+        let references = references.map(|it| Verdict::of(&it.findings, self.fail_on));
+        let mut all = images.chain(files).chain(references);
+        match all.any(|verdict| verdict == Verdict::Fail) {
+            true => Verdict::Fail,
+            false => Verdict::Pass,
+        }
+    }
+
+    /// The text of a baseline file: with [`CheckerBuilder::baseline`](crate::CheckerBuilder::baseline) only other findings count.
+    ///
+    /// # Errors
+    /// None that an image can cause.
+    pub fn baseline(&self) -> Result<String> {
+        baseline(self.findings())
+    }
+
+    /// All findings about images and the files that images are built from, each with its image or file.
+    fn findings(&self) -> impl Iterator<Item = (&str, &Finding)> {
+        let images = self.images.iter().flat_map(|image| {
+            let findings = image.findings.iter();
+            findings.map(|finding| (image.facts.name(), finding))
+        });
+        let files = self.files.iter().flat_map(|file| {
+            let findings = file.findings.iter();
+            findings.map(|finding| (file.file.as_str(), finding))
+        });
+        images.chain(files)
+    }
+
+    /// The number of findings in [`baseline`](Self::baseline).
+    pub fn baseline_length(&self) -> usize {
+        self.findings().count()
+    }
+
+    /// The report as the formats take it.
+    pub(super) fn with_view<T>(&self, work: impl FnOnce(&report::Report) -> T) -> T {
+        let files: Vec<FileReport> = self
+            .files
+            .iter()
+            .chain(&self.configuration)
+            .cloned()
+            .collect();
+        work(&report::Report {
+            images: &self.images,
+            files: &files,
+            errors: &self.unread(),
+            rules: &self.rules,
+        })
+    }
+
+    pub(super) fn unread(&self) -> Vec<UnreadImage> {
+        let errors = self.errors.iter();
+        errors
+            .map(|unread| UnreadImage {
+                image: unread.name.clone(),
+                error: unread.error.quoted(),
+            })
+            .collect()
+    }
+}
+
+pub(super) fn baseline<'f>(
+    findings: impl Iterator<Item = (&'f str, &'f Finding)>,
+) -> Result<String> {
+    let text = Baseline::text(findings).map_err(|error| Error::output("the baseline", error))?;
+    Ok(safe_json(&text))
+}

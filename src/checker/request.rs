@@ -1,0 +1,146 @@
+//! Which image to read, and how.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use chrono::{NaiveDate, Utc};
+
+use crate::cancellation::Cancellation;
+use crate::elf::Depth;
+use crate::limits::Limits;
+use crate::progress::{NoProgress, Progress};
+use crate::reference::transport::ImageReference;
+use crate::source::registry::Credentials;
+
+/// Which image to read, and how.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use imgcheck::{Cancellation, ImageRequest};
+///
+/// let deadline = Instant::now() + Duration::from_secs(60);
+/// let request = ImageRequest::new("docker://nvcr.io/nvidia/pytorch:25.08-py3")
+///     .platform("linux/arm64")
+///     .cancellation(Cancellation::default().with_deadline(deadline));
+/// assert_eq!(request.name(), "docker://nvcr.io/nvidia/pytorch:25.08-py3");
+/// ```
+#[derive(Clone)]
+pub struct ImageRequest {
+    pub(super) name: String,
+    pub(super) target: ImageReference,
+    pub(super) platform: Option<String>,
+    pub(super) all_platforms: bool,
+    pub(super) depth: Depth,
+    pub(super) reference: Option<String>,
+    pub(super) credentials: Option<Credentials>,
+    pub(super) limits: Option<Limits>,
+    pub(super) cancellation: Cancellation,
+    pub(super) progress: Arc<dyn Progress>,
+    pub(super) day: NaiveDate,
+}
+
+impl ImageRequest {
+    /// An image as the command line names it: a path, `-` for standard input, a reference, or a reference with a transport such
+    /// as `docker-archive:`, `oci:`, `docker-daemon:` or `docker://`. It is judged on the present day (UTC).
+    pub fn new(image: impl Into<String>) -> Self {
+        let name = image.into();
+        ImageRequest {
+            target: ImageReference::parse(&name),
+            name,
+            platform: None,
+            all_platforms: false,
+            depth: Depth::Default,
+            reference: None,
+            credentials: None,
+            limits: None,
+            cancellation: Cancellation::default(),
+            progress: Arc::new(NoProgress),
+            day: Utc::now().date_naive(),
+        }
+    }
+
+    /// The platform of a multi-platform image: `os/architecture[/variant]` or only the architecture. By default it is linux and
+    /// the architecture of this machine, or else the only platform of the image.
+    #[must_use]
+    pub fn platform(mut self, platform: impl Into<String>) -> Self {
+        self.platform = Some(platform.into());
+        self
+    }
+
+    /// Reads every platform of a multi-platform image.
+    #[must_use]
+    pub fn all_platforms(mut self, all: bool) -> Self {
+        self.all_platforms = all;
+        self
+    }
+
+    /// How much of each file is read.
+    #[must_use]
+    pub fn depth(mut self, depth: Depth) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Compares the image with this reference instead of the one that it records.
+    #[must_use]
+    pub fn compare_with(mut self, reference: impl Into<String>) -> Self {
+        self.reference = Some(reference.into());
+        self
+    }
+
+    /// Credentials for the registry of the image. They are used for this request and this registry only; without them they are
+    /// looked up in `~/.docker/config.json`.
+    #[must_use]
+    pub fn credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials = Some(credentials);
+        self
+    }
+
+    /// Limits for this request, instead of those of the [`Checker`](crate::Checker).
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// Ends the request early, or sets its deadline.
+    #[must_use]
+    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// Receives progress events.
+    #[must_use]
+    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// The day that decides whether an ignore has expired.
+    #[must_use]
+    pub fn day(mut self, day: NaiveDate) -> Self {
+        self.day = day;
+        self
+    }
+
+    /// The image as it was named.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file or directory that the request names; `None` for a reference.
+    pub fn path(&self) -> Option<&Path> {
+        self.target.path()
+    }
+}
+
+impl fmt::Debug for ImageRequest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("ImageRequest");
+        fields.field("name", &self.name);
+        fields.field("platform", &self.platform);
+        fields.field("depth", &self.depth).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! The rules themselves: lists, pages, tests, schemas.
+
+use std::path::{Path, PathBuf};
+
+use super::facts;
+use super::state::Checker;
+use crate::error::{Error, Result};
+use crate::policy;
+use crate::report::{self, printable};
+use crate::rules::{RuleSet, file, pages, testing};
+
+/// A JSON Schema that imgcheck publishes.
+///
+/// ```
+/// let schema = imgcheck::Schema::Report.to_json();
+/// assert!(schema.contains("findings"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    /// Rule files.
+    Rule,
+    /// The configuration file.
+    Configuration,
+    /// Reports in JSON.
+    Report,
+    /// [`ImageFacts`](crate::ImageFacts) in JSON.
+    Facts,
+}
+
+impl Schema {
+    /// The schema as a JSON document.
+    pub fn to_json(self) -> String {
+        let schema = match self {
+            Schema::Rule => file::schema(),
+            Schema::Configuration => policy::config::schema(),
+            Schema::Report => report::json::schema(),
+            Schema::Facts => facts::schema(),
+        };
+        format!("{:#}\n", schema.as_value())
+    }
+}
+
+/// The rules of a checker.
+impl Checker {
+    /// A table of all rules: id, severity, title. `width` is the width of the terminal in columns.
+    pub fn rule_table(&self, width: Option<u16>) -> String {
+        report::text::rules(&pages::list_table(&self.rules), width)
+    }
+
+    /// The page of a rule: what goes wrong, how it looks, how to confirm it, what to do.
+    ///
+    /// # Errors
+    /// No rule has this id.
+    pub fn rule_page(&self, id: &str) -> Result<String> {
+        let rule = self.rules.get(id);
+        rule.map(|rule| printable(&pages::render(rule)))
+            .ok_or_else(|| {
+                let ids = self.rules.rules().map(|rule| rule.id.as_str());
+                let similar: Vec<&str> = ids.filter(|known| known.contains(id)).collect();
+                Error::usage(format!("there is no rule {id}")).with_help(match similar.as_slice() {
+                    [] => "run `imgcheck rules list` to list them".to_owned(),
+                    similar => format!("did you mean {}?", similar.join(", ")),
+                })
+            })
+    }
+
+    /// Runs the tests in these rule files, or the tests of all rules of the checker if no file is given. Returns a summary, and
+    /// whether all tests passed.
+    ///
+    /// # Errors
+    /// A rule file is wrong.
+    pub fn test_rules(&self, paths: &[PathBuf]) -> Result<(String, bool)> {
+        let mut given = RuleSet::default();
+        for path in paths {
+            given.add_path(path)?;
+        }
+        let rules = if paths.is_empty() {
+            &*self.rules
+        } else {
+            &given
+        };
+        let results = testing::run(rules.rules());
+        let passed = results.failures().next().is_none();
+        Ok((printable(&results.to_string()), passed))
+    }
+
+    /// Writes the page of every rule, and an index, into a directory, and removes pages of rules that no longer exist.
+    ///
+    /// # Errors
+    /// A page cannot be written.
+    pub fn write_rule_pages(&self, directory: &Path) -> Result<()> {
+        pages::write(&self.rules, directory)
+    }
+}

@@ -1,0 +1,117 @@
+//! What the cache of layer facts holds.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::cache::{Cache, Kind, Places, Stored};
+use crate::elf::Depth;
+use crate::error::{Error, Result};
+use crate::layer::cache;
+use crate::limits::Limits;
+use crate::limits::unit::Unit;
+use crate::report;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a cache holds, as `imgcheck cache info` prints it.
+#[derive(Debug, Serialize)]
+pub struct CacheUsage {
+    schema: &'static str,
+    /// The directory of this machine; `None` if the user has none.
+    pub directory: Option<String>,
+    /// The address of the shared store.
+    pub shared: Option<String>,
+    /// Bytes that the directory may hold.
+    pub limit: u64,
+    /// Everything in the directory.
+    pub total: CacheCount,
+    /// Facts that this version of imgcheck reads.
+    pub facts: CacheCount,
+    /// Facts of other versions.
+    pub stale: CacheCount,
+    /// Manifests and image configurations.
+    pub documents: CacheCount,
+}
+
+impl CacheUsage {
+    /// The usage as a JSON document.
+    ///
+    /// # Errors
+    /// None that can be caused.
+    pub fn to_json(&self) -> Result<String> {
+        report::to_json(self).map_err(|error| Error::output("the cache usage", error))
+    }
+}
+
+/// A number of cache entries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CacheCount {
+    /// Number of entries.
+    pub entries: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl CacheCount {
+    fn of(entries: &[Stored], condition: impl Fn(&&Stored) -> bool) -> Self {
+        let chosen = entries.iter().filter(condition);
+        chosen.fold(CacheCount::default(), |count, entry| CacheCount {
+            entries: count.entries + 1,
+            bytes: count.bytes + entry.bytes,
+        })
+    }
+}
+
+/// The cache itself, without a [`Checker`](crate::Checker).
+impl Places {
+    /// A size as the command line takes it: `500MB`, `2GiB`. `None` if it is not one.
+    pub fn parse_size(text: &str) -> Option<u64> {
+        Unit::Bytes.parse(text)
+    }
+
+    /// What the cache holds.
+    ///
+    /// # Errors
+    /// The directory exists, but cannot be read; or the URL has no known scheme.
+    pub fn usage(&self) -> Result<CacheUsage> {
+        let cache = Cache::open(self)?;
+        let (entries, versions) = (cache.list()?, versions());
+        let facts =
+            |it: &&Stored| matches!(it.kind, Kind::Facts { .. }) && !is_stale(it, &versions);
+        Ok(CacheUsage {
+            schema: "imgcheck/cache/v1",
+            directory: cache.directory().map(|path| path.display().to_string()),
+            shared: cache.shared().map(str::to_owned),
+            limit: self.limit,
+            total: CacheCount::of(&entries, |_| true),
+            facts: CacheCount::of(&entries, facts),
+            stale: CacheCount::of(&entries, |it| is_stale(it, &versions)),
+            documents: CacheCount::of(&entries, |it| it.kind == Kind::Document),
+        })
+    }
+
+    /// Removes entries from the directory of this machine; the shared store stays as it is. `stale` keeps what this version of
+    /// imgcheck reads, `older_than` what was used within so many days. Returns what was removed.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or an entry cannot be removed.
+    pub fn clean(&self, stale: bool, older_than: Option<u32>) -> Result<CacheCount> {
+        let versions = versions();
+        let is_old = |entry: &Stored, days| entry.used.elapsed().is_ok_and(|age| age > DAY * days);
+        let removed = Cache::open(self)?.clean(|entry| {
+            (!stale || is_stale(entry, &versions))
+                && older_than.is_none_or(|days| is_old(entry, days))
+        })?;
+        Ok(CacheCount::of(&removed, |_| true))
+    }
+}
+
+/// The versions of the facts that this version of imgcheck reads.
+fn versions() -> [String; 2] {
+    [Depth::Default, Depth::Deep].map(|depth| cache::version(depth, &Limits::default()))
+}
+
+fn is_stale(entry: &Stored, versions: &[String]) -> bool {
+    matches!(&entry.kind, Kind::Facts { version } if !versions.contains(version))
+}

@@ -1,0 +1,115 @@
+//! What facts are judged as: which image it is, and on which day.
+
+use std::time::Duration;
+
+use chrono::NaiveDate;
+
+use crate::launch::Overlay;
+use crate::source::{SourceKind, Way};
+
+/// What [`ImageFacts`](crate::ImageFacts) are judged as: the reference whose promises count, and the day.
+///
+/// [`Checker::images`](crate::Checker::images) makes one for each image that it reads, with the reference that the image records.
+///
+/// ```
+/// use imgcheck::{Day, Subject};
+///
+/// let day = Day::from_ymd_opt(2026, 11, 22).unwrap();
+/// let subject = Subject::new("pytorch-cuda:v2.9", day);
+/// assert_eq!(subject.reference(), Some("pytorch-cuda:v2.9"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// What the image is compared with.
+    pub(super) reference: Option<String>,
+    /// What the user named it by.
+    pub(super) named: String,
+    /// The day that decides whether an ignore has expired.
+    pub(super) day: NaiveDate,
+    pub(super) overlay: Overlay,
+    pub(super) origin: Origin,
+}
+
+/// How an image was read. It appears in the report, and no finding depends on it.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    pub source: SourceKind,
+    pub access: Option<Way>,
+    /// Digest of the manifest.
+    pub digest: Option<String>,
+    /// As many as the image has layers, or none.
+    pub layers: Vec<LayerOrigin>,
+    /// How long reading took.
+    pub reading: Duration,
+}
+
+/// How a layer was read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LayerOrigin {
+    /// Digest of the blob as stored.
+    pub digest: Option<String>,
+    /// Bytes of the blob as stored.
+    pub size: u64,
+    pub cached: bool,
+    pub in_parts: bool,
+}
+
+impl Subject {
+    /// An image of this reference, judged on this day.
+    pub fn new(reference: impl Into<String>, day: NaiveDate) -> Self {
+        let reference = reference.into();
+        Subject {
+            named: reference.clone(),
+            reference: Some(reference).filter(|text| !text.is_empty()),
+            day,
+            overlay: Overlay::default(),
+            origin: Origin {
+                source: SourceKind::Facts,
+                access: None,
+                digest: None,
+                layers: Vec::new(),
+                reading: Duration::ZERO,
+            },
+        }
+    }
+
+    /// The reference that the image is compared with; `None` for an image without a name.
+    pub fn reference(&self) -> Option<&str> {
+        self.reference.as_deref()
+    }
+
+    /// Compares with another reference.
+    #[must_use]
+    pub fn with_reference(mut self, reference: impl Into<String>) -> Self {
+        self.reference = Some(reference.into());
+        self
+    }
+
+    /// Judges what a container starts whose caller replaces parts of the image configuration, such as a Pod.
+    ///
+    /// ```
+    /// # fn main() -> imgcheck::Result<()> {
+    /// use imgcheck::{Checker, Day, ImageRequest, Overlay, Subject};
+    ///
+    /// let checker = Checker::builder().build()?;
+    /// let facts = checker.facts(&ImageRequest::new("testdata/sample/pytorch-cuda-v2.9.tar"))?;
+    /// let mut pod = Overlay::default();
+    /// pod.env.insert("LD_LIBRARY_PATH".to_owned(), "/opt/cuda/lib64".to_owned());
+    /// let day = Day::from_ymd_opt(2026, 11, 22).unwrap();
+    /// let findings = checker.judge(&facts, &Subject::new("pytorch-cuda:v2.9", day).launched_with(pod))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn launched_with(mut self, overlay: Overlay) -> Self {
+        self.overlay = overlay;
+        self
+    }
+
+    /// Judges on another day.
+    #[must_use]
+    pub fn on(mut self, day: NaiveDate) -> Self {
+        self.day = day;
+        self
+    }
+}
