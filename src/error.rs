@@ -8,7 +8,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::limits::Passed;
+use crate::limits::LimitExceeded;
 use crate::spelling::InvalidInput;
 
 /// The result of every fallible step.
@@ -46,7 +46,7 @@ pub enum Error {
         /// What was being read, and where in it.
         subject: String,
         /// The limit, and the value that exceeds it.
-        passed: Passed,
+        exceeded: LimitExceeded,
     },
     /// The request was cancelled.
     Cancelled,
@@ -230,16 +230,16 @@ impl Error {
     }
 
     /// An [`Error::Limit`].
-    pub fn limit(subject: impl Into<String>, passed: Passed) -> Self {
+    pub fn limit(subject: impl Into<String>, exceeded: LimitExceeded) -> Self {
         Error::Limit {
             subject: subject.into(),
-            passed,
+            exceeded,
         }
     }
 
     /// An [`Error::Limit`] that a layer exceeds at an entry, or at a byte of its archive.
-    pub fn layer_limit(layer: &str, place: &str, passed: Passed) -> Self {
-        Error::limit(format!("layer {layer}: {place}"), passed)
+    pub fn layer_limit(layer: &str, place: &str, exceeded: LimitExceeded) -> Self {
+        Error::limit(format!("layer {layer}: {place}"), exceeded)
     }
 
     /// An [`Error::Layer`] for a digest mismatch; `what` is the kind of digest.
@@ -334,7 +334,7 @@ impl Error {
     pub fn message(&self) -> String {
         match self {
             Error::Usage { problem, .. } | Error::Config { problem, .. } => line(problem),
-            Error::Limit { subject, passed } => format!("{}: {passed}", line(subject)),
+            Error::Limit { subject, exceeded } => format!("{}: {exceeded}", line(subject)),
             Error::Source(failure) | Error::Output(failure) => failure.message(),
             Error::Layer(failure) => format!("layer {}", failure.message()),
             Error::Rule { problem } => problem.clone(),
@@ -347,7 +347,7 @@ impl Error {
     pub fn help(&self) -> Option<String> {
         match self {
             Error::Usage { help, .. } | Error::Config { help, .. } => help.clone(),
-            Error::Limit { passed, .. } => Some(passed.help()),
+            Error::Limit { exceeded, .. } => Some(exceeded.help()),
             _ => self.failure()?.help.clone(),
         }
     }

@@ -1,7 +1,7 @@
-//! Bounds on what an image may ask of the program that reads it. Each has a name, a default and an option; passing one is an
-//! error that says which, what was met, and how to raise it. An image of which something was left out would be a pass that
-//! nobody earned, so no limit of these ever shortens what is read. (Where a reading is told to be none, as when a library has more
-//! candidates for its version than any real one, that is part of what the reading means.)
+//! Limits on what an image can demand of the program that reads it. Exceeding one is an error that names the limit, the value found,
+//! and the option that raises it: a limit never shortens silently what is examined.
+//!
+//! To add a limit, add a row to the table below.
 
 pub mod unit;
 
@@ -14,20 +14,30 @@ use thiserror::Error;
 use crate::spelling::{InvalidInput, nearest};
 use unit::{GIB, KIB, MIB, Unit};
 
-/// A limit as users know it.
+/// A row of the table.
 #[derive(Debug)]
 struct Description {
     limit: Limit,
     name: &'static str,
+    scope: Scope,
     unit: Unit,
     default: u64,
     about: &'static str,
 }
 
-/// A row: the limit, its name, its unit, its default, what it bounds.
+/// What is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Something of one layer: facts within one value of the limit are not valid within another.
+    Layer,
+    /// Something of an image, a source or a run.
+    Image,
+}
+
+/// A row: the limit, its name, its scope, its unit, its default, what it limits.
 macro_rules! descriptions {
-    ($($limit:ident $name:literal $unit:ident $default:expr, $about:literal;)*) => {
-        /// Everything that is bounded.
+    ($($limit:ident $name:literal $scope:ident $unit:ident $default:expr, $about:literal;)*) => {
+        /// A limit.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Limit {
             $(#[doc = $about] $limit,)*
@@ -39,6 +49,7 @@ macro_rules! descriptions {
         const DESCRIPTIONS: &[Description] = &[$(Description {
             limit: Limit::$limit,
             name: $name,
+            scope: Scope::$scope,
             unit: Unit::$unit,
             default: $default,
             about: $about,
@@ -47,29 +58,29 @@ macro_rules! descriptions {
 }
 
 descriptions! {
-    Layers "layers" Count 1_000, "layers of an image";
-    Entries "entries" Count 2_000_000, "files, directories and links of all layers of an image";
-    PathBytes "path-bytes" Bytes 16 * KIB, "length of a path or of the target of a link";
-    LayerBytes "layer-bytes" Bytes 256 * GIB, "length of a layer after decompression";
-    Ratio "ratio" Count 250, "decompressed bytes for each stored byte of a layer of more than 4 GiB";
-    ZstdWindow "zstd-window" Bytes 128 * MIB, "memory that a zstd layer asks for as its window";
-    PaxBytes "pax-bytes" Bytes MIB, "length of an extended header of an archive";
-    SparseSegments "sparse-segments" Count 65_536, "stored pieces of a sparse file";
-    SparseBytes "sparse-bytes" Bytes 16 * GIB, "length of the sparse ELF files of a layer with their holes";
-    DocumentBytes "document-bytes" Bytes 4 * MIB, "length of a manifest, index or image configuration";
-    DocumentsBytes "documents-bytes" Bytes 64 * MIB, "length of all manifests, indexes and configurations of a source";
-    Manifests "manifests" Count 2_000, "manifests that the indexes of a source list";
-    TextBytes "text-bytes" Bytes 32 * MIB, "length of a text that is captured, such as package metadata or ld.so.cache";
-    TextsBytes "texts-bytes" Bytes 256 * MIB, "length of all captured texts of an image";
-    FactsBytes "facts-bytes" Bytes GIB, "memory for what is kept of all layers of an image: paths, names, symbols";
-    ElfTableBytes "elf-table-bytes" Bytes 256 * MIB, "length of a symbol, string or hash table of an ELF file";
-    Symbols "symbols" Count 5_000_000, "symbols of an ELF file";
-    GpuContainers "gpu-containers" Count 1_000_000, "fat binary containers of an ELF file, and entries in them";
-    ElfBytes "elf-bytes" Bytes 768 * MIB, "parts of an ELF file for which a compressed layer is read again";
-    Requirements "requirements" Count 10_000_000, "comparisons of Python requirements with what is installed";
-    RuleItems "rule-items" Count 10_000, "elements of a list that a rule is evaluated for";
-    RuleTime "rule-time" Seconds 10, "how long one rule may look at one image";
-    Time "time" Seconds 2 * 60 * 60, "how long the whole call may take";
+    Layers "layers" Image Count 1_000, "layers of an image";
+    Entries "entries" Layer Count 2_000_000, "files, directories and links of all layers of an image";
+    PathBytes "path-bytes" Layer Bytes 16 * KIB, "length of a path or of a link target";
+    LayerBytes "layer-bytes" Layer Bytes 256 * GIB, "length of a layer after decompression";
+    Ratio "ratio" Layer Count 250, "decompressed bytes per stored byte, for layers of more than 4 GiB";
+    ZstdWindow "zstd-window" Layer Bytes 128 * MIB, "window size of a zstd layer";
+    PaxBytes "pax-bytes" Layer Bytes MIB, "length of a pax header of an archive";
+    SparseSegments "sparse-segments" Layer Count 65_536, "segments of a sparse file";
+    SparseBytes "sparse-bytes" Layer Bytes 16 * GIB, "expanded length of all sparse ELF files of a layer";
+    DocumentBytes "document-bytes" Image Bytes 4 * MIB, "length of a manifest, index or image configuration";
+    DocumentsBytes "documents-bytes" Image Bytes 64 * MIB, "length of all manifests, indexes and configurations of a source";
+    Manifests "manifests" Image Count 2_000, "manifests that the indexes of a source list";
+    TextBytes "text-bytes" Layer Bytes 32 * MIB, "length of a file that is captured whole, such as package metadata or ld.so.cache";
+    TextsBytes "texts-bytes" Layer Bytes 256 * MIB, "length of all files of an image that are captured whole";
+    FactsBytes "facts-bytes" Layer Bytes GIB, "memory for the facts of all layers of an image: paths, names, symbols";
+    ElfTableBytes "elf-table-bytes" Layer Bytes 256 * MIB, "length of a symbol, string or hash table of an ELF file";
+    Symbols "symbols" Layer Count 5_000_000, "symbols of an ELF file";
+    GpuContainers "gpu-containers" Layer Count 1_000_000, "GPU fat binaries of an ELF file, and entries in them";
+    ElfBytes "elf-bytes" Layer Bytes 768 * MIB, "bytes of an ELF file for which a compressed layer is read again";
+    Requirements "requirements" Image Count 10_000_000, "comparisons of Python requirements with installed packages";
+    RuleItems "rule-items" Image Count 10_000, "elements of a list that a rule is evaluated for";
+    RuleTime "rule-time" Image Seconds 10, "time to evaluate one rule on one image";
+    Time "time" Image Seconds 2 * 60 * 60, "time for the whole run";
 }
 
 impl Limit {
@@ -92,51 +103,59 @@ impl Limit {
         self.description().unit
     }
 
-    /// What it bounds, as half a sentence.
+    /// What it limits, as a noun phrase.
     pub fn about(self) -> &'static str {
         self.description().about
     }
 
-    /// The limit of this name.
+    /// Whether the facts of a layer depend on it.
+    pub fn applies_to_layers(self) -> bool {
+        self.description().scope == Scope::Layer
+    }
+
+    /// Finds a limit by name.
     ///
     /// # Errors
-    /// No limit has the name; the text says what was probably meant.
+    /// No limit has the name.
     pub fn named(name: &str) -> Result<Self, InvalidInput> {
         let known = DESCRIPTIONS.iter().find(|it| it.name == name);
         known.map(|it| it.limit).ok_or_else(|| {
             let names = || DESCRIPTIONS.iter().map(|it| it.name);
             let help = match nearest(name, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+                None => format!("known limits: {}", names().collect::<Vec<_>>().join(", ")),
             };
             InvalidInput {
-                problem: format!("there is no limit `{name}`"),
+                problem: format!("unknown limit `{name}`"),
                 help,
             }
         })
     }
 
-    /// A value as users write it: `20000`, `64MiB`, `30s`.
+    /// Parses a value: `20000`, `64MiB`, `30s`.
     ///
     /// # Errors
-    /// The text is none, or is nothing.
+    /// The text is not a value of this limit, or zero.
     pub fn parse(self, text: &str) -> Result<u64, InvalidInput> {
         let value = self.unit().parse(text);
         value
             .filter(|&value| value > 0)
             .ok_or_else(|| InvalidInput {
-                problem: format!("`{text}` is no value of the limit {}", self.name()),
+                problem: format!(
+                    "`{text}` is not a valid value for the limit {}",
+                    self.name()
+                ),
                 help: self.unit().example().to_owned(),
             })
     }
 
-    /// A value as users write it.
-    pub fn written(self, value: u64) -> String {
-        self.unit().written(value)
+    /// A value as text.
+    pub fn format(self, value: u64) -> String {
+        self.unit().format(value)
     }
 }
 
-/// The values that hold for a call.
+/// A value for each limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits([u64; DESCRIPTIONS.len()]);
 
@@ -147,90 +166,87 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The value of one.
+    /// The value of a limit.
     pub fn of(&self, limit: Limit) -> u64 {
         self.0[limit as usize]
     }
 
-    /// The value of one that is a time.
+    /// The value of a limit in seconds.
     pub fn duration(&self, limit: Limit) -> Duration {
         Duration::from_secs(self.of(limit))
     }
 
-    /// Puts another value in its place.
+    /// Sets the value of a limit.
     pub fn set(&mut self, limit: Limit, value: u64) {
         self.0[limit as usize] = value;
     }
 
-    /// Whether so much is allowed.
+    /// Checks a value against a limit.
     ///
     /// # Errors
-    /// It is more than the limit.
-    pub fn check(&self, limit: Limit, met: u64) -> Result<(), Passed> {
-        match met > self.of(limit) {
-            true => Err(self.passed(limit, met)),
+    /// It is larger.
+    pub fn check(&self, limit: Limit, found: u64) -> Result<(), LimitExceeded> {
+        match found > self.of(limit) {
+            true => Err(self.exceeded(limit, found)),
             false => Ok(()),
         }
     }
 
-    /// The error of meeting more than the limit.
-    pub fn passed(&self, limit: Limit, met: u64) -> Passed {
-        Passed {
+    /// The error for a value that is larger than the limit.
+    pub fn exceeded(&self, limit: Limit, found: u64) -> LimitExceeded {
+        LimitExceeded {
             limit,
-            met,
+            found,
             allowed: self.of(limit),
         }
     }
 }
 
-/// A limit that something passed.
+/// A limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub struct Passed {
-    /// Which.
+pub struct LimitExceeded {
+    /// The limit.
     pub limit: Limit,
-    /// How much there is, or how much had been met when the count was ended.
-    pub met: u64,
+    /// The value found, or the count at which counting stopped.
+    pub found: u64,
     /// The value of the limit.
     pub allowed: u64,
 }
 
-impl fmt::Display for Passed {
+impl fmt::Display for LimitExceeded {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Passed {
+        let LimitExceeded {
             limit,
-            met,
+            found,
             allowed,
         } = *self;
-        let name = limit.name();
-        let (met, allowed) = (limit.written(met), limit.written(allowed));
-        let has = match limit.unit() {
-            Unit::Seconds => "took",
-            Unit::Count | Unit::Bytes => "has",
-        };
         write!(
             formatter,
-            "the limit {name} ({}) is {allowed}, this {has} {met} or more",
-            limit.about()
+            "exceeds the limit {} ({}): at least {}, {} allowed",
+            limit.name(),
+            limit.about(),
+            limit.format(found),
+            limit.format(allowed)
         )
     }
 }
 
-impl Passed {
-    /// How to raise it.
+impl LimitExceeded {
+    /// How to raise the limit.
     pub fn help(&self) -> String {
         let name = self.limit.name();
-        let enough = self.met.max(self.allowed.saturating_mul(2));
-        let enough = self.limit.written(enough);
+        let enough = self.found.max(self.allowed.saturating_mul(2));
+        let enough = self.limit.format(enough);
         format!(
-            "if the image is to be trusted, raise it: --limit {name}={enough}, or `limits: {{{name}: {enough}}}` in the configuration"
+            "if you trust the image, raise the limit: --limit {name}={enough}, or `limits: {{{name}: {enough}}}` in the configuration"
         )
     }
 }
 
-/// One limit with its value, as on the command line: `NAME=VALUE`.
+/// A limit and its value, as on the command line: `NAME=VALUE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
-    /// Which.
+    /// The limit.
     pub limit: Limit,
     /// Its value.
     pub value: u64,
@@ -242,7 +258,7 @@ impl FromStr for Setting {
     fn from_str(text: &str) -> Result<Self, InvalidInput> {
         let (name, value) = text.split_once('=').ok_or_else(|| InvalidInput {
             problem: format!("`{text}` is not of the form NAME=VALUE"),
-            help: "write a limit and its value, as in entries=5000000".to_owned(),
+            help: "expected a limit and its value, such as entries=5000000".to_owned(),
         })?;
         let limit = Limit::named(name.trim())?;
         let value = limit.parse(value.trim())?;
@@ -262,12 +278,12 @@ mod tests {
             assert_eq!(*limit as usize, at);
             assert_eq!(Limit::named(limit.name()), Ok(*limit));
             let default = Limits::default().of(*limit);
-            assert_eq!(limit.parse(&limit.written(default)), Ok(default));
+            assert_eq!(limit.parse(&limit.format(default)), Ok(default));
         }
     }
 
     #[test]
-    fn values_as_people_write_them() {
+    fn settings_are_parsed() {
         for (text, limit, value) in [
             ("entries=5000000", Limit::Entries, 5_000_000),
             ("entries = 5_000_000", Limit::Entries, 5_000_000),
@@ -294,18 +310,18 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_which_what_and_how() {
+    fn an_error_names_the_limit_and_the_option() {
         let limits = Limits::default();
         assert_eq!(limits.check(Limit::PathBytes, 16 << 10), Ok(()));
-        let passed = limits.check(Limit::PathBytes, 20_000).unwrap_err();
+        let exceeded = limits.check(Limit::PathBytes, 20_000).unwrap_err();
         assert_eq!(
-            passed.to_string(),
-            "the limit path-bytes (length of a path or of the target of a link) is 16KiB, this has 20000B or more"
+            exceeded.to_string(),
+            "exceeds the limit path-bytes (length of a path or of a link target): at least 20000B, 16KiB allowed"
         );
         assert!(
-            passed.help().contains("--limit path-bytes=32KiB"),
+            exceeded.help().contains("--limit path-bytes=32KiB"),
             "{}",
-            passed.help()
+            exceeded.help()
         );
     }
 }

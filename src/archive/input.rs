@@ -176,18 +176,23 @@ impl<R: BufRead> BufRead for StreamInput<R> {
 
 impl<R: BufRead> Input for StreamInput<R> {
     fn skip(&mut self, count: u64) -> io::Result<u64> {
-        let mut left = count;
-        while left > 0 {
-            let available = self.0.fill_buf()?.len();
-            if available == 0 {
-                break;
-            }
-            let step = available.min(usize::try_from(left).unwrap_or(usize::MAX));
-            self.0.consume(step);
-            left -= step as u64;
-        }
-        Ok(count - left)
+        skip_buffered(&mut self.0, count)
     }
+}
+
+/// Skips bytes by reading them; returns how many there were.
+pub(crate) fn skip_buffered(input: &mut impl BufRead, count: u64) -> io::Result<u64> {
+    let mut left = count;
+    while left > 0 {
+        let available = input.fill_buf()?.len();
+        if available == 0 {
+            break;
+        }
+        let step = usize::try_from(left).unwrap_or(usize::MAX).min(available);
+        input.consume(step);
+        left -= step as u64;
+    }
+    Ok(count - left)
 }
 
 impl Input for &[u8] {

@@ -20,7 +20,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::limits::Passed;
+use crate::limits::LimitExceeded;
 
 /// The block size of tar: headers are one block, contents are padded to whole ones.
 pub const BLOCK: u64 = 512;
@@ -57,12 +57,12 @@ pub enum ArchiveError {
         problem: String,
     },
     /// A limit was passed.
-    #[error("byte {offset}: {passed}")]
+    #[error("byte {offset}: {exceeded}")]
     Limit {
         /// Position in the archive.
         offset: u64,
         /// The limit, and what was met.
-        passed: Passed,
+        exceeded: LimitExceeded,
     },
     /// The bytes could not be read.
     #[error(transparent)]

@@ -268,7 +268,7 @@ impl<I: Input> Walk<I> {
 
     fn check(&self, offset: u64, limit: Limit, met: u64) -> Result<(), ArchiveError> {
         let checked = self.limits.check(limit, met);
-        checked.map_err(|passed| ArchiveError::Limit { offset, passed })
+        checked.map_err(|exceeded| ArchiveError::Limit { offset, exceeded })
     }
 
     /// Whether the walk ended at the blocks of zeros that close an archive (POSIX `pax`, "ustar Interchange Format"). Some
@@ -325,9 +325,9 @@ impl<I: Input> Walk<I> {
     }
 
     fn pass_exactly(&mut self, count: u64, inside: &str) -> Result<(), ArchiveError> {
-        let passed = self.input.skip(count)?;
-        self.position += passed;
-        if passed < count {
+        let skipped = self.input.skip(count)?;
+        self.position += skipped;
+        if skipped < count {
             Err(self.truncated(inside))
         } else {
             Ok(())

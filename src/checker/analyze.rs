@@ -32,7 +32,7 @@ impl Analysis {
         let (knowledge, config) = (&checker.knowledge, &facts.config);
         let layers = facts.layers.iter().map(|layer| &*layer.facts);
         let root = RootFilesystem::merge_within(layers, &checker.limits)
-            .map_err(|passed| Error::limit("all layers together", passed))?;
+            .map_err(|exceeded| Error::limit("all layers together", exceeded))?;
         let launch = Launch::of(&root, config, &subject.overlay);
         let mut stack = stack::read(
             &root,
@@ -41,7 +41,7 @@ impl Analysis {
             &knowledge.catalogue,
             &checker.limits,
         )
-        .map_err(|passed| Error::limit("the Python environments", passed))?;
+        .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
         let environment = configuration::environment(config);
         let labels = configuration::labels(config);
         let reference = subject.reference.as_deref();

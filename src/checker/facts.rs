@@ -142,7 +142,7 @@ impl ImageFacts {
         let text = read().map_err(|error| damaged(error.to_string()))?;
         limits
             .check(Limit::FactsBytes, text.len() as u64)
-            .map_err(|passed| Error::limit("image facts", passed))?;
+            .map_err(|exceeded| Error::limit("image facts", exceeded))?;
         serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))
     }
 }

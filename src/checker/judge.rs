@@ -79,8 +79,8 @@ fn findings(
 fn unjudged(image: &str, error: &Error) -> Error {
     const PROBLEM: &str = "it cannot be judged";
     match error {
-        Error::Limit { subject, passed } => {
-            Error::limit(format!("{image}: {PROBLEM}: {subject}"), *passed)
+        Error::Limit { subject, exceeded } => {
+            Error::limit(format!("{image}: {PROBLEM}: {subject}"), *exceeded)
         }
         Error::Cancelled => Error::Cancelled,
         Error::Deadline => Error::Deadline,

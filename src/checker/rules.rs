@@ -80,8 +80,8 @@ impl Checker {
             &given
         };
         let results = testing::run(rules.rules());
-        let passed = results.failures().next().is_none();
-        Ok((printable(&results.to_string()), passed))
+        let exceeded = results.failures().next().is_none();
+        Ok((printable(&results.to_string()), exceeded))
     }
 
     /// Writes the page of every rule, and an index, into a directory, and removes pages of rules that no longer exist.

@@ -100,7 +100,7 @@ impl Layers<'_> {
         };
         if let Ok(layer) = &layer {
             let taken = self.kept.layer(&layer.layer.facts, 1, &self.context.limits);
-            taken.map_err(|passed| Error::limit(format!("layer {}", layer.diff_id), passed))?;
+            taken.map_err(|exceeded| Error::limit(format!("layer {}", layer.diff_id), exceeded))?;
         }
         self.read.insert(name, layer);
         Ok(())

@@ -106,7 +106,7 @@ impl Time {
     fn error(self) -> Error {
         // A second that has begun counts.
         let seconds = self.start.elapsed().as_secs().saturating_add(1);
-        Error::limit("the call", self.limits.passed(Limit::Time, seconds))
+        Error::limit("the call", self.limits.exceeded(Limit::Time, seconds))
     }
 }
 

@@ -28,7 +28,7 @@ impl LimitArguments {
 fn long_help() -> String {
     let defaults = Limits::default();
     let lines = Limit::all().iter().map(|limit| {
-        let setting = format!("{}={}", limit.name(), limit.written(defaults.of(*limit)));
+        let setting = format!("{}={}", limit.name(), limit.format(defaults.of(*limit)));
         format!("\n  {setting:<26}{}", limit.about())
     });
     format!(

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::read_at::MissingBytes;
 use crate::error::Error as RequestError;
-use crate::limits::Passed;
+use crate::limits::LimitExceeded;
 
 /// Why an ELF file could not be read.
 #[derive(Debug, Error)]
@@ -24,7 +24,7 @@ pub enum ElfError {
     },
     /// The file exceeds a limit, so nothing is known about it.
     #[error(transparent)]
-    Limit(#[from] Passed),
+    Limit(#[from] LimitExceeded),
     /// The request was cancelled, or its deadline passed.
     #[error(transparent)]
     Cancelled(#[from] RequestError),

@@ -168,7 +168,7 @@ mod tests {
 
     fn exceeded(result: Result<ElfFacts, ElfError>) -> (Limit, u64) {
         match result {
-            Err(ElfError::Limit(passed)) => (passed.limit, passed.met),
+            Err(ElfError::Limit(exceeded)) => (exceeded.limit, exceeded.found),
             other => panic!("{other:?}"),
         }
     }

@@ -14,7 +14,7 @@ use std::mem;
 
 use crate::layer::LayerFacts;
 use crate::layer::facts::NODE;
-use crate::limits::{Limit, Limits, Passed};
+use crate::limits::{Limit, LimitExceeded, Limits};
 
 use super::unpack::Unpack;
 use super::{NodeData, NodeId, NodeKind, ROOT, RootFilesystem};
@@ -37,12 +37,12 @@ impl<'a> RootFilesystem<'a> {
     pub fn merge_within(
         layers: impl IntoIterator<Item = &'a LayerFacts>,
         limits: &Limits,
-    ) -> Result<Self, Passed> {
+    ) -> Result<Self, LimitExceeded> {
         let most = limits.of(Limit::FactsBytes) / NODE;
         let (tree, is_whole) = Self::merged(layers, usize::try_from(most).unwrap_or(usize::MAX));
         match is_whole {
             true => Ok(tree),
-            false => Err(limits.passed(Limit::FactsBytes, tree.nodes.len() as u64 * NODE)),
+            false => Err(limits.exceeded(Limit::FactsBytes, tree.nodes.len() as u64 * NODE)),
         }
     }
 

@@ -1,11 +1,11 @@
-//! What is kept of one layer, or of all layers of an image, against the limits.
+//! Sums over one layer, or all layers of an image, that must stay within limits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::facts::{Content, Entry, LayerFacts};
-use crate::limits::{Limit, Limits, Passed};
+use crate::limits::{Limit, LimitExceeded, Limits};
 
-/// Sums that threads add to. Each method fails when its sum passes the limit.
+/// Sums that threads add to. Each method fails when its sum exceeds the limit.
 #[derive(Debug, Default)]
 pub struct Budget {
     entries: AtomicU64,
@@ -15,54 +15,59 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Takes all facts of a layer, as often as an image has it.
+    /// Adds all facts of a layer that an image has `times` times.
     ///
     /// # Errors
-    /// The entries, texts or facts are more than the limits allow.
-    pub fn layer(&self, facts: &LayerFacts, times: u64, limits: &Limits) -> Result<(), Passed> {
+    /// The sum of entries, texts or facts exceeds its limit.
+    pub fn layer(
+        &self,
+        facts: &LayerFacts,
+        times: u64,
+        limits: &Limits,
+    ) -> Result<(), LimitExceeded> {
         let all = |bytes: u64| bytes.saturating_mul(times);
         let entries = facts.entries.len() as u64;
-        take(&self.entries, all(entries), limits, Limit::Entries)?;
-        take(
+        add(&self.entries, all(entries), limits, Limit::Entries)?;
+        add(
             &self.texts,
-            all(facts.kept_bytes()),
+            all(facts.captured_bytes()),
             limits,
             Limit::TextsBytes,
         )?;
-        take(&self.facts, all(facts.memory()), limits, Limit::FactsBytes)
+        add(&self.facts, all(facts.memory()), limits, Limit::FactsBytes)
     }
 
-    /// Takes an entry whose content is not read yet, behind another one.
+    /// Adds an entry that follows `before`, without its content.
     pub(super) fn entry(
         &self,
         before: Option<&Entry>,
         entry: &Entry,
         limits: &Limits,
-    ) -> Result<(), Passed> {
+    ) -> Result<(), LimitExceeded> {
         limits.check(Limit::PathBytes, entry.path.len() as u64)?;
-        take(&self.entries, 1, limits, Limit::Entries)?;
+        add(&self.entries, 1, limits, Limit::Entries)?;
         let memory = entry.memory_after(before);
-        take(&self.facts, memory, limits, Limit::FactsBytes)
+        add(&self.facts, memory, limits, Limit::FactsBytes)
     }
 
-    /// Takes a file that is to be kept whole.
-    pub(super) fn text(&self, bytes: u64, limits: &Limits) -> Result<(), Passed> {
+    /// Adds a file that is captured whole.
+    pub(super) fn text(&self, bytes: u64, limits: &Limits) -> Result<(), LimitExceeded> {
         limits.check(Limit::TextBytes, bytes)?;
-        take(&self.texts, bytes, limits, Limit::TextsBytes)
+        add(&self.texts, bytes, limits, Limit::TextsBytes)
     }
 
-    /// Takes an ELF file with its holes, which cost nothing in the archive.
-    pub(super) fn sparse(&self, bytes: u64, limits: &Limits) -> Result<(), Passed> {
-        take(&self.sparse, bytes, limits, Limit::SparseBytes)
+    /// Adds the expanded size of a sparse ELF file, whose holes take no space in the archive.
+    pub(super) fn sparse(&self, bytes: u64, limits: &Limits) -> Result<(), LimitExceeded> {
+        add(&self.sparse, bytes, limits, Limit::SparseBytes)
     }
 
-    /// Takes what was read of an ELF file.
-    pub(super) fn content(&self, content: &Content, limits: &Limits) -> Result<(), Passed> {
-        take(&self.facts, content.memory(), limits, Limit::FactsBytes)
+    /// Adds the content of an ELF file.
+    pub(super) fn content(&self, content: &Content, limits: &Limits) -> Result<(), LimitExceeded> {
+        add(&self.facts, content.memory(), limits, Limit::FactsBytes)
     }
 }
 
-fn take(sum: &AtomicU64, more: u64, limits: &Limits, limit: Limit) -> Result<(), Passed> {
+fn add(sum: &AtomicU64, more: u64, limits: &Limits, limit: Limit) -> Result<(), LimitExceeded> {
     let before = sum.fetch_add(more, Ordering::Relaxed);
     limits.check(limit, before.saturating_add(more))
 }

@@ -1,23 +1,17 @@
-//! The bytes of a layer's blob, from the first to the last.
+//! The bytes of a blob, read sequentially.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
-use super::pipe::Writer;
 use crate::archive::{FileRange, RangeInput};
-use crate::cancellation::Cancellation;
-use crate::digest::Hasher;
 use crate::source::remote::RemoteBlob;
 
-/// Bytes that are read at once when nobody wants them any more.
-const DRAINED_AT_ONCE: usize = 512 << 10;
-
-/// Bytes that can be read from the first to the last, as often as needed.
+/// Bytes that can be read sequentially, any number of times.
 pub(super) trait Bytes: Sync {
-    /// A reader that stands at the first byte.
+    /// A reader at the first byte.
     fn open(&self) -> io::Result<Box<dyn Read + Send + '_>>;
 
-    /// How many bytes more are read once nobody wants them any more, only to know their digest.
+    /// How many bytes are read only for the digest, after the layer turned out to be damaged.
     fn drained(&self) -> u64 {
         u64::MAX
     }
@@ -34,7 +28,7 @@ impl Bytes for Arc<dyn RemoteBlob> {
         (**self).open()
     }
 
-    /// A damaged layer of many gigabytes is not fetched to its end, nor one that has none.
+    /// A damaged layer of many gigabytes, or an endless one, is not fetched to its end.
     fn drained(&self) -> u64 {
         64 << 20
     }
@@ -55,45 +49,13 @@ impl<R: Read + Send> Bytes for OneTimeReader<R> {
         match reader {
             Some(reader) => Ok(Box::new(reader)),
             None => Err(io::Error::other(
-                "it passes by only once, and this search needs it twice; save the image and check the archive",
+                "the archive can be read only once, and this layer has to be read twice: save the image to a file and check that",
             )),
         }
     }
 }
 
-/// Reads and hashes the blob to its end, even when nobody wants its bytes any more: then the digest says whether the blob or
-/// its content is wrong. `None` where the end is too far away for that.
-pub(super) fn read_blob(
-    bytes: &dyn Bytes,
-    blob: &Writer,
-    progress: &(dyn Fn(u64) + Sync),
-    cancellation: &Cancellation,
-) -> io::Result<Option<String>> {
-    let mut hasher = Hasher::default();
-    let mut reader = bytes.open()?;
-    let mut read = |buffer: &mut [u8]| {
-        cancellation.check()?;
-        let count = fill(&mut *reader, buffer)?;
-        hasher.update(&buffer[..count]);
-        progress(count as u64);
-        Ok(count)
-    };
-    while blob.write(&mut read)? > 0 {}
-    let mut buffer = vec![0; DRAINED_AT_ONCE];
-    let mut left = bytes.drained();
-    loop {
-        let count = read(&mut buffer)?;
-        if count == 0 {
-            return Ok(Some(hasher.finish()));
-        }
-        match left.checked_sub(count as u64) {
-            Some(less) => left = less,
-            None => return Ok(None),
-        }
-    }
-}
-
-/// Fills the buffer as far as the input goes.
+/// Fills the buffer, unless the input ends.
 pub(super) fn fill(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {

@@ -1,19 +1,20 @@
-//! Layer facts in the [cache](crate::cache): their version, and how they are written.
+//! Layer facts in the [cache](crate::cache).
 //!
-//! They are written with postcard, which has no names of fields, and read back into the same types: only the program that wrote
-//! them, or one that makes the same facts, reads them.
+//! They are encoded with postcard, which does not write names of fields. The version in the key ensures that only a program with the
+//! same code reads them.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::facts::LayerFacts;
 use crate::cache::{Cache, Key};
 use crate::elf::Depth;
-use crate::limits::{Limit, Limits};
+use crate::error::{Error, Result};
+use crate::limits::{self, Limits};
 
-/// The code and data that this program makes facts with, as `build.rs` found them.
+/// A hash of the code and data that compute facts; see `build.rs`.
 const CODE: &str = env!("IMGCHECK_FACTS_CODE");
 
-/// The facts of layers that were read before.
+/// Layer facts of earlier runs.
 #[derive(Debug, Clone)]
 pub struct FactsCache {
     cache: Cache,
@@ -29,7 +30,7 @@ impl FactsCache {
         }
     }
 
-    /// The facts of the layer with this diff id. `None` if they are not there.
+    /// The facts of the layer with this diff id, if the cache has them.
     pub fn get(&self, diff_id: &str) -> Option<LayerFacts> {
         let bytes = self.cache.get(&self.key(diff_id))?;
         match postcard::take_from_bytes(&bytes) {
@@ -38,12 +39,15 @@ impl FactsCache {
         }
     }
 
-    /// Keeps facts that were read from bytes that have this diff id.
-    pub fn put(&self, diff_id: &str, facts: &LayerFacts) {
-        // It fails only for types that have no form in postcard.
-        if let Ok(bytes) = postcard::to_stdvec(facts) {
-            self.cache.put(&self.key(diff_id), &bytes);
-        }
+    /// Stores facts that were read from bytes that have this diff id.
+    ///
+    /// # Errors
+    /// The facts cannot be encoded, which is a mistake in their types. A cache that cannot be written is not an error.
+    pub fn put(&self, diff_id: &str, facts: &LayerFacts) -> Result<()> {
+        let bytes = postcard::to_stdvec(facts);
+        let bytes = bytes.map_err(|error| Error::output(format!("facts of {diff_id}"), error))?;
+        self.cache.put(&self.key(diff_id), &bytes);
+        Ok(())
     }
 
     fn key(&self, diff_id: &str) -> Key {
@@ -54,31 +58,16 @@ impl FactsCache {
     }
 }
 
-/// The limits that a layer can pass: what was read under larger ones must not go unseen under smaller ones.
-const LIMITS: [Limit; 15] = [
-    Limit::Entries,
-    Limit::PathBytes,
-    Limit::LayerBytes,
-    Limit::Ratio,
-    Limit::ZstdWindow,
-    Limit::PaxBytes,
-    Limit::SparseSegments,
-    Limit::SparseBytes,
-    Limit::TextBytes,
-    Limit::TextsBytes,
-    Limit::FactsBytes,
-    Limit::ElfTableBytes,
-    Limit::Symbols,
-    Limit::GpuContainers,
-    Limit::ElfBytes,
-];
-
-/// The version of the facts that this program makes, as in [`Key::Facts`]: names the code and the built-in data, the depth, and
-/// the limits that they were made within.
+/// The version of the facts, as in [`Key::Facts`]: depends on the code, the built-in data, the depth, and the limits that a layer can
+/// exceed, so that what was read within large limits is not used within smaller ones.
 pub fn version(depth: Depth, limits: &Limits) -> String {
-    let limits = LIMITS.map(|limit| limits.of(limit));
-    let made_with = format!("{CODE} {depth:?} {limits:?}");
-    format!("{:016x}", xxh3_64(made_with.as_bytes()))
+    let limits: Vec<u64> = limits::ALL
+        .iter()
+        .filter(|limit| limit.applies_to_layers())
+        .map(|limit| limits.of(*limit))
+        .collect();
+    let computed_with = format!("{CODE} {depth:?} {limits:?}");
+    format!("{:016x}", xxh3_64(computed_with.as_bytes()))
 }
 
 #[cfg(test)]
@@ -88,6 +77,7 @@ mod tests {
     use super::*;
     use crate::elf::Refusal;
     use crate::elf::facts::*;
+    use crate::limits::Limit;
 
     fn entry(path: &str, kind: EntryKind) -> Entry {
         Entry {
@@ -185,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_facts_can_hold_is_read_as_it_was_written() {
+    fn all_kinds_of_facts_survive_the_cache() {
         let scratch = tempfile::tempdir().unwrap();
         let places = crate::cache::Places {
             directory: Some(scratch.path().to_owned()),
@@ -195,13 +185,13 @@ mod tests {
         let cache = FactsCache::new(Cache::open(&places).unwrap(), Depth::Default, &limits);
         let diff_id = crate::digest::sha256(b"a layer");
         assert_eq!(cache.get(&diff_id), None);
-        cache.put(&diff_id, &all_kinds());
+        cache.put(&diff_id, &all_kinds()).unwrap();
         assert_eq!(cache.get(&diff_id), Some(all_kinds()));
         assert_eq!(cache.get(&crate::digest::sha256(b"another layer")), None);
     }
 
     #[test]
-    fn other_bytes_are_no_facts_and_no_panic() {
+    fn damaged_bytes_are_errors_not_panics() {
         let bytes = postcard::to_stdvec(&all_kinds()).unwrap();
         for at in 0..bytes.len() {
             assert!(postcard::from_bytes::<LayerFacts>(&bytes[..at]).is_err());
@@ -212,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_has_the_depth_and_the_limits() {
+    fn the_version_depends_on_depth_and_limits() {
         let default = version(Depth::Default, &Limits::default());
         assert_ne!(version(Depth::Deep, &Limits::default()), default);
         let mut limits = Limits::default();

@@ -1,15 +1,15 @@
-//! How a layer is compressed, by its first bytes: media types and file names are not always right.
+//! How a layer is compressed, by its first bytes: media types and file names can be wrong.
 
 use crate::archive::{BLOCK, begins_archive};
-use crate::limits::{Limit, Limits, Passed};
+use crate::limits::{Limit, LimitExceeded, Limits};
 
-/// Below this many bytes [`Limit::Ratio`] is of no interest: an honest layer may hold a large file of zeros, which gzip makes a
-/// thousandth of (deflate reaches 1032). Beyond it only a layer of nothing but such files comes near the default: programs
-/// shrink to a third, texts to a tenth, and the weights of models hardly at all.
+/// [`Limit::Ratio`] applies above this many bytes: an honest layer may contain a large file of zeros, which gzip compresses by a factor
+/// of 1000. Larger layers come near the default only if they contain nothing else: programs compress by 3, texts by 10, weights of
+/// models hardly at all.
 pub(super) const RATIO_FLOOR: u64 = 4 << 30;
 
-/// Whether a layer of `stored` bytes may have `plain` ones after decompression.
-pub(super) fn check_length(limits: &Limits, stored: u64, plain: u64) -> Result<(), Passed> {
+/// Checks the decompressed length `plain` of a layer of `stored` bytes.
+pub(super) fn check_length(limits: &Limits, stored: u64, plain: u64) -> Result<(), LimitExceeded> {
     limits.check(Limit::LayerBytes, plain)?;
     match plain > RATIO_FLOOR {
         true => limits.check(Limit::Ratio, plain.div_ceil(stored.max(1))),
@@ -28,10 +28,10 @@ pub enum Compression {
     Zstd,
 }
 
-/// How many of the first bytes [`sniff`] wants to see.
+/// How many of the first bytes [`sniff`] needs.
 pub const SNIFFED: usize = BLOCK as usize;
 
-/// Looks at the first bytes of a layer. `Err` says what was found instead.
+/// Recognizes the compression by the first bytes of a layer. The error says what was found instead.
 pub fn sniff(start: &[u8]) -> Result<Compression, String> {
     let start = &start[..start.len().min(SNIFFED)];
     match start {
@@ -43,14 +43,14 @@ pub fn sniff(start: &[u8]) -> Result<Compression, String> {
         [b'B', b'Z', b'h', ..] => Err(unknown("bzip2")),
         [0x04, 0x22, 0x4d, 0x18, ..] => Err(unknown("lz4")),
         _ => Err(format!(
-            "unknown compression: it is neither a tar archive nor gzip or zstd, it begins with {:02x?}; it may be damaged or encrypted",
+            "unknown compression: not a tar archive, gzip or zstd, but starts with {:02x?}; the layer may be damaged or encrypted",
             &start[..start.len().min(8)]
         )),
     }
 }
 
 fn unknown(name: &str) -> String {
-    format!("unknown compression: it is {name}; layers of images are plain, gzip or zstd")
+    format!("unsupported compression: {name} (layers can be plain, gzip or zstd)")
 }
 
 #[cfg(test)]
@@ -58,17 +58,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ratio_counts_above_its_floor() {
+    fn the_ratio_applies_above_its_floor() {
         let limits = Limits::default();
-        let passed = |stored, plain| {
+        let exceeded = |stored, plain| {
             check_length(&limits, stored, plain)
                 .err()
                 .map(|it| it.limit)
         };
-        assert_eq!(passed(0, RATIO_FLOOR), None);
-        assert_eq!(passed(0, RATIO_FLOOR + 1), Some(Limit::Ratio));
-        assert_eq!(passed(1 << 30, 250 << 30), None);
-        assert_eq!(passed(1 << 30, (250 << 30) + 1), Some(Limit::Ratio));
-        assert_eq!(passed(1 << 40, 1 << 40), Some(Limit::LayerBytes));
+        assert_eq!(exceeded(0, RATIO_FLOOR), None);
+        assert_eq!(exceeded(0, RATIO_FLOOR + 1), Some(Limit::Ratio));
+        assert_eq!(exceeded(1 << 30, 250 << 30), None);
+        assert_eq!(exceeded(1 << 30, (250 << 30) + 1), Some(Limit::Ratio));
+        assert_eq!(exceeded(1 << 40, 1 << 40), Some(Limit::LayerBytes));
     }
 }

@@ -1,4 +1,4 @@
-//! The content of files: what is kept of it, and how ELF files are handed to their reader.
+//! Captures the content of files.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::archive::{FileRange, Segment};
 use crate::elf::{self, Depth, ElfError, ReadAt, ReadOptions};
 use crate::limits::Limit;
 
-/// How every ELF file begins.
+/// The first bytes of every ELF file.
 pub(super) const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 
 /// A sparse file of an archive, with its holes as zeros.
@@ -39,7 +39,7 @@ impl ReadAt for SparseRange {
 }
 
 impl SparseRange {
-    /// Reads within one stored range or one hole.
+    /// Reads within one stored segment or one hole.
     fn read_piece(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let following = self
             .segments
@@ -68,13 +68,13 @@ impl SparseRange {
     }
 }
 
-/// A file's strings, symbols and what is made of them, in tables of the greatest length.
+/// Tables of the maximum length that one file can have in memory: strings, symbols and what is derived from them.
 const TABLES_OF_ONE: u64 = 4;
 
-/// Reads an ELF file, as soon as there is room for its tables.
+/// Reads an ELF file, as soon as there is memory for its tables.
 ///
 /// # Errors
-/// Its bytes could not be read or are not held, or it passes a limit, which says nothing of the file.
+/// Bytes cannot be read or are missing, or a limit is exceeded. A broken ELF file is not an error.
 pub(super) fn elf(
     context: &ReadContext,
     bytes: &dyn ReadAt,

@@ -1,4 +1,4 @@
-//! What all layers of one request are read with.
+//! What the layers of one request are read with.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

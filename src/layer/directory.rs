@@ -1,5 +1,5 @@
-//! A directory tree on this machine, read as one layer: a root directory, or a layer as an overlay keeps it. Links are never
-//! followed, devices and fifos never opened, whatever happens to the tree meanwhile.
+//! A directory tree on this machine, read as one layer: a root directory, or a layer as the kernel's overlay file system stores it.
+//! Links are never followed, devices and FIFOs never opened, even if the tree changes meanwhile.
 
 mod marks;
 #[cfg(test)]
@@ -26,15 +26,15 @@ use crate::archive::path::display;
 use crate::beneath::{self, Links};
 use crate::elf::ElfError;
 use crate::error::{Error, Result};
-use crate::limits::{Limit, Limits, Passed};
+use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::parallel;
 use crate::source::overlay::Overlay;
 use marks::{Mark, Marks};
 
-/// Directories at the top of a running system that show the kernel, not the image.
+/// Directories at the top of a running system that belong to the kernel, not to the image.
 const KERNEL_DIRECTORIES: [&str; 3] = ["proc", "sys", "dev"];
 
-/// The facts of a root directory, directories before what is in them, in the order of names.
+/// The facts of a root directory: directories before their children, sorted by name.
 pub(super) fn scan(context: &ReadContext, root: &Path) -> Result<LayerFacts> {
     let scan = Scan {
         root,
@@ -45,7 +45,7 @@ pub(super) fn scan(context: &ReadContext, root: &Path) -> Result<LayerFacts> {
     scan.run(opened)
 }
 
-/// The facts of a layer of an overlay. An error also where it says more than its directory alone, or is being removed.
+/// The facts of a layer of an overlay. It is an error if its directory alone does not define it, or if it is removed meanwhile.
 pub(super) fn scan_overlay(context: &ReadContext, overlay: &Overlay) -> Result<LayerFacts> {
     let scan = Scan {
         root: &overlay.path(),
@@ -58,14 +58,17 @@ pub(super) fn scan_overlay(context: &ReadContext, overlay: &Overlay) -> Result<L
     let facts = scan.run(opened)?;
     match statat(&storage, &overlay.record, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(_) => Ok(facts),
-        Err(_) => Err(scan.wrong(Path::new(""), "was removed while it was read".to_owned())),
+        Err(_) => Err(scan.wrong(
+            Path::new(""),
+            "was removed while it was being read".to_owned(),
+        )),
     }
 }
 
 struct Scan<'a> {
     root: &'a Path,
     context: &'a ReadContext<'a>,
-    /// How an overlay marks what is removed.
+    /// How an overlay marks what a layer removes.
     marks: Option<Marks>,
 }
 
@@ -89,8 +92,8 @@ impl Scan<'_> {
     }
 
     fn tree(&self, root: &OwnedFd, budget: &Budget) -> Result<Tree> {
-        let wrong = |error: Errno| self.unreadable(Path::new(""), &error.into());
-        let device = fstat(root).map_err(wrong)?.st_dev;
+        let failed = |error: Errno| self.unreadable(Path::new(""), &error.into());
+        let device = fstat(root).map_err(failed)?.st_dev;
         let mut tree = Tree::default();
         let mut waiting = vec![(PathBuf::new(), String::new())];
         while let Some((path, name)) = waiting.pop() {
@@ -116,8 +119,8 @@ impl Scan<'_> {
                 let stat = statat(&directory, &*child, AtFlags::SYMLINK_NOFOLLOW)
                     .map_err(|error| self.unreadable(&path, &error.into()))?;
                 let name = joined(&name, &child);
-                let kernels = stat.st_dev != device && KERNEL_DIRECTORIES.contains(&&*name);
-                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && !kernels {
+                let is_kernel = stat.st_dev != device && KERNEL_DIRECTORIES.contains(&&*name);
+                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && !is_kernel {
                     below.push((path.clone(), name.clone()));
                 }
                 let entry = self.entry(&directory, &child, name, &stat, mark, &mut tree);
@@ -129,7 +132,7 @@ impl Scan<'_> {
         Ok(tree)
     }
 
-    /// The entry of a child of a directory; `None` for what engines pass over.
+    /// The entry of a child of a directory; `None` for what container engines ignore.
     fn entry(
         &self,
         directory: &OwnedFd,
@@ -182,7 +185,7 @@ impl Scan<'_> {
             return Ok(());
         };
         let taken = budget.entry(tree.entries.last(), &entry, &self.context.limits);
-        taken.map_err(|passed| self.passed(&path, passed))?;
+        taken.map_err(|exceeded| self.exceeded(&path, exceeded))?;
         if matches!(entry.kind, EntryKind::File(_)) {
             tree.files.push((tree.entries.len(), path));
         }
@@ -210,13 +213,15 @@ impl Scan<'_> {
         if capture != Capture::Elf {
             budget
                 .text(entry.size, limits)
-                .map_err(|passed| self.passed(path, passed))?;
+                .map_err(|exceeded| self.exceeded(path, exceeded))?;
             let mut bytes = Vec::new();
             file.take(entry.size)
                 .read_to_end(&mut bytes)
                 .map_err(wrong)?;
             if (bytes.len() as u64) < entry.size {
-                return Err(wrong(io::Error::other("it was cut while it was read")));
+                return Err(wrong(io::Error::other(
+                    "it was truncated while it was being read",
+                )));
             }
             return Ok(captured(capture, bytes));
         }
@@ -227,24 +232,24 @@ impl Scan<'_> {
         }
         let content =
             elf(self.context, &range, self.context.depth).map_err(|error| match error {
-                ElfError::Limit(passed) => self.passed(path, passed),
+                ElfError::Limit(exceeded) => self.exceeded(path, exceeded),
                 ElfError::Cancelled(error) => error,
                 error => self.wrong(path, error.to_string()),
             })?;
         let taken = budget.content(&content, limits);
-        taken.map_err(|passed| self.passed(path, passed))?;
+        taken.map_err(|exceeded| self.exceeded(path, exceeded))?;
         Ok(content)
     }
 
     fn unreadable(&self, path: &Path, error: &io::Error) -> Error {
         match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(passed) => self.passed(path, *passed),
+            Some(exceeded) => self.exceeded(path, *exceeded),
             None => self.wrong(path, format!("cannot be read: {error}")),
         }
     }
 
-    fn passed(&self, path: &Path, passed: Passed) -> Error {
-        Error::limit(self.shown(path), passed)
+    fn exceeded(&self, path: &Path, exceeded: LimitExceeded) -> Error {
+        Error::limit(self.shown(path), exceeded)
     }
 
     fn wrong(&self, path: &Path, problem: String) -> Error {
@@ -263,14 +268,14 @@ impl Scan<'_> {
 #[derive(Default)]
 struct Tree {
     entries: Vec<Entry>,
-    /// Regular files: the entry, and the path below the root.
+    /// Regular files: index of the entry, and path below the root.
     files: Vec<(usize, PathBuf)>,
-    /// Files with several names: the first of them, by device and inode.
+    /// Files with several names: the first name, by device and inode.
     linked: HashMap<(u64, u64), String>,
 }
 
 impl Tree {
-    /// The name that a file was met under before.
+    /// The name under which a file was found before.
     fn first_name(&mut self, stat: &Stat, name: &str) -> Option<String> {
         if stat.st_nlink < 2 {
             return None;
@@ -284,7 +289,7 @@ impl Tree {
     }
 }
 
-/// The names in a directory, in order.
+/// The names in a directory, sorted.
 fn children(directory: impl AsFd, limits: &Limits) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for child in Dir::read_from(directory)? {

@@ -1,4 +1,4 @@
-//! Members of a layer's archive to entries: names, links, whiteouts.
+//! Converts members of an archive to entries: paths, links, whiteouts.
 
 use super::facts::{Content, Entry, EntryKind};
 use crate::archive::path::{display, normalise};
@@ -7,12 +7,11 @@ use crate::archive::{Kind, Member};
 /// OCI image specification, "Whiteouts".
 const WHITEOUT: &str = ".wh.";
 const OPAQUE: &str = ".wh..wh..opq";
-/// What aufs kept for itself at the top of a layer, in the first years of images; it says nothing. Files in such a directory are
-/// another matter: engines with an overlay show them.
+/// Metadata of aufs at the top of old layers, which container engines ignore. They do not ignore files in such a directory.
 const AUFS: [&str; 3] = [".wh..wh.aufs", ".wh..wh.orph", ".wh..wh.plnk"];
 
-/// The entry of a member, with the content of a file still unread. `None` for the root and for what engines pass over;
-/// `Err` says what is wrong.
+/// The entry of a member, with the content of a file still unread. `None` for the root and for what container engines ignore; the error
+/// says what is wrong.
 pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
     let path = normalise(&member.path);
     if is_whiteout(&path) {
@@ -24,7 +23,7 @@ pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
     let link = normalise(&member.link);
     if member.kind == Kind::HardLink && link.starts_with(WHITEOUT) {
         return Err(format!(
-            "{path} is a hard link to {link}, which not every engine has"
+            "{path} is a hard link to the whiteout {link}, which not every container engine accepts"
         ));
     }
     let kind = match member.kind {
@@ -43,21 +42,21 @@ pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
     }))
 }
 
-/// Whether the path is named as a whiteout.
+/// Whether a component of the path has the name of a whiteout.
 pub(super) fn is_whiteout(path: &str) -> bool {
     path.contains(WHITEOUT) && path.split('/').any(|name| name.starts_with(WHITEOUT))
 }
 
-/// What the name of a whiteout says; `None` for what engines pass over.
+/// The entry of a whiteout; `None` for what container engines ignore.
 pub(super) fn whiteout(path: &str) -> Result<Option<Entry>, String> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     if AUFS.contains(&path) {
         return Ok(None);
     }
-    // The specification has no names like this, and each engine does something else with them.
+    // The specification does not mention such names, and container engines disagree about them.
     if directory.split('/').any(|name| name.starts_with(WHITEOUT)) {
         return Err(format!(
-            "{path} is below a directory with the name of a whiteout"
+            "{path} is in a directory with the name of a whiteout"
         ));
     }
     let entry = |path: String, kind| {

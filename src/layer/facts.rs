@@ -1,7 +1,8 @@
-//! What is known of one layer: everything that any rule may ever need from it.
+//! The facts of one layer: all that any rule may need.
 //!
-//! A layer never changes, so its facts are a pure function of its bytes, the [`Depth`](crate::elf::Depth) and the
-//! [`FilePatterns`](super::FilePatterns); they serialise, so that they can be kept.
+//! They are a pure function of the bytes of the layer, the [`Depth`](crate::elf::Depth) and the
+//! [`FilePatterns`](super::FilePatterns): equal layers have equal facts, however they are read and on however many threads, and their
+//! serialized bytes are equal too.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,35 +11,38 @@ use crate::elf::{ElfFacts, Refusal};
 /// The facts of one layer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LayerFacts {
-    /// The entries in the order of the archive. A path may occur twice: the later one wins.
+    /// The entries in the order of the archive. A path may occur twice; then the later one counts.
     pub entries: Vec<Entry>,
 }
 
-/// Bytes of a directory, or of another node, of the tree that layers are merged into.
+/// Bytes of memory of one node of the tree that layers are merged into.
 pub const NODE: u64 = 320;
 
 impl LayerFacts {
-    /// Bytes that all entries take in memory, with the directories that only their paths imply.
+    /// Bytes of memory that all entries take, with the directories that only their paths imply.
     pub fn memory(&self) -> u64 {
         let before = std::iter::once(None).chain(self.entries.iter().map(Some));
         let each = before.zip(&self.entries);
         each.map(|(before, entry)| entry.memory_after(before)).sum()
     }
 
-    /// Bytes of the files that are kept whole.
-    pub fn kept_bytes(&self) -> u64 {
-        let kept = |entry: &Entry| match &entry.kind {
+    /// Bytes of the files that were captured whole.
+    pub fn captured_bytes(&self) -> u64 {
+        let captured = |entry: &Entry| match &entry.kind {
             EntryKind::File(Content::Text(text)) => text.len(),
             EntryKind::File(Content::Bytes(bytes)) => bytes.len(),
             _ => 0,
         };
-        self.entries.iter().map(|entry| kept(entry) as u64).sum()
+        self.entries
+            .iter()
+            .map(|entry| captured(entry) as u64)
+            .sum()
     }
 }
 
 impl Entry {
-    /// Bytes that it takes in memory behind another entry, with the directories that neither that nor its own directories have:
-    /// a path of 16 KiB can imply thousands.
+    /// Bytes of memory that it takes after another entry, with the directories that only its path implies: a path of 16 KiB can imply
+    /// thousands.
     pub(super) fn memory_after(&self, before: Option<&Entry>) -> u64 {
         let before = before.map_or("", |entry| &entry.path).bytes();
         let common = before
@@ -51,7 +55,7 @@ impl Entry {
         self.memory() + implied * NODE
     }
 
-    /// Bytes that it takes in memory, with what was read of its file.
+    /// Bytes of memory, with what was read of the file.
     fn memory(&self) -> u64 {
         let link = match &self.kind {
             EntryKind::Symlink(target) | EntryKind::HardLink(target) => target.len(),
@@ -66,7 +70,7 @@ impl Entry {
 }
 
 impl Content {
-    /// Bytes that it takes in memory. Texts count for themselves ([`LayerFacts::kept_bytes`]).
+    /// Bytes of memory, without texts, which are counted by [`LayerFacts::captured_bytes`].
     pub fn memory(&self) -> u64 {
         match self {
             Content::Elf(facts) => facts.memory(),
@@ -79,12 +83,12 @@ impl Content {
 /// One entry of a layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Path from the root without a leading `/` or `./`, without empty, `.` or trailing components: `usr/lib/libc.so.6`.
-    /// Bytes that are not UTF-8 are written as `\xNN`.
+    /// Path from the root without leading or trailing `/`, and without empty and `.` components: `usr/lib/libc.so.6`. Bytes that are not
+    /// UTF-8 are written as `\xNN`.
     pub path: String,
     /// What the entry is.
     pub kind: EntryKind,
-    /// Bytes of content of a file (the expanded size of a sparse one); 0 otherwise.
+    /// Size of a file in bytes (the expanded size of a sparse file); 0 for other kinds.
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
@@ -97,36 +101,36 @@ pub enum EntryKind {
     Directory,
     /// A regular file.
     File(Content),
-    /// A symbolic link with its target as written.
+    /// A symbolic link with its target as stored.
     Symlink(String),
-    /// A hard link to the path (normalised as [`Entry::path`]), in this layer or a lower one.
+    /// A hard link to a path (normalized as [`Entry::path`]) in this layer or a lower one.
     HardLink(String),
-    /// A device, fifo or socket: known to be there, never opened.
+    /// A device, FIFO or socket.
     Special,
     /// `.wh.NAME`: removes the path (the entry's `path` is the removed one) from lower layers.
     Whiteout,
-    /// `.wh..wh..opq`: hides all that lower layers have in the directory (the entry's `path` is the directory).
+    /// `.wh..wh..opq`: hides everything that lower layers have in the directory (the entry's `path` is the directory).
     Opaque,
-    /// A character device of the number 0, which the kernel's overlay takes for a whiteout.
+    /// A character device with the number 0, which the kernel's overlay file system treats as a whiteout.
     WhiteoutDevice,
 }
 
-/// What was read of a regular file.
+/// What was captured of a regular file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Content {
-    /// Nothing: no rule needs it.
+    /// Nothing: not needed by any rule.
     Unread,
-    /// The text of a file whose path is among the wanted ones (lossy UTF-8).
+    /// The whole file as text; invalid UTF-8 is replaced.
     Text(String),
-    /// Bytes of a wanted binary file, such as `ld.so.cache`.
+    /// The whole file as bytes, such as `ld.so.cache`.
     Bytes(Vec<u8>),
     /// An ELF file.
     Elf(Box<ElfFacts>),
-    /// Starts as an ELF file but cannot be understood.
+    /// A file that starts like an ELF file but cannot be parsed.
     BrokenElf {
         /// Why.
         problem: String,
-        /// Why glibc's loader refuses it; `None` if it does not, though it may well crash.
+        /// Why glibc's loader refuses it; `None` if it does not, though it may crash.
         refusal: Option<Refusal>,
     },
 }

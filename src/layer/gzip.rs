@@ -9,11 +9,11 @@ const GZIP_MAGIC: u8 = 0x1f;
 #[derive(Debug)]
 pub(super) struct Gzip<R, M = Member> {
     input: R,
-    /// None after the last one.
+    /// `None` after the last one.
     member: Option<M>,
 }
 
-/// What decompresses one member. ISA-L takes three quarters of the time of zlib-rs, which is all Rust.
+/// Decompresses one member. ISA-L takes three quarters of the time of zlib-rs, which is pure Rust.
 #[cfg(feature = "isa-l")]
 pub(super) type Member = imgcheck_isal::Member;
 #[cfg(not(feature = "isa-l"))]
@@ -21,14 +21,14 @@ pub(super) type Member = zlib_rs::Member;
 
 /// Decompresses one member, in pieces.
 pub(super) trait Inflate: Default {
-    /// From the front of the input to the front of the output, as far as both go. An empty input is the end of the blob.
+    /// Decompresses from the input to the output until one of them ends. An empty input is the end of the blob.
     fn inflate(&mut self, input: &[u8], output: &mut [u8]) -> io::Result<Step>;
 }
 
 pub(super) struct Step {
-    /// Bytes of the input that were used.
+    /// Bytes of input used.
     consumed: usize,
-    /// Bytes of the output that were written.
+    /// Bytes of output written.
     produced: usize,
     /// Whether the member is complete and its checksum right.
     end: bool,
@@ -48,7 +48,7 @@ impl<R: BufRead, M: Inflate> Gzip<R, M> {
         }
     }
 
-    /// Another member, if one follows.
+    /// The next member, if there is one.
     fn next_member(&mut self) -> io::Result<Option<M>> {
         match self.input.fill_buf()?.first() {
             None => Ok(None),

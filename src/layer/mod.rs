@@ -1,6 +1,5 @@
 //! From layer blobs to layer facts: decompress, walk the archive, read what matters of each file.
 
-mod at_rest;
 mod budget;
 mod bytes;
 pub mod cache;
@@ -15,6 +14,7 @@ mod gzip;
 mod patterns;
 mod pipe;
 mod read;
+mod seek;
 mod stream;
 mod walk;
 mod workers;

@@ -1,9 +1,10 @@
-//! A pipe between two threads: a fixed number of buffers that go round, so that memory is bounded and none is allocated twice.
+//! A pipe between two threads: a fixed number of buffers that are reused, so that memory is bounded.
 
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::archive::Input;
+use crate::archive::input::skip_buffered;
 use crate::digest::Hasher;
 
 #[derive(Debug)]
@@ -34,7 +35,6 @@ pub(super) fn pipe(count: usize, size: usize) -> (Writer, Reader) {
     let (full_sender, full) = channel();
     let (empty, empty_receiver) = channel();
     for _ in 0..count {
-        // The receiver is in scope, so nothing can be lost.
         let _ = empty.send(Buffer {
             bytes: vec![0; size].into_boxed_slice(),
             length: 0,
@@ -60,8 +60,8 @@ pub(super) fn pipe(count: usize, size: usize) -> (Writer, Reader) {
 }
 
 impl Writer {
-    /// Lets `fill` write the next buffer; it returns how many bytes it wrote, 0 at the end. `Ok(0)` also when nobody reads any
-    /// more.
+    /// Calls `fill` with the next buffer; it returns how many bytes it wrote, 0 at the end. Returns 0 also when the reader was
+    /// dropped.
     pub fn write(&self, fill: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
         let Ok(mut buffer) = self.empty.recv() else {
             return Ok(0);
@@ -76,7 +76,7 @@ impl Writer {
 }
 
 impl Reader {
-    /// Also computes the digest of all that comes through.
+    /// Computes the digest of all bytes that are read.
     pub fn hashed(self) -> Self {
         Reader {
             hasher: Some(Hasher::default()),
@@ -84,13 +84,13 @@ impl Reader {
         }
     }
 
-    /// Reads to the end; gives the digest of a [`Reader::hashed`].
+    /// Reads to the end, and returns the digest of a [`Reader::hashed`].
     pub fn finish(mut self) -> Option<String> {
         while self.next_buffer() {}
         self.hasher.map(Hasher::finish)
     }
 
-    /// Whether there is one.
+    /// False at the end.
     fn next_buffer(&mut self) -> bool {
         let Ok(next) = self.full.recv() else {
             return false;
@@ -101,7 +101,7 @@ impl Reader {
         self.position = 0;
         let used = std::mem::replace(&mut self.current, next);
         if !used.bytes.is_empty() {
-            // An error means that the writer has ended and needs no buffers.
+            // An error means that the writer was dropped.
             let _ = self.empty.send(used);
         }
         true
@@ -131,17 +131,7 @@ impl BufRead for Reader {
 
 impl Input for Reader {
     fn skip(&mut self, count: u64) -> io::Result<u64> {
-        let mut left = count;
-        while left > 0 {
-            let available = self.fill_buf()?.len();
-            if available == 0 {
-                break;
-            }
-            let step = usize::try_from(left).unwrap_or(usize::MAX).min(available);
-            self.consume(step);
-            left -= step as u64;
-        }
-        Ok(count - left)
+        skip_buffered(self, count)
     }
 }
 
@@ -167,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_ends_when_nobody_reads() {
+    fn a_writer_ends_when_the_reader_is_dropped() {
         let (writer, reader) = pipe(2, 7);
         drop(reader);
         while writer.write(|buffer| Ok(buffer.len())).unwrap() > 0 {}

@@ -1,4 +1,4 @@
-//! Reads the layers of an image: each once, several at a time, from the cache where possible.
+//! Reads the layers of an image: each once, several at the same time, and from the cache if possible.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use super::compression::{Compression, SNIFFED, sniff};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::stream::{Expected, Stream, StreamedLayer};
 use super::workers::LAYERS;
-use super::{at_rest, chunked, directory};
+use super::{chunked, directory, seek};
 use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::parallel;
@@ -21,7 +21,7 @@ impl ReadContext<'_> {
     /// The facts of all layers of an image, lowest first.
     ///
     /// # Errors
-    /// The first layer that cannot be read whole, or a limit that all layers together exceed.
+    /// A layer cannot be read, or all layers together exceed a limit.
     pub fn read_image(&self, image: &Image) -> Result<Vec<ReadLayer>> {
         let missing = self.missing(&image.layers);
         if !missing.is_empty() {
@@ -35,7 +35,7 @@ impl ReadContext<'_> {
     }
 
     fn read_missing(&self, blobs: &[LayerBlob], missing: &[&LayerBlob]) -> Result<Vec<ReadLayer>> {
-        // An image may have a layer several times.
+        // An image may contain a layer several times.
         let mut times: HashMap<Place, u64> = HashMap::new();
         for blob in blobs {
             *times.entry(blob.data.place()).or_default() += 1;
@@ -44,7 +44,7 @@ impl ReadContext<'_> {
         let count = |place: &Place, layer: &ReadLayer| {
             let times = times.get(place).copied().unwrap_or(1);
             let counted = budget.layer(&layer.facts, times, &self.limits);
-            counted.map_err(|passed| Error::limit("all layers together", passed))
+            counted.map_err(|exceeded| Error::limit("all layers", exceeded))
         };
         for (place, layer) in self.layers().iter() {
             if times.contains_key(place) {
@@ -67,7 +67,7 @@ impl ReadContext<'_> {
             .collect())
     }
 
-    /// Those that were not read yet, each once. The largest come first, so that none of them is left at the end.
+    /// The layers that were not read yet, each once. The largest come first, so that no large one is left at the end.
     fn missing<'b>(&self, blobs: &'b [LayerBlob]) -> Vec<&'b LayerBlob> {
         let layers = self.layers();
         let mut seen = HashSet::new();
@@ -147,9 +147,9 @@ impl ReadContext<'_> {
                 ..
             } => {
                 let range = FileRange::new(file.clone(), *offset, *length);
-                match at_rest_compression(name, &range)? {
+                match compression_of(name, &range)? {
                     Compression::None => {
-                        at_rest::scan(self, blob, &range).map(layer(ReadMethod::Seek))
+                        seek::scan(self, blob, &range).map(layer(ReadMethod::Seek))
                     }
                     _ => self.stream_blob(blob, &range),
                 }
@@ -195,12 +195,12 @@ impl ReadContext<'_> {
     }
 
     fn keep(&self, streamed: StreamedLayer) -> Result<StreamedLayer> {
-        self.cache.put(&streamed.diff_id, &streamed.layer.facts);
+        self.cache.put(&streamed.diff_id, &streamed.layer.facts)?;
         Ok(streamed)
     }
 }
 
-fn at_rest_compression(name: &str, range: &FileRange) -> Result<Compression> {
+fn compression_of(name: &str, range: &FileRange) -> Result<Compression> {
     let mut start = [0; SNIFFED];
     let length = range
         .read_at(0, &mut start)

@@ -1,5 +1,5 @@
-//! Compressed layers, read in one pass over the stream: one thread reads and hashes the blob, one decompresses, one walks the
-//! archive, hashes it and analyses its ELF files.
+//! Streamed layers: one thread reads and hashes the blob, one decompresses it, one walks the archive, hashes it and reads its ELF
+//! files. A plain archive needs neither the second thread nor the second hash.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::budget::Budget;
-use super::bytes::{Bytes, fill, read_blob};
+use super::bytes::{Bytes, fill};
 use super::compression::{Compression, check_length, sniff};
 use super::content::{ELF_MAGIC, elf};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
@@ -18,22 +18,23 @@ use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
 use super::zstd::Zstd;
 use crate::archive::{ArchiveError, Member, Walk};
+use crate::digest::Hasher;
 use crate::elf::retain::DEFAULT_LIMIT;
 use crate::elf::{ElfError, Retainer};
 use crate::error::{Error, Result};
-use crate::limits::{Limit, Passed};
+use crate::limits::{Limit, LimitExceeded};
 use crate::parallel::join;
 
-/// Bytes of one buffer between the threads.
+/// Bytes of one buffer between two threads.
 const BUFFER: usize = 512 << 10;
-/// Buffers of the blob, and of what comes out of it: more, so that decompression goes on while a large ELF file is analysed.
+/// Buffers of the blob, and of the decompressed archive: more, so that decompression continues while a large ELF file is read.
 const BLOB_BUFFERS: usize = 4;
-const PLAIN_BUFFERS: usize = 12;
+const ARCHIVE_BUFFERS: usize = 12;
 
-/// Passes over a blob. A second one is for the bytes of ELF files that turned out to be needed after they had gone by.
+/// Most passes over a blob. Another pass reads bytes of ELF files that turned out to be needed after they had been dropped.
 const PASSES: usize = 8;
 
-/// The byte ranges that could not be had of an ELF file in the last pass, by the number of its entry.
+/// The byte ranges that were missing of ELF files in the last pass, by the index of the entry.
 type Misses = BTreeMap<usize, Vec<Range<u64>>>;
 
 /// A layer that is read as a stream.
@@ -46,7 +47,7 @@ pub(super) struct Stream<'a> {
     pub expected: Expected<'a>,
 }
 
-/// The digests that a layer must have, where they are known beforehand.
+/// The digests that a layer must have, where they are known in advance.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Expected<'a> {
     pub digest: Option<&'a str>,
@@ -64,7 +65,7 @@ pub struct StreamedLayer {
     pub diff_id: String,
 }
 
-/// What one pass over a blob gave.
+/// The result of one pass over a blob.
 struct Pass {
     entries: Vec<Entry>,
     digest: String,
@@ -72,12 +73,12 @@ struct Pass {
 }
 
 impl Stream<'_> {
-    /// The facts of the layer. Its digest and its diff id are verified.
+    /// Reads the layer and verifies its digest and diff id.
     pub fn scan(&self) -> Result<StreamedLayer> {
         let mut misses = Misses::new();
         let budget = &Budget::default();
         let progress = |bytes| self.context.progress.advance(bytes);
-        let mut passed = self.pass(&progress, |walk| {
+        let mut pass = self.pass(&progress, |walk| {
             let sniff = |walk: &mut _, member: Member, entry| {
                 self.sniff(walk, &member, entry, Vec::new(), budget, &mut misses)
             };
@@ -87,35 +88,37 @@ impl Stream<'_> {
             if misses.is_empty() {
                 break;
             }
-            misses = self.pass_again(&mut passed.entries, misses, budget)?;
+            misses = self.pass_again(&mut pass.entries, misses, budget)?;
         }
         match misses.keys().next() {
             None => Ok(StreamedLayer {
                 layer: ReadLayer {
                     facts: Arc::new(LayerFacts {
-                        entries: passed.entries,
+                        entries: pass.entries,
                     }),
                     method: ReadMethod::Stream,
                 },
-                digest: passed.digest,
-                diff_id: passed.diff_id,
+                digest: pass.digest,
+                diff_id: pass.diff_id,
             }),
             Some(&entry) => Err(Error::layer(
                 self.name,
                 format!(
-                    "{}: the parts of this ELF file were not found in {PASSES} passes",
-                    passed.entries[entry].path
+                    "{}: this ELF file could not be read in {PASSES} passes",
+                    pass.entries[entry].path
                 ),
             )),
         }
     }
 
-    /// Reads the ELF files again of which something was missing, and gives what is still missing.
-    fn pass_again(&self, facts: &mut [Entry], ranges: Misses, kept: &Budget) -> Result<Misses> {
+    /// Reads the ELF files again of which bytes were missing, and returns what is still missing.
+    fn pass_again(&self, facts: &mut [Entry], ranges: Misses, budget: &Budget) -> Result<Misses> {
         let mut misses = Misses::new();
         let again = self.pass(&|_| {}, |walk| {
             let sniff = |walk: &mut _, member: Member, entry| match ranges.get(&entry) {
-                Some(ranges) => self.sniff(walk, &member, entry, ranges.clone(), kept, &mut misses),
+                Some(ranges) => {
+                    self.sniff(walk, &member, entry, ranges.clone(), budget, &mut misses)
+                }
                 None => Ok(Content::Unread),
             };
             entries(self.context, self.name, walk, &Budget::default(), sniff)
@@ -131,7 +134,7 @@ impl Stream<'_> {
         Ok(misses)
     }
 
-    /// The content of a file that is kept only if it is an ELF file. `ranges` are kept beyond what is kept of every one.
+    /// The content of a file that may be an ELF file. `ranges` are retained in addition to what is retained of every ELF file.
     fn sniff(
         &self,
         walk: &mut Walk<Reader>,
@@ -169,75 +172,74 @@ impl Stream<'_> {
             usual.finish().merge(extra.finish())
         };
         let offset = member.offset;
-        let passed = |passed| ArchiveError::Limit { offset, passed };
+        let exceeded = |exceeded| ArchiveError::Limit { offset, exceeded };
         let limits = &self.context.limits;
         match elf(self.context, &kept, self.context.depth) {
             Ok(content) => {
-                budget.content(&content, limits).map_err(passed)?;
+                budget.content(&content, limits).map_err(exceeded)?;
                 Ok(content)
             }
             Err(ElfError::Missing { offset, length }) => {
                 let ranges = with_range(ranges, offset..offset.saturating_add(length));
                 limits
                     .check(Limit::ElfBytes, total(&ranges))
-                    .map_err(passed)?;
+                    .map_err(exceeded)?;
                 misses.insert(entry, ranges);
                 Ok(Content::Unread)
             }
-            Err(ElfError::Limit(limit)) => Err(passed(limit)),
+            Err(ElfError::Limit(limit)) => Err(exceeded(limit)),
             Err(ElfError::Io(error)) => Err(error.into()),
             Err(ElfError::Cancelled(error)) => Err(io::Error::from(error).into()),
             Err(ElfError::Broken(problem)) => Err(io::Error::other(problem).into()),
         }
     }
 
-    /// One pass over the blob, in three threads, with both digests verified.
+    /// One pass over the blob. All digests are verified.
     fn pass(
         &self,
         progress: &(dyn Fn(u64) + Sync),
         read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
     ) -> Result<Pass> {
-        let (blob_writer, blob) = pipe(BLOB_BUFFERS, BUFFER);
-        let (plain_writer, plain) = pipe(PLAIN_BUFFERS, BUFFER);
+        let (blob_writer, mut blob) = pipe(BLOB_BUFFERS, BUFFER);
         thread::scope(|scope| {
             let reading = thread::Builder::new()
-                .spawn_scoped(scope, move || {
-                    read_blob(
-                        self.bytes,
-                        &blob_writer,
-                        progress,
-                        &self.context.cancellation,
-                    )
-                })
+                .spawn_scoped(scope, move || self.read_blob(&blob_writer, progress))
                 .map_err(|error| self.no_thread(&error))?;
-            let decompressing = thread::Builder::new()
-                .spawn_scoped(scope, move || self.decompress(blob, &plain_writer))
-                .map_err(|error| self.no_thread(&error))?;
-            let mut walk = Walk::new(plain.hashed(), self.context.limits);
-            let entries = read(&mut walk);
-            let diff_id = match &entries {
-                Ok(_) => walk.into_input().finish(),
-                Err(_) => {
-                    drop(walk);
-                    None
+            let compression = sniff(blob.fill_buf().unwrap_or_default());
+            let (entries, diff_id, decompressed) = match compression {
+                Ok(Compression::None) => {
+                    let (entries, _) = self.walk(blob, read);
+                    (entries, None, Ok(()))
+                }
+                Ok(compression) => {
+                    let (writer, archive) = pipe(ARCHIVE_BUFFERS, BUFFER);
+                    let decompressing = thread::Builder::new()
+                        .spawn_scoped(scope, move || self.decompress(compression, blob, &writer))
+                        .map_err(|error| self.no_thread(&error))?;
+                    let (entries, diff_id) = self.walk(archive.hashed(), read);
+                    (entries, diff_id, join(decompressing))
+                }
+                Err(problem) => {
+                    drop(blob);
+                    (Err(Error::layer(self.name, problem)), None, Ok(()))
                 }
             };
-            let decompressed = join(decompressing);
-            let digest = join(reading).map_err(|error| Error::layer_io(self.name, error))?;
+            let digest = join(reading).map_err(|error| self.not_read(error))?;
             // A wrong digest explains all other errors.
             if let Some(digest) = &digest {
                 verify(self.name, "digest", self.expected.digest, digest)?;
             }
-            decompressed.map_err(|error| self.not_decompressed(&error))?;
+            decompressed.map_err(|error| self.not_decompressed(error))?;
             let entries = entries?;
-            let diff_id = diff_id.unwrap_or_default();
-            verify(self.name, "diff id", self.expected.diff_id, &diff_id)?;
             let digest = digest.ok_or_else(|| {
                 Error::layer(
                     self.name,
-                    "not read to its end, for nothing in it was needed",
+                    "not read to its end, because nothing in it was needed",
                 )
             })?;
+            // A plain archive is its own blob.
+            let diff_id = diff_id.unwrap_or_else(|| digest.clone());
+            verify(self.name, "diff id", self.expected.diff_id, &diff_id)?;
             Ok(Pass {
                 entries,
                 digest,
@@ -246,31 +248,94 @@ impl Stream<'_> {
         })
     }
 
+    /// The entries of an archive, and its digest if the reader hashes it.
+    fn walk(
+        &self,
+        archive: Reader,
+        read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
+    ) -> (Result<Vec<Entry>>, Option<String>) {
+        let mut walk = Walk::new(archive, self.context.limits);
+        let entries = read(&mut walk);
+        let digest = match &entries {
+            Ok(_) => walk.into_input().finish(),
+            Err(_) => None,
+        };
+        (entries, digest)
+    }
+
+    /// Reads and hashes the blob to its end even if its bytes are no longer needed: then the digest says whether the blob or its
+    /// content is wrong. `None` where the end is too far away for that.
+    fn read_blob(
+        &self,
+        blob: &Writer,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> io::Result<Option<String>> {
+        let mut hasher = Hasher::default();
+        let mut reader = self.bytes.open()?;
+        let mut read = |buffer: &mut [u8]| {
+            self.context.cancellation.check()?;
+            let count = fill(&mut *reader, buffer)?;
+            hasher.update(&buffer[..count]);
+            progress(count as u64);
+            Ok(count)
+        };
+        let limits = &self.context.limits;
+        let mut total = 0;
+        loop {
+            let count = blob.write(&mut read)?;
+            if count == 0 {
+                break;
+            }
+            total += count as u64;
+            let checked = limits.check(Limit::LayerBytes, total);
+            checked.map_err(io::Error::other)?;
+        }
+        let mut buffer = vec![0; BUFFER];
+        let mut left = self.bytes.drained();
+        loop {
+            let count = read(&mut buffer)?;
+            if count == 0 {
+                return Ok(Some(hasher.finish()));
+            }
+            match left.checked_sub(count as u64) {
+                Some(less) => left = less,
+                None => return Ok(None),
+            }
+        }
+    }
+
     fn no_thread(&self, error: &io::Error) -> Error {
         Error::layer(
             self.name,
-            format!("cannot be read: the system gives no thread: {error}"),
+            format!("cannot be read: no thread could be started: {error}"),
         )
     }
 
-    fn not_decompressed(&self, error: &io::Error) -> Error {
-        let passed = error
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref::<Passed>());
-        if let Some(passed) = passed {
-            return Error::limit(format!("layer {}", self.name), *passed);
+    fn not_read(&self, error: io::Error) -> Error {
+        match error.downcast::<LimitExceeded>() {
+            Ok(exceeded) => Error::limit(format!("layer {}", self.name), exceeded),
+            Err(error) => Error::layer_io(self.name, error),
         }
-        let problem = match error.kind() {
-            io::ErrorKind::UnexpectedEof => {
+    }
+
+    fn not_decompressed(&self, error: io::Error) -> Error {
+        let kind = error.kind();
+        let problem = match (kind, error.downcast::<LimitExceeded>()) {
+            (_, Ok(exceeded)) => return Error::limit(format!("layer {}", self.name), exceeded),
+            (io::ErrorKind::UnexpectedEof, _) => {
                 "truncated: the compressed data ends too early".to_owned()
             }
-            _ => format!("cannot be decompressed: {error}"),
+            (_, Err(error)) => format!("cannot be decompressed: {error}"),
         };
         Error::layer(self.name, problem)
     }
 
-    fn decompress(&self, mut blob: Reader, plain: &Writer) -> io::Result<()> {
-        let compression = sniff(blob.fill_buf()?).map_err(io::Error::other)?;
+    fn decompress(
+        &self,
+        compression: Compression,
+        blob: Reader,
+        archive: &Writer,
+    ) -> io::Result<()> {
         let mut decoder: Box<dyn Read> = match compression {
             Compression::None => Box::new(blob),
             Compression::Gzip => Box::new(Gzip::new(blob)),
@@ -278,12 +343,12 @@ impl Stream<'_> {
         };
         let mut total = 0;
         loop {
-            let count = plain.write(|buffer| fill(&mut *decoder, buffer))?;
+            self.context.cancellation.check()?;
+            let count = archive.write(|buffer| fill(&mut *decoder, buffer))?;
             total += count as u64;
             if count == 0 {
                 return Ok(());
             }
-            self.context.cancellation.check()?;
             check_length(&self.context.limits, self.size, total).map_err(io::Error::other)?;
         }
     }
@@ -345,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missing_is_read_in_another_pass() {
+    fn missing_bytes_are_read_in_another_pass() {
         let plain = archive();
         let file = gzip_file(&plain);
         let length = file.metadata().unwrap().len();

@@ -1,4 +1,4 @@
-//! The entries of a layer's archive, wherever its bytes come from.
+//! The entries of a layer's archive, whether it is at rest or streamed.
 
 use super::budget::Budget;
 use super::content::{ELF_MAGIC, captured};
@@ -10,14 +10,14 @@ use crate::archive::{ArchiveError, Input, Member, Walk};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 
-/// Walks an archive to its end. Wanted texts and bytes are read on the way; `sniffed` is called for every other regular file,
-/// with the number that its entry will have, and gives its content.
+/// Walks an archive to its end. Captures texts and bytes; `sniff` is called for every other regular file with the index of its entry, and
+/// returns its content.
 pub(super) fn entries<I: Input>(
     context: &ReadContext,
     name: &str,
     walk: &mut Walk<I>,
     budget: &Budget,
-    mut sniffed: impl FnMut(&mut Walk<I>, Member, usize) -> Result<Content, ArchiveError>,
+    mut sniff: impl FnMut(&mut Walk<I>, Member, usize) -> Result<Content, ArchiveError>,
 ) -> Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
     let limits = &context.limits;
@@ -28,25 +28,27 @@ pub(super) fn entries<I: Input>(
         if entries.len().is_multiple_of(64) {
             context.cancellation.check()?;
         }
-        let found = entry(&member)
+        let converted = entry(&member)
             .map_err(|problem| Error::layer(name, format!("{problem}{}", after(entries.last()))))?;
-        let Some(mut entry) = found else {
+        let Some(mut entry) = converted else {
             continue;
         };
-        let passed = |passed| Error::layer_limit(name, &entry.path, passed);
+        let exceeded = |exceeded| Error::layer_limit(name, &entry.path, exceeded);
         budget
             .entry(entries.last(), &entry, limits)
-            .map_err(passed)?;
+            .map_err(exceeded)?;
         if matches!(entry.kind, EntryKind::File(_)) {
             let content = match context.patterns.capture(&entry.path) {
-                Capture::Elf => sniffed(walk, member, entries.len()),
+                Capture::Elf => sniff(walk, member, entries.len()),
                 capture => {
-                    budget.text(entry.size, limits).map_err(passed)?;
+                    budget.text(entry.size, limits).map_err(exceeded)?;
                     whole(walk).map(|bytes| captured(capture, bytes))
                 }
             };
             let content = content.map_err(|error| match error {
-                ArchiveError::Limit { passed, .. } => Error::layer_limit(name, &entry.path, passed),
+                ArchiveError::Limit { exceeded, .. } => {
+                    Error::layer_limit(name, &entry.path, exceeded)
+                }
                 error => failed(name, error, entries.last()),
             })?;
             entry.kind = EntryKind::File(content);
@@ -59,8 +61,8 @@ pub(super) fn entries<I: Input>(
 fn failed(name: &str, error: ArchiveError, last: Option<&Entry>) -> Error {
     let after = after(last);
     match error {
-        ArchiveError::Limit { offset, passed } => {
-            Error::layer_limit(name, &format!("byte {offset}{after}"), passed)
+        ArchiveError::Limit { offset, exceeded } => {
+            Error::layer_limit(name, &format!("byte {offset}{after}"), exceeded)
         }
         error => Error::layer(name, format!("{error}{after}")),
     }
@@ -70,8 +72,8 @@ fn after(last: Option<&Entry>) -> String {
     last.map_or_else(String::new, |entry| format!(" (after {})", entry.path))
 }
 
-/// Reads the magic number of an ELF file, or less where the present member is none. ELF files whose holes make them too large
-/// are an error, for a stream has to go through them.
+/// Whether the current member is an ELF file, whose magic number is then consumed. ELF files with too many holes are an error, because
+/// a stream has to expand them.
 pub(super) fn is_elf<I: Input>(
     walk: &mut Walk<I>,
     member: &Member,
@@ -92,7 +94,7 @@ pub(super) fn is_elf<I: Input>(
     if member.sparse.is_some() {
         let offset = member.offset;
         let taken = budget.sparse(member.size, limits);
-        taken.map_err(|passed| ArchiveError::Limit { offset, passed })?;
+        taken.map_err(|exceeded| ArchiveError::Limit { offset, exceeded })?;
     }
     Ok(true)
 }

@@ -4,15 +4,15 @@ use std::io::{self, BufRead, Read};
 
 use zstd::Decoder;
 
-use crate::limits::{Limit, Limits, Passed};
+use crate::limits::{Limit, LimitExceeded, Limits};
 
-/// What a frame begins with, skippable ones aside.
+/// The magic number of a frame that is not skippable.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// The windows that libzstd can be told to accept, as powers of two.
+/// The window sizes that libzstd can be configured to accept, as powers of two.
 const WINDOW_LOG: std::ops::RangeInclusive<u32> = 10..=31;
 
-/// Decompresses all frames. A frame that needs a larger window than [`Limit::ZstdWindow`], rounded up to a power of two of which
-/// libzstd knows, is an error with a [`Passed`] inside.
+/// Decompresses all frames. A frame that needs a larger window than [`Limit::ZstdWindow`], rounded up to a power of two, is an error
+/// that contains a [`LimitExceeded`].
 pub(super) struct Zstd<R: BufRead> {
     decoder: Decoder<'static, R>,
     limits: Limits,
@@ -25,8 +25,8 @@ impl<R: BufRead> Zstd<R> {
         Ok(Zstd { decoder, limits })
     }
 
-    /// What is wrong with the present frame, if that is its window: then libzstd has not consumed its header.
-    fn passed(&mut self) -> Option<Passed> {
+    /// The limit that the window of the current frame exceeds: libzstd has not consumed its header then.
+    fn exceeded(&mut self) -> Option<LimitExceeded> {
         let header = self.decoder.get_mut().fill_buf().ok()?;
         let window = window(header)?;
         self.limits.check(Limit::ZstdWindow, window).err()
@@ -37,14 +37,14 @@ impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.decoder
             .read(buffer)
-            .map_err(|error| match self.passed() {
-                Some(passed) => io::Error::other(passed),
+            .map_err(|error| match self.exceeded() {
+                Some(exceeded) => io::Error::other(exceeded),
                 None => error,
             })
     }
 }
 
-/// The least power of two that is enough, as its logarithm.
+/// Logarithm of the least power of two that is enough.
 fn window_log(bytes: u64) -> u32 {
     let log = bytes
         .checked_next_power_of_two()
@@ -52,8 +52,8 @@ fn window_log(bytes: u64) -> u32 {
     log.clamp(*WINDOW_LOG.start(), *WINDOW_LOG.end())
 }
 
-/// The window that the header of a frame asks for, in bytes (RFC 8878, "Window Descriptor"); of a frame of a single segment its
-/// length. `None` if this is no whole header.
+/// The window in bytes that the header of a frame declares (RFC 8878, "Window Descriptor"), or the length of a single-segment frame.
+/// `None` if this is not a complete header.
 fn window(header: &[u8]) -> Option<u64> {
     let (&descriptor, rest) = header.strip_prefix(&MAGIC)?.split_first()?;
     if descriptor & 0x20 == 0 {
@@ -99,8 +99,12 @@ mod tests {
         assert_eq!(unpacked(&both, 1 << 20).unwrap().len(), 4 + (1 << 20));
         for allowed in [1 << 14, 1 << 19] {
             let error = unpacked(&both, allowed).unwrap_err();
-            let passed = *error.get_ref().unwrap().downcast_ref::<Passed>().unwrap();
-            assert_eq!((passed.met, passed.allowed), (1 << 20, allowed));
+            let exceeded = *error
+                .get_ref()
+                .unwrap()
+                .downcast_ref::<LimitExceeded>()
+                .unwrap();
+            assert_eq!((exceeded.found, exceeded.allowed), (1 << 20, allowed));
         }
     }
 

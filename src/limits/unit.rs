@@ -1,6 +1,6 @@
-//! Numbers of things, bytes and seconds as people write them.
+//! Parses and formats counts, bytes and seconds.
 
-/// No call takes longer: 10 years.
+/// Longest time in seconds: 10 years.
 const LONGEST: u64 = 10 * 365 * 24 * 60 * 60;
 /// 2¹⁰ bytes.
 pub const KIB: u64 = 1 << 10;
@@ -9,10 +9,10 @@ pub const MIB: u64 = 1 << 20;
 /// 2³⁰ bytes.
 pub const GIB: u64 = 1 << 30;
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Things.
+    /// A count.
     Count,
     /// Bytes.
     Bytes,
@@ -21,7 +21,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A regular expression for values as users write them.
+    /// A regular expression that matches valid values.
     pub fn pattern(self) -> &'static str {
         match self {
             Unit::Count => "^[0-9_]+$",
@@ -30,7 +30,7 @@ impl Unit {
         }
     }
 
-    /// A value as users write it; `None` for a text that is none.
+    /// Parses a value.
     pub fn parse(self, text: &str) -> Option<u64> {
         match self {
             Unit::Count => text.replace('_', "").parse().ok(),
@@ -39,17 +39,17 @@ impl Unit {
         }
     }
 
-    /// How a value is written, for who wrote none.
+    /// An example of a value, for error messages.
     pub fn example(self) -> &'static str {
         match self {
-            Unit::Count => "write a number above 0, as in 500000",
-            Unit::Bytes => "write a number of bytes, as in 64MiB or 2GB",
-            Unit::Seconds => "write a time, as in 30s, 10m or 2h",
+            Unit::Count => "expected a number greater than 0, such as 500000",
+            Unit::Bytes => "expected a number of bytes, such as 64MiB or 2GB",
+            Unit::Seconds => "expected a time, such as 30s, 10m or 2h",
         }
     }
 
-    /// A value as users write it.
-    pub fn written(self, value: u64) -> String {
+    /// A value as text, in the largest unit without a remainder.
+    pub fn format(self, value: u64) -> String {
         match self {
             Unit::Count => value.to_string(),
             Unit::Bytes => in_units(value, &[("GiB", GIB), ("MiB", MIB), ("KiB", KIB)], "B"),
@@ -58,7 +58,7 @@ impl Unit {
     }
 }
 
-/// In the largest unit in which it is whole.
+/// In the largest unit without a remainder.
 fn in_units(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
     match units.iter().find(|(_, unit)| value.is_multiple_of(*unit)) {
         Some((name, unit)) if value > 0 => format!("{}{name}", value / unit),
@@ -66,7 +66,7 @@ fn in_units(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
     }
 }
 
-/// A number of bytes, as in `500MB` or `2GiB`.
+/// Parses bytes: `500MB`, `2GiB`.
 fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = split(text);
     let unit = match unit.to_ascii_uppercase().as_str() {
@@ -84,7 +84,7 @@ fn bytes(text: &str) -> Option<u64> {
     number?.checked_mul(unit)
 }
 
-/// A number of seconds, as in `30s` or `2h`.
+/// Parses seconds: `30s`, `2h`.
 fn seconds(text: &str) -> Option<u64> {
     let (number, unit) = split(text);
     let unit = match unit {

@@ -137,7 +137,7 @@ impl JsonSchema for LimitValues {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let usual = Limits::default();
         let properties = limits::ALL.iter().map(|limit| {
-            let usual = limit.written(usual.of(*limit));
+            let usual = limit.format(usual.of(*limit));
             let value = json!({
                 "type": ["integer", "string"],
                 "minimum": 1,

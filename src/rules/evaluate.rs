@@ -204,7 +204,7 @@ impl<'a> Evaluation<'a> {
     /// `progress` says what was done in the time.
     fn too_slow(&self, progress: &str) -> Error {
         let allowed = self.limits.of(Limit::RuleTime);
-        let exceeded = self.limits.passed(Limit::RuleTime, allowed + 1);
+        let exceeded = self.limits.exceeded(Limit::RuleTime, allowed + 1);
         Error::limit(format!("{}{progress}", self.subject()), exceeded)
     }
 

@@ -87,7 +87,7 @@ pub(super) fn diff_ids(
     limits: &Limits,
 ) -> Result<Vec<String>> {
     let checked = limits.check(Limit::Layers, layers as u64);
-    checked.map_err(|passed| Error::limit(subject, passed))?;
+    checked.map_err(|exceeded| Error::limit(subject, exceeded))?;
     let diff_ids = config.rootfs().diff_ids();
     if diff_ids.len() != layers {
         return Err(Error::damaged(

@@ -51,7 +51,7 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
         let tags = entry.repo_tags.take().unwrap_or_default();
         let met = candidates.len() + tags.len().max(1);
         let checked = wanted.limits.check(Limit::Manifests, met as u64);
-        checked.map_err(|passed| Error::limit(store.subject(), passed))?;
+        checked.map_err(|exceeded| Error::limit(store.subject(), exceeded))?;
         let config = config(store, &entry.config)?;
         let platform = Platform::of_config(&config.0);
         // All tags of an image share what may be long.

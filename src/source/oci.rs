@@ -189,7 +189,7 @@ impl Found {
         {
             self.seen += 1;
             let checked = self.limits.check(Limit::Manifests, self.seen);
-            checked.map_err(|passed| Error::limit(blobs.subject(), passed))?;
+            checked.map_err(|exceeded| Error::limit(blobs.subject(), exceeded))?;
             let reference = recorded_name(&descriptor).or_else(|| name.cloned());
             self.follow(blobs, descriptor, reference, depth)?;
         }

@@ -165,8 +165,8 @@ impl Parts {
         match (error, last) {
             (ArchiveError::Io(error), None) => Error::damaged(&self.subject, error.to_string()),
             (ArchiveError::Io(error), Some(_)) => self.broke_off(error),
-            (ArchiveError::Limit { offset, passed }, _) => {
-                Error::limit(format!("{}: byte {offset}", self.subject), *passed)
+            (ArchiveError::Limit { offset, exceeded }, _) => {
+                Error::limit(format!("{}: byte {offset}", self.subject), *exceeded)
             }
             (_, None) => no_archive(self.subject.clone()),
             (_, Some(last)) => Error::damaged(

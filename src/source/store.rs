@@ -182,7 +182,7 @@ impl Store {
                 let all = read.saturating_add(blob.length);
                 self.limits.check(Limit::DocumentsBytes, all)
             })
-            .map_err(|passed| Error::limit(format!("{}: {name}", self.subject()), passed))?;
+            .map_err(|exceeded| Error::limit(format!("{}: {name}", self.subject()), exceeded))?;
         blob.read()
             .map_err(|error| self.error(format!("{name} cannot be read: {error}")))
     }
@@ -318,10 +318,10 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
             Ok(None) if last.is_empty() => return Err(not_an_archive(path)),
             Ok(None) => return Err(cut_off(path, &last)),
             Err(ArchiveError::Io(error)) => return Err(unreadable(path, error)),
-            Err(ArchiveError::Limit { offset, passed }) => {
+            Err(ArchiveError::Limit { offset, exceeded }) => {
                 return Err(Error::limit(
                     format!("{}: byte {offset}", path.display()),
-                    passed,
+                    exceeded,
                 ));
             }
             Err(_) if last.is_empty() => return Err(not_an_archive(path)),
@@ -336,7 +336,7 @@ fn index(path: &Path, range: FileRange, limits: Limits) -> Result<Members<Range>
         names += MEMBER + (member.path.len() + member.link.len()) as u64;
         limits
             .check(Limit::FactsBytes, names)
-            .map_err(|passed| Error::limit(path.display().to_string(), passed))?;
+            .map_err(|exceeded| Error::limit(path.display().to_string(), exceeded))?;
         match member.kind {
             Kind::File if member.sparse.is_none() => members.file(
                 last.clone(),

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::image::RootFilesystem;
 use crate::launch::Launch;
-use crate::limits::{Limits, Passed};
+use crate::limits::{LimitExceeded, Limits};
 
 pub use catalogue::Catalogue;
 pub use container_toolkit::ContainerToolkit;
@@ -163,7 +163,7 @@ pub fn read(
     launch: &Launch,
     catalogue: &Catalogue,
     limits: &Limits,
-) -> Result<Stack, Passed> {
+) -> Result<Stack, LimitExceeded> {
     let inventory = Inventory::take(root, &catalogue.toolkit);
     let distributions = packages::python::distributions(&inventory);
     let packages = packages::read(&inventory, &distributions, catalogue);

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::matches_pattern;
 use super::python::{Environment, Labels};
 use super::{Component, Distribution};
-use crate::limits::{Limits, Passed};
+use crate::limits::{LimitExceeded, Limits};
 use compare::{Checks, Required, Scene, Visible, of_stack, scenes};
 
 /// A requirement that what is installed does not meet.
@@ -103,7 +103,7 @@ pub(super) fn unmet(
     installed: &Installed,
     names: &RequirementNames,
     limits: &Limits,
-) -> Result<Vec<UnmetRequirement>, Passed> {
+) -> Result<Vec<UnmetRequirement>, LimitExceeded> {
     let mut checks = Checks { limits, done: 0 };
     let visible = Visible::of(installed, names);
     let scenes = scenes(installed);

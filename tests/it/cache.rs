@@ -177,7 +177,7 @@ fn facts_of_real_images_are_read_as_they_were_written() {
             for blob in images.iter().flat_map(|image| &image.layers) {
                 let facts = context.read_layer(blob).unwrap().facts;
                 assert_eq!(cache.get(&blob.diff_id), None);
-                cache.put(&blob.diff_id, &facts);
+                cache.put(&blob.diff_id, &facts).unwrap();
                 assert_eq!(cache.get(&blob.diff_id).as_ref(), Some(&*facts), "{name}");
             }
         }

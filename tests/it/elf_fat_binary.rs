@@ -186,7 +186,7 @@ fn millions_of_entries_end() {
     assert_eq!(ReadAt::size(&file), file.len() as u64);
     let recipes = Recipes::builtin().unwrap();
     match elf::read(&file, &recipes, Depth::Default) {
-        Err(ElfError::Limit(passed)) => assert_eq!(passed.limit, Limit::GpuContainers),
+        Err(ElfError::Limit(exceeded)) => assert_eq!(exceeded.limit, Limit::GpuContainers),
         other => panic!("{other:?}"),
     }
 }

@@ -280,7 +280,10 @@ fn one_block_of_zeros_is_no_end() {
     let whole = tar(&sample());
     let (cut, end) = whole.split_at(whole.len() - 512);
     assert!(end.iter().all(|byte| *byte == 0));
-    assert!(problem(scan(&layer_blob(cut, &whole))).contains("is cut off"));
+    assert!(
+        problem(scan(&layer_blob(cut, &whole)))
+            .contains("truncated: the archive has no end marker")
+    );
     assert_eq!(scan_tar(cut).unwrap(), scan_tar(&whole).unwrap());
 }
 
@@ -458,14 +461,14 @@ fn unknown_compression() {
     let of = |bytes: &[u8]| problem(scan_tar(bytes));
     assert_eq!(
         of(b"\xfd7zXZ\0 and more"),
-        "unknown compression: it is xz; layers of images are plain, gzip or zstd"
+        "unsupported compression: xz (layers can be plain, gzip or zstd)"
     );
     assert_eq!(
         of(b"BZh9 and more"),
-        "unknown compression: it is bzip2; layers of images are plain, gzip or zstd"
+        "unsupported compression: bzip2 (layers can be plain, gzip or zstd)"
     );
     assert!(of(&[b'?'; 2000]).starts_with(
-        "unknown compression: it is neither a tar archive nor gzip or zstd, it begins with [3f, "
+        "unknown compression: not a tar archive, gzip or zstd, but starts with [3f, "
     ));
 }
 
@@ -524,7 +527,7 @@ fn limits_name_themselves() {
         let error = scanned.unwrap_err();
         assert_eq!(error.exit_code(), 3);
         match error {
-            Error::Limit { passed, .. } => (passed.limit, passed.allowed),
+            Error::Limit { exceeded, .. } => (exceeded.limit, exceeded.allowed),
             error => panic!("{error}"),
         }
     };

@@ -316,8 +316,11 @@ fn attempt(case: &Case) -> Result<(), String> {
             Some(3) => {}
             code => return wrong(&format!("exit code {code:?}")),
         }
-        let says = format!("the limit {name} ({}) is ", case.limit.about());
-        if !error.contains(&says) || !error.contains(", this ") {
+        let says = format!(
+            "exceeds the limit {name} ({}): at least ",
+            case.limit.about()
+        );
+        if !error.contains(&says) || !error.contains(" allowed\n") {
             return wrong("another error");
         }
         let Some(more) = suggested(&error, case.limit) else {
@@ -366,7 +369,7 @@ fn the_command_line_stands_above_the_environment_and_that_above_the_file() {
 }
 
 #[test]
-fn what_is_no_limit_is_shown_with_what_was_meant() {
+fn unknown_limits_are_errors_with_a_suggestion() {
     let place = tempfile::tempdir().unwrap();
     let arguments = docker(place.path(), &[two_layers()]);
     let config = place.path().join(".imgcheck.yaml");
@@ -377,9 +380,12 @@ fn what_is_no_limit_is_shown_with_what_was_meant() {
         ),
         (
             "limits:\n  layer-bytes: large\n",
-            [".imgcheck.yaml:2:16", "as in 64MiB"],
+            [".imgcheck.yaml:2:16", "such as 64MiB"],
         ),
-        ("limits: {time: 0s}\n", [".imgcheck.yaml:1:16", "as in 30s"]),
+        (
+            "limits: {time: 0s}\n",
+            [".imgcheck.yaml:1:16", "such as 30s"],
+        ),
     ] {
         fs::write(&config, text).unwrap();
         let output = run(place.path(), &arguments, &[]);
@@ -396,7 +402,7 @@ fn what_is_no_limit_is_shown_with_what_was_meant() {
 }
 
 #[test]
-fn what_was_read_under_large_limits_does_not_pass_small_ones() {
+fn facts_read_within_large_limits_are_not_used_within_small_ones() {
     let place = tempfile::tempdir().unwrap();
     let arguments = stored(place.path(), Compression::Gzip, program());
     let cached = [
@@ -446,13 +452,13 @@ fn every_command_ends_when_its_time_is_over() {
 }
 
 #[test]
-fn the_page_has_every_limit_as_it_is() {
+fn the_page_lists_every_limit() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/limits.md");
     let page = fs::read_to_string(page).unwrap();
     let found = page.lines().filter(|line| line.starts_with("| `"));
     let usual = Limits::default();
     let expected = ALL.iter().map(|limit| {
-        let value = limit.written(usual.of(*limit));
+        let value = limit.format(usual.of(*limit));
         format!("| `{}` | {value} | {} |", limit.name(), limit.about())
     });
     let (found, expected): (Vec<_>, Vec<_>) = (found.collect(), expected.collect());

@@ -102,9 +102,9 @@ fn problem(result: imgcheck::internals::error::Result<Vec<source::Image>>, path:
             assert_eq!(failure.subject, source);
             failure.problem
         }
-        Error::Limit { subject, passed } => {
+        Error::Limit { subject, exceeded } => {
             assert!(subject.starts_with(&source), "{subject}");
-            passed.to_string()
+            exceeded.to_string()
         }
         error => panic!("{error:?}"),
     }
@@ -515,7 +515,7 @@ fn missing_and_damaged_parts_of_a_docker_archive() {
     });
     assert_eq!(
         of(&items),
-        "the limit document-bytes (length of a manifest, index or image configuration) is 4MiB, this has 17MiB or more"
+        "exceeds the limit document-bytes (length of a manifest, index or image configuration): at least 17MiB, 4MiB allowed"
     );
 }
 

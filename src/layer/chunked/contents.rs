@@ -1,4 +1,4 @@
-//! What a table of contents says, in either format: both are JSON, and have most of their fields from CRFS.
+//! The table of contents of a lazily read layer. Both formats are JSON and share most of their fields, which come from CRFS.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,56 +15,56 @@ use crate::archive::{Kind, Member};
 use crate::digest::hexadecimal;
 use crate::limits::{Limit, Limits};
 
-/// The version of the formats that is known.
+/// The supported version of both formats.
 const VERSION: u64 = 1;
 
-/// Bytes of a table, decompressed. That of an image of 7 GB has some 30 MB.
+/// Bytes of a decompressed table. That of a 7 GB image has about 30 MB.
 pub(super) const TABLE_LIMIT: u64 = 128 << 20;
 
-/// The entries of a layer, and where the bytes of its files are.
+/// The entries of a layer, and where in the blob the bytes of its files are.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// The entries in the order of the table, which is that of the archive; all files are unread.
+    /// The entries in the order of the archive; all files are unread.
     pub entries: Vec<Entry>,
-    /// The files that are not empty, in the same order.
+    /// The nonempty files, in the same order.
     pub files: Vec<File>,
 }
 
-/// A file that is not empty.
+/// A nonempty file.
 #[derive(Debug)]
 pub(super) struct File {
-    /// The number of its entry.
+    /// Index of its entry.
     pub entry: usize,
-    /// Its parts: they follow each other without gaps.
+    /// Its chunks, without gaps.
     pub chunks: Vec<Chunk>,
 }
 
-/// A part of a file.
+/// A piece of a file.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    /// Where it starts in the file.
+    /// Offset in the file.
     pub start: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// Where its bytes are; `None` if they are zeros.
+    /// Where its bytes are; `None` if all are zero.
     pub stored: Option<Stored>,
 }
 
 /// Where the bytes of a chunk are in the blob.
 #[derive(Debug)]
 pub(super) struct Stored {
-    /// First byte of the compressed frame or member.
+    /// Offset of the compressed frame or member.
     pub offset: u64,
-    /// Where the next one starts.
+    /// Offset of the next one.
     pub end: u64,
-    /// Bytes in front of those of the chunk, once it is decompressed.
-    pub inner: u64,
-    /// Their digest.
+    /// Decompressed bytes before those of the chunk.
+    pub skipped: u64,
+    /// Digest of the bytes of the chunk.
     pub digest: String,
 }
 
 impl Contents {
-    /// Reads a table. Files lie before `end` in the blob. `Err` says why the table cannot be used.
+    /// Parses a table. Files are before `end` in the blob. The error says why the table cannot be used.
     pub fn parse(json: &[u8], end: u64, limits: &Limits) -> Result<Self, String> {
         let mut builder = Builder::new(limits);
         let mut deserializer = serde_json::Deserializer::from_slice(json);
@@ -76,7 +76,7 @@ impl Contents {
     }
 }
 
-/// One row of a table: an entry, or a further chunk of the one before.
+/// One row of a table: an entry, or another chunk of the last one.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Row<'a> {
@@ -106,25 +106,25 @@ struct Row<'a> {
     xattrs: BTreeMap<Cow<'a, str>, IgnoredAny>,
 }
 
-/// Takes the rows one by one, so that a long table needs no memory twice.
+/// Adds rows one by one, so that a long table is not in memory twice.
 struct Builder<'l> {
     limits: &'l Limits,
     contents: Contents,
-    /// What rows of further chunks belong to.
+    /// The file that following chunks belong to.
     open: Option<Open>,
-    /// Where the frames start.
+    /// Offsets of all frames.
     offsets: Vec<u64>,
     /// Bytes of all files.
     bytes: u64,
 }
 
-/// The regular file of the last row that was none of a further chunk.
+/// The last regular file.
 #[derive(Clone, Copy)]
 enum Open {
-    /// The last of the files, its size, and where its last frame ends in the blob, or 0.
+    /// The last of [`Contents::files`]: its size, and where its last frame ends in the blob, or 0.
     Last { size: u64, end: u64 },
-    /// It is empty, or engines pass over it.
-    PassedOver,
+    /// An empty file, or one that container engines ignore.
+    Ignored,
 }
 
 impl<'l> Builder<'l> {
@@ -145,14 +145,14 @@ impl<'l> Builder<'l> {
         if row.kind == "chunk" {
             return match self.open {
                 Some(Open::Last { size, .. }) => self.chunk(row, size, false),
-                Some(Open::PassedOver) => Ok(()),
-                None => Err("a chunk of no file".to_owned()),
+                Some(Open::Ignored) => Ok(()),
+                None => Err("a chunk without a file".to_owned()),
             };
         }
         self.close()?;
         let size = if row.kind == "reg" { row.size } else { 0 };
         let found = entry(&self.member(row, size)?)?;
-        self.open = (row.kind == "reg").then_some(Open::PassedOver);
+        self.open = (row.kind == "reg").then_some(Open::Ignored);
         let Some(found) = found else {
             return Ok(());
         };
@@ -174,17 +174,17 @@ impl<'l> Builder<'l> {
         self.chunk(row, size, true)
     }
 
-    /// The archive itself passes the same limit, and says so.
+    /// A stream of the same layer exceeds the same limit, and reports it.
     fn check(&self, limit: Limit, met: usize) -> Result<(), String> {
         let checked = self.limits.check(limit, met as u64);
-        checked.map_err(|passed| passed.to_string())
+        checked.map_err(|exceeded| exceeded.to_string())
     }
 
     /// The row as a member of the archive that it describes.
     fn member(&self, row: &Row, size: u64) -> Result<Member, String> {
         for text in [&row.name, &row.link_name] {
             self.check(Limit::PathBytes, text.len())?;
-            // What is not UTF-8 was lost when the table was written.
+            // Bytes that are not UTF-8 were lost when the table was written.
             if text.contains(char::REPLACEMENT_CHARACTER) {
                 return Err(format!("a name that is not UTF-8: {text}"));
             }
@@ -215,7 +215,7 @@ impl<'l> Builder<'l> {
     /// Adds a chunk to the last file, which has `size` bytes.
     fn chunk(&mut self, row: &Row, size: u64, first: bool) -> Result<(), String> {
         let Some(file) = self.contents.files.last_mut() else {
-            return Err("a chunk of no file".to_owned());
+            return Err("a chunk without a file".to_owned());
         };
         let start = if first { 0 } else { row.chunk_offset };
         let expected = file
@@ -230,7 +230,7 @@ impl<'l> Builder<'l> {
         if start != expected || length == 0 || end.is_none() {
             return Err("the chunks of a file do not follow each other".to_owned());
         }
-        // A file of a single chunk may have only the digest of the file.
+        // A file with a single chunk may have only the digest of the file.
         let digest = match (&row.chunk_digest, length == size) {
             (digest, true) if digest.is_empty() => &row.digest,
             (digest, _) => digest,
@@ -240,7 +240,7 @@ impl<'l> Builder<'l> {
             "" if hexadecimal(digest).is_some() => Some(Stored {
                 offset: row.offset,
                 end: 0,
-                inner: row.inner_offset,
+                skipped: row.inner_offset,
                 digest: digest.to_string(),
             }),
             "" => return Err("a chunk without a digest".to_owned()),
@@ -254,7 +254,7 @@ impl<'l> Builder<'l> {
         Ok(())
     }
 
-    /// Ends the last file.
+    /// Finishes the last file.
     fn close(&mut self) -> Result<(), String> {
         let Some(Open::Last { size, end }) = self.open.take() else {
             return Ok(());
@@ -272,10 +272,10 @@ impl<'l> Builder<'l> {
         Ok(())
     }
 
-    /// Finds out where each frame ends: where the next one starts, and all of them before `end`.
+    /// Sets where each frame ends: where the next one starts, at `end` at the latest.
     fn finish(mut self, end: u64) -> Result<Contents, String> {
         self.close()?;
-        check_length(self.limits, end, self.bytes).map_err(|passed| passed.to_string())?;
+        check_length(self.limits, end, self.bytes).map_err(|exceeded| exceeded.to_string())?;
         self.offsets.push(end);
         self.offsets.sort_unstable();
         let chunks = self.contents.files.iter_mut().flat_map(|it| &mut it.chunks);
@@ -293,7 +293,7 @@ impl<'l> Builder<'l> {
     }
 }
 
-/// Reads the table object into a builder.
+/// Deserializes a table into a builder.
 struct TableOf<'b, 'l>(&'b mut Builder<'l>);
 
 impl<'de> DeserializeSeed<'de> for TableOf<'_, '_> {

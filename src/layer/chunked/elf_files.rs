@@ -1,5 +1,5 @@
-//! The ELF files of a layer that is read by its table. What each of them needs is not known before its headers are there, so they
-//! are read in rounds: all that is missing in any of them is fetched at once, and those are read again.
+//! The ELF files of a lazily read layer. Which bytes of a file are needed is unknown before its headers are there, so files are read in
+//! rounds: what is missing of any of them is fetched at once, and then those are read again.
 
 use std::ops::Range;
 
@@ -7,32 +7,32 @@ use super::super::budget::Budget;
 use super::super::content::{ELF_MAGIC, elf};
 use super::super::context::ReadContext;
 use super::super::facts::{Content, Entry, EntryKind};
-use super::Halt;
 use super::contents::File;
-use super::fetch::{CONNECTIONS, Fetcher};
-use super::file::ChunkedFile;
+use super::error::LazyError;
+use super::fetch::Fetcher;
+use super::file::{CONNECTIONS, ChunkedFile, fetch_ranges};
 use crate::elf::{Depth, ElfError, ReadAt};
 use crate::parallel;
 
-/// What is read of a file to see if it is ELF: what its reader asks for first.
+/// Bytes that are read to see if a file is ELF: what the ELF reader asks for first.
 const HEAD: u64 = 16 << 10;
 /// Bytes of chunks with which files are opened together.
 const BATCH: u64 = 24 << 20;
-/// Rounds before each file fetches for itself. Headers and tables take fewer; the headers of fat binaries, each of which says where
+/// Rounds before each file fetches on its own. Headers and tables take fewer; the headers of fat binaries, each of which says where
 /// the next one is, take thousands.
 const ROUNDS: usize = 12;
 
-/// A range up to this many bytes is fetched in a round. Who needs more at once goes through it alone, and lets go of it again.
+/// A range of up to this many bytes is fetched in a round. A file that needs more reads it on its own, sequentially.
 const LONG: u64 = 1 << 20;
 
-/// Reads those of the files that are ELF.
+/// Reads those files that are ELF.
 pub(super) fn read(
     context: &ReadContext,
     fetcher: &Fetcher,
     files: &[&File],
     entries: &mut [Entry],
     budget: &Budget,
-) -> Result<(), Halt> {
+) -> Result<(), LazyError> {
     let mut rest = files;
     while !rest.is_empty() {
         let mut bytes = 0_u64;
@@ -46,14 +46,14 @@ pub(super) fn read(
         rest = others;
         for (entry, content) in read_batch(context, fetcher, batch, entries)? {
             let taken = budget.content(&content, &context.limits);
-            taken.map_err(|passed| fetcher.passed(&entries[entry].path, passed))?;
+            taken.map_err(|exceeded| fetcher.exceeded(&entries[entry].path, exceeded))?;
             entries[entry].kind = EntryKind::File(content);
         }
     }
     Ok(())
 }
 
-/// What became of reading a file with what is held of it.
+/// The result of reading a file with the bytes that are held.
 enum Outcome {
     Read(Content),
     Missing(Range<u64>),
@@ -64,68 +64,69 @@ fn read_batch(
     fetcher: &Fetcher,
     files: &[&File],
     entries: &[Entry],
-) -> Result<Vec<(usize, Content)>, Halt> {
-    let look = |(entry, file): &(usize, ChunkedFile)| {
-        look(context, file).map_err(|error| match error {
-            ElfError::Limit(passed) => fetcher.passed(&entries[*entry].path, passed),
-            ElfError::Io(error) => error.downcast().unwrap_or(Halt::Stream),
-            ElfError::Cancelled(error) => Halt::Failed(error),
-            ElfError::Broken(_) | ElfError::Missing { .. } => Halt::Stream,
+) -> Result<Vec<(usize, Content)>, LazyError> {
+    let read = |(entry, file): &(usize, ChunkedFile)| {
+        read_held(context, file).map_err(|error| match error {
+            ElfError::Limit(exceeded) => fetcher.exceeded(&entries[*entry].path, exceeded),
+            ElfError::Io(error) => error.downcast().unwrap_or(LazyError::UseStream),
+            ElfError::Cancelled(error) => LazyError::Failed(error),
+            ElfError::Broken(_) | ElfError::Missing { .. } => LazyError::UseStream,
         })
     };
     let mut waiting: Vec<(usize, ChunkedFile)> = files
         .iter()
         .map(|file| (file.entry, ChunkedFile::new(fetcher, file)))
         .collect();
-    hold_beginnings(fetcher, &waiting)?;
+    fetch_beginnings(fetcher, &waiting)?;
     waiting.retain(|(_, file)| begins_elf(file));
     let mut contents = Vec::new();
-    let mut alone = Vec::new();
+    let mut on_their_own = Vec::new();
     for _ in 0..ROUNDS {
-        let outcomes = parallel::map(parallel::cores(), waiting.len(), |at| look(&waiting[at]))?;
+        let outcomes = parallel::map(parallel::cores(), waiting.len(), |at| read(&waiting[at]))?;
         let mut missing = Vec::new();
         for ((entry, file), outcome) in waiting.into_iter().zip(outcomes) {
             match outcome {
                 Outcome::Read(content) => contents.push((entry, content)),
                 Outcome::Missing(range) if range.end - range.start > LONG => {
-                    alone.push((entry, file));
+                    on_their_own.push((entry, file));
                 }
                 Outcome::Missing(range) => missing.push(((entry, file), range)),
             }
         }
-        fetcher.hold(
+        fetch_ranges(
+            fetcher,
             missing
                 .iter()
                 .map(|((_, file), range)| (file, range.clone())),
         )?;
         waiting = missing.into_iter().map(|(file, _)| file).collect();
     }
-    waiting.append(&mut alone);
+    waiting.append(&mut on_their_own);
     let outcomes = parallel::map(CONNECTIONS, waiting.len(), |at| {
         waiting[at].1.fetch_when_read();
-        look(&waiting[at])
+        read(&waiting[at])
     })?;
     for ((entry, _), outcome) in waiting.iter().zip(outcomes) {
         match outcome {
             Outcome::Read(content) => contents.push((*entry, content)),
-            Outcome::Missing(_) => return Err(Halt::Stream),
+            Outcome::Missing(_) => return Err(LazyError::UseStream),
         }
     }
     Ok(contents)
 }
 
-/// Fetches until it is known of every file how it begins: where it stands behind others in one part, that may take several
-/// times, and each takes twice as much.
-fn hold_beginnings(fetcher: &Fetcher, files: &[(usize, ChunkedFile)]) -> Result<(), Halt> {
+/// Fetches until the beginning of every file is held. Where a file follows others in one gzip member, that may take several attempts,
+/// each of which fetches twice as much.
+fn fetch_beginnings(fetcher: &Fetcher, files: &[(usize, ChunkedFile)]) -> Result<(), LazyError> {
     let mut unknown: Vec<&ChunkedFile> = files.iter().map(|(_, file)| file).collect();
     for _ in 0..ROUNDS {
-        fetcher.hold(unknown.iter().map(|file| (*file, 0..HEAD)))?;
+        fetch_ranges(fetcher, unknown.iter().map(|file| (*file, 0..HEAD)))?;
         unknown.retain(|file| file.read_at(0, &mut [0; ELF_MAGIC.len()]).is_err());
         if unknown.is_empty() {
             return Ok(());
         }
     }
-    Err(Halt::Stream)
+    Err(LazyError::UseStream)
 }
 
 fn begins_elf(file: &ChunkedFile) -> bool {
@@ -134,7 +135,7 @@ fn begins_elf(file: &ChunkedFile) -> bool {
     start[..count] == ELF_MAGIC[..]
 }
 
-fn look(context: &ReadContext, file: &ChunkedFile) -> Result<Outcome, ElfError> {
+fn read_held(context: &ReadContext, file: &ChunkedFile) -> Result<Outcome, ElfError> {
     match elf(context, file, Depth::Sampled) {
         Ok(content) => Ok(Outcome::Read(content)),
         Err(ElfError::Missing { offset, length }) => {

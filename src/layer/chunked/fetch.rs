@@ -1,4 +1,4 @@
-//! Fetches ranges of a blob: neighbours in one request, several requests at once, and never more than is worth it.
+//! Fetches ranges of a blob and decompresses them, within bounds beyond which streaming the blob is cheaper.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -8,30 +8,21 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::super::context::ReadContext;
 use super::super::zstd::Zstd;
-use super::Halt;
-use super::file::{ChunkedFile, Piece};
+use super::error::LazyError;
 use crate::error::Error;
-use crate::limits::{Limits, Passed};
-use crate::parallel;
+use crate::limits::{LimitExceeded, Limits};
 use crate::source::remote::RemoteBlob;
 
-/// Requests at once.
-pub(super) const CONNECTIONS: usize = 8;
-/// Pieces with a gap up to this many bytes are fetched in one request: as many bytes as one round trip is worth.
-const GAP: u64 = 8 << 10;
-/// A request is not made longer than this by joining.
-const REQUEST: u64 = 4 << 20;
-/// Decompressed bytes up to the last that is wanted of a chunk.
-const PART_LIMIT: u64 = 64 << 20;
-/// Compressed bytes of one request. What needs more is no gain.
+/// Decompressed bytes of a chunk, up to the last one that is needed.
+const CHUNK_LIMIT: u64 = 64 << 20;
+/// Compressed bytes of one request.
 const FETCH_LIMIT: u64 = 64 << 20;
-/// Decompressed bytes of all parts together, with those that only stand before what is wanted: no part is decompressed so often
-/// that the whole layer would be less work.
+/// Bytes that are decompressed in total, including those that only precede what is needed.
 const WORK_LIMIT: u64 = 16 << 30;
-/// Decompressed bytes that are held at once. A table that needs more is too coarse.
+/// Decompressed bytes that are held at once.
 const HELD_LIMIT: u64 = 192 << 20;
 
-/// How the parts of a blob are compressed.
+/// How the chunks of a blob are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -39,7 +30,7 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// Up to `length` bytes behind the first `skipped` ones. Fewer if the input is cut off.
+    /// Up to `length` bytes after the first `skipped` ones; fewer if the input is cut off.
     pub fn decompress(
         self,
         input: &[u8],
@@ -51,20 +42,20 @@ impl Compression {
             Compression::Gzip => Box::new(MultiGzDecoder::new(input)),
             Compression::Zstd => Box::new(Zstd::new(input, *limits)?),
         };
-        let end_is_missing = |error: io::Error| match error.kind() {
+        let ignore_cut = |error: io::Error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Ok(()),
             _ => Err(error),
         };
         let skip = io::copy(&mut decoder.by_ref().take(skipped), &mut io::sink()).map(drop);
-        skip.or_else(end_is_missing)?;
+        skip.or_else(ignore_cut)?;
         let mut bytes = Vec::new();
         let read = decoder.take(length).read_to_end(&mut bytes).map(drop);
-        read.or_else(end_is_missing)?;
+        read.or_else(ignore_cut)?;
         Ok(bytes)
     }
 }
 
-/// Fetches parts of one blob.
+/// Fetches ranges of one blob.
 pub(super) struct Fetcher<'a> {
     name: &'a str,
     blob: &'a dyn RemoteBlob,
@@ -96,47 +87,48 @@ impl<'a> Fetcher<'a> {
         }
     }
 
-    /// The same, of parts that are compressed so.
-    pub fn of(self, compression: Compression) -> Self {
+    /// Sets how chunks are compressed.
+    pub fn with_compression(self, compression: Compression) -> Self {
         Fetcher {
             compression,
             ..self
         }
     }
 
-    /// Bytes that were fetched.
+    /// Bytes fetched so far.
     pub fn fetched(&self) -> u64 {
         self.fetched.load(Ordering::Relaxed)
     }
 
-    /// What is wrong with the layer.
-    pub fn failed(&self, problem: String) -> Halt {
-        Halt::Failed(Error::layer(self.name, problem))
+    /// The layer is damaged or cannot be read.
+    pub fn failed(&self, problem: String) -> LazyError {
+        Error::layer(self.name, problem).into()
     }
 
-    /// The limit that an entry of the layer passes.
-    pub fn passed(&self, path: &str, passed: Passed) -> Halt {
-        Halt::Failed(Error::layer_limit(self.name, path, passed))
+    /// An entry of the layer exceeds a limit.
+    pub fn exceeded(&self, path: &str, exceeded: LimitExceeded) -> LazyError {
+        Error::layer_limit(self.name, path, exceeded).into()
     }
 
-    /// One range. Half of a blob in parts takes longer than the whole of it at once: then it is to be read as a stream.
-    pub fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>, Halt> {
-        let length = range.end - range.start;
-        if length > FETCH_LIMIT {
-            return Err(Halt::Stream);
-        }
-        if self.fetched.fetch_add(length, Ordering::Relaxed) + length > self.size / 2 {
-            return Err(Halt::Stream);
-        }
+    /// Fetches a range, unless more than half of the blob would be fetched: the whole of it in one request is faster then.
+    pub fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>, LazyError> {
         self.context.cancellation.check()?;
+        let length = range.end - range.start;
+        if length > FETCH_LIMIT
+            || self.fetched.fetch_add(length, Ordering::Relaxed) + length > self.size / 2
+        {
+            return Err(LazyError::UseStream);
+        }
         let bytes = match self.blob.read_range(range.clone()) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Err(Halt::Stream),
-            Err(error) => return Err(self.failed(format!("cannot be read: {error}"))),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                return Err(LazyError::UseStream);
+            }
+            Err(error) => return Err(Error::layer_io(self.name, error).into()),
         };
         if bytes.len() as u64 != length {
             return Err(self.failed(format!(
-                "cannot be read: {} bytes came of bytes {}+{length}",
+                "cannot be read: the server sent {} bytes for the range {}+{length}",
                 bytes.len(),
                 range.start
             )));
@@ -145,92 +137,37 @@ impl<'a> Fetcher<'a> {
         Ok(bytes)
     }
 
-    /// Fetches what these ranges of files need and is not held yet, and has the files hold it.
-    pub fn hold<'f>(
+    /// Decompresses `length` bytes after the first `skipped` ones. They count as held until [`Fetcher::release`] is called.
+    pub fn decompress(
         &self,
-        ranges: impl IntoIterator<Item = (&'f ChunkedFile<'f>, Range<u64>)>,
-    ) -> Result<(), Halt> {
-        let pieces = ranges.into_iter();
-        self.hold_pieces(
-            pieces
-                .flat_map(|(file, range)| file.missing(range))
-                .collect(),
-        )
-    }
-
-    /// Fetches pieces, and has their files hold them.
-    pub fn hold_pieces(&self, mut pieces: Vec<Piece>) -> Result<(), Halt> {
-        if pieces
-            .iter()
-            .any(|it| it.inner.saturating_add(it.wanted) > PART_LIMIT)
-        {
-            return Err(Halt::Stream);
-        }
-        pieces.sort_by_key(|piece| piece.range.start);
-        let requests: Vec<&[Piece]> = pieces.chunk_by(Piece::joins).collect();
-        let requests: Vec<&[Piece]> = requests.into_iter().flat_map(split).collect();
-        parallel::map(CONNECTIONS, requests.len(), |at| {
-            let pieces = requests[at];
-            let start = pieces[0].range.start;
-            let end = pieces.iter().map(|it| it.range.end).max().unwrap_or(start);
-            let bytes = self.fetch(start..end)?;
-            pieces.iter().try_for_each(|piece| {
-                let inside =
-                    (piece.range.start - start) as usize..(piece.range.end - start) as usize;
-                self.store(piece, &bytes[inside])
-            })
-        })?;
-        Ok(())
-    }
-
-    /// Decompresses a piece and hands it to its file.
-    fn store(&self, piece: &Piece, compressed: &[u8]) -> Result<(), Halt> {
-        let wrong = |problem: String| self.failed(format!("damaged: {problem}"));
-        let work = piece.inner + piece.wanted;
-        if self.decompressed.fetch_add(work, Ordering::Relaxed) > WORK_LIMIT {
-            return Err(Halt::Stream);
+        compressed: &[u8],
+        skipped: u64,
+        length: u64,
+    ) -> Result<Vec<u8>, LazyError> {
+        let work = skipped.saturating_add(length);
+        if work > CHUNK_LIMIT || self.decompressed.fetch_add(work, Ordering::Relaxed) > WORK_LIMIT {
+            return Err(LazyError::UseStream);
         }
         let bytes = self
             .compression
-            .decompress(compressed, piece.inner, piece.wanted, &self.context.limits)
-            .map_err(|error| match error.downcast() {
-                Ok(passed) => self.passed("a chunk", passed),
-                Err(error) => wrong(format!("a chunk cannot be decompressed: {error}")),
-            })?;
+            .decompress(compressed, skipped, length, &self.context.limits);
+        let bytes = bytes.map_err(|error| match error.downcast() {
+            Ok(exceeded) => self.exceeded("a chunk", exceeded),
+            Err(error) => self.failed(format!("damaged: a chunk cannot be decompressed: {error}")),
+        })?;
         if self.held.fetch_add(bytes.len() as u64, Ordering::Relaxed) > HELD_LIMIT {
-            return Err(Halt::Stream);
+            return Err(LazyError::UseStream);
         }
-        piece.file.store(piece, bytes).map_err(wrong)
+        Ok(bytes)
     }
 
-    /// Says that so many bytes are no longer held.
-    pub fn released(&self, bytes: u64) {
+    /// Whether so many decompressed bytes are too many for one chunk.
+    pub fn is_too_long(&self, skipped: u64, length: u64) -> bool {
+        skipped.saturating_add(length) > CHUNK_LIMIT
+    }
+
+    /// So many bytes are no longer held.
+    pub fn release(&self, bytes: u64) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
-}
-
-impl Piece<'_> {
-    /// Whether the next piece goes into the same request.
-    fn joins(&self, next: &Self) -> bool {
-        next.range.start <= self.range.end.saturating_add(GAP)
-    }
-}
-
-/// Splits joined pieces into requests that are not too long.
-fn split<'p, 'f>(pieces: &'p [Piece<'f>]) -> Vec<&'p [Piece<'f>]> {
-    let mut requests = Vec::new();
-    let mut first = 0;
-    for at in 1..pieces.len() {
-        if pieces[at]
-            .range
-            .end
-            .saturating_sub(pieces[first].range.start)
-            > REQUEST
-        {
-            requests.push(&pieces[first..at]);
-            first = at;
-        }
-    }
-    requests.push(&pieces[first..]);
-    requests
 }

@@ -1,4 +1,5 @@
-//! A file of a layer that is read by its table: the chunks that were fetched, as far as they are needed.
+//! A file of a lazily read layer: holds the chunks that were fetched, as far as they are needed. Neighboring chunks are fetched in
+//! one request, and several requests are made at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -6,43 +7,51 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Halt;
 use super::contents::{Chunk, File, Stored};
+use super::error::LazyError;
 use super::fetch::Fetcher;
 use crate::digest::sha256;
 use crate::elf::{MissingBytes, ReadAt};
+use crate::parallel;
 
-/// A chunk up to this many bytes, compressed, is fetched whole, so that its digest can be verified. Of a longer one the first part
-/// is enough if what is needed is in it.
+/// Requests at once.
+pub(super) const CONNECTIONS: usize = 8;
+/// Chunks with a gap up to this many bytes are fetched in one request: a round trip takes as long as so many bytes.
+const GAP: u64 = 8 << 10;
+/// Joined requests do not get longer than this.
+const REQUEST: u64 = 4 << 20;
+/// A chunk of up to this many compressed bytes is fetched whole, so that its digest can be verified. Of a longer one, only the
+/// beginning is fetched if that contains what is needed.
 const WHOLE: u64 = 256 << 10;
 /// What was fetched is decompressed up to this many bytes, even if less of it is needed.
 const AHEAD: u64 = 32 << 20;
-/// Of the first part of a chunk so much more is fetched than its mean compression demands.
+/// For the beginning of a chunk, so much more is fetched than its mean compression ratio demands.
 const SPARE: u64 = 64 << 10;
-/// A read up to this many bytes goes from place to place: what is behind it is not wanted.
-const STEP: usize = 4 << 10;
-/// What a file fetches in one go on its way through a long range.
+/// A read of up to this many bytes jumps: what follows is not needed.
+const JUMP: usize = 4 << 10;
+/// A file that is read sequentially fetches up to this many bytes at once.
 const STRIDE: u64 = 4 << 20;
-/// Bytes that a file holds of what it fetched itself on its way forward.
-const PASSING: u64 = 8 << 20;
+/// A file that is read sequentially holds up to this many bytes.
+const SEQUENTIAL: u64 = 8 << 20;
 
-/// A file, with the chunks that it holds.
+/// A file and the chunks that it holds.
 pub(super) struct ChunkedFile<'a> {
     fetcher: &'a Fetcher<'a>,
     file: &'a File,
     held: Mutex<HashMap<usize, Held>>,
-    passing: Mutex<Passing>,
+    sequence: Mutex<Sequence>,
     fetches: AtomicBool,
 }
 
-/// What was fetched by reading.
+/// The chunks that were fetched because they were read.
 #[derive(Default)]
-struct Passing {
-    /// The chunks, oldest first.
+struct Sequence {
+    /// Oldest first.
     chunks: VecDeque<usize>,
     bytes: u64,
-    /// Where the last of them ends, and how much was fetched to get there.
+    /// Where the last one ends.
     end: u64,
+    /// Bytes that the last read fetched.
     stride: u64,
 }
 
@@ -50,62 +59,61 @@ struct Passing {
 #[derive(Default)]
 struct Held {
     bytes: Vec<u8>,
-    /// Compressed bytes that they came from.
+    /// Compressed bytes they were decompressed from.
     fetched: u64,
 }
 
-/// A part of a blob that gives the first bytes of a chunk.
-pub(super) struct Piece<'a> {
-    /// The file.
-    pub file: &'a ChunkedFile<'a>,
-    /// The number of the chunk in it.
+/// A range of the blob that contains the beginning of a chunk.
+struct Piece<'a> {
+    file: &'a ChunkedFile<'a>,
+    /// Index of the chunk in the file.
     chunk: usize,
-    /// The compressed bytes.
-    pub range: Range<u64>,
-    /// Decompressed bytes in front of those of the chunk.
-    pub inner: u64,
+    /// Compressed bytes.
+    range: Range<u64>,
+    /// Decompressed bytes before those of the chunk.
+    skipped: u64,
     /// Decompressed bytes of the chunk that are needed.
     needed: u64,
-    /// Those that are kept, if the range has so many.
-    pub wanted: u64,
+    /// Those that are held, if the range contains so many.
+    held: u64,
 }
 
 impl<'a> ChunkedFile<'a> {
-    /// A file that holds nothing yet.
+    /// A file that holds no chunk yet.
     pub fn new(fetcher: &'a Fetcher<'a>, file: &'a File) -> Self {
         ChunkedFile {
             fetcher,
             file,
             held: Mutex::default(),
-            passing: Mutex::default(),
+            sequence: Mutex::default(),
             fetches: AtomicBool::new(false),
         }
     }
 
-    /// Bytes of the file.
+    /// Length in bytes.
     pub fn length(&self) -> u64 {
         self.chunks()
             .last()
             .map_or(0, |last| last.start + last.length)
     }
 
-    /// From now on reading fetches what is not held.
+    /// Makes reading fetch what is not held.
     pub fn fetch_when_read(&self) {
         self.fetches.store(true, Ordering::Relaxed);
     }
 
-    /// The bytes of the file, all of which are held.
-    pub fn whole(&self) -> Result<Vec<u8>, Halt> {
+    /// All bytes of the file, which must be held.
+    pub fn whole(&self) -> Result<Vec<u8>, LazyError> {
         let mut bytes = vec![0; self.length() as usize];
         let count = self.read_at(0, &mut bytes).unwrap_or_default();
         if count < bytes.len() {
-            return Err(Halt::Stream);
+            return Err(LazyError::UseStream);
         }
         Ok(bytes)
     }
 
-    /// What must be fetched for the bytes of a range.
-    pub fn missing(&'a self, range: Range<u64>) -> Vec<Piece<'a>> {
+    /// What must be fetched to hold a range.
+    fn missing(&'a self, range: Range<u64>) -> Vec<Piece<'a>> {
         let first = self.chunk_at(range.start);
         let held = self.held();
         let chunks = self.chunks().iter().enumerate().skip(first);
@@ -124,16 +132,16 @@ impl<'a> ChunkedFile<'a> {
                     file: self,
                     chunk: at,
                     range: stored.offset..stored.offset + length,
-                    inner: stored.inner,
+                    skipped: stored.skipped,
                     needed: upto,
-                    wanted: chunk.length.min(upto.max(AHEAD)),
+                    held: chunk.length.min(upto.max(AHEAD)),
                 })
             })
             .collect()
     }
 
-    /// Takes what a piece gave, and verifies it if it is a whole chunk. `Err` says what is wrong.
-    pub fn store(&self, piece: &Piece, bytes: Vec<u8>) -> Result<(), String> {
+    /// Holds the bytes of a piece, and verifies them if they are a whole chunk. The error says what is wrong.
+    fn store(&self, piece: &Piece, bytes: Vec<u8>) -> Result<(), String> {
         let chunk = &self.chunks()[piece.chunk];
         let Some(stored) = &chunk.stored else {
             return Ok(());
@@ -151,7 +159,7 @@ impl<'a> ChunkedFile<'a> {
             let found = sha256(&bytes);
             if found != stored.digest {
                 return Err(format!(
-                    "the digest of the chunk at byte {} is {found}, it should be {}",
+                    "the digest of the chunk at byte {} is {found}, expected {}",
                     stored.offset, stored.digest
                 ));
             }
@@ -159,7 +167,7 @@ impl<'a> ChunkedFile<'a> {
         let fetched = piece.range.end - piece.range.start;
         let before = self.held().insert(piece.chunk, Held { bytes, fetched });
         self.fetcher
-            .released(before.map_or(0, |held| held.bytes.len() as u64));
+            .release(before.map_or(0, |held| held.bytes.len() as u64));
         Ok(())
     }
 
@@ -171,73 +179,128 @@ impl<'a> ChunkedFile<'a> {
         &self.file.chunks
     }
 
-    /// The number of the chunk that a byte is in.
+    /// Index of the chunk that contains a byte.
     fn chunk_at(&self, offset: u64) -> usize {
         let following = self.chunks().partition_point(|chunk| chunk.start <= offset);
         following.saturating_sub(1)
     }
 
-    /// Fetches what one read needs, and lets go of what earlier ones did. Who reads on where the last read ended gets more and
-    /// more at once.
-    fn fetch(&self, start: u64, length: usize) -> Result<(), Halt> {
-        let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Fetches what one read needs, and drops what earlier ones needed. Sequential reads fetch more and more at once.
+    fn fetch(&self, start: u64, length: usize) -> Result<(), LazyError> {
+        let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
         let first = self.chunk_at(start);
         let chunk_end = self.chunks()[first].start + self.chunks()[first].length;
         let end = start.saturating_add(length as u64);
-        let end = if length <= STEP {
+        let end = if length <= JUMP {
             end.min(chunk_end)
         } else {
-            let before = if start == passing.end {
-                passing.stride
-            } else {
-                0
+            let before = match start == sequence.end {
+                true => sequence.stride,
+                false => 0,
             };
             let longest = start.saturating_add(STRIDE);
             end.max(start.saturating_add(before * 2)).min(longest)
         };
         let missing = self.missing(start..end);
         let chunks: Vec<usize> = missing.iter().map(|piece| piece.chunk).collect();
-        self.fetcher.hold_pieces(missing)?;
-        passing.stride = end - start;
+        fetch_pieces(self.fetcher, missing)?;
+        sequence.stride = end - start;
         for at in chunks {
-            let held = self
-                .held()
-                .get(&at)
-                .map_or(0, |held| held.bytes.len() as u64);
+            let held = self.held().get(&at).map_or(0, Held::length);
             let chunk = &self.chunks()[at];
-            passing.end = chunk.start + chunk.length.min(held);
-            passing.bytes += held;
-            passing.chunks.push_back(at);
+            sequence.end = chunk.start + chunk.length.min(held);
+            sequence.bytes += held;
+            sequence.chunks.push_back(at);
         }
-        while passing.bytes > PASSING
-            && passing.chunks.len() > 1
-            && let Some(old) = passing.chunks.pop_front()
+        while sequence.bytes > SEQUENTIAL
+            && sequence.chunks.len() > 1
+            && let Some(oldest) = sequence.chunks.pop_front()
         {
-            let held = self.held().remove(&old);
-            let bytes = held.map_or(0, |held| held.bytes.len() as u64);
-            passing.bytes = passing.bytes.saturating_sub(bytes);
-            self.fetcher.released(bytes);
+            let bytes = self.held().remove(&oldest).map_or(0, |held| held.length());
+            sequence.bytes = sequence.bytes.saturating_sub(bytes);
+            self.fetcher.release(bytes);
         }
         Ok(())
     }
 }
 
-impl Drop for ChunkedFile<'_> {
-    fn drop(&mut self) {
-        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let bytes = held.values().map(|held| held.bytes.len() as u64).sum();
-        self.fetcher.released(bytes);
+impl Held {
+    fn length(&self) -> u64 {
+        self.bytes.len() as u64
     }
 }
 
-/// How many compressed bytes to fetch for the first `upto` bytes of a chunk, of which `fetched` were not enough.
+/// Fetches what these ranges of files need and is not held yet.
+pub(super) fn fetch_ranges<'f>(
+    fetcher: &Fetcher,
+    ranges: impl IntoIterator<Item = (&'f ChunkedFile<'f>, Range<u64>)>,
+) -> Result<(), LazyError> {
+    let ranges = ranges.into_iter();
+    let pieces = ranges.flat_map(|(file, range)| file.missing(range));
+    fetch_pieces(fetcher, pieces.collect())
+}
+
+fn fetch_pieces(fetcher: &Fetcher, mut pieces: Vec<Piece>) -> Result<(), LazyError> {
+    if pieces
+        .iter()
+        .any(|piece| fetcher.is_too_long(piece.skipped, piece.held))
+    {
+        return Err(LazyError::UseStream);
+    }
+    pieces.sort_by_key(|piece| piece.range.start);
+    let requests: Vec<&[Piece]> = pieces
+        .chunk_by(|piece, next| next.range.start <= piece.range.end.saturating_add(GAP))
+        .flat_map(split)
+        .collect();
+    parallel::map(CONNECTIONS, requests.len(), |at| {
+        let pieces = requests[at];
+        let start = pieces[0].range.start;
+        let end = pieces.iter().map(|it| it.range.end).max().unwrap_or(start);
+        let bytes = fetcher.fetch(start..end)?;
+        pieces.iter().try_for_each(|piece| {
+            let inside = (piece.range.start - start) as usize..(piece.range.end - start) as usize;
+            let bytes = fetcher.decompress(&bytes[inside], piece.skipped, piece.held)?;
+            let stored = piece.file.store(piece, bytes);
+            stored.map_err(|problem| fetcher.failed(format!("damaged: {problem}")))
+        })
+    })?;
+    Ok(())
+}
+
+/// Splits joined pieces into requests that are not too long.
+fn split<'p, 'f>(pieces: &'p [Piece<'f>]) -> Vec<&'p [Piece<'f>]> {
+    let mut requests = Vec::new();
+    let mut first = 0;
+    for at in 1..pieces.len() {
+        let length = pieces[at]
+            .range
+            .end
+            .saturating_sub(pieces[first].range.start);
+        if length > REQUEST {
+            requests.push(&pieces[first..at]);
+            first = at;
+        }
+    }
+    requests.push(&pieces[first..]);
+    requests
+}
+
+impl Drop for ChunkedFile<'_> {
+    fn drop(&mut self) {
+        let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let bytes = held.values().map(Held::length).sum();
+        self.fetcher.release(bytes);
+    }
+}
+
+/// How many compressed bytes to fetch for the first `upto` bytes of a chunk, given that `fetched` bytes were not enough.
 fn part(chunk: &Chunk, stored: &Stored, upto: u64, fetched: u64) -> u64 {
     let compressed = stored.end - stored.offset;
     if compressed <= WHOLE {
         return compressed;
     }
-    let length = stored.inner.saturating_add(chunk.length);
-    let share = stored.inner.saturating_add(upto) as f64 / length as f64;
+    let length = stored.skipped.saturating_add(chunk.length);
+    let share = stored.skipped.saturating_add(upto) as f64 / length as f64;
     let expected = (compressed as f64 * share * 1.25) as u64 + SPARE;
     expected.max(fetched.saturating_mul(2)).min(compressed)
 }

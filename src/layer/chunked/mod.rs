@@ -1,17 +1,16 @@
-//! Layers that bring a table of contents: zstd:chunked and eStargz. The table is fetched, then the parts of files that are
-//! needed, and nothing else of the blob.
+//! Lazily read layers: zstd:chunked and eStargz blobs have a table of contents. The table is fetched, then the chunks of files that
+//! are needed, and nothing else.
 //!
-//! The table stands for the archive: its entries become the entries of the layer. A table that cannot be used is no error, for
-//! the archive can still be read as a stream, and is then verified whole. One that is not what the manifest promises is.
+//! The entries of the table become the entries of the layer. A layer whose table cannot be used is streamed, and then verified
+//! completely. A table that does not have the digest that the manifest promises is an error.
 
 mod contents;
 mod elf_files;
+mod error;
 mod estargz;
 mod fetch;
 mod file;
 mod zstd_chunked;
-
-use thiserror::Error;
 
 use super::budget::Budget;
 use super::content::captured;
@@ -19,28 +18,18 @@ use super::context::ReadContext;
 use super::facts::{Entry, EntryKind, LayerFacts};
 use super::patterns::Capture;
 use crate::elf::Depth;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::source::LayerBlob;
 use crate::source::remote::RemoteBlob;
 use contents::{Contents, File};
+use error::LazyError;
 use fetch::Fetcher;
-use file::ChunkedFile;
+use file::{ChunkedFile, fetch_ranges};
 
-/// Why a layer could not be read by its table.
-#[derive(Debug, Error)]
-enum Halt {
-    /// It is to be read as a stream: there is no table, it is of another kind or too coarse, or ranges cannot be had.
-    #[error("the table of contents cannot be used")]
-    Stream,
-    /// It cannot be read at all.
-    #[error(transparent)]
-    Failed(#[from] Error),
-}
-
-/// The facts of a layer by its table of contents; `None` if it is to be read as a stream.
+/// The facts of a layer; `None` if it has to be streamed.
 ///
 /// # Errors
-/// The table, or a chunk that was fetched whole, does not have its digest; or the blob could not be fetched.
+/// The table, or a chunk that was fetched whole, does not have its digest; or the blob cannot be fetched.
 pub(super) fn scan(
     context: &ReadContext,
     blob: &LayerBlob,
@@ -48,8 +37,8 @@ pub(super) fn scan(
 ) -> Result<Option<LayerFacts>> {
     match read(context, blob, remote) {
         Ok(facts) => Ok(Some(facts)),
-        Err(Halt::Stream) => Ok(None),
-        Err(Halt::Failed(error)) => Err(error),
+        Err(LazyError::UseStream) => Ok(None),
+        Err(LazyError::Failed(error)) => Err(error),
     }
 }
 
@@ -57,10 +46,10 @@ fn read(
     context: &ReadContext,
     blob: &LayerBlob,
     remote: &dyn RemoteBlob,
-) -> Result<LayerFacts, Halt> {
-    // Whole sections are searched, and fat binaries read whole: a stream has them sooner.
+) -> Result<LayerFacts, LazyError> {
+    // A deep search reads whole sections and fat binaries, for which a stream is faster.
     if context.depth == Depth::Deep {
-        return Err(Halt::Stream);
+        return Err(LazyError::UseStream);
     }
     let name = blob.name();
     let fetcher = Fetcher::new(context, &name, remote, blob.size);
@@ -70,10 +59,10 @@ fn read(
         } else if let Some(contents) = estargz::contents(blob, &fetcher, &context.limits)? {
             (contents, fetch::Compression::Gzip)
         } else {
-            return Err(Halt::Stream);
+            return Err(LazyError::UseStream);
         };
     let Contents { mut entries, files } = contents;
-    let fetcher = fetcher.of(compression);
+    let fetcher = fetcher.with_compression(compression);
     let (whole, others): (Vec<_>, Vec<_>) = files
         .iter()
         .partition(|file| context.patterns.capture(&entries[file.entry].path) != Capture::Elf);
@@ -81,9 +70,9 @@ fn read(
     for (at, entry) in entries.iter().enumerate() {
         let before = at.checked_sub(1).map(|at| &entries[at]);
         let taken = budget.entry(before, entry, &context.limits);
-        taken.map_err(|passed| fetcher.passed(&entry.path, passed))?;
+        taken.map_err(|exceeded| fetcher.exceeded(&entry.path, exceeded))?;
     }
-    keep(context, &fetcher, &whole, &mut entries, &budget)?;
+    capture_whole(context, &fetcher, &whole, &mut entries, &budget)?;
     let candidates: Vec<&File> = others
         .into_iter()
         .filter(|file| context.patterns.may_be_elf(&entries[file.entry]))
@@ -96,30 +85,30 @@ fn read(
 }
 
 /// Captures whole files.
-fn keep(
+fn capture_whole(
     context: &ReadContext,
     fetcher: &Fetcher,
     files: &[&File],
     entries: &mut [Entry],
     budget: &Budget,
-) -> Result<(), Halt> {
+) -> Result<(), LazyError> {
     for file in files {
         let entry = &entries[file.entry];
         let taken = budget.text(entry.size, &context.limits);
-        taken.map_err(|passed| fetcher.passed(&entry.path, passed))?;
+        taken.map_err(|exceeded| fetcher.exceeded(&entry.path, exceeded))?;
     }
     let opened: Vec<_> = files
         .iter()
         .map(|file| ChunkedFile::new(fetcher, file))
         .collect();
     let all = opened.iter().map(|file| (file, 0..file.length()));
-    fetcher.hold(all)?;
+    fetch_ranges(fetcher, all)?;
     for (file, opened) in files.iter().zip(&opened) {
         let entry = &mut entries[file.entry];
         let bytes = opened.whole()?;
         entry.kind = EntryKind::File(captured(context.patterns.capture(&entry.path), bytes));
     }
-    // Empty files need no byte, but are wanted all the same.
+    // Empty files have no chunks, but are captured too.
     for entry in entries.iter_mut().filter(|entry| entry.size == 0) {
         let capture = context.patterns.capture(&entry.path);
         if matches!(entry.kind, EntryKind::File(_)) && capture != Capture::Elf {

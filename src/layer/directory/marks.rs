@@ -1,5 +1,5 @@
-//! How an overlay marks what a layer removes (Linux, `Documentation/filesystems/overlayfs.rst`, "whiteouts and opaque
-//! directories").
+//! How the kernel's overlay file system marks what a layer removes (Linux, `Documentation/filesystems/overlayfs.rst`, "whiteouts and
+//! opaque directories").
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::beneath::{self, Links};
 use crate::source::overlay::Attributes;
 
-/// The names of the attributes.
+/// The names of its extended attributes.
 pub(super) struct Marks {
     opaque: String,
     redirect: String,
@@ -21,13 +21,13 @@ pub(super) struct Marks {
     whiteout: String,
 }
 
-/// What a directory is marked with.
+/// How a directory is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     None,
-    /// Nothing of the lower layers is seen in it.
+    /// It hides the same directory of lower layers.
     Opaque,
-    /// Whiteouts in it may be files with an attribute (since Linux 6.7).
+    /// Whiteouts in it can be files with an attribute (since Linux 6.7).
     Whiteouts,
 }
 
@@ -41,9 +41,9 @@ impl Marks {
         }
     }
 
-    /// What the directory is marked with. An error if it was moved here from a path of the lower layers.
+    /// How the directory is marked. It is an error if it was moved here from another path of lower layers.
     pub fn of_directory(&self, directory: impl AsFd) -> io::Result<Mark> {
-        if has(&directory, &self.redirect)? {
+        if has_attribute(&directory, &self.redirect)? {
             return Err(io::Error::other(
                 "the directory was moved here from a lower layer",
             ));
@@ -57,7 +57,7 @@ impl Marks {
         }
     }
 
-    /// Whether a child of a directory that is marked with `mark` stands for nothing.
+    /// Whether a child of a directory with this mark is a whiteout.
     pub fn is_whiteout(
         &self,
         directory: impl AsFd,
@@ -69,7 +69,7 @@ impl Marks {
             FileType::CharacterDevice => Ok(stat.st_rdev == 0),
             FileType::RegularFile if mark == Mark::Whiteouts && stat.st_size == 0 => {
                 let name = Path::new(OsStr::from_bytes(child));
-                has(
+                has_attribute(
                     beneath::file(directory, name, Links::Refused)?,
                     &self.whiteout,
                 )
@@ -78,16 +78,16 @@ impl Marks {
         }
     }
 
-    /// An error if the content of the file is in a lower layer.
+    /// Fails if the content of the file is in a lower layer.
     pub fn check_file(&self, file: impl AsFd) -> io::Result<()> {
-        if has(file, &self.metacopy)? {
+        if has_attribute(file, &self.metacopy)? {
             return Err(io::Error::other("its content is in a lower layer"));
         }
         Ok(())
     }
 }
 
-fn has(file: impl AsFd, attribute: &str) -> io::Result<bool> {
+fn has_attribute(file: impl AsFd, attribute: &str) -> io::Result<bool> {
     match fgetxattr_query(file, attribute) {
         Ok(_) => Ok(true),
         Err(Errno::NODATA | Errno::NOTSUP) => Ok(false),

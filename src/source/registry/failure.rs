@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::body::Body;
 use super::retry::{RetryPolicy, retry_after};
 use crate::error::{Error, ErrorCode};
-use crate::limits::Passed;
+use crate::limits::LimitExceeded;
 
 /// Bytes of the body of a refusal that are read, and characters of it that are shown.
 const BODY_LIMIT: u64 = 64 << 10;
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     /// Another attempt would fail in the same way.
     Final(ErrorCode),
     /// A limit is exceeded.
-    Limit(Passed),
+    Limit(LimitExceeded),
     /// The request was cancelled.
     Cancelled,
     /// The deadline of the request passed.
@@ -149,7 +149,7 @@ impl Failure {
     pub fn into_error(self, subject: &str) -> Error {
         let code = self.code();
         let error = match self.kind {
-            Kind::Limit(passed) => return Error::limit(subject, passed),
+            Kind::Limit(exceeded) => return Error::limit(subject, exceeded),
             Kind::Cancelled => return Error::Cancelled,
             Kind::Deadline => return Error::Deadline,
             Kind::Temporary(_, Some(wait)) => {
@@ -164,9 +164,9 @@ impl Failure {
     }
 }
 
-impl From<Passed> for Failure {
-    fn from(passed: Passed) -> Self {
-        Failure::new(Kind::Limit(passed), passed.to_string())
+impl From<LimitExceeded> for Failure {
+    fn from(exceeded: LimitExceeded) -> Self {
+        Failure::new(Kind::Limit(exceeded), exceeded.to_string())
     }
 }
 

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use pep440_rs::{Version, VersionSpecifiers};
 
 use super::{Installed, RequirementNames};
-use crate::limits::{Limit, Limits, Passed};
+use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::stack::Distribution;
 use crate::stack::python::Environment;
 use crate::version::marker;
@@ -29,7 +29,7 @@ pub(super) struct Checks<'l> {
 }
 
 impl Checks<'_> {
-    pub fn count(&mut self, more: usize) -> Result<(), Passed> {
+    pub fn count(&mut self, more: usize) -> Result<(), LimitExceeded> {
         self.done = self.done.saturating_add(more as u64);
         self.limits.check(Limit::Requirements, self.done)
     }
@@ -141,7 +141,7 @@ impl<'i> Visible<'i> {
         scenes: &[&'s Scene<'i>],
         distribution: &Distribution,
         checks: &mut Checks,
-    ) -> Result<Vec<&'s Scene<'i>>, Passed> {
+    ) -> Result<Vec<&'s Scene<'i>>, LimitExceeded> {
         let mut importing = Vec::new();
         for scene in scenes {
             checks.count(scene.environment.sites.len())?;
@@ -161,7 +161,7 @@ impl<'i> Visible<'i> {
         required: &Required,
         scene: &Scene,
         checks: &mut Checks,
-    ) -> Result<Option<&'i Distribution>, Passed> {
+    ) -> Result<Option<&'i Distribution>, LimitExceeded> {
         checks.count(scene.environment.sites.len())?;
         let copies = self.copies(scene.environment, &required.name);
         let Some(first) = copies.first() else {

@@ -34,7 +34,7 @@ fn unmet_within(
     distributions: &[Distribution],
     environments: &[Environment],
     limits: &Limits,
-) -> Result<Vec<UnmetRequirement>, Passed> {
+) -> Result<Vec<UnmetRequirement>, LimitExceeded> {
     let installed = Installed {
         distributions,
         environments,
@@ -194,8 +194,8 @@ fn comparisons_are_counted() {
     );
     let mut limits = Limits::default();
     limits.set(Limit::Requirements, 100_000);
-    let passed = unmet_within(&all, &environments, &limits).unwrap_err();
-    assert_eq!(passed.limit, Limit::Requirements);
+    let exceeded = unmet_within(&all, &environments, &limits).unwrap_err();
+    assert_eq!(exceeded.limit, Limit::Requirements);
     // The same environment again and again is no work.
     let one = vec![environments[0].clone(); MANY];
     assert_eq!(unmet_within(&all, &one, &limits), Ok(vec![]));

@@ -193,7 +193,7 @@ fn inward() -> Vec<Attack> {
         Attack {
             name: "hard-link-to-file-of-aufs",
             holds: "a hard link to `.wh..wh.plnk/1`, which only some engines have",
-            outcome: Outcome::Refused("which not every engine has"),
+            outcome: Outcome::Refused("which not every container engine accepts"),
             make: |scratch| archive(scratch, &[hard_link(RELEASE, ".wh..wh.plnk/1")]),
         },
         Attack {

@@ -262,13 +262,13 @@ fn whiteouts() -> Vec<Attack> {
         Attack {
             name: "files-below-a-whiteout",
             holds: "a file in a directory `.wh.lib`, which some engines make and others do not",
-            outcome: Outcome::Refused("is below a directory with the name of a whiteout"),
+            outcome: Outcome::Refused("is in a directory with the name of a whiteout"),
             make: |scratch| archive(scratch, &[file("opt/.wh.lib/libcudart.so.12", INNER)]),
         },
         Attack {
             name: "files-of-aufs",
             holds: "a library in a directory of aufs (`.wh..wh.plnk`), which engines with an overlay show",
-            outcome: Outcome::Refused("is below a directory with the name of a whiteout"),
+            outcome: Outcome::Refused("is in a directory with the name of a whiteout"),
             make: |scratch| archive(scratch, &[file(".wh..wh.plnk/libcudart.so.12", INNER)]),
         },
     ]

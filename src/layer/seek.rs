@@ -1,4 +1,4 @@
-//! Uncompressed layers, read at random: from header to header, and of the files only the parts that matter.
+//! Uncompressed layers at rest: seeks from header to header, and reads only the parts of files that matter.
 
 use super::budget::Budget;
 use super::content::{SparseRange, elf};
@@ -13,16 +13,16 @@ use crate::limits::Limit;
 use crate::parallel;
 use crate::source::LayerBlob;
 
-/// An ELF file that the walk has passed.
+/// An ELF file that the walk has found.
 struct ElfFile {
     entry: usize,
     bytes: Box<dyn ReadAt + Send>,
 }
 
-/// The facts of an uncompressed layer. ELF files are read on all cores while one walks on.
+/// The facts of an uncompressed layer. ELF files are read on all cores while the walk continues.
 ///
-/// Since most of its bytes are never read, the digest of the layer is verified only where the archive has no end marker, and
-/// so could be cut off.
+/// Since most of its bytes are not read, the digest of the layer is verified only if the archive has no end marker, because it could
+/// be truncated then.
 pub(super) fn scan(
     context: &ReadContext,
     blob: &LayerBlob,
@@ -30,7 +30,7 @@ pub(super) fn scan(
 ) -> Result<LayerFacts> {
     let name = &blob.name();
     let length = context.limits.check(Limit::LayerBytes, range.length());
-    length.map_err(|passed| Error::limit(format!("layer {name}"), passed))?;
+    length.map_err(|exceeded| Error::limit(format!("layer {name}"), exceeded))?;
     let budget = &Budget::default();
     let (entries, mut contents) = parallel::fed(
         parallel::cores(),
@@ -38,12 +38,12 @@ pub(super) fn scan(
         |file: ElfFile| (file.entry, content(context, &*file.bytes, budget)),
     );
     let mut entries = entries?;
-    // Of several errors always the same is told.
+    // Of several errors, always the same one is reported.
     contents.sort_unstable_by_key(|(entry, _)| *entry);
     for (entry, content) in contents {
         let entry = &mut entries[entry];
         let content = content.map_err(|error| match error {
-            ElfError::Limit(passed) => Error::layer_limit(name, &entry.path, passed),
+            ElfError::Limit(exceeded) => Error::layer_limit(name, &entry.path, exceeded),
             ElfError::Cancelled(error) => error,
             error => Error::layer(name, format!("{}: {error}", entry.path)),
         })?;
@@ -62,7 +62,7 @@ fn content(
     Ok(content)
 }
 
-/// Walks the archive; `read` is given every ELF file.
+/// Walks the archive and calls `read` with every ELF file.
 fn walk(
     context: &ReadContext,
     blob: &LayerBlob,
@@ -115,7 +115,7 @@ fn verify(context: &ReadContext, blob: &LayerBlob, range: &FileRange) -> Result<
     Err(Error::layer(
         name,
         format!(
-            "is cut off: the archive has no end, and its digest is {digest}, not {}",
+            "truncated: the archive has no end marker, and its digest is {digest}, expected {}",
             blob.diff_id
         ),
     ))
