@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// A configuration file is wrong.
     Config {
-        /// What is wrong.
+        /// What is wrong; for a key or value a rendered diagnostic with file, line and column.
         problem: String,
         /// What to do.
         help: Option<String>,
@@ -333,11 +333,11 @@ impl Error {
     /// The text without the help.
     pub fn message(&self) -> String {
         match self {
-            Error::Usage { problem, .. } | Error::Config { problem, .. } => line(problem),
+            Error::Usage { problem, .. } => line(problem),
             Error::Limit { subject, exceeded } => format!("{}: {exceeded}", line(subject)),
             Error::Source(failure) | Error::Output(failure) => failure.message(),
             Error::Layer(failure) => format!("layer {}", failure.message()),
-            Error::Rule { problem } => problem.clone(),
+            Error::Config { problem, .. } | Error::Rule { problem } => problem.clone(),
             Error::Cancelled => "the request was cancelled".to_owned(),
             Error::Deadline => "the deadline passed before the request was finished".to_owned(),
         }
@@ -359,8 +359,8 @@ impl Error {
 
     /// 2 for what the user wrote, 3 for what could not be read or written. A failed scan is never a pass.
     pub fn exit_code(&self) -> u8 {
-        match self.code() {
-            ErrorCode::Usage | ErrorCode::Config | ErrorCode::Rule => 2,
+        match self {
+            Error::Usage { .. } | Error::Config { .. } | Error::Rule { .. } => 2,
             _ => 3,
         }
     }

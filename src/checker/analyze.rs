@@ -123,7 +123,7 @@ fn report_layers(facts: &ImageFacts, subject: &Subject) -> Vec<Layer> {
             digest,
             size,
             cached,
-            in_parts,
+            is_lazy,
         } = origin.unwrap_or_default();
         Layer {
             index,
@@ -132,7 +132,7 @@ fn report_layers(facts: &ImageFacts, subject: &Subject) -> Vec<Layer> {
             size,
             created_by,
             cached,
-            in_parts,
+            is_lazy,
         }
     };
     layers.map(layer).collect()

@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use super::analyze::Analysis;
 use super::state::Checker;
 use crate::error::{Error, Result};
-use crate::policy::{Judged, Member, Policy, PolicyFacts, Subjects};
+use crate::policy::{Member, Policy, PolicyFacts, PolicyOutcome, Subjects};
 use crate::report::{FileReport, ImageReport, Inspection, Verdict};
 use crate::rules::Facts;
 use crate::targets::{self, TargetFacts};
@@ -56,7 +56,7 @@ fn findings(
     facts: Facts,
     fleet: &PolicyFacts,
     day: NaiveDate,
-) -> Result<(Vec<TargetFacts>, Judged)> {
+) -> Result<(Vec<TargetFacts>, PolicyOutcome)> {
     let policy = &checker.policy;
     let targets = targets::judge(&policy.targets, &evidence(inspection)).map_err(Error::misread)?;
     let facts = Facts {

@@ -14,7 +14,7 @@ use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
 use crate::lint::{self, Base, BaseFinding, FileKind, Sources};
-use crate::policy::{Judged, Policy, Subjects};
+use crate::policy::{Policy, PolicyOutcome, Subjects};
 use crate::report::{FileReport, ReferenceReport, Verdict};
 use crate::rules::Facts;
 
@@ -127,7 +127,7 @@ impl Checker {
         }
         let file = sources.file.clone();
         let found = self.rules.evaluate(&Facts::of_sources(sources))?;
-        let Judged {
+        let PolicyOutcome {
             mut findings,
             ignored,
             used,

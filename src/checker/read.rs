@@ -108,7 +108,7 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
                     digest: blob.digest.clone(),
                     size: blob.size,
                     cached: layer.method == ReadMethod::Cache,
-                    in_parts: layer.method == ReadMethod::Chunks,
+                    is_lazy: layer.method == ReadMethod::Chunks,
                 })
                 .collect(),
             reading: std::mem::replace(&mut started, Instant::now()).elapsed(),

@@ -147,10 +147,7 @@ impl Report {
     pub(super) fn unread(&self) -> Vec<UnreadImage> {
         let errors = self.errors.iter();
         errors
-            .map(|unread| UnreadImage {
-                image: unread.name.clone(),
-                error: unread.error.quoted(),
-            })
+            .map(|unread| UnreadImage::new(&unread.name, &unread.error))
             .collect()
     }
 }

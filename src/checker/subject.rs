@@ -51,7 +51,7 @@ pub(super) struct LayerOrigin {
     /// Bytes of the blob as stored.
     pub size: u64,
     pub cached: bool,
-    pub in_parts: bool,
+    pub is_lazy: bool,
 }
 
 impl Subject {

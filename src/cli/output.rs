@@ -351,7 +351,9 @@ pub fn error_about(image: &str, error: &Error) {
     };
     match error {
         // The error of a rule or configuration file is a rendered diagnostic.
-        Error::Rule { .. } if text.starts_with("error") => remark(&format!("{text}\n")),
+        Error::Rule { .. } | Error::Config { .. } if text.starts_with("error") => {
+            remark(&format!("{text}\n"))
+        }
         _ => print_error(&text),
     }
 }

@@ -1,23 +1,23 @@
-//! The commands of a shell script, and whether each of them is certain to run.
+//! The commands of a shell script, and whether each of them always runs.
 
 use super::shell::{Script, Token, Word};
 
-/// One command.
+/// A command.
 #[derive(Debug, Default)]
 pub struct Command<'s> {
-    /// Its words, the program first; words such as `sudo` and `then` are left out.
+    /// Its words, the program first, without prefixes such as `sudo` and `then`.
     pub words: Vec<Word<'s>>,
-    /// The files that its output goes to.
+    /// The files that its output is redirected to.
     pub outputs: Vec<Word<'s>>,
-    /// Whether it runs only if something else is so: in an `if`, a loop or a `case`, after `||` or after a test.
+    /// Whether it may not run: it is in an `if`, a loop or a `case`, after `||`, or after a test.
     pub conditional: bool,
-    /// Whether its output is the next command's input.
+    /// Whether its output is piped to the next command.
     pub piped: bool,
-    /// Whether a here-document is its input.
+    /// Whether a here-document is its standard input.
     pub here_document: bool,
 }
 
-/// Words before a program that change nothing of what it installs.
+/// Words before a program that do not change what it installs.
 const BEFORE: &[&str] = &[
     "then",
     "do",
@@ -33,15 +33,15 @@ const BEFORE: &[&str] = &[
     "set",
 ];
 
-/// Programs that ask rather than do.
+/// Programs that only test something.
 const TESTS: &[&str] = &[
     "[", "[[", "test", "grep", "command", "which", "type", "hash", "false",
 ];
 
-/// How deep parentheses are followed.
+/// The maximum nesting of parentheses.
 const MAX_DEPTH: usize = 64;
 
-/// What decides whether the next command is certain to run.
+/// Whether the next command always runs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Chain {
     after_or: bool,
@@ -53,13 +53,13 @@ struct Reader<'s> {
     commands: Vec<Command<'s>>,
     current: Command<'s>,
     chain: Chain,
-    /// Chains outside the parentheses and braces that are open.
+    /// The chains outside of open parentheses and braces.
     outside: Vec<Chain>,
-    /// Number of `if`, `for`, `while` and `case` that are open.
+    /// Number of open `if`, `for`, `while` and `case` blocks.
     blocks: usize,
 }
 
-/// The commands of a script, in their order.
+/// The commands of a script, in order.
 pub fn commands<'s>(script: &Script<'s>) -> Vec<Command<'s>> {
     let mut reader = Reader::default();
     let mut tokens = script.tokens().into_iter().peekable();
@@ -90,7 +90,7 @@ impl<'s> Reader<'s> {
         match word.raw {
             "if" | "for" | "while" | "until" | "case" | "select" => {
                 self.blocks += 1;
-                // What is tested or looped over is read as a command that nobody knows.
+                // The condition or list is read as an unknown command.
                 if word.raw != "if" {
                     self.current.words.push(word);
                 }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_may_run_is_told_apart() {
+    fn conditional_commands_are_recognized() {
         assert_eq!(certain("a && b; c || d; e"), ["a", "b", "c", "e"]);
         assert_eq!(certain("if [ x ]; then a; else b; fi; c"), ["c"]);
         assert_eq!(certain("[ x ] && a; b"), ["[ x ]", "b"]);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_and_pipes_are_seen() {
+    fn outputs_and_pipes_are_recognized() {
         let script = Script {
             text: "echo a | tee /x; echo b 2>/dev/null >> /y; cat <<E > /z",
             offset: 0,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_ends() {
+    fn deep_nesting_is_limited() {
         assert!(read(&"(".repeat(100_000)).is_empty());
         assert_eq!(read(&format!("{}a", "if ".repeat(10_000))).len(), 1);
     }

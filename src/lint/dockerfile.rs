@@ -1,72 +1,54 @@
-//! Dockerfiles: stages, arguments, variables, and what their instructions install.
+//! Dockerfiles: stages, arguments, variables, and installed packages.
 
 mod check;
+mod directives;
 mod run;
 mod search_path;
+mod session;
 mod state;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
-use parse_dockerfile::{Command, Flag, Instruction, Source, UnescapedString};
+use parse_dockerfile::{Command, Flag, Instruction, RunInstruction, Source, UnescapedString};
 
-use self::state::{Setting, State};
+use self::directives::{directive, escape_directive, fault};
+use self::state::{Setting, State, finish};
+use super::context::Context;
+use super::facts::{Base, Stage};
 use super::heredoc::{self, HereDocument, MAX_DOCUMENTS};
 use super::shell::Script;
 use super::stage::{Recorder, too_many};
 use super::text::Text;
 use super::variables::Expanded;
-use super::{Base, Context, Stage};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::reference::name::Name;
-use crate::spelling::nearest;
 
-/// How many stages are followed.
+/// The maximum number of stages.
 const MAX_STAGES: usize = 256;
 
-/// The most variables, and the most arguments, that one stage may set.
+/// The maximum number of variables, and of arguments, in a stage.
 const MAX_VARIABLES: usize = 1000;
 
-/// The most files and directories that one stage may copy, with those that its parents copy.
+/// The maximum number of copied files in a stage, including those of its parents.
 const MAX_COPIES: usize = 1000;
 
-const INSTRUCTIONS: &[&str] = &[
-    "ADD",
-    "ARG",
-    "CMD",
-    "COPY",
-    "ENTRYPOINT",
-    "ENV",
-    "EXPOSE",
-    "FROM",
-    "HEALTHCHECK",
-    "LABEL",
-    "MAINTAINER",
-    "ONBUILD",
-    "RUN",
-    "SHELL",
-    "STOPSIGNAL",
-    "USER",
-    "VOLUME",
-    "WORKDIR",
-];
-
-/// What every instruction is read with.
+/// The state while a file is read.
 struct Reader<'r> {
     text: &'r Text<'r>,
     context: &'r Context<'r>,
     escape: char,
-    /// Whether Docker's own parser reads the file, and not one that a `syntax` directive names.
+    /// Whether Docker's own parser reads the file, and not one named by a `syntax` directive.
     is_dockers: bool,
     here_documents: Vec<HereDocument>,
     /// `ARG` before the first `FROM`.
     globals: BTreeMap<String, String>,
     stages: Vec<State<'r>>,
-    /// Stages by name, in lower case; of two with one name the last counts.
+    /// Stages by name in lowercase; the last one with a name wins.
     names: HashMap<String, usize>,
 }
 
-/// Reads a file.
+/// Reads a Dockerfile.
 pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stage>> {
     let escape = escape_directive(text.text);
     let (hidden, here_documents) = heredoc::hide(text.text, escape).map_err(|place| {
@@ -90,36 +72,6 @@ pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stag
         reader.instruction(instruction.map_err(|error| fault(text, &error))?)?;
     }
     Ok(finish(reader.stages))
-}
-
-/// The escape character that a directive at the top names: `# escape=` followed by a backtick.
-fn escape_directive(text: &str) -> char {
-    match directive(text, "escape") {
-        Some("`") => '`',
-        _ => '\\',
-    }
-}
-
-/// The value of a directive at the top: `# name=value`.
-fn directive<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    let directives = text
-        .lines()
-        .map_while(|line| line.trim().strip_prefix('#')?.split_once('='));
-    let found = directives.filter(|(known, _)| known.trim().eq_ignore_ascii_case(name));
-    found.last().map(|(_, value)| value.trim())
-}
-
-fn fault(text: &Text<'_>, error: &parse_dockerfile::Error) -> Error {
-    let start = text.start_of(error.line()) + error.column().saturating_sub(1);
-    let rest = text.text.get(start..).unwrap_or_default();
-    let word = rest.split(char::is_whitespace).next().unwrap_or_default();
-    let problem = format!("{error:#}");
-    let help = match problem.starts_with("unknown instruction") {
-        true => nearest(&word.to_uppercase(), INSTRUCTIONS.iter().copied())
-            .map(|near| format!("did you mean `{near}`?")),
-        false => None,
-    };
-    text.fault(start..start + word.len().max(1), &problem, help.as_deref())
 }
 
 impl<'r> Reader<'r> {
@@ -158,40 +110,44 @@ impl<'r> Reader<'r> {
                         .any(|name| program.contains(name));
                 }
             }
-            Instruction::Run(run) => {
-                self.mounts(&run.options, run.run.span.clone())?;
-                let documents = self.documents_of(run.run.span.start);
-                let is_script = documents.first().is_some_and(|here| here.script);
-                let mut documents: VecDeque<Script<'_>> =
-                    documents.iter().map(|here| self.body(here)).collect();
-                let whole = |span| self.script(span);
-                let script = match &run.arguments {
-                    Command::Shell(shell) if !is_script => Some(whole(shell.span.clone())),
-                    Command::Shell(_) => documents.pop_front(),
-                    _ => None,
-                };
-                let Some(stage) = self.stages.last_mut() else {
-                    return Ok(());
-                };
-                if stage.foreign_shell {
-                    return Ok(());
-                }
-                if let Command::Exec(words) = &run.arguments {
-                    let words = words
-                        .value
-                        .iter()
-                        .map(|word| (word.value.as_ref(), word.span.clone()));
-                    stage.run_words(self.text, words)?;
-                } else if let Some(script) = script {
-                    stage.run(self.text, script, documents)?;
-                }
-            }
+            Instruction::Run(run) => return self.run(&run),
             _ => {}
         }
         Ok(())
     }
 
-    /// `FROM`: a new stage, upon an image or an earlier stage.
+    /// `RUN`: reads its script or command.
+    fn run(&mut self, run: &RunInstruction<'_>) -> Result<()> {
+        self.mounts(&run.options, run.run.span.clone())?;
+        let documents = self.documents_of(run.run.span.start);
+        let is_script = documents.first().is_some_and(|here| here.script);
+        let mut documents: VecDeque<Script<'_>> =
+            documents.iter().map(|here| self.body(here)).collect();
+        let whole = |span| self.script(span);
+        let script = match &run.arguments {
+            Command::Shell(shell) if !is_script => Some(whole(shell.span.clone())),
+            Command::Shell(_) => documents.pop_front(),
+            _ => None,
+        };
+        let Some(stage) = self.stages.last_mut() else {
+            return Ok(());
+        };
+        if stage.foreign_shell {
+            return Ok(());
+        }
+        if let Command::Exec(words) = &run.arguments {
+            let words = words
+                .value
+                .iter()
+                .map(|word| (word.value.as_ref(), word.span.clone()));
+            stage.run_words(self.text, words)?;
+        } else if let Some(script) = script {
+            stage.run(self.text, script, documents)?;
+        }
+        Ok(())
+    }
+
+    /// `FROM`: starts a stage.
     fn stage(&mut self, span: Range<usize>, name: Option<String>) -> Result<()> {
         let index = self.stages.len();
         if index >= MAX_STAGES {
@@ -247,7 +203,7 @@ impl<'r> Reader<'r> {
         })
     }
 
-    /// `ARG NAME[=default]`, one or several.
+    /// `ARG NAME[=default] …`.
     fn arguments(&mut self, span: Range<usize>) -> Result<()> {
         let script = self.script(span.clone());
         for word in script.words() {
@@ -284,7 +240,7 @@ impl<'r> Reader<'r> {
                 None => drop(arguments.remove(name)),
             }
             if arguments.len() > MAX_VARIABLES {
-                let problem = format!("more than {MAX_VARIABLES} arguments are set up to here");
+                let problem = format!("more than {MAX_VARIABLES} arguments");
                 return Err(self.text.fault(span, &problem, None));
             }
         }
@@ -298,7 +254,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// `ENV NAME=value …` and the old `ENV NAME value`.
+    /// `ENV NAME=value …`, or the old form `ENV NAME value`.
     fn variables(&mut self, span: Range<usize>) -> Result<()> {
         let script = self.script(span.clone());
         let Some(stage) = self.stages.last_mut() else {
@@ -306,7 +262,7 @@ impl<'r> Reader<'r> {
         };
         let words = script.words();
         if stage.stage.env.len() + words.len() > MAX_VARIABLES {
-            let problem = format!("more than {MAX_VARIABLES} variables are set up to here");
+            let problem = format!("more than {MAX_VARIABLES} variables");
             return Err(self.text.fault(span, &problem, None));
         }
         let old = words.first().filter(|word| !word.raw.contains('='));
@@ -320,7 +276,7 @@ impl<'r> Reader<'r> {
             stage.set(setting);
             return Ok(());
         }
-        // All are set at once: a value does not see those of the same line.
+        // All are set at once: a value does not see others of the same line.
         let pairs = words.iter().filter_map(|word| {
             let (name, raw) = word.raw.split_once('=')?;
             Some((name, raw, word.span.start + name.len() + 1))
@@ -332,7 +288,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// The here-documents of the instruction that begins at a place.
+    /// The here-documents of the instruction at a position.
     fn documents_of(&self, instruction: usize) -> Vec<HereDocument> {
         let documents = self.here_documents.iter();
         let own = documents.filter(|here| here.instruction == instruction);
@@ -348,7 +304,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// `COPY <<EOF /destination`: a file that stands in the Dockerfile itself.
+    /// `COPY <<EOF /destination`: a file inside the Dockerfile.
     fn documents(&mut self, instruction: usize, destination: &str) {
         for here in self.documents_of(instruction) {
             let body = self.body(&here);
@@ -362,7 +318,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// `COPY` and `ADD`: from another stage, or from beside the file.
+    /// `COPY` and `ADD`: from another stage, or from the build context.
     fn copied(
         &mut self,
         options: &[Flag<'_>],
@@ -384,13 +340,13 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Notes that the last stage holds something from beside the file; `span` shows the instruction.
+    /// Records that the last stage has a file from the build context; `span` is that of the instruction.
     fn copy(&mut self, copy: (String, String), span: Range<usize>) -> Result<()> {
         let Some(stage) = self.stages.last_mut() else {
             return Ok(());
         };
         if stage.copies.len() >= MAX_COPIES {
-            let problem = format!("more than {MAX_COPIES} files are copied up to here");
+            let problem = format!("more than {MAX_COPIES} copied files");
             return Err(self.text.fault(span, &problem, None));
         }
         stage.copies.push(copy);
@@ -421,7 +377,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Notes that the last stage takes files of another, given by name or number.
+    /// Records that the last stage copies files from another one, given by name or number.
     fn takes(&mut self, from: &str) {
         let number = from.parse::<usize>().ok();
         let other = self.names.get(&from.to_lowercase()).copied().or(number);
@@ -446,31 +402,4 @@ impl<'r> Reader<'r> {
             .first()
             .map_or_else(Expanded::default, |word| script.value(word, values))
     }
-}
-
-/// The stages, with those marked that become an image: the last, those that no other takes from or stands on, and all
-/// that these stand on.
-fn finish(states: Vec<State<'_>>) -> Vec<Stage> {
-    let last = states.len().saturating_sub(1);
-    let mut used = vec![false; states.len()];
-    for state in &states {
-        for other in state.takes.iter().chain(&state.parent) {
-            if let Some(used) = used.get_mut(*other) {
-                *used = true;
-            }
-        }
-    }
-    let mut shipped: Vec<bool> = used.iter().map(|used| !used).collect();
-    if let Some(shipped) = shipped.get_mut(last) {
-        *shipped = true;
-    }
-    for (index, state) in states.iter().enumerate().rev() {
-        if let Some(parent) = state.parent.filter(|_| shipped[index]) {
-            shipped[parent] = true;
-        }
-    }
-    let stages = states.into_iter().zip(shipped);
-    stages
-        .map(|(state, shipped)| state.finish(shipped))
-        .collect()
 }

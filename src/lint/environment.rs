@@ -5,14 +5,16 @@ use std::fmt;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::context::Context;
+use super::facts::{Pin, Stage};
+use super::pin;
 use super::requirements::{self, Gathered, Line};
 use super::stage::{Recorder, only};
 use super::text::Text;
-use super::{Context, Pin, Stage, pin};
 use crate::error::Result;
 use crate::yaml::{self, Spanned};
 
-/// The keys that matter; conda-lock, mamba and others add their own.
+/// The keys that matter; others, such as those of conda-lock and mamba, are ignored.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -21,7 +23,7 @@ struct File {
     dependencies: Option<Vec<Spanned<Dependency>>>,
 }
 
-/// A conda package, or packages of pip.
+/// A conda package, or pip packages.
 enum Dependency {
     Conda(String),
     Pip(Vec<Spanned<String>>),
@@ -65,12 +67,12 @@ impl<'de> Visitor<'de> for DependencyVisitor {
     }
 }
 
-/// Reads a file.
+/// Reads an environment.yml.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let file: File = yaml::parse(text.name, text.text)?;
     let Some(dependencies) = file.dependencies else {
-        let help = "an environment lists packages under `dependencies:`";
-        return Err(text.fault(0..1, "the key `dependencies` is missing", Some(help)));
+        let help = "list the packages under `dependencies:`";
+        return Err(text.fault(0..1, "missing key `dependencies`", Some(help)));
     };
     let channels = file.channels.unwrap_or_default();
     let mut gathered = Gathered::default();

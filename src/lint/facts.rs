@@ -1,4 +1,4 @@
-//! What a file asks for. The keys are those that rules see as `lint`.
+//! The facts of a Dockerfile or similar file: `lint` in rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::claims::Claim;
 use crate::finding::{Location, Severity};
 
-/// All that one file asks for.
+/// The facts of one file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sources {
@@ -14,117 +14,117 @@ pub struct Sources {
     pub file: String,
     /// `dockerfile`, `requirements`, `environment` or `pyproject`.
     pub kind: String,
-    /// The stages of a Dockerfile; of a pyproject.toml its dependencies and each group with them; of others the only one.
+    /// The stages of a Dockerfile; for a pyproject.toml its dependencies, and each group together with them; otherwise one.
     pub stages: Vec<Stage>,
 }
 
-/// What is installed together.
+/// Packages that are installed together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stage {
-    /// Its position, from 0.
+    /// Position, from 0.
     pub index: usize,
-    /// What it is called: `builder`; empty if it has no name.
+    /// Its name, such as `builder`; empty if it has none.
     pub name: String,
-    /// Whether it becomes an image: the last stage, one that it is built on, and one of which no other takes files.
+    /// Whether it becomes an image: the last stage, its parents, and stages that no other stage copies from.
     pub shipped: bool,
-    /// The image it starts from, be it through other stages. Absent for `scratch` and outside Dockerfiles.
+    /// The base image, also through other stages. Absent for `scratch` and outside of Dockerfiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
-    /// The packages, in the order of installation, with those of the stages that it starts from.
+    /// The packages in order of installation, including those of parent stages.
     pub pins: Vec<Pin>,
-    /// The variables that `ENV` of this stage sets.
+    /// Variables set by `ENV` in this stage.
     pub env: Vec<Variable>,
     /// Directories that this stage adds to the configuration of the dynamic loader.
     pub search_directories: Vec<SearchDirectory>,
 }
 
-/// The image that a stage starts from.
+/// The base image of a stage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Base {
     /// Position of the stage whose `FROM` names it.
     pub stage: usize,
-    /// As it is written, with variables.
+    /// As written, with variables.
     pub written: String,
-    /// The reference. Absent if a variable in it has no value.
+    /// The reference; absent if it contains an unknown variable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// `pytorch/pytorch`, without registry and tag; empty without a reference.
+    /// The repository without registry and tag, such as `pytorch/pytorch`; empty without a reference.
     pub repository: String,
-    /// What the reference promises.
+    /// The claims of the reference.
     pub claims: Vec<Claim>,
-    /// What rules say of the reference alone.
+    /// The findings on the reference alone.
     pub findings: Vec<BaseFinding>,
-    /// Where it is written.
+    /// Its location.
     pub location: Location,
 }
 
-/// What a rule says of a reference.
+/// A finding on a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaseFinding {
-    /// Id of the rule.
+    /// Rule id.
     pub rule: String,
-    /// How bad it is.
+    /// Severity of the finding.
     pub severity: Severity,
     /// What is wrong.
     pub message: String,
     /// What to do.
     #[serde(default)]
     pub help: String,
-    /// The piece of the reference it is about.
+    /// The part of the reference.
     #[serde(default)]
     pub location: Location,
 }
 
-/// A package that is asked for.
+/// A required package.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pin {
-    /// Its name; Python names as PEP 503 normalises them: `nvidia-cudnn-cu12`.
+    /// Its name; Python names are normalized as in PEP 503: `nvidia-cudnn-cu12`.
     pub name: String,
-    /// The part of the stack it belongs to: `torch`, `cudnn`; empty if to none.
+    /// The component that it belongs to, such as `torch`; empty if none.
     pub component: String,
-    /// `pip`, `conda`, `apt` or `apk`: whose packages they are.
+    /// The package manager: `pip`, `conda`, `apt` or `apk`.
     pub manager: String,
-    /// What is asked of its version, as written: `>=2.1,<3`; empty if nothing is.
+    /// The version specifier as written, such as `>=2.1,<3`; empty if there is none.
     pub specifier: String,
-    /// The version, if one is fixed, with the components that are fixed: `2.8` of `==2.8.*`. No local label.
+    /// The pinned version with the components that are fixed, such as `2.8` for `==2.8.*`, without a local label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The local label of the version: `cu118`.
+    /// The local version label, such as `cu118`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<String>,
-    /// The CUDA that the local label, the index or the conda build stands for: `11.8`; `cpu` and `rocm` are others.
+    /// The CUDA version of the local label, index or conda build, such as `11.8`; also `cpu` or `rocm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
-    /// The index that is asked besides or in place of PyPI, for conda the channels.
+    /// The index used besides or instead of PyPI; for conda the channels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
-    /// Whether only indexes of PyTorch's builds are asked: neither PyPI nor what may be a mirror of it.
+    /// Whether only indexes of PyTorch builds are used, neither PyPI nor a possible mirror.
     pub only_index: bool,
-    /// The extras: `serve` of `ray[serve]`.
+    /// The extras, such as `serve` in `ray[serve]`.
     pub extras: Vec<String>,
-    /// Packages of one command are installed together; a number of its own for each command.
+    /// Number of the command; packages of one command are installed together.
     pub command: usize,
-    /// The Python environment, if it is not the usual one: the directory, or the name of conda's.
+    /// The Python environment, if it is not the default one: its directory, or the name of a conda environment.
     pub environment: String,
-    /// Whether it is installed only sometimes: in an `if`, after `||`, with a marker that not every Linux meets.
+    /// Whether it may not be installed: in an `if`, after `||`, or with a marker that is not true on every Linux.
     pub conditional: bool,
-    /// Whether a later command of the stage installs another version in its place, or removes it.
+    /// Whether a later command of the stage replaces or removes it.
     pub replaced: bool,
-    /// Whether it only limits what others bring (`-c constraints.txt`).
+    /// Whether it is only a constraint (`-c constraints.txt`).
     pub constraint: bool,
-    /// Whether it is installed without what it depends on (`--no-deps`).
+    /// Whether it is installed without its dependencies (`--no-deps`).
     pub alone: bool,
     /// As written: `torch==2.8.0+cu118`.
     pub text: String,
-    /// Where it is written.
+    /// Its location.
     pub location: Location,
 }
 
-/// A variable that is set.
+/// An environment variable.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Variable {
@@ -132,20 +132,20 @@ pub struct Variable {
     pub name: String,
     /// Its value; variables without a known value stay as written.
     pub value: String,
-    /// Whether a later line of the stage sets it without keeping this value.
+    /// Whether a later line of the stage overrides it without keeping its value.
     pub replaced: bool,
-    /// What is written, taken apart at colons, as a search path is.
+    /// The value split at colons, as a search path.
     pub parts: Vec<SearchDirectory>,
-    /// Where it is written.
+    /// Its location.
     pub location: Location,
 }
 
-/// A directory of a search path.
+/// A directory in a search path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchDirectory {
     /// The directory.
     pub text: String,
-    /// Where it is written.
+    /// Its location.
     pub location: Location,
 }

@@ -1,35 +1,33 @@
-//! Here-documents of `RUN`, `COPY` and `ADD`. The Dockerfile parser knows only some of those that stand first, so all are
-//! hidden from it.
+//! Here-documents of `RUN`, `COPY` and `ADD`. The Dockerfile parser supports only some of them, so all are hidden from it.
 
 use std::ops::Range;
 
-/// The most documents of one file; each is searched through the rest of the file.
+/// The maximum number of documents in a file; each is searched for in the rest of the file.
 pub const MAX_DOCUMENTS: usize = 200;
 
 /// A here-document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
-    /// Where its instruction begins.
+    /// Start of its instruction.
     pub instruction: usize,
-    /// The word that ends it, which names the file that `COPY` makes of it.
+    /// Its delimiter, which is also the name of the file that `COPY` creates.
     pub delimiter: String,
-    /// Its lines.
+    /// The range of its lines.
     pub body: Range<usize>,
-    /// Whether it is the script itself (`RUN <<EOF`), and not the input of a command (`RUN bash <<EOF`).
+    /// Whether it is the script itself (`RUN <<EOF`), and not the standard input of a command (`RUN bash <<EOF`).
     pub script: bool,
 }
 
-/// Where a document is announced, and the word that ends it.
+/// The start of a document, and its delimiter.
 struct Opening {
     place: Range<usize>,
     delimiter: String,
 }
 
-/// The text with documents overwritten by comments of the same length, and the documents.
+/// The text with all documents replaced by comments of equal length, and the documents.
 ///
 /// # Errors
-///
-/// There are more than [`MAX_DOCUMENTS`]: the place of the first that is too many.
+/// There are more than [`MAX_DOCUMENTS`]: the position of the first one beyond the limit.
 pub fn hide(text: &str, escape: char) -> Result<(String, Vec<HereDocument>), Range<usize>> {
     let mut bytes = text.as_bytes().to_vec();
     let mut found = Vec::new();
@@ -69,12 +67,12 @@ pub fn hide(text: &str, escape: char) -> Result<(String, Vec<HereDocument>), Ran
         }
         at = next;
     }
-    // Only whole characters were overwritten, with ASCII.
+    // Whole characters were replaced by ASCII.
     let hidden = String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned());
     Ok((hidden, found))
 }
 
-/// What follows the keyword and its `--options`.
+/// The text after the keyword and its `--options`.
 fn arguments<'t>(instruction: &'t str, keyword: &str, escape: char) -> &'t str {
     let blank = |c: char| c.is_whitespace() || c == escape;
     let mut rest = instruction.trim_start();
@@ -89,7 +87,7 @@ fn arguments<'t>(instruction: &'t str, keyword: &str, escape: char) -> &'t str {
     rest
 }
 
-/// The end of the line at a place, and of the lines that it goes on with.
+/// The end of an instruction, including its continuation lines.
 fn logical_end(text: &str, start: usize, escape: char) -> usize {
     let mut at = start;
     let mut going_on = false;
@@ -108,7 +106,7 @@ fn logical_end(text: &str, start: usize, escape: char) -> usize {
     at
 }
 
-/// The documents that an instruction announces.
+/// The documents that an instruction starts.
 fn openings(instruction: &str) -> Vec<Opening> {
     let mut found = Vec::new();
     let mut quote = None;
@@ -142,7 +140,7 @@ fn openings(instruction: &str) -> Vec<Opening> {
     found
 }
 
-/// The lines up to one that holds the delimiter alone, and where the text goes on.
+/// The lines up to the delimiter, and the position after it.
 fn document(text: &str, start: usize, delimiter: &str) -> Option<(Range<usize>, usize)> {
     let mut at = start;
     for line in text.get(start..)?.split_inclusive('\n') {
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_of_copy_and_those_that_stand_first_are_hidden_too() {
+    fn documents_of_copy_and_leading_documents_are_hidden_too() {
         let text =
             "RUN --mount=type=cache \\\n  <<-\"E\"\n\ta\n\tE\nCOPY <<A <<B /x\nA\nb\nB\nRUN c\n";
         let (hidden, found) = hide(text, '\\').unwrap();
@@ -196,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn others_stay() {
+    fn other_texts_are_unchanged() {
         for text in [
             "FROM a\nRUN x <<< EOF\nRUN '<<EOF'\n",
             "FROM a\nRUN bash <<EOF\nno end\n",
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_counted_before_each_is_searched() {
+    fn documents_are_counted_before_they_are_searched() {
         let many = |count: usize| format!("FROM a\n{}", "RUN <<E\nx\nE\n".repeat(count));
         assert_eq!(
             hide(&many(MAX_DOCUMENTS), '\\').unwrap().1.len(),
@@ -216,7 +214,7 @@ mod tests {
         let one_more = many(MAX_DOCUMENTS + 1);
         let place = hide(&one_more, '\\').unwrap_err();
         assert_eq!(place.start, one_more.rfind("<<E").unwrap());
-        // Those that do not end are searched for, too.
+        // Documents without an end count too.
         let open = format!("FROM a\n{}", "RUN <<A <<B <<C\n".repeat(60_000));
         assert!(hide(&open, '\\').is_err());
     }

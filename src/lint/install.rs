@@ -1,106 +1,49 @@
 //! Commands that install packages: pip, uv, conda, mamba, micromamba, apt-get, apk.
 
+mod options;
+
 use std::ops::Range;
 
+use self::options::{CONDA_VALUES, PIP_VALUES, PLACES};
 use super::pin::Index;
 use super::requirements::index_option;
 use super::variables::Values;
 
-/// A word of a command, without quotes and with the values of its variables.
+/// A word of a command, without quotes and with expanded variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Argument {
-    /// What it says; a variable without a known value stays as written.
+    /// The text; variables without a known value stay as written.
     pub text: String,
-    /// Whether every variable in it has a value.
+    /// Whether all its variables are known.
     pub known: bool,
-    /// Its place in the file.
+    /// Its position in the file.
     pub span: Range<usize>,
 }
 
-/// What one command installs or removes.
+/// The effect of a command.
 #[derive(Debug, Default, PartialEq)]
 pub struct Install {
     /// `pip`, `conda`, `apt` or `apk`.
     pub manager: &'static str,
     /// The packages, as written.
     pub packages: Vec<Argument>,
-    /// Files of requirements, and whether they only constrain.
+    /// Requirements files, and whether they are only constraints.
     pub files: Vec<(String, bool)>,
-    /// Files of conda environments.
+    /// conda environment files.
     pub environments: Vec<String>,
     /// Where Python packages come from.
     pub index: Index,
-    /// conda's channels.
+    /// conda channels.
     pub channels: Vec<String>,
-    /// The environment, if it is not the usual one.
+    /// The environment, if it is not the default one.
     pub environment: Option<String>,
     /// `--no-deps`.
     pub alone: bool,
-    /// Whether the packages are removed.
+    /// Whether the packages are removed instead.
     pub removes: bool,
 }
 
-/// Options that take a value, of pip and of uv.
-const PIP_VALUES: &[&str] = &[
-    "--abi",
-    "--build-constraint",
-    "--cache-dir",
-    "--cert",
-    "--client-cert",
-    "--config-setting",
-    "--config-settings",
-    "--exclude-newer",
-    "--exists-action",
-    "--extra",
-    "--global-option",
-    "--group",
-    "--implementation",
-    "--index-strategy",
-    "--keyring-provider",
-    "--link-mode",
-    "--log",
-    "--no-binary",
-    "--no-build-isolation-package",
-    "--only-binary",
-    "--override",
-    "--platform",
-    "--prerelease",
-    "--progress-bar",
-    "--proxy",
-    "--python-platform",
-    "--python-version",
-    "--refresh-package",
-    "--reinstall-package",
-    "--report",
-    "--resolution",
-    "--retries",
-    "--src",
-    "--timeout",
-    "--trusted-host",
-    "--upgrade-package",
-    "--upgrade-strategy",
-    "--use-feature",
-    "-C",
-    "-P",
-    "-e",
-    "--editable",
-    "--overrides",
-];
-
-/// Options that say where to install.
-const PLACES: &[&str] = &["--prefix", "--python", "--root", "--target", "-p", "-t"];
-
-/// Options that take a value, of conda.
-const CONDA_VALUES: &[&str] = &[
-    "--solver",
-    "--experimental-solver",
-    "--revision",
-    "--repodata-fn",
-    "-k",
-    "--freeze",
-];
-
-/// Reads a command; `None` if it installs and removes nothing that is known.
+/// Reads a command; `None` if it does not install or remove packages.
 pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
     let (own, words) = assignments(words);
     let lookup = |name: &str| {
@@ -137,7 +80,7 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
         _ => return None,
     };
     if install.manager == "pip" {
-        // What conda runs was read with them already.
+        // Commands inside `conda run` were read with these already.
         match tool {
             "conda" | "mamba" | "micromamba" => {}
             "uv" => uv_defaults(&mut install.index, &lookup),
@@ -151,7 +94,7 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
     Some(install)
 }
 
-/// The `NAME=value` before a program, and what follows; `env` is passed over.
+/// The `NAME=value` words before a program, and the rest; `env` is skipped.
 fn assignments(words: &[Argument]) -> (Vec<(&str, &str)>, &[Argument]) {
     let mut own = Vec::new();
     let mut rest = words;
@@ -166,19 +109,19 @@ fn assignments(words: &[Argument]) -> (Vec<(&str, &str)>, &[Argument]) {
     (own, rest)
 }
 
-/// Whether a text is the name of a variable.
+/// Whether a text is a valid variable name.
 pub fn is_name(text: &str) -> bool {
     let start = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     start && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// What the environment says of the index to pip.
+/// Applies the environment variables of pip.
 fn pip_defaults(index: &mut Index, values: Values<'_>) {
     let besides = &["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"];
     defaults(index, &["PIP_INDEX_URL"], besides, values);
 }
 
-/// What the environment says of the index to uv, which reads nothing that is meant for pip.
+/// Applies the environment variables of uv, which ignores those of pip.
 fn uv_defaults(index: &mut Index, values: Values<'_>) {
     let instead = &["UV_INDEX_URL", "UV_DEFAULT_INDEX"];
     let besides = &["UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS"];
@@ -320,7 +263,7 @@ fn conda(words: &[Argument], values: Values<'_>) -> Option<Install> {
                     inner = after;
                 }
             }
-            // A command within itself is no more than another program.
+            // `conda run conda` is not followed.
             let program = inner.first().map(|word| word.text.as_str())?;
             if ["conda", "mamba", "micromamba"]
                 .iter()

@@ -1,6 +1,6 @@
-//! Which kind of file it is: by its name, else by what stands in it.
+//! Detects the type of a file by its name or contents.
 
-/// The kinds of files that can be read.
+/// The supported types of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Dockerfile, Containerfile.
@@ -14,7 +14,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// All, for messages and options.
+    /// All types, for messages and options.
     pub const ALL: &'static [FileKind] = &[
         FileKind::Dockerfile,
         FileKind::Requirements,
@@ -22,7 +22,7 @@ impl FileKind {
         FileKind::Pyproject,
     ];
 
-    /// Its name on the command line and for rules.
+    /// Its name on the command line and in rules.
     pub fn name(self) -> &'static str {
         match self {
             FileKind::Dockerfile => "dockerfile",
@@ -32,7 +32,7 @@ impl FileKind {
         }
     }
 
-    /// The kind that a path says beyond doubt: `Dockerfile.gpu`, `requirements-dev.txt`, `environment.yml`.
+    /// The type of a file with a clear name: `Dockerfile.gpu`, `requirements-dev.txt`, `environment.yml`.
     pub fn of_name(path: &str) -> Option<FileKind> {
         let path = path.to_ascii_lowercase();
         let mut parts = path.rsplit(['/', '\\']);
@@ -42,7 +42,7 @@ impl FileKind {
         let is_dockerfile = |word: &str| word == "dockerfile" || word == "containerfile";
         let first = name.split(['.', '-', '_']).next().unwrap_or_default();
         match end {
-            // Templates are no files of any kind before they are filled in.
+            // Templates have no type until they are rendered.
             "j2" | "jinja" | "jinja2" | "template" | "tmpl" | "tpl" | "erb" => None,
             "dockerignore" | "md" | "py" | "sh" | "json" | "bak" | "orig" => None,
             "toml" => (stem == "pyproject").then_some(FileKind::Pyproject),
@@ -62,7 +62,7 @@ impl FileKind {
         }
     }
 
-    /// The kind that the text looks like.
+    /// The type that the contents suggest.
     pub fn of_text(path: &str, text: &str) -> Option<FileKind> {
         let lines = || {
             text.lines()
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_the_kind() {
+    fn names_determine_the_type() {
         for (name, kind) in [
             ("Dockerfile", Some(FileKind::Dockerfile)),
             ("docker/Dockerfile.gpu", Some(FileKind::Dockerfile)),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_tells_the_kind_where_the_name_does_not() {
+    fn contents_determine_the_type_if_the_name_does_not() {
         let of = |text: &str| FileKind::of_text("x", text);
         assert_eq!(of("# c\nARG A=1\nFROM $A\n"), Some(FileKind::Dockerfile));
         assert_eq!(

@@ -1,32 +1,30 @@
-//! Environment markers of PEP 508, judged for the machines that images are built for.
+//! Environment markers of PEP 508, evaluated for Linux machines.
 
 use crate::version::marker::{self, Environment};
 
-/// Where a marker holds.
+/// On which Linux machines a marker is true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applies {
-    /// On every Linux.
+    /// On all.
     Always,
-    /// On some, or it cannot be said.
+    /// On some, or unknown.
     Sometimes,
     /// On none.
     Never,
 }
 
-/// Judges a marker.
+/// Evaluates a marker.
 ///
 /// # Errors
-///
-/// It is none; what is wrong with it.
+/// The marker is invalid.
 pub fn applies(marker: &str) -> Result<Applies, String> {
     applies_on(marker, &["x86_64", "aarch64"])
 }
 
-/// Judges a marker for some machines.
+/// Evaluates a marker for some machines.
 ///
 /// # Errors
-///
-/// It is none; what is wrong with it.
+/// The marker is invalid.
 pub fn applies_on(marker: &str, machines: &[&str]) -> Result<Applies, String> {
     let mut answers = Vec::new();
     for python in ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"] {
@@ -52,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markers_are_judged_for_linux() {
+    fn markers_are_evaluated_for_linux() {
         for (marker, expected) in [
             ("sys_platform == 'linux'", Applies::Always),
             (
@@ -83,14 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn markers_are_judged_for_one_machine() {
+    fn markers_are_evaluated_for_one_machine() {
         let marker = "sys_platform == 'linux' and platform_machine == 'x86_64'";
         assert_eq!(applies_on(marker, &["x86_64"]), Ok(Applies::Always));
         assert_eq!(applies_on(marker, &["aarch64"]), Ok(Applies::Never));
     }
 
     #[test]
-    fn what_is_no_marker_is_an_error() {
+    fn an_invalid_marker_is_an_error() {
         assert!(applies("python_version = '3'").is_err());
         assert_eq!(applies(&" ".repeat(2000)), Ok(Applies::Sometimes));
     }

@@ -1,24 +1,24 @@
-//! One package as it is asked for: PEP 508, conda's and apt's ways to write it.
+//! A required package in the syntax of PEP 508, conda, apt or apk.
 
 use pep440_rs::{Operator, VersionSpecifiers};
 
-use super::Pin;
+use super::facts::Pin;
 use super::marker::{self, Applies};
 use crate::version::requirement::{self, Requirement, normalized};
 
 /// Where Python packages come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
-    /// `--index-url`: asked in place of PyPI.
+    /// `--index-url`: replaces PyPI.
     pub instead: Option<String>,
-    /// `--extra-index-url` and `--find-links`: asked besides.
+    /// `--extra-index-url` and `--find-links`: used besides PyPI.
     pub besides: Vec<String>,
-    /// The CUDA that uv's `--torch-backend` names.
+    /// The CUDA version of uv's `--torch-backend`.
     pub backend: Option<String>,
 }
 
 impl Index {
-    /// Says of a package where it comes from.
+    /// Sets the origin of a package.
     pub fn apply(&self, pin: &mut Pin) {
         let all = || self.instead.iter().chain(&self.besides);
         let named = all()
@@ -31,26 +31,25 @@ impl Index {
             pin.cuda = cuda;
         }
         pin.index = match backend {
-            // uv chooses one by the machine that it runs on.
+            // uv chooses one for the machine that it runs on.
             Some("auto") => backend.map(str::to_owned),
             Some(backend) => Some(format!("https://download.pytorch.org/whl/{backend}")),
             None => named.cloned(),
         };
-        // pip has no order of indexes: of PyPI, or of another that mirrors it, it takes what PyTorch's own does not have.
+        // pip treats all indexes alike: packages that PyTorch's index lacks come from PyPI or a mirror of it.
         let only_own = self.instead.is_some() && all().all(|url| has_only_pytorch(url));
         pin.only_index = backend.is_some() || only_own;
     }
 }
 
-/// Whether an index holds PyTorch's builds and no copy of PyPI, as far as its address tells.
+/// Whether an index has PyTorch builds and is not a mirror of PyPI, judging by its address.
 fn has_only_pytorch(url: &str) -> bool {
     cuda_of_url(url).is_some() || url.contains("download.pytorch.org")
 }
 
-/// A Python requirement as pip understands it. `None` for what names no package: a directory, an archive.
+/// Reads a Python requirement as pip does. `None` for a directory or archive, which names no package.
 ///
 /// # Errors
-///
 /// What is wrong.
 pub fn python(text: &str) -> Result<Option<Pin>, String> {
     match arbitrary(text) {
@@ -66,8 +65,7 @@ pub fn python(text: &str) -> Result<Option<Pin>, String> {
     }
 }
 
-/// A requirement with `===` and a text that is no version, which PEP 440 lets stand for itself: the requirement without it,
-/// and it alone.
+/// Splits a requirement with `===` and arbitrary text (PEP 440, "Arbitrary equality") into the requirement without it, and it.
 fn arbitrary(text: &str) -> Option<(String, String)> {
     let (requirement, marker) = match text.split_once(';') {
         Some((requirement, marker)) => (requirement, format!(";{marker}")),
@@ -77,16 +75,16 @@ fn arbitrary(text: &str) -> Option<(String, String)> {
     let version = version.trim();
     let one_word = !version.is_empty() && !version.contains([',', ')', '=', ' ', '\t']);
     let any_text = one_word && version.parse::<pep440_rs::Version>().is_err();
-    // A wheel's address may hold anything.
+    // The address of a wheel may contain anything.
     let named = !name.contains(['@', '/', ':', ',', '=', '(']);
     (any_text && named).then(|| (format!("{name}{marker}"), format!("==={version}")))
 }
 
-/// A requirement whose versions PEP 440 can order.
+/// A requirement with PEP 440 versions.
 fn versioned(text: &str) -> Result<Option<Pin>, String> {
     let text = text.trim();
     if text.len() > requirement::LONGEST {
-        return Err("this requirement is too long".to_owned());
+        return Err("requirement is too long".to_owned());
     }
     if let Some((name, url)) = direct(text) {
         let mut pin = match wheel(url) {
@@ -97,7 +95,7 @@ fn versioned(text: &str) -> Result<Option<Pin>, String> {
         if !name.is_empty() {
             pin.name = normalized(name.split('[').next().unwrap_or(name));
         }
-        // Something stands for its version, though it is not known which.
+        // Some version is fixed, though it is unknown which.
         pin.specifier = format!("@ {}", url.split_whitespace().next().unwrap_or_default());
         let marker = text.split_once(" ;").map(|(_, marker)| marker);
         return marked(pin, marker, text);
@@ -113,7 +111,7 @@ fn versioned(text: &str) -> Result<Option<Pin>, String> {
     marked(pin, requirement.marker, text)
 }
 
-/// The package with what its marker says: that some Linux does not want it, or, then `None`, that no Linux does.
+/// Applies the marker of a package: conditional if only some Linux machines need it, `None` if none does.
 fn marked(pin: Pin, marker: Option<&str>, text: &str) -> Result<Option<Pin>, String> {
     let marker = marker.map(|marker| marker.split(" #").next().unwrap_or(marker).trim());
     let held = marker.map_or(Ok(Applies::Always), marker::applies)?;
@@ -125,7 +123,7 @@ fn marked(pin: Pin, marker: Option<&str>, text: &str) -> Result<Option<Pin>, Str
     }))
 }
 
-/// `name @ URL`, or a URL or path alone.
+/// The parts of `name @ URL`, or of a URL or path alone.
 fn direct(text: &str) -> Option<(&str, &str)> {
     let before_marker = text.split(" ;").next().unwrap_or(text).trim();
     if let Some((name, url)) = before_marker.split_once('@')
@@ -144,7 +142,7 @@ fn direct(text: &str) -> Option<(&str, &str)> {
     path.then_some(("", end))
 }
 
-/// The name and version that a wheel's file name says.
+/// The name and version in the file name of a wheel.
 fn wheel(url: &str) -> Option<Pin> {
     let path = url.split(['#', '?', ' ']).next()?;
     let file = path.rsplit('/').next()?.strip_suffix(".whl")?;
@@ -159,7 +157,7 @@ fn wheel(url: &str) -> Option<Pin> {
     Some(pin)
 }
 
-/// The version that specifiers fix, if they do.
+/// Sets the version that specifiers pin.
 fn fix(pin: &mut Pin, specifiers: &VersionSpecifiers) {
     for specifier in specifiers.iter() {
         let version = specifier.version();
@@ -189,8 +187,7 @@ fn set_version(pin: &mut Pin, version: &str) {
     }
 }
 
-/// A package as conda's match specifications write it: `pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0`,
-/// `conda-forge::numpy>=1.2`. `None` if it names none.
+/// Reads a conda match specification: `pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0`, `conda-forge::numpy>=1.2`.
 pub fn conda(text: &str) -> Option<Pin> {
     let text = text.trim();
     let (channel, rest) = match text.split_once("::") {
@@ -215,7 +212,7 @@ pub fn conda(text: &str) -> Option<Pin> {
         text: text.to_owned(),
         ..Pin::default()
     };
-    // `=1.2`, `==1.2` and ` 1.2` fix a version, what follows the next `=` or space is the build.
+    // `=1.2`, `==1.2` and ` 1.2` pin a version; the build follows after the next `=` or space.
     let mut parts = specifier.trim_start_matches('=').split(['=', ' ']);
     let version = parts
         .next()
@@ -230,7 +227,7 @@ pub fn conda(text: &str) -> Option<Pin> {
     Some(pin)
 }
 
-/// `name=version`, as apt and apk write it.
+/// Reads `name=version` as apt and apk write it.
 pub fn system(text: &str, manager: &str) -> Option<Pin> {
     let (name, version) = text.split_once('=').unwrap_or((text, ""));
     let name = name.split([':', '/']).next().unwrap_or(name);
@@ -250,7 +247,7 @@ pub fn system(text: &str, manager: &str) -> Option<Pin> {
     })
 }
 
-/// `11.8` of `cu118`, `cpu`, `rocm`.
+/// The CUDA version of a label: `11.8` for `cu118`; also `cpu` and `rocm`.
 pub fn cuda_of_label(label: &str) -> Option<String> {
     if label == "cpu" {
         return Some("cpu".to_owned());
@@ -262,19 +259,19 @@ pub fn cuda_of_label(label: &str) -> Option<String> {
     dotted(digits)
 }
 
-/// `11.8` of `118`: the last digit is the minor release.
+/// `11.8` for `118`: the last digit is the minor version.
 fn dotted(digits: &str) -> Option<String> {
     let valid = (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     let (major, minor) = digits.split_at_checked(digits.len().saturating_sub(1))?;
     valid.then(|| format!("{major}.{minor}"))
 }
 
-/// The CUDA that a part of an index's path names: `https://download.pytorch.org/whl/cu118`.
+/// The CUDA version in the path of an index: `https://download.pytorch.org/whl/cu118`.
 fn cuda_of_url(url: &str) -> Option<String> {
     url.split(['/', '?', '#']).rev().find_map(cuda_of_label)
 }
 
-/// `12.4` of the conda builds `py3.11_cuda12.4_cudnn9.1.0_0` and `cuda124py311h1234567_0`.
+/// The CUDA version of a conda build: `12.4` for `py3.11_cuda12.4_cudnn9.1.0_0` and `cuda124py311h1234567_0`.
 fn cuda_of_build(build: &str) -> Option<String> {
     if build.starts_with("cpu") || build.contains("_cpu") {
         return Some("cpu".to_owned());

@@ -1,33 +1,27 @@
 //! pyproject.toml: the standard's dependencies and groups, and those of Poetry, uv and pixi.
 
 mod groups;
+mod reader;
 
 use std::ops::Range;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use self::groups::{Group, Include, included};
+use self::reader::{Reader, Value};
+use super::context::Context;
+use super::facts::{Pin, Stage};
 use super::marker::{self, Applies};
 use super::pin::{self, Index};
 use super::stage::{Recorder, only, too_many};
 use super::text::Text;
-use super::{Context, Pin, Stage};
 use crate::error::Result;
 use crate::version::requirement::normalized;
 
-type Value<'v> = Spanned<DeValue<'v>>;
-
-/// What is read once and asked often.
-struct Reader<'r> {
-    text: &'r Text<'r>,
-    root: DeValue<'r>,
-}
-
-/// How many groups are followed: each is compared with the main packages.
+/// The maximum number of groups, because each is compared with the main packages.
 const MAX_GROUPS: usize = 256;
 
-/// Reads a file.
+/// Reads a pyproject.toml.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let table = DeTable::parse(text.text)
         .map_err(|error| text.fault(error.span().unwrap_or_default(), error.message(), None))?;
@@ -71,62 +65,6 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
 }
 
 impl<'r> Reader<'r> {
-    fn get(&self, path: &[&str]) -> Option<&DeValue<'r>> {
-        path.iter()
-            .try_fold(&self.root, |value, key| Some(value.get(*key)?.get_ref()))
-    }
-
-    fn table(&self, path: &[&str]) -> impl Iterator<Item = (&str, &Value<'r>)> {
-        let table = self.get(path).and_then(DeValue::as_table);
-        table
-            .into_iter()
-            .flat_map(|table| table.iter())
-            .map(|(key, value)| (key.get_ref().as_ref(), value))
-    }
-
-    /// What a path of keys leads to; all before the last must be tables.
-    fn at(&self, path: &[&str]) -> Result<Option<&Value<'r>>> {
-        let mut found: Option<(&str, &Value<'r>)> = None;
-        for key in path {
-            let value = match found {
-                Some((name, table)) => {
-                    self.check(name, table, &["table"], "a table")?;
-                    table.get_ref().get(*key)
-                }
-                None => self.root.get(*key),
-            };
-            let Some(value) = value else {
-                return Ok(None);
-            };
-            found = Some((key, value));
-        }
-        Ok(found.map(|(_, value)| value))
-    }
-
-    /// What a table holds; nothing if it is not there.
-    fn entries(&self, path: &[&str]) -> Result<Vec<(&str, &Value<'r>)>> {
-        let Some(value) = self.at(path)? else {
-            return Ok(Vec::new());
-        };
-        let name = path.last().copied().unwrap_or_default();
-        self.check(name, value, &["table"], "a table")?;
-        Ok(self.table(path).collect())
-    }
-
-    /// Refuses a value that is not what its key must have.
-    fn check(&self, key: &str, value: &Value<'_>, types: &[&str], wanted: &str) -> Result<()> {
-        let value_type = value.get_ref().type_str();
-        if types.contains(&value_type) {
-            return Ok(());
-        }
-        let article = match value_type.starts_with(['a', 'i']) {
-            true => "an",
-            false => "a",
-        };
-        let problem = format!("`{key}` must be {wanted}, and is {article} {value_type}");
-        Err(self.text.fault(value.span(), &problem, None))
-    }
-
     fn main(&self) -> Result<Vec<Pin>> {
         let mut pins = Vec::new();
         if let Some(list) = self.at(&["project", "dependencies"])? {
@@ -154,7 +92,7 @@ impl<'r> Reader<'r> {
             for (name, list) in self.entries(path)? {
                 let (pins, includes) = self.requirements(name, list, name)?;
                 if let Some(include) = includes.first().filter(|_| extra) {
-                    let problem = "only `dependency-groups` can include others";
+                    let problem = "only groups in `dependency-groups` can include others";
                     return Err(self.text.fault(include.place.clone(), problem, None));
                 }
                 groups.push(Group {
@@ -181,7 +119,7 @@ impl<'r> Reader<'r> {
         Ok(groups)
     }
 
-    /// A list of PEP 508 texts, and the groups that it includes.
+    /// A list of PEP 508 requirements, and the groups that it includes.
     fn requirements(
         &self,
         key: &str,
@@ -202,7 +140,7 @@ impl<'r> Reader<'r> {
                     place: self.text.without_quotes(name.span()),
                 });
             } else {
-                // Tables other than these may come to mean something.
+                // Other tables may get a meaning in the future.
                 let entry = format!("{key}[]");
                 self.check(&entry, item, &["table"], "a requirement in quotes")?;
             }
@@ -210,12 +148,12 @@ impl<'r> Reader<'r> {
         Ok((pins, includes))
     }
 
-    /// One PEP 508 text.
+    /// A PEP 508 requirement.
     fn requirement(&self, written: &str, span: Range<usize>, group: &str) -> Result<Option<Pin>> {
         let span = self.text.without_quotes(span);
         let found = pin::python(written).map_err(|problem| {
-            let problem = format!("this is no requirement: {problem}");
-            let help = "a requirement is written as in `torch==2.8.0`";
+            let problem = format!("invalid requirement: {problem}");
+            let help = "write a requirement such as `torch==2.8.0`";
             self.text.fault(span.clone(), &problem, Some(help))
         })?;
         Ok(found.map(|mut pin| {
@@ -227,7 +165,7 @@ impl<'r> Reader<'r> {
         }))
     }
 
-    /// Where uv takes a package from: `[tool.uv.sources]` names an index of `[[tool.uv.index]]`, for all or for one group.
+    /// The index of a package in uv: `[tool.uv.sources]` names an index of `[[tool.uv.index]]`, for all dependencies or one group.
     fn source(&self, package: &str, group: &str) -> Index {
         let mut index = Index::default();
         let named = |(name, _): &(&str, &Value<'_>)| normalized(name) == package;
@@ -247,7 +185,7 @@ impl<'r> Reader<'r> {
             let only = text(source, "extra").or_else(|| text(source, "group"));
             only.is_none_or(|only| only == group)
         };
-        // A source that every Linux takes, else the one of x86-64; of others it cannot be said which is taken.
+        // A source for every Linux machine, else the one for x86-64; otherwise it is unknown which is used.
         let always_on = |source: &Value<'_>, machines: &[&str]| {
             text(source, "marker")
                 .is_none_or(|marker| marker::applies_on(&marker, machines) == Ok(Applies::Always))
@@ -335,7 +273,7 @@ impl<'r> Reader<'r> {
         Ok(Some(pin))
     }
 
-    /// `name = "2.1.*"` or `name = {version = "2.1.*", channel = "pytorch"}`, a conda package.
+    /// A conda package: `name = "2.1.*"` or `name = {version = "2.1.*", channel = "pytorch"}`.
     fn pixi(&self, name: &str, value: &Value<'_>) -> Option<Pin> {
         let field = |key: &str| Some(value.get_ref().get(key)?.get_ref().as_str()?.to_owned());
         let version = value
@@ -359,12 +297,5 @@ impl<'r> Reader<'r> {
             location: self.text.location(self.line(value.span())),
             ..found
         })
-    }
-
-    /// A value with the key before it on its line.
-    fn line(&self, span: Range<usize>) -> Range<usize> {
-        let before = self.text.text.get(..span.start).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        span.start - line.trim_start().len()..span.end
     }
 }

@@ -1,33 +1,36 @@
 //! pip's requirements and constraints files: <https://pip.pypa.io/en/stable/reference/requirements-file-format/>.
 
+mod line;
 mod options;
 
-use std::ops::Range;
-
+use super::context::{Context, Neighbour};
+use super::facts::{Pin, Stage};
 use super::pin::{self, Index};
 use super::stage::{MAX_PINS, Recorder, only};
 use super::text::Text;
-use super::{Context, Neighbour, Pin, Stage};
 use crate::error::Result;
 
-/// How many files one file may name, all told.
+pub use line::Line;
+use line::lines;
+
+/// The maximum number of included files.
 const MAX_FILES: usize = 64;
 
-/// What requirements files ask for together.
+/// The requirements of several files.
 #[derive(Default)]
 pub struct Gathered {
-    /// The packages, not yet told where they come from.
+    /// The packages, without their origin.
     pub pins: Vec<Pin>,
     /// Where they come from.
     pub index: Index,
     /// The files that were read, relative to the first.
     read: Vec<String>,
-    /// Whether the first was not named by another file: then all that it names must be there.
+    /// Whether the first file was named by the user, so that all files it includes must exist.
     alone: bool,
 }
 
 impl Gathered {
-    /// Nothing yet, but where packages come from.
+    /// Starts with the options of a command.
     pub fn from_index(index: Index) -> Self {
         Gathered {
             index,
@@ -36,7 +39,7 @@ impl Gathered {
     }
 }
 
-/// Reads a file alone.
+/// Reads a requirements file.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let mut gathered = Gathered {
         alone: true,
@@ -52,7 +55,7 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     Ok(vec![only(recorder)])
 }
 
-/// Reads a file and those that it names. `path` is where it is, relative to where neighbours are looked for.
+/// Reads a file and those that it includes. `path` is relative to the directory of the first.
 pub fn gather(
     text: &Text<'_>,
     path: &str,
@@ -67,7 +70,7 @@ pub fn gather(
     Ok(())
 }
 
-/// Reads one line: a requirement or an option.
+/// Reads a line: a requirement or options.
 pub fn entry(
     text: &Text<'_>,
     path: &str,
@@ -77,7 +80,7 @@ pub fn entry(
     gathered: &mut Gathered,
 ) -> Result<()> {
     if !line.text.starts_with('-') {
-        // One too many is told when it is added.
+        // One package too many is reported when it is added.
         if gathered.pins.len() <= MAX_PINS {
             gathered.pins.extend(requirement(text, line, constraint)?);
         }
@@ -97,12 +100,12 @@ pub fn entry(
     Ok(())
 }
 
-/// Takes an option that says where packages come from.
+/// Applies an option that sets the origin of packages.
 pub fn index_option(index: &mut Index, name: &str, value: &str) {
     match name {
         "-i" | "--index-url" | "--default-index" => index.instead = Some(value.to_owned()),
         "--extra-index-url" | "-f" | "--find-links" | "--index" => {
-            // uv names an index: `--index pytorch=https://…`.
+            // uv allows a named index: `--index pytorch=https://…`.
             let url = value
                 .split_once("=http")
                 .map_or(value, |(name, _)| &value[name.len() + 1..]);
@@ -130,10 +133,10 @@ fn include(
     }
     let other = match context.neighbour(text, &relative)? {
         Neighbour::Text(other) => other,
-        // pip replaces ${NAME} by variables of its own environment.
+        // pip expands ${NAME} from its environment.
         Neighbour::Missing if gathered.alone && !file.contains("${") => {
-            let help = "pip looks for it beside the file that names it";
-            let problem = format!("there is no file `{relative}`");
+            let help = "paths are relative to the file that includes them";
+            let problem = format!("file `{relative}` not found");
             return Err(text.fault(line.span.clone(), &problem, Some(help)));
         }
         _ => return Ok(()),
@@ -152,7 +155,7 @@ fn include(
 }
 
 fn requirement(text: &Text<'_>, line: &Line, constraint: bool) -> Result<Option<Pin>> {
-    // Options of one requirement stand behind it: `--hash=sha256:…`.
+    // Options of a requirement follow it: `--hash=sha256:…`.
     let (written, behind) = line
         .text
         .split_at(line.text.find(" --").unwrap_or(line.text.len()));
@@ -172,86 +175,12 @@ fn requirement(text: &Text<'_>, line: &Line, constraint: bool) -> Result<Option<
             location: text.location(location()),
             ..pin
         })),
-        // pip replaces ${NAME} by variables of its own environment.
+        // pip expands ${NAME} from its environment.
         Err(_) if written.contains("${") => Ok(None),
         Err(problem) => Err(text.fault(
             location(),
-            &format!("this is no requirement: {problem}"),
-            Some("pip takes lines such as `torch==2.8.0`, `-r other.txt` and `--index-url URL`"),
+            &format!("invalid requirement: {problem}"),
+            Some("write lines such as `torch==2.8.0`, `-r other.txt` or `--index-url URL`"),
         )),
-    }
-}
-
-/// A line, or several that a `\` joins, without the comment.
-pub struct Line {
-    /// What it says.
-    pub text: String,
-    /// The place of its first line in the file.
-    pub span: Range<usize>,
-}
-
-fn lines(text: &str) -> Vec<Line> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    let mut current: Option<Line> = None;
-    for physical in text.split_inclusive('\n') {
-        let start = at;
-        at += physical.len();
-        let (content, goes_on) = match physical.trim_end().strip_suffix('\\') {
-            Some(content) if !content.trim_start().starts_with('#') => (content, true),
-            _ => (physical.trim_end(), false),
-        };
-        let content = without_comment(content);
-        let line = current.get_or_insert_with(|| {
-            let start = start + (content.len() - content.trim_start().len());
-            Line {
-                text: String::new(),
-                span: start..start + content.trim().len(),
-            }
-        });
-        line.text.push_str(content);
-        if !goes_on {
-            found.extend(current.take());
-        }
-    }
-    found.extend(current);
-    found.retain(|line| !line.text.trim().is_empty());
-    for line in &mut found {
-        line.text = line.text.trim().to_owned();
-    }
-    found
-}
-
-/// A comment begins with `#` at the start of a line or after white space.
-fn without_comment(line: &str) -> &str {
-    let mut before = ' ';
-    for (at, c) in line.char_indices() {
-        if c == '#' && before.is_whitespace() {
-            return &line[..at];
-        }
-        before = c;
-    }
-    line
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn lines_and_options() {
-        let text = "# c\na==1 \\\n  --hash=x \\\n  --hash=y\nb #c\n\n--index-url=https://x/cu118\n-r  y.txt\nu#frag";
-        let found: Vec<String> = lines(text).into_iter().map(|line| line.text).collect();
-        assert_eq!(
-            found,
-            [
-                "a==1   --hash=x   --hash=y",
-                "b",
-                "--index-url=https://x/cu118",
-                "-r  y.txt",
-                "u#frag"
-            ]
-        );
     }
 }

@@ -1,41 +1,41 @@
-//! The words and operators of a shell script or of a Dockerfile's instruction, with their places.
+//! Words and operators of shell scripts and Dockerfile instructions, with their positions.
 
 use std::ops::Range;
 
 use super::variables::{Expanded, Values, expression, unquote};
 
-/// A script, and how its lines go on.
+/// A script.
 #[derive(Debug, Clone, Copy)]
 pub struct Script<'s> {
     /// The text.
     pub text: &'s str,
-    /// Where it begins in its file.
+    /// Its position in the file.
     pub offset: usize,
-    /// The character before a line end that makes the line go on.
+    /// The character that continues a line.
     pub escape: char,
-    /// Whether it is an instruction of a Dockerfile, in which comments and empty lines may stand between lines that go on.
+    /// Whether it is a Dockerfile instruction, where comments and empty lines may come between continued lines.
     pub instruction: bool,
 }
 
-/// A word as it is written.
+/// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word<'s> {
-    /// With quotes and variables.
+    /// As written, with quotes and variables.
     pub raw: &'s str,
-    /// Its place in the file.
+    /// Its position in the file.
     pub span: Range<usize>,
 }
 
-/// A piece of a script.
+/// A token of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token<'s> {
     /// A word.
     Word(Word<'s>),
-    /// `&&`, `||`, `|`, `;`, `&`, `(`, `)`, `>`, `>>`, `<`, `<<`; `;` also stands for the end of a line.
+    /// `&&`, `||`, `|`, `;`, `&`, `(`, `)`, `>`, `>>`, `<`, `<<`; the end of a line is `;`.
     Operator(&'static str),
 }
 
-/// Longer ones first.
+/// Operators as written and as reported, longer ones first.
 const OPERATORS: &[(&str, &str)] = &[
     ("<<<", "<"),
     ("<<", "<<"),
@@ -77,7 +77,7 @@ impl<'s> Script<'s> {
             } else if rest.starts_with('#') {
                 at += rest.find('\n').unwrap_or(rest.len());
             } else if let Some((written, operator)) = operator {
-                // The number before a redirection is no word: `2>&1`.
+                // The file descriptor of a redirection is not a word: `2>&1`.
                 if let Some(Token::Word(word)) = tokens.last()
                     && operator.starts_with(['>', '<'])
                     && word.span.end == self.offset + at
@@ -96,7 +96,7 @@ impl<'s> Script<'s> {
         tokens
     }
 
-    /// The words alone, where operators mean nothing: `ENV`, `ARG`.
+    /// The words of an instruction without operators: `ENV`, `ARG`.
     pub fn words(&self) -> Vec<Word<'s>> {
         let mut words = Vec::new();
         let mut at = 0;
@@ -115,7 +115,7 @@ impl<'s> Script<'s> {
         words
     }
 
-    /// A word without quotes, with the values of its variables.
+    /// A word without quotes and with expanded variables.
     pub fn value(&self, word: &Word<'_>, values: Values<'_>) -> Expanded {
         unquote(word.raw, self.escape, values, &|rest| self.goes_on(rest))
     }
@@ -128,7 +128,7 @@ impl<'s> Script<'s> {
         }
     }
 
-    /// The bytes of the word at the start of a text.
+    /// The length of the word at the start of a text.
     fn word(&self, text: &str, operators: bool) -> usize {
         let mut at = 0;
         let mut quote = None;
@@ -136,7 +136,7 @@ impl<'s> Script<'s> {
             let rest = &text[at..];
             let goes_on = self.goes_on(rest);
             if goes_on > 0 {
-                // A line that goes on ends a word only if the next begins with white space.
+                // A continued line ends a word only if the next line starts with white space.
                 if quote.is_none() && rest[goes_on..].starts_with([' ', '\t']) {
                     break;
                 }
@@ -164,7 +164,7 @@ impl<'s> Script<'s> {
         at
     }
 
-    /// The bytes from an escape before the end of a line to where the text goes on.
+    /// The length of the line continuation at the start of a text, or 0.
     fn goes_on(&self, text: &str) -> usize {
         let Some(rest) = text.strip_prefix(self.escape) else {
             return 0;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn words_end_where_a_shell_ends_them() {
+    fn words_end_as_in_a_shell() {
         assert_eq!(
             written("pip install 'a b'==1 # no"),
             ["pip", "install", "'a b'==1"]
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_on_over_comments_and_empty_lines() {
+    fn lines_continue_over_comments_and_empty_lines() {
         assert_eq!(written("a \\\n  # not \\\n\n  b"), ["a", "b"]);
         assert_eq!(written("a\\\nb"), ["a\\\nb"]);
         let script = script("a\\\nb");

@@ -1,21 +1,22 @@
-//! Packages in the order of their installation, and which of them stay.
+//! Packages in the order of their installation, and which of them remain.
 
+use super::context::Context;
+use super::facts::{Pin, Stage};
 use super::text::Text;
-use super::{Context, Pin, Stage};
 use crate::error::Result;
 use crate::stack::EvidenceKind;
 
-/// The most packages that one stage may ask for.
+/// The maximum number of packages in a stage.
 pub const MAX_PINS: usize = 5000;
 
-/// The most of them that may be parts of the GPU stack: rules compare each with each.
+/// The maximum number of GPU components among them, because rules compare each with each.
 const MAX_COMPONENTS: usize = 100;
 
-/// The most packages and the most parts of the GPU stack in all stages, counted again in each that has them from another.
+/// The maximum numbers of packages and GPU components in all stages, including inherited ones.
 const MAX_ALL_PINS: usize = 4 * MAX_PINS;
 const MAX_ALL_COMPONENTS: usize = 800;
 
-/// Takes down what is installed.
+/// Records what is installed.
 #[derive(Clone)]
 pub struct Recorder<'c> {
     context: &'c Context<'c>,
@@ -35,28 +36,25 @@ impl<'c> Recorder<'c> {
         }
     }
 
-    /// Begins a command: what is added from now on is installed together.
+    /// Starts a command: packages added from now on are installed together.
     pub fn command(&mut self) {
         self.commands += 1;
     }
 
-    /// Adds a package of the last command.
+    /// Adds a package to the last command.
     ///
     /// # Errors
-    ///
     /// There are too many.
     pub fn add(&mut self, pin: Pin, text: &Text<'_>) -> Result<()> {
         if self.pins.len() >= MAX_PINS {
-            let problem = format!("more than {MAX_PINS} packages are asked for up to here");
+            let problem = format!("more than {MAX_PINS} packages");
             let line = text.start_of(pin.location.line);
             return Err(text.fault(line..line + 1, &problem, None));
         }
         let component = self.component(&pin);
         self.components += usize::from(component.is_some());
         if self.components > MAX_COMPONENTS {
-            let problem = format!(
-                "more than {MAX_COMPONENTS} parts of the GPU stack are asked for up to here"
-            );
+            let problem = format!("more than {MAX_COMPONENTS} GPU components");
             let line = text.start_of(pin.location.line);
             return Err(text.fault(line..line + 1, &problem, None));
         }
@@ -68,7 +66,7 @@ impl<'c> Recorder<'c> {
         Ok(())
     }
 
-    /// Removes a part of the GPU stack. The packages that brought it are as good as replaced, whether this is certain to run or not.
+    /// Marks the packages of a GPU component as replaced, even if the removal is conditional.
     pub fn remove(&mut self, pin: &Pin) {
         let Some(component) = self.component(pin) else {
             return;
@@ -80,7 +78,7 @@ impl<'c> Recorder<'c> {
             .for_each(|earlier| earlier.replaced = true);
     }
 
-    /// The part of the GPU stack that a package is.
+    /// The GPU component of a package.
     fn component(&self, pin: &Pin) -> Option<&'c str> {
         let manager = match pin.manager.as_str() {
             "conda" => EvidenceKind::Conda,
@@ -91,12 +89,12 @@ impl<'c> Recorder<'c> {
         self.context.catalogue.component_of(manager, &pin.name)
     }
 
-    /// What packages are read with.
+    /// The context for reading packages.
     pub fn context(&self) -> &'c Context<'c> {
         self.context
     }
 
-    /// The packages, with those marked that do not stay.
+    /// The packages, with replaced ones marked.
     pub fn finish(self) -> Vec<Pin> {
         let mut pins = self.pins;
         let mut later: std::collections::HashMap<(String, String), (usize, String)> =
@@ -126,7 +124,7 @@ impl<'c> Recorder<'c> {
     }
 }
 
-/// What is wrong with what all stages ask for together.
+/// Checks the limits for all stages together.
 pub fn too_many<'r, 'c: 'r>(recorders: impl Iterator<Item = &'r Recorder<'c>>) -> Option<String> {
     let (mut pins, mut components) = (0, 0);
     for recorder in recorders {
@@ -134,16 +132,13 @@ pub fn too_many<'r, 'c: 'r>(recorders: impl Iterator<Item = &'r Recorder<'c>>) -
         components += recorder.components;
     }
     if pins > MAX_ALL_PINS {
-        return Some(format!(
-            "more than {MAX_ALL_PINS} packages are asked for in all stages up to here"
-        ));
+        return Some(format!("more than {MAX_ALL_PINS} packages in all stages"));
     }
-    (components > MAX_ALL_COMPONENTS).then(|| {
-        format!("more than {MAX_ALL_COMPONENTS} parts of the GPU stack are asked for in all stages up to here")
-    })
+    (components > MAX_ALL_COMPONENTS)
+        .then(|| format!("more than {MAX_ALL_COMPONENTS} GPU components in all stages"))
 }
 
-/// The only stage of a file that has no stages.
+/// The stage of a file without stages.
 pub fn only(recorder: Recorder<'_>) -> Stage {
     Stage {
         shipped: true,

@@ -1,4 +1,4 @@
-//! A text and places in it.
+//! The text of a file, and positions in it.
 
 use std::ops::Range;
 
@@ -6,24 +6,23 @@ use crate::error::{Error, Result};
 use crate::finding::Location;
 use crate::yaml;
 
-/// The longest line that is read, in bytes. Places in a line are counted in characters, so a line is walked often.
+/// The longest line, in bytes. Columns count characters, so lines are scanned often.
 const MAX_LINE: usize = 64 * 1024;
 
-/// How much of a line a place shows, in bytes.
+/// How much of a line a location shows, in bytes.
 const MAX_SHOWN: usize = 1024;
 
-/// A file with the places where its lines begin.
+/// A file with the positions of its lines.
 pub struct Text<'t> {
-    /// The file as the user knows it.
+    /// The file as the user named it.
     pub name: &'t str,
-    /// All of it, without a byte order mark.
+    /// The contents, without a byte order mark.
     pub text: &'t str,
     starts: Vec<usize>,
 }
 
 impl<'t> Text<'t> {
     /// # Errors
-    ///
     /// A line is too long.
     pub fn new(name: &'t str, text: &'t str) -> Result<Self> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -37,7 +36,7 @@ impl<'t> Text<'t> {
         if let Some(line) = long {
             return Err(Error::Rule {
                 problem: format!(
-                    "error: {name}:{}: this line has more than {MAX_LINE} bytes",
+                    "error: {name}:{}: line is longer than {MAX_LINE} bytes",
                     line + 1
                 ),
             });
@@ -45,7 +44,7 @@ impl<'t> Text<'t> {
         Ok(Text { name, text, starts })
     }
 
-    /// The place of some bytes; what goes on to another line is cut at the end of the first.
+    /// The location of a range; a range over several lines ends with the first.
     pub fn location(&self, span: Range<usize>) -> Location {
         let at = self.boundary(span.start);
         let end = self.boundary(span.end).max(at);
@@ -67,19 +66,19 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// An error that shows a place.
+    /// An error that shows a range.
     pub fn fault(&self, span: Range<usize>, problem: &str, help: Option<&str>) -> Error {
         let start = self.boundary(span.start);
         let end = self.boundary(span.end).max(start);
         yaml::fault(self.name, self.text, start..end, problem, help)
     }
 
-    /// The last component of its name.
+    /// The file name without directories.
     pub fn file_name(&self) -> &'t str {
         self.name.rsplit(['/', '\\']).next().unwrap_or_default()
     }
 
-    /// The place of a value without the quotes around it.
+    /// The range of a value without its quotes.
     pub fn without_quotes(&self, span: Range<usize>) -> Range<usize> {
         let written = self.text.get(span.clone()).unwrap_or_default();
         let inner = written.trim_end().trim_start_matches(['"', '\'']);
@@ -98,7 +97,7 @@ impl<'t> Text<'t> {
     }
 }
 
-/// The nearest place at or before a byte where a character begins.
+/// The last character boundary at or before a byte.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -113,15 +112,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_counted_in_characters() {
+    fn columns_count_characters() {
         let text = Text::new("f", "\u{feff}a\nüb torch==1\r\nc").unwrap();
         let at = text.text.find("torch").unwrap();
         let place = text.location(at..at + 8);
         assert_eq!((place.line, place.column, place.end_column), (2, 4, 12));
         assert_eq!(place.text, "üb torch==1");
-        // What goes on to the next line ends with the first.
+        // A range over several lines ends with the first.
         assert_eq!(text.location(at..text.text.len()).end_column, 12);
-        // An empty place is one character wide, and one behind the end is none.
+        // An empty range is one character wide, and one after the end is at the end.
         let end = text.location(900..901);
         assert_eq!((end.line, end.column, end.end_column), (3, 2, 3));
     }

@@ -1,25 +1,25 @@
-//! Variables of Dockerfiles and shells: `$X`, `${X:-default}`, `${X%.*}`, `${X//./}`.
+//! Variables in Dockerfiles and shell scripts: `$X`, `${X:-default}`, `${X%.*}`, `${X//./}`.
 
-/// Values of variables by name.
+/// Looks up the value of a variable.
 pub type Values<'v> = &'v dyn Fn(&str) -> Option<String>;
 
-/// How deep defaults may stand in defaults.
+/// The maximum nesting of defaults.
 const MAX_DEPTH: usize = 8;
 
-/// The longest text that variables may make, in bytes: `ENV A=$A$A` doubles it each time.
+/// The maximum length of an expanded text, in bytes: `ENV A=$A$A` doubles it each time.
 const MAX_TEXT: usize = 4 * 1024;
 
-/// A text with its variables replaced.
+/// An expanded text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expanded {
-    /// The text; a variable without a known value stays as written.
+    /// The text; variables without a known value stays as written.
     pub text: String,
     /// Whether every variable had a value.
     pub known: bool,
 }
 
-/// A text without its quotes and escapes, and with the values of its variables. `skip` tells how many bytes a line that
-/// goes on takes at a place, if one does.
+/// Removes quotes and escapes from a text and expands its variables. `skip` returns the length of a line continuation at the start
+/// of its argument, or 0.
 pub fn unquote(
     raw: &str,
     escape: char,
@@ -79,7 +79,7 @@ fn expand(
     out
 }
 
-/// The bytes of the expression that a text begins with: a variable, `$(command)`, `` `command` ``, or a single `$`.
+/// The length of the expression at the start of a text: a variable, `$(command)`, `` `command` ``, or a single `$`.
 pub fn expression(text: &str) -> usize {
     let mut characters = text.char_indices();
     let first = characters.next().map(|(_, c)| c);
@@ -111,7 +111,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The value of an expression; a `$` alone is itself.
+/// The value of an expression; a single `$` is literal.
 fn value(expression: &str, escape: char, values: Values<'_>, depth: usize) -> Option<String> {
     let inner = match expression.strip_prefix('$')? {
         "" => return Some("$".to_owned()),
@@ -157,7 +157,7 @@ fn value(expression: &str, escape: char, values: Values<'_>, depth: usize) -> Op
     }
 }
 
-/// `${X%pattern}`, the shortest end that fits; `${X%%pattern}`, the longest.
+/// `${X%pattern}` removes the shortest matching suffix, `${X%%pattern}` the longest.
 fn without_end(value: &str, pattern: &str) -> String {
     let (longest, pattern) = match pattern.strip_prefix('%') {
         Some(pattern) => (true, pattern),
@@ -173,7 +173,7 @@ fn without_end(value: &str, pattern: &str) -> String {
     value[..found.unwrap_or(value.len())].to_owned()
 }
 
-/// `${X#pattern}`, the shortest start that fits; `${X##pattern}`, the longest.
+/// `${X#pattern}` removes the shortest matching prefix, `${X##pattern}` the longest.
 fn without_start(value: &str, pattern: &str) -> String {
     let (longest, pattern) = match pattern.strip_prefix('#') {
         Some(pattern) => (true, pattern),
@@ -189,7 +189,7 @@ fn without_start(value: &str, pattern: &str) -> String {
     value[found.unwrap_or(0)..].to_owned()
 }
 
-/// `${X/a/b}`, the first; `${X//a/b}`, all. Only texts are replaced, no patterns.
+/// `${X/a/b}` replaces the first occurrence, `${X//a/b}` all. Patterns are not supported.
 fn replaced(value: &str, operation: &str) -> Option<String> {
     let (all, operation) = match operation.strip_prefix('/') {
         Some(operation) => (true, operation),
@@ -207,7 +207,7 @@ fn replaced(value: &str, operation: &str) -> Option<String> {
     })
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything. At most one `*` is understood.
+/// Whether a text matches a pattern with at most one `*`.
 fn fits(text: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => text == pattern,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_replaced_as_docker_and_shells_do() {
+    fn variables_are_expanded_as_docker_and_shells_do() {
         for (raw, text, known) in [
             ("a$CUDA-b", "a12.4.1-b", true),
             ("${CUDA}", "12.4.1", true),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_in_defaults_end() {
+    fn nested_defaults_are_limited() {
         let nested = format!("{}x{}", "${A:-".repeat(5000), "}".repeat(5000));
         assert!(!unquote(&nested, '\\', &values, &|_| 0).known);
     }

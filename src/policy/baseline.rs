@@ -1,4 +1,4 @@
-//! Findings that were known before: only new ones fail.
+//! Baselines: known findings, which do not fail.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,28 +10,28 @@ use crate::finding::{Finding, IgnoreReason, Severity};
 
 /// The largest baseline file, in bytes: reports of a thousand images.
 const MAX_FILE: u64 = 512 * 1024 * 1024;
-/// The reason of an ignored finding that the baseline knows.
+/// The reason of a finding that the baseline suppresses.
 pub const REASON: &str = "in the baseline";
-/// What a file of ours begins with.
+/// The schema of a baseline file.
 const SCHEMA: &str = "imgcheck/baseline/v1";
 
-/// Known findings by fingerprint, each with the worst severity that it had. Rebuilding an image does not change a fingerprint.
+/// Known findings by fingerprint, each with its worst severity. A rebuilt image keeps its fingerprints.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Baseline {
     severities: HashMap<String, Severity>,
 }
 
-/// A baseline file, or as much of a report as makes one.
+/// A baseline file, or the part of a report that is used as one.
 #[derive(Deserialize)]
 struct File {
     schema: String,
-    /// Of a baseline.
+    /// In a baseline.
     #[serde(default)]
     findings: Vec<Known>,
-    /// Of a report on images.
+    /// In a report of `check`.
     #[serde(default)]
     images: Vec<Subject>,
-    /// Of a report on files.
+    /// In a report of `lint`.
     #[serde(default)]
     files: Vec<Subject>,
 }
@@ -47,11 +47,11 @@ struct Subject {
 #[derive(Deserialize)]
 struct Known {
     fingerprint: String,
-    /// A file without it makes a finding known whatever its severity.
+    /// Without a severity, the finding is known whatever its severity.
     #[serde(default = "worst")]
     severity: Severity,
     #[serde(default)]
-    ignore: Option<Because>,
+    ignore: Option<KnownIgnore>,
 }
 
 fn worst() -> Severity {
@@ -59,7 +59,7 @@ fn worst() -> Severity {
 }
 
 #[derive(Deserialize)]
-struct Because {
+struct KnownIgnore {
     reason: String,
 }
 
@@ -74,25 +74,24 @@ struct Entry<'f> {
 }
 
 impl Baseline {
-    /// Reads a file that [`Baseline::text`] made, or a report in JSON.
+    /// Reads a file written by [`Baseline::text`], or a JSON report.
     ///
     /// # Errors
-    /// [`Error::Usage`]: the file cannot be read, or is neither.
+    /// [`Error::Config`]: the file cannot be read, or is neither.
     pub fn load(path: &Path) -> Result<Self> {
-        let help = "make one with --write-baseline FILE, or name a report of -f json";
-        let refuse = |problem: &dyn std::fmt::Display| Error::Usage {
-            problem: format!("the baseline {}: {problem}", path.display()),
-            help: Some(help.to_owned()),
+        let refuse = |problem: &dyn std::fmt::Display| {
+            let help = "create one with --write-baseline FILE, or use a JSON report";
+            Error::config(format!("baseline {}: {problem}", path.display())).with_help(help)
         };
         if !path.exists() {
-            return Err(refuse(&"there is no such file"));
+            return Err(refuse(&"file not found"));
         }
-        let text = super::read_text(path, MAX_FILE)?;
+        let text = super::read::read_text(path, MAX_FILE)?;
         let file: File = serde_json::from_str(&text).map_err(|error| refuse(&error))?;
         match file.schema.as_str() {
             SCHEMA | "imgcheck/report/v1" | "imgcheck/lint/v1" => Ok(file.baseline()),
             other => Err(refuse(&format!(
-                "`{}` is no report on images",
+                "schema `{}` is not that of a baseline or a report",
                 other.escape_debug()
             ))),
         }
@@ -103,7 +102,7 @@ impl Baseline {
         self.severities.is_empty()
     }
 
-    /// Why a finding does not count, if it is known, and was no milder.
+    /// Why a finding is suppressed: it is known, and not more severe than before.
     pub fn reason(&self, finding: &Finding) -> Option<IgnoreReason> {
         let known = self.severities.get(&finding.fingerprint)?;
         (finding.severity <= *known).then(|| IgnoreReason {
@@ -112,10 +111,7 @@ impl Baseline {
         })
     }
 
-    /// The text of a file that makes findings known; each comes with the name of its image.
-    ///
-    /// # Errors
-    /// None that can be had: the texts are plain.
+    /// The text of a baseline file; each finding comes with the name of its image.
     pub fn text<'f>(
         findings: impl Iterator<Item = (&'f str, &'f Finding)>,
     ) -> serde_json::Result<String> {
@@ -133,7 +129,7 @@ impl Baseline {
                 fingerprint: &finding.fingerprint,
             })
             .collect();
-        // In an order of its own, so that a new one changes few lines.
+        // Sorted, so that a new finding changes few lines.
         entries.sort();
         let mut text = serde_json::to_string_pretty(&Document {
             schema: SCHEMA,
@@ -147,7 +143,7 @@ impl Baseline {
 impl File {
     fn baseline(self) -> Baseline {
         let subjects = self.images.into_iter().chain(self.files);
-        // An ignore of the configuration ends with its last day; here it would hold for ever.
+        // An ignore may expire; in a baseline it would hold forever.
         let known = |known: &Known| known.ignore.as_ref().is_some_and(|it| it.reason == REASON);
         let reported = subjects.flat_map(|subject| {
             let ignored = subject.ignored.into_iter().filter(known);

@@ -1,4 +1,4 @@
-//! A configuration file: read, and every value checked where it stands.
+//! The configuration file: reads it, and reports invalid values with their line and column.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use chrono::NaiveDate;
 use schemars::Schema;
 
 use super::expectation;
-use super::file::{File, IgnoreEntry, Pairs, TargetEntry};
+use super::file::{FAIL_ON, File, IgnoreEntry, Pairs, SEVERITIES, TargetEntry};
 use super::{AllowedStack, Baseline, Expectation, Ignore, Policy, Requirement, SeverityChange};
 use crate::error::{Error, Result};
-use crate::finding::{Location, Severity};
+use crate::finding::Location;
 use crate::json_schema;
 use crate::limits::{Limit, Limits};
 use crate::spelling::{InvalidInput, nearest};
@@ -20,66 +20,54 @@ use crate::yaml::{self, Spanned};
 /// The largest configuration file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// The severities by their names in the file.
-const SEVERITIES: [(&str, Option<Severity>); 4] = [
-    ("error", Some(Severity::Error)),
-    ("warning", Some(Severity::Warning)),
-    ("note", Some(Severity::Note)),
-    ("off", None),
-];
-
-/// What may fail, by the names in the file.
-const FAIL_ON: [(&str, Option<Severity>); 4] = [
-    ("error", Some(Severity::Error)),
-    ("warning", Some(Severity::Warning)),
-    ("note", Some(Severity::Note)),
-    ("never", None),
-];
-
-/// A configuration file that was read, or none.
+/// A configuration file; empty if there is none.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// What it asks for; of the baseline only the file is known.
+    /// The policy, without the contents of the baseline.
     pub policy: Policy,
-    /// Its rule files and directories.
+    /// Rule files and directories.
     pub rules: Vec<PathBuf>,
-    /// Its baseline.
+    /// The baseline file.
     pub baseline: Option<PathBuf>,
-    /// Its limits; those that it does not name are the usual ones.
+    /// The limits, including the defaults.
     pub limits: Limits,
     source: Source,
-    /// Each id or pattern of rules, and where it is written.
+    /// Ids and patterns of rules, with their positions.
     named_rules: Vec<(String, Range<usize>)>,
-    /// Where the rule files and directories are written.
+    /// Positions of the rule files and directories.
     rule_places: Vec<Range<usize>>,
-    /// Where the baseline is.
+    /// Position of the baseline.
     baseline_place: Option<Range<usize>>,
 }
 
-/// The file as it was read.
+/// The text of the file.
 #[derive(Debug, Clone, Default)]
 struct Source {
-    /// The file as the user knows it.
+    /// The file as the user named it.
     name: String,
     text: String,
 }
 
 impl Config {
-    /// Reads a file; paths in it are relative to its directory.
+    /// Reads a file. Paths in it are relative to its directory.
     ///
     /// # Errors
-    /// The file cannot be read ([`Error::Usage`]), or a key or value of it is wrong ([`Error::Rule`], which shows the place).
+    /// [`Error::Config`]: the file cannot be read, or a key or value is invalid.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = super::read_text(path, MAX_FILE)?;
+        let text = super::read::read_text(path, MAX_FILE)?;
         let directory = path.parent().unwrap_or(Path::new(""));
         Config::read(&path.display().to_string(), &text, directory)
     }
 
-    /// Reads the text of a file. `name` is the file as the user knows it.
+    /// Reads the text of a file; `name` is shown in errors.
     ///
     /// # Errors
     /// As [`Config::load`].
     pub fn read(name: &str, text: &str, directory: &Path) -> Result<Self> {
+        Config::parse(name, text, directory).map_err(config_error)
+    }
+
+    fn parse(name: &str, text: &str, directory: &Path) -> Result<Self> {
         let file: Option<File> = yaml::parse(name, text)?;
         let file = file.unwrap_or_default();
         let source = Source {
@@ -99,48 +87,48 @@ impl Config {
         })
     }
 
-    /// Refuses a rule file or directory that is not there.
+    /// Rejects missing rule files and directories.
     ///
     /// # Errors
-    /// [`Error::Rule`] that shows the place.
+    /// [`Error::Config`] with the position.
     pub fn check_rule_paths(&self) -> Result<()> {
         for (path, place) in self.rules.iter().zip(&self.rule_places) {
             if is_absent(path) {
-                let problem = format!("there is no file or directory {}", path.display());
-                let help = "write where rule files are, relative to this file";
+                let problem = format!("no file or directory {}", path.display());
+                let help = "paths of rule files are relative to this file";
                 return Err(self.source.fault(place.clone(), &problem, help));
             }
         }
         Ok(())
     }
 
-    /// Reads the baseline, if one is named.
+    /// Reads the baseline, if there is one.
     ///
     /// # Errors
-    /// As [`Baseline::load`]; [`Error::Rule`] that shows the place where the file is not there.
+    /// As [`Baseline::load`]; [`Error::Config`] with the position if the file is missing.
     pub fn load_baseline(&self) -> Result<Baseline> {
         let Some(path) = &self.baseline else {
             return Ok(Baseline::default());
         };
         match &self.baseline_place {
             Some(place) if is_absent(path) => {
-                let problem = format!("there is no baseline {}", path.display());
-                let help = "make one with --write-baseline FILE, or name a report of -f json, relative to this file";
+                let problem = format!("no baseline file {}", path.display());
+                let help = "create one with --write-baseline FILE, or use a JSON report; the path is relative to this file";
                 Err(self.source.fault(place.clone(), &problem, help))
             }
             _ => Baseline::load(path),
         }
     }
 
-    /// Whether the file names rules, so that [`Config::check_rules`] has something to say.
+    /// Whether the file mentions rules; see [`Config::check_rules`].
     pub fn names_rules(&self) -> bool {
         !self.named_rules.is_empty()
     }
 
-    /// Refuses an id that no rule has, and a pattern that no id matches.
+    /// Rejects unknown rule ids, and patterns that match no rule.
     ///
     /// # Errors
-    /// [`Error::Rule`] that shows the place.
+    /// [`Error::Config`] with the position.
     pub fn check_rules(&self, ids: &[&str]) -> Result<()> {
         for (named, place) in &self.named_rules {
             if ids.iter().any(|id| crate::glob::glob(id, named)) {
@@ -148,16 +136,24 @@ impl Config {
             }
             let help = match nearest(named, ids.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "imgcheck rules list names all of them".to_owned(),
+                None => "run `imgcheck rules list` to see all rules".to_owned(),
             };
-            let problem = format!("there is no rule `{named}`");
+            let problem = format!("unknown rule `{named}`");
             return Err(self.source.fault(place.clone(), &problem, &help));
         }
         Ok(())
     }
 }
 
-/// Whether there is certainly nothing.
+/// Turns the diagnostic of a YAML file into an error of the configuration.
+fn config_error(error: Error) -> Error {
+    match error {
+        Error::Rule { problem } => Error::config(problem),
+        other => other,
+    }
+}
+
+/// Whether a path certainly does not exist.
 fn is_absent(path: &Path) -> bool {
     matches!(path.try_exists(), Ok(false))
 }
@@ -176,7 +172,7 @@ impl Source {
         let defaults = Policy::default();
         Ok(Policy {
             fail_on: match &file.fail_on {
-                Some(word) => self.one_of(word, "severity that can fail", &FAIL_ON)?,
+                Some(word) => self.one_of(word, "fail-on", &FAIL_ON)?,
                 None => defaults.fail_on,
             },
             severities: self.severities(&file.severities)?,
@@ -205,8 +201,8 @@ impl Source {
     fn limits(&self, pairs: &Pairs<Spanned<String>>) -> Result<Limits> {
         let mut limits = Limits::default();
         for (name, value) in &pairs.0 {
-            let limit = self.refused(name, Limit::named(&name.value))?;
-            let value = self.refused(value, limit.parse(&value.value))?;
+            let limit = self.located(name, Limit::named(&name.value))?;
+            let value = self.located(value, limit.parse(&value.value))?;
             limits.set(limit, value);
         }
         Ok(limits)
@@ -219,22 +215,22 @@ impl Source {
             driver: entry.driver.as_ref().map(|driver| driver.value.clone()),
         };
         if target.gpus.is_empty() && target.driver.is_none() {
-            let problem = format!("the target `{}` has neither GPUs nor a driver", target.name);
+            let problem = format!("target `{}` has no GPUs and no driver", target.name);
             let help = "add `gpus: [a100]`, `driver: \"535.183.06\"`, or both";
             return Err(self.fault(yaml::span(&entry.name), &problem, help));
         }
         for gpu in &entry.gpus {
-            self.refused(gpu, Gpu::parse(&gpu.value))?;
+            self.located(gpu, Gpu::parse(&gpu.value))?;
         }
         if let Some(driver) = &entry.driver {
-            self.refused(driver, DriverVersion::parse(&driver.value))?;
+            self.located(driver, DriverVersion::parse(&driver.value))?;
         }
         Ok(target)
     }
 
     fn expectation(&self, text: &Spanned<String>) -> Result<Expectation> {
         let origin = format!("{}:{}", self.name, self.location(&yaml::span(text)).line);
-        self.refused(text, Expectation::parse(&text.value, &origin))
+        self.located(text, Expectation::parse(&text.value, &origin))
     }
 
     fn stack(&self, row: &Pairs<Spanned<String>>) -> Result<AllowedStack> {
@@ -245,17 +241,17 @@ impl Source {
                 name = Some(value.value.clone());
                 continue;
             }
-            self.refused(key, expectation::check_subject(&key.value))?;
+            self.located(key, expectation::check_subject(&key.value))?;
             let requirement = Requirement::of_stack(&key.value, &value.value);
-            requirements.push(self.refused(value, requirement)?);
+            requirements.push(self.located(value, requirement)?);
         }
-        // An empty row has no place of its own.
+        // An empty row has no position.
         let place = row.0.first().map_or(0..1, |(key, _)| yaml::span(key));
         if requirements.is_empty() {
-            let help = "name some of its parts, as in {torch: \"2.8.*\", cuda: \"12.8\"}";
+            let help = "name some components, such as {torch: \"2.8.*\", cuda: \"12.8\"}";
             return Err(self.fault(
                 place,
-                "an allowed stack without any part allows every image",
+                "an allowed stack without components allows every image",
                 help,
             ));
         }
@@ -271,7 +267,7 @@ impl Source {
     }
 
     fn subject(&self, name: &Spanned<String>) -> Result<String> {
-        self.refused(name, expectation::check_subject(&name.value))?;
+        self.located(name, expectation::check_subject(&name.value))?;
         Ok(name.value.clone())
     }
 
@@ -280,8 +276,8 @@ impl Source {
         let given = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.value.clone());
         let reason = given(&entry.reason).filter(|reason| !reason.trim().is_empty());
         let Some(reason) = reason else {
-            let problem = format!("the ignore of `{}` has no reason", entry.rule.value);
-            let help = "add `reason:` and say why, for those who read it later";
+            let problem = format!("ignore of `{}` has no reason", entry.rule.value);
+            let help = "add a `reason:` for future readers";
             return Err(self.fault(place, &problem, help));
         };
         Ok(Ignore {
@@ -301,12 +297,13 @@ impl Source {
     fn day(&self, text: &Spanned<String>) -> Result<NaiveDate> {
         let written = text.value.trim();
         let day = NaiveDate::parse_from_str(written, "%Y-%m-%d").ok();
-        // The pattern alone would take `27-3-1`.
-        day.filter(|_| written.len() == "2027-03-01".len()).ok_or_else(|| {
-            let problem = format!("`{written}` is no date");
-            let help = "write year, month and day, as in 2027-03-01: the last day that the ignore holds";
-            self.fault(yaml::span(text), &problem, help)
-        })
+        // The pattern alone would accept `27-3-1`.
+        day.filter(|_| written.len() == "2027-03-01".len())
+            .ok_or_else(|| {
+                let problem = format!("invalid date `{written}`");
+                let help = "write the last valid day as YYYY-MM-DD, such as 2027-03-01";
+                self.fault(yaml::span(text), &problem, help)
+            })
     }
 
     fn one_of<T: Copy>(
@@ -319,27 +316,30 @@ impl Source {
         found.map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
             let help = match nearest(&word.value, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`? Allowed are {}", names.join(", ")),
-                None => format!("allowed are {}", names.join(", ")),
+                Some(near) => format!(
+                    "did you mean `{near}`? Expected one of: {}",
+                    names.join(", ")
+                ),
+                None => format!("expected one of: {}", names.join(", ")),
             };
             self.fault(
                 yaml::span(word),
-                &format!("`{}` is no {what}", word.value),
+                &format!("invalid {what} `{}`", word.value),
                 &help,
             )
         })
     }
 
-    /// What was read from a value, or what is wrong with it at its place.
-    fn refused<T>(&self, value: &Spanned<String>, read: Result<T, InvalidInput>) -> Result<T> {
+    /// Adds the position of a value to its error.
+    fn located<T>(&self, value: &Spanned<String>, read: Result<T, InvalidInput>) -> Result<T> {
         read.map_err(|misread| self.fault(yaml::span(value), &misread.problem, &misread.help))
     }
 
     fn fault(&self, place: Range<usize>, problem: &str, help: &str) -> Error {
-        yaml::fault(&self.name, &self.text, place, problem, Some(help))
+        let error = yaml::fault(&self.name, &self.text, place, problem, Some(help));
+        config_error(error)
     }
 
-    /// Line and columns of a place.
     fn location(&self, place: &Range<usize>) -> Location {
         let before = self.text.get(..place.start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,14 +1,14 @@
-//! Where the configuration file is, if nobody names it.
+//! Finds the configuration file.
 
 use std::path::{Path, PathBuf};
 
 use etcetera::{BaseStrategy, choose_base_strategy};
 
-/// What the file may be called in a repository.
+/// Names of the configuration file in a repository.
 pub const NAMES: [&str; 2] = [".imgcheck.yaml", ".imgcheck.yml"];
 
-/// The file of the working directory, else of the nearest directory above it up to the root of the repository, else the user's
-/// own: `imgcheck/config.yaml` in `$XDG_CONFIG_HOME` or `~/.config`.
+/// The file in the working directory, else in the nearest parent directory up to the root of the repository, else that of the
+/// user: `imgcheck/config.yaml` in `$XDG_CONFIG_HOME` or `~/.config`.
 pub fn find(working_directory: &Path) -> Option<PathBuf> {
     in_repository(working_directory).or_else(|| {
         let user = choose_base_strategy().ok()?.config_dir();
@@ -16,8 +16,8 @@ pub fn find(working_directory: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The nearest file from a directory upwards. A directory that holds `.git` is the last one that is searched. The path is
-/// relative to the directory: `../.imgcheck.yaml`.
+/// The nearest file in a directory and its parents, up to one that contains `.git`. The path is relative to the directory:
+/// `../.imgcheck.yaml`.
 pub fn in_repository(directory: &Path) -> Option<PathBuf> {
     let mut shown = PathBuf::new();
     for place in directory.ancestors() {
@@ -40,7 +40,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
+    fn the_nearest_file_wins_and_the_search_ends_at_the_repository() {
         let outside = tempfile::tempdir().unwrap();
         let repository = outside.path().join("repository");
         let inner = repository.join("images/train");

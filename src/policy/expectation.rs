@@ -1,54 +1,51 @@
-//! What the team wants an image to hold.
+//! What an image must contain: expectations and allowed stacks.
 
 use crate::spelling::{InvalidInput, nearest};
 use crate::version;
 use crate::vocabulary::VERSIONS;
 
-/// The release of the CUDA runtime that the process gets, major and minor: the one subject that is no part of the stack.
+/// Major and minor version of the loaded CUDA runtime: the one subject that is not a component.
 pub const CUDA: &str = "cuda";
-/// The operating system: its releases have names, and no order.
+/// The operating system, whose versions have no order.
 const OS: &str = "os";
-/// In an allowed stack: there must be no such part.
+/// In an allowed stack: the component must be missing.
 const NONE: &str = "none";
 
-/// A part of the stack, and which versions of it are wanted.
+/// A component and its required versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
-    /// A name of the stack, or `cuda`.
+    /// Name of a component, or `cuda`.
     pub name: String,
-    /// Specifiers as [`version::fits()`] takes them; empty if there must be no such part.
+    /// Specifiers as [`version::fits()`] takes them; empty if the component must be missing.
     pub specifier: String,
 }
 
-/// What each image must hold.
+/// A requirement for every image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
     /// As it was written: `torch==2.8.*`.
     pub text: String,
     /// Where it was written: `--expect`, or file and line.
     pub origin: String,
-    /// What it asks for.
+    /// The requirement itself.
     pub requirement: Requirement,
 }
 
-/// A combination that an image may be.
+/// An allowed combination of components.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedStack {
-    /// What the team calls it.
+    /// Its name.
     pub name: String,
-    /// All of these must hold.
+    /// All of them must be met.
     pub requirements: Vec<Requirement>,
 }
 
-/// The names that a requirement may have.
+/// The valid names in requirements.
 pub fn subjects() -> impl Iterator<Item = &'static str> + Clone {
     VERSIONS.iter().copied()
 }
 
-/// Refuses a name that no stack has.
-///
-/// # Errors
-/// With the name that was probably meant.
+/// Rejects an unknown name, with a suggestion.
 pub fn check_subject(name: &str) -> Result<(), InvalidInput> {
     if subjects().any(|known| known == name) {
         return Ok(());
@@ -59,40 +56,34 @@ pub fn check_subject(name: &str) -> Result<(), InvalidInput> {
         .or_else(|| subjects().find(|known| lower.len() > 2 && known.starts_with(&lower)))
         .or_else(|| nearest(&lower, subjects()));
     Err(InvalidInput {
-        problem: format!("no part of an image is called `{name}`"),
+        problem: format!("unknown component `{name}`"),
         help: match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
                 let mut known: Vec<&str> = subjects().collect();
                 known.sort_unstable();
-                format!("known are {}", known.join(", "))
+                format!("known components: {}", known.join(", "))
             }
         },
     })
 }
 
 impl Requirement {
-    /// Of `torch==2.8.*`: a name, then specifiers.
-    ///
-    /// # Errors
-    /// An unknown name, or what is no specifier.
+    /// Reads `torch==2.8.*`: a name and specifiers.
     pub fn parse(text: &str) -> Result<Self, InvalidInput> {
         let operator = text.find(|c: char| "=<>!~".contains(c));
         let (name, specifier) = text.split_at(operator.unwrap_or(text.len()));
         check_subject(name.trim())?;
         if operator.is_none() {
             return Err(InvalidInput {
-                problem: format!("`{text}` says no version"),
-                help: format!("write specifiers behind it, as in {}>=2.8", name.trim()),
+                problem: format!("`{text}` has no version"),
+                help: format!("add a version specifier, such as {}>=2.8", name.trim()),
             });
         }
         Requirement::new(name.trim(), specifier.trim())
     }
 
-    /// Of a row of an allowed stack: a version alone means `==`, and `none` that there must be no such part.
-    ///
-    /// # Errors
-    /// As [`Requirement::parse`].
+    /// Reads an entry of an allowed stack: a version alone means `==`, and `none` that the component must be missing.
     pub fn of_stack(name: &str, written: &str) -> Result<Self, InvalidInput> {
         check_subject(name)?;
         let written = written.trim();
@@ -111,12 +102,13 @@ impl Requirement {
         Requirement::new(name, &specifier)
     }
 
-    /// The name is a known one.
+    /// `name` is known to be valid.
     fn new(name: &str, specifier: &str) -> Result<Self, InvalidInput> {
         if name == OS {
             check_system(specifier)?;
         } else {
-            version::fits::check_versions(specifier).map_err(|it| no_specifier(specifier, &it))?;
+            version::fits::check_versions(specifier)
+                .map_err(|it| invalid_specifier(specifier, &it))?;
         }
         let too_fine = |specifier: &str| {
             let version = specifier.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -124,8 +116,11 @@ impl Requirement {
         };
         if name == CUDA && specifier.split(',').any(too_fine) {
             return Err(InvalidInput {
-                problem: format!("`{specifier}`: the CUDA runtime tells its major and minor release only"),
-                help: "write cuda==12.8; cuda-runtime and cuda-toolkit have the numbers of their packages".to_owned(),
+                problem: format!(
+                    "`{specifier}`: only the major and minor version of the CUDA runtime is known"
+                ),
+                help: "write cuda==12.8, or use cuda-runtime or cuda-toolkit for package versions"
+                    .to_owned(),
             });
         }
         Ok(Requirement {
@@ -135,35 +130,31 @@ impl Requirement {
     }
 }
 
-fn no_specifier(specifier: &str, problem: &str) -> InvalidInput {
+fn invalid_specifier(specifier: &str, problem: &str) -> InvalidInput {
     InvalidInput {
-        problem: format!("`{specifier}` is no version specifier: {problem}"),
-        help: "write them as pip does: ==2.8.*, >=2.8,<3, !=2.7.1".to_owned(),
+        problem: format!("invalid version specifier `{specifier}`: {problem}"),
+        help: "use the syntax of pip: ==2.8.*, >=2.8,<3, !=2.7.1".to_owned(),
     }
 }
 
-/// Refuses what no operating system can be asked. A bound is told before anything is read as Python reads it: `>=ubuntu22.04` has
-/// no fault of spelling.
+/// Rejects specifiers that make no sense for an operating system. Bounds are checked first: `>=ubuntu22.04` is not misspelled.
 fn check_system(specifier: &str) -> Result<(), InvalidInput> {
     let mut specifiers = specifier.split(',').map(str::trim);
     let bound = specifiers.any(|specifier| specifier.starts_with(['<', '>', '~']));
     if !bound {
-        version::fits::check(specifier).map_err(|it| no_specifier(specifier, &it))?;
+        version::fits::check(specifier).map_err(|it| invalid_specifier(specifier, &it))?;
     }
     if bound || !version::fits::are_exact(specifier) {
         return Err(InvalidInput {
-            problem: format!("`{specifier}`: an operating system is not more or less than another"),
-            help: "write os==ubuntu22.04 or os!=debian11".to_owned(),
+            problem: format!("`{specifier}`: operating systems have no order"),
+            help: "use == or !=, such as os==ubuntu22.04 or os!=debian11".to_owned(),
         });
     }
     Ok(())
 }
 
 impl Expectation {
-    /// Reads one; `origin` is where it was written.
-    ///
-    /// # Errors
-    /// As [`Requirement::parse`].
+    /// Reads an expectation; `origin` is where it was written.
     pub fn parse(text: &str, origin: &str) -> Result<Self, InvalidInput> {
         Ok(Expectation {
             text: text.trim().to_owned(),

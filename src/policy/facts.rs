@@ -1,5 +1,5 @@
-//! The policy as rules see it. What is absent makes a rule that asks for it not applicable: the facts of an image have no
-//! `ignores`, those of a whole call have nothing else.
+//! The policy as rules see it. Facts of an image have no `ignores`, and facts of a whole run have nothing else; a rule that uses
+//! what is missing does not apply.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,38 +7,40 @@ use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ignore, Policy, Requirement};
+use super::apply::Policy;
+use super::expectation::Requirement;
+use super::ignore::Ignore;
 
-/// What the team asked for.
+/// What the policy requires.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicyFacts {
-    /// What the image must hold.
+    /// Requirements for every image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Vec<ExpectationFacts>>,
-    /// The combinations of which the image must be one; empty if any will do.
+    /// Allowed combinations, one of which every image must match; empty if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stacks: Option<Vec<StackFacts>>,
-    /// Parts whose versions must agree over all images of the call.
+    /// Components that must have the same version in all images of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistent: Option<Vec<String>>,
-    /// All images of the call, this one too, with the versions of those parts. Absent if there are no such parts.
+    /// All images of the run, with the versions of those components. Absent if there are no such components.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Vec<Member>>,
-    /// The ignores, once all images of the call were judged.
+    /// The ignores, after all images of the run were checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignores: Option<Vec<IgnoreFacts>>,
 }
 
-/// An expectation.
+/// A requirement for every image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExpectationFacts {
     /// As it was written: `torch==2.8.*`.
     pub text: String,
-    /// A name of `stack`, or `cuda`.
+    /// Name of a component, or `cuda`.
     pub name: String,
-    /// What its version must fit.
+    /// The version specifiers.
     pub specifier: String,
     /// Where it was written: `--expect`, or file and line.
     pub origin: String,
@@ -48,29 +50,29 @@ pub struct ExpectationFacts {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StackFacts {
-    /// What the team calls it.
+    /// Its name.
     pub name: String,
-    /// What must hold.
+    /// All of them must be met.
     pub parts: Vec<RequirementFacts>,
 }
 
-/// One part of an allowed combination.
+/// A component of an allowed combination.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequirementFacts {
-    /// A name of `stack`, or `cuda`.
+    /// Name of a component, or `cuda`.
     pub name: String,
-    /// What its version must fit; empty if there must be no such part.
+    /// The version specifiers; empty if the component must be missing.
     pub specifier: String,
 }
 
-/// One image of the call.
+/// An image of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Member {
     /// Its name.
     pub image: String,
-    /// Versions by name, of what the process gets.
+    /// Versions of loaded components, by name.
     pub versions: BTreeMap<String, String>,
 }
 
@@ -80,19 +82,19 @@ pub struct Member {
 pub struct IgnoreFacts {
     /// Id or pattern of the rules.
     pub rule: String,
-    /// Pattern of the images; empty for all.
+    /// Pattern of images; empty for all.
     pub image: String,
-    /// Pattern of the files; empty for any.
+    /// Pattern of files; empty for all.
     pub path: String,
     /// Why.
     pub reason: String,
-    /// The last day, as `2027-03-01`; empty if it has none.
+    /// The last valid day, such as `2027-03-01`; empty without one.
     pub expires: String,
-    /// Whether that day is over.
+    /// Whether that day has passed.
     pub expired: bool,
-    /// Whether an image or file of the call is one that it speaks of.
+    /// Whether it applies to an image or file of the run.
     pub concerned: bool,
-    /// Whether a finding of the call is one that it speaks of.
+    /// Whether it suppresses a finding of the run.
     pub used: bool,
     /// The configuration file.
     pub file: String,
@@ -100,24 +102,23 @@ pub struct IgnoreFacts {
     pub line: usize,
     /// Column, from 1.
     pub column: usize,
-    /// Column behind its last character.
+    /// Column after its last character.
     pub end_column: usize,
     /// The whole line.
     pub text: String,
 }
 
-/// What one call judged, by name.
+/// The names of everything that was checked in a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Subjects<'n> {
     /// Images.
     Images(&'n [&'n str]),
-    /// Files that an image is built from.
+    /// Dockerfiles and similar files.
     Files(&'n [&'n str]),
 }
 
 impl Subjects<'_> {
-    /// Whether an ignore speaks of one of them. The rules about files are those whose ids begin with `lint-`: they are asked of
-    /// nothing else, and of files nothing else is asked.
+    /// Whether an ignore applies to one of them. Rules for files have ids that start with `lint-`.
     fn concern(self, ignore: &Ignore) -> bool {
         let about_files = ignore.rule.starts_with("lint-");
         match self {
@@ -125,8 +126,8 @@ impl Subjects<'_> {
                 !about_files && names.iter().any(|name| ignore.concerns(name))
             }
             Subjects::Files(names) => {
-                let meant = |name: &&str| ignore.concerns(name) && ignore.covers(Some(name));
-                about_files && names.iter().any(meant)
+                let applies = |name: &&str| ignore.concerns(name) && ignore.covers(Some(name));
+                about_files && names.iter().any(applies)
             }
         }
     }
@@ -164,7 +165,7 @@ impl PolicyFacts {
             expect: Some(expect.collect()),
             stacks: Some(stacks.collect()),
             consistent: Some(policy.consistent.clone()),
-            // Every image would be told of all the others.
+            // Without consistency checks, the other images do not matter.
             fleet: (!policy.consistent.is_empty()).then(|| fleet.to_vec()),
             ignores: None,
         }

@@ -1,49 +1,65 @@
-//! The keys of a configuration file. What their values mean is checked in [`super::config`].
+//! The keys of a configuration file and their JSON Schema. [`super::config`] checks the values.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::expectation::subjects;
+use crate::finding::Severity;
 use crate::limits::{self, Limits};
 use crate::yaml::Spanned;
+
+/// Severities by name; `off` disables a rule.
+pub(super) const SEVERITIES: [(&str, Option<Severity>); 4] = [
+    ("error", Some(Severity::Error)),
+    ("warning", Some(Severity::Warning)),
+    ("note", Some(Severity::Note)),
+    ("off", None),
+];
+
+/// Values of `fail-on` by name.
+pub(super) const FAIL_ON: [(&str, Option<Severity>); 4] = [
+    ("error", Some(Severity::Error)),
+    ("warning", Some(Severity::Warning)),
+    ("note", Some(Severity::Note)),
+    ("never", None),
+];
 
 /// The configuration of imgcheck: `.imgcheck.yaml`.
 #[derive(Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 #[schemars(title = "imgcheck configuration")]
 pub(super) struct File {
-    /// The least severity that makes the exit code 1.
-    #[schemars(with = "Option<FailOn>")]
+    /// The lowest severity that makes the exit code 1.
+    #[schemars(schema_with = "fail_on")]
     pub fail_on: Option<Spanned<String>>,
     /// Rule files, or directories of them, relative to this file.
     #[schemars(with = "Vec<String>")]
     pub rules: Vec<Spanned<String>>,
-    /// Other severities for some rules, by id or pattern (`claim-*`).
-    #[schemars(with = "std::collections::BTreeMap<String, SeverityName>")]
+    /// Severities of rules, by id or pattern (`claim-*`); `off` disables a rule.
+    #[schemars(schema_with = "severities")]
     pub severities: Pairs<Spanned<String>>,
     /// The machines that the images must run on.
     pub targets: Vec<TargetEntry>,
-    /// What each image must hold: a name of the stack and PEP 440 specifiers.
+    /// What each image must contain: a component and PEP 440 version specifiers.
     #[schemars(with = "Vec<String>", example = ["torch==2.8.*", "cudnn>=9.7"])]
     pub expect: Vec<Spanned<String>>,
-    /// Allowed combinations, of which each image must be one: a `name`, and versions or specifiers by names of the stack; a
-    /// version alone means `==`, `none` that there must be no such part.
-    #[schemars(with = "Vec<StackRow>")]
+    /// Allowed combinations, one of which each image must match: a `name`, and versions or specifiers of components. A version
+    /// alone means `==`, and `none` that the component must be missing.
+    #[schemars(schema_with = "stacks")]
     pub stacks: Vec<Pairs<Spanned<String>>>,
-    /// Names of the stack whose versions must agree over all images of one call.
-    #[schemars(with = "Vec<StackName>")]
+    /// Components that must have the same version in all images of a run.
+    #[schemars(schema_with = "consistent")]
     pub consistent: Vec<Spanned<String>>,
-    /// Findings that do not count, each with a reason.
+    /// Findings to ignore, each with a reason.
     pub ignore: Vec<IgnoreEntry>,
-    /// What an image may ask for, by the names of the limits: `entries: 5000000`, `layer-bytes: 500GiB`, `time: 4h`.
-    #[schemars(with = "LimitValues")]
+    /// Limits for reading images, by name: `entries: 5000000`, `layer-bytes: 500GiB`, `time: 4h`.
+    #[schemars(schema_with = "limits")]
     pub limits: Pairs<Spanned<String>>,
-    /// A report in JSON, or a file of `--write-baseline`, relative to this file: what it has is known, and does not fail.
+    /// A JSON report, or a file written by `--write-baseline`, relative to this file. Its findings are known and do not fail.
     #[schemars(with = "Option<String>")]
     pub baseline: Option<Spanned<String>>,
 }
@@ -52,127 +68,91 @@ pub(super) struct File {
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TargetEntry {
-    /// What the team calls it.
+    /// Name of the target.
     #[schemars(with = "String")]
     pub name: Spanned<String>,
     /// Its GPUs, by name or architecture: `a100`, `sm_90`.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub gpus: Vec<Spanned<String>>,
-    /// The version of its driver: `535.183.06`.
+    /// Its driver version: `535.183.06`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub driver: Option<Spanned<String>>,
 }
 
-/// Some findings that do not count.
+/// Findings to ignore.
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IgnoreEntry {
-    /// Id of a rule, or a pattern of ids: `load-*`.
+    /// Rule id or pattern: `load-*`.
     #[schemars(with = "String")]
     pub rule: Spanned<String>,
-    /// Pattern of the image's reference: `registry.example/team/*`.
+    /// Pattern of image references: `registry.example/team/*`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub image: Option<Spanned<String>>,
-    /// Pattern of the file that the finding is about: `/opt/legacy/*`.
+    /// Pattern of files that findings are about: `/opt/legacy/*`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub path: Option<Spanned<String>>,
-    /// Why these findings do not count; for the people who read it later.
-    // Optional only here, so that its absence is explained.
+    /// Why these findings are ignored.
+    // Optional only here, to report its absence with help.
     #[schemars(with = "String")]
     pub reason: Option<Spanned<String>>,
-    /// The last day that it holds, as in `2027-03-01`.
+    /// The last day the ignore is valid: `2027-03-01`.
     #[serde(default)]
     #[schemars(with = "Option<String>", regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))]
     pub expires: Option<Spanned<String>>,
 }
 
-/// What `fail-on` may be; for the schema.
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[allow(dead_code)]
-enum FailOn {
-    Error,
-    Warning,
-    Note,
-    Never,
+fn fail_on(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": FAIL_ON.map(|(name, _)| name)})
 }
 
-/// What a severity may be; for the schema.
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[allow(dead_code)]
-enum SeverityName {
-    Error,
-    Warning,
-    Note,
-    Off,
+fn severities(_: &mut SchemaGenerator) -> Schema {
+    let names = SEVERITIES.map(|(name, _)| name);
+    json_schema!({"type": "object", "additionalProperties": {"enum": names}})
 }
 
-/// A name of the stack; for the schema.
-struct StackName;
-
-impl JsonSchema for StackName {
-    fn schema_name() -> Cow<'static, str> {
-        "StackName".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> = subjects().collect();
-        json_schema!({"type": "string", "enum": names})
-    }
+fn consistent(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<&str> = subjects().collect();
+    json_schema!({"type": "array", "items": {"enum": names}})
 }
 
-/// Limits with their values; for the schema.
-struct LimitValues;
+fn stacks(_: &mut SchemaGenerator) -> Schema {
+    let name = json!({"type": "string", "description": "Name of the combination."});
+    let versions = subjects().map(|subject| {
+        let about = format!("Version or specifiers of {subject}, or none.");
+        let version = json!({"type": "string", "description": about});
+        (subject.to_owned(), version)
+    });
+    let properties = [("name".to_owned(), name)].into_iter().chain(versions);
+    json_schema!({"type": "array", "items": object(properties)})
+}
 
-impl JsonSchema for LimitValues {
-    fn schema_name() -> Cow<'static, str> {
-        "Limits".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let usual = Limits::default();
-        let properties = limits::ALL.iter().map(|limit| {
-            let usual = limit.format(usual.of(*limit));
-            let value = json!({
-                "type": ["integer", "string"],
-                "minimum": 1,
-                "pattern": limit.unit().pattern(),
-                "description": format!("At most so much: {}. {usual} by default.", limit.about()),
-            });
-            (limit.name().to_owned(), value)
+fn limits(_: &mut SchemaGenerator) -> Schema {
+    let defaults = Limits::default();
+    let properties = limits::ALL.iter().map(|limit| {
+        let default = limit.format(defaults.of(*limit));
+        let value = json!({
+            "type": ["integer", "string"],
+            "minimum": 1,
+            "pattern": limit.unit().pattern(),
+            "description": format!("Maximum of: {}. Default: {default}.", limit.about()),
         });
-        let properties: Map<_, _> = properties.collect();
-        json_schema!({"type": "object", "properties": properties, "additionalProperties": false})
-    }
+        (limit.name().to_owned(), value)
+    });
+    object(properties)
 }
 
-/// An allowed combination; for the schema.
-struct StackRow;
-
-impl JsonSchema for StackRow {
-    fn schema_name() -> Cow<'static, str> {
-        "AllowedStack".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut properties = Map::new();
-        let name = json!({"type": "string", "description": "What the team calls it."});
-        properties.insert("name".to_owned(), name);
-        for subject in subjects() {
-            let about = format!("The version of {subject}, specifiers, or none.");
-            let version = json!({"type": "string", "description": about});
-            properties.insert(subject.to_owned(), version);
-        }
-        json_schema!({"type": "object", "properties": properties, "additionalProperties": false})
-    }
+/// The schema of an object with these properties only.
+fn object(properties: impl Iterator<Item = (String, Value)>) -> Schema {
+    let properties: Map<_, _> = properties.collect();
+    json_schema!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
-/// A map in the order of the file.
+/// A map that keeps the order of the file.
 #[derive(Debug)]
 pub(super) struct Pairs<T>(pub Vec<(Spanned<String>, T)>);
 

@@ -1,35 +1,35 @@
-//! Findings that the team decided to live with.
+//! Ignores: findings that the configuration suppresses.
 
 use chrono::NaiveDate;
 
-use crate::finding::Location;
+use crate::finding::{IgnoreReason, Location};
 use crate::glob::glob;
 use crate::reference::name::Name;
 
-/// Some findings that do not count, and why.
+/// Findings to suppress, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignore {
-    /// Id of a rule, or a pattern of ids.
+    /// Rule id or pattern.
     pub rule: String,
-    /// Pattern of the image's reference; all images if there is none.
+    /// Pattern of image references; `None` for all images.
     pub image: Option<String>,
-    /// Pattern of the file that the finding is about; any if there is none.
+    /// Pattern of files that findings are about; `None` for all findings.
     pub path: Option<String>,
-    /// Why they do not count.
+    /// Why they are suppressed.
     pub reason: String,
-    /// The last day that it holds.
+    /// The last day it is valid.
     pub expires: Option<NaiveDate>,
-    /// Where it is written.
+    /// Its position in the configuration.
     pub location: Location,
 }
 
 impl Ignore {
-    /// Whether its last day is over.
+    /// Whether its last day has passed.
     pub fn expired(&self, today: NaiveDate) -> bool {
         self.expires.is_some_and(|last| today > last)
     }
 
-    /// Whether it speaks of an image or file of this name.
+    /// Whether it applies to an image or file of this name. A pattern may match the name as written or in full.
     pub fn concerns(&self, name: &str) -> bool {
         self.image.as_ref().is_none_or(|pattern| {
             let full = || Some(name.parse::<Name>().ok()?.canonical().to_string());
@@ -37,9 +37,17 @@ impl Ignore {
         })
     }
 
-    /// Whether it speaks of findings about this file; one that names no file speaks of those about none, too.
+    /// Whether it applies to findings about this file. Without a pattern it also applies to findings about no file.
     pub fn covers(&self, path: Option<&str>) -> bool {
         let pattern = self.path.as_ref();
         pattern.is_none_or(|pattern| path.is_some_and(|path| glob(path, pattern)))
+    }
+
+    /// The reason for a suppressed finding.
+    pub fn reason(&self) -> IgnoreReason {
+        IgnoreReason {
+            reason: self.reason.clone(),
+            expires: self.expires.map(|day| day.to_string()),
+        }
     }
 }

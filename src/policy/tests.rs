@@ -1,10 +1,12 @@
 #![allow(clippy::unwrap_used)]
+use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::finding::{Confidence, Location};
+use crate::error::Result;
+use crate::finding::{Confidence, Finding, Location, Severity};
 use crate::version;
 
 const CONFIG: &str = r#"
@@ -273,7 +275,7 @@ fn a_baseline_may_come_from_a_pipe() {
     writer.join().unwrap().unwrap();
     let error = Baseline::load(directory.path()).unwrap_err().to_string();
     assert!(
-        error.contains("directory") && !error.contains("no such file"),
+        error.contains("directory") && !error.contains("not found"),
         "{error}"
     );
 }
@@ -318,7 +320,7 @@ fn what_is_no_baseline_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("known.json");
     let refused = || Baseline::load(&path).unwrap_err().to_string();
-    assert!(refused().contains("there is no such file"));
+    assert!(refused().contains("file not found"));
     for text in [
         "",
         "{",
@@ -340,17 +342,18 @@ fn what_is_no_baseline_is_refused() {
 fn requirements_are_checked_when_they_are_read() {
     let wrong = |text: &str| Requirement::parse(text).unwrap_err();
     assert_eq!(wrong("pytorch==2.8").help, "did you mean `torch`?");
-    assert_eq!(wrong("libcudn==9").help.get(..9), Some("known are"));
+    assert_eq!(wrong("libcudn==9").help.get(..9), Some("known com"));
     assert_eq!(wrong("cudn==9").help, "did you mean `cudnn`?");
-    assert_eq!(wrong("torch").problem, "`torch` says no version");
-    assert!(wrong("torch=>2.8").problem.contains("no version specifier"));
+    assert_eq!(wrong("torch").problem, "`torch` has no version");
+    assert!(
+        wrong("torch=>2.8")
+            .problem
+            .contains("invalid version specifier")
+    );
     assert!(wrong("cuda>=12.8.1").problem.contains("major and minor"));
     for text in ["os>=22.04", "os~=22.04", "os==22.*", "os==ubuntu22.04,<24"] {
         let wrong = wrong(text);
-        assert!(
-            wrong.problem.contains("is not more or less"),
-            "{text}: {wrong:?}"
-        );
+        assert!(wrong.problem.contains("have no order"), "{text}: {wrong:?}");
         assert!(wrong.help.contains("os==ubuntu22.04"));
     }
     assert!(Requirement::of_stack("os", ">=22.04").is_err());

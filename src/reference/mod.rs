@@ -1,4 +1,4 @@
-//! What the user typed: image references, and the transports that name where an image is stored.
+//! References: image names, and the transports that say where an image is stored.
 
 pub mod name;
 pub mod transport;

@@ -17,16 +17,16 @@ const LONGEST_NAME: usize = 255;
 /// Longest tag (`regexp.go`, `TagRegexp`).
 const LONGEST_TAG: usize = 128;
 
-/// An image reference, in the parts that were written; nothing is filled in.
+/// An image name; nothing is filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Name {
-    /// Host and optional port: `nvcr.io`, `localhost:5000`. None if none is written.
+    /// Host and optional port: `nvcr.io`, `localhost:5000`.
     pub registry: Option<String>,
     /// Path components joined by `/`: `nvidia/cuda`. Never empty.
     pub repository: String,
-    /// What follows the colon: `12.4.1-devel-ubuntu22.04`.
+    /// The tag: `12.4.1-devel-ubuntu22.04`.
     pub tag: Option<String>,
-    /// Algorithm and hexadecimal digits: `sha256:…`.
+    /// The digest: `sha256:…`.
     pub digest: Option<String>,
 }
 
@@ -36,13 +36,13 @@ impl Name {
         self.repository.split('/')
     }
 
-    /// The last path component of the repository, which is what people call the image.
+    /// The last path component of the repository.
     pub fn last_component(&self) -> &str {
         self.components().next_back().unwrap_or_default()
     }
 
-    /// The same image in full: `ubuntu` is `docker.io/library/ubuntu:latest`. Two references that are equal in
-    /// this form name the same thing. A digest makes the default tag unnecessary.
+    /// The full name: `ubuntu` is `docker.io/library/ubuntu:latest`. Names that are equal in this form refer to the same image.
+    /// With a digest, no default tag is added.
     pub fn canonical(&self) -> Name {
         let registry = match self.registry.as_deref() {
             None | Some("index.docker.io") => DEFAULT_REGISTRY,
@@ -64,10 +64,10 @@ impl Name {
         }
     }
 
-    /// Reads a reference by its grammar alone: `python:X.Y` is one, though nobody filled in its tag.
+    /// Parses a name by its grammar only, so placeholders such as `python:X.Y` are accepted.
     ///
     /// # Errors
-    /// [`Error::Usage`] says which part is wrong.
+    /// [`Error::Usage`] with the invalid part.
     pub fn of_grammar(reference: &str) -> Result<Name> {
         let refuse = |problem: String, help: &str| refused(reference, problem, help);
         let (named, digest) = match reference.split_once('@') {
@@ -76,7 +76,7 @@ impl Name {
             Some((_, digest)) => {
                 return Err(refuse(
                     format!("`@{digest}` is not a digest"),
-                    "a digest is written @sha256: and 64 hexadecimal digits",
+                    "a digest is written @sha256: followed by 64 hexadecimal digits",
                 ));
             }
         };
@@ -84,25 +84,25 @@ impl Name {
         if let Some(tag) = tag.filter(|tag| !is_tag(tag)) {
             return Err(refuse(
                 format!("`{tag}` is not a tag"),
-                "a tag has at most 128 letters, digits, `_`, `.` and `-`, and begins with a letter, a digit or `_`",
+                "a tag has at most 128 letters, digits, `_`, `.` and `-`, and starts with a letter, digit or `_`",
             ));
         }
         let (registry, repository) = split_registry(path);
         if let Some(registry) = registry.filter(|registry| !is_registry(registry)) {
             return Err(refuse(
                 format!("`{registry}` is not a registry"),
-                "a registry is a host name and perhaps a port: registry.example:5000",
+                "a registry is a host name with an optional port, such as registry.example:5000",
             ));
         }
         if let Some(component) = repository.split('/').find(|part| !is_component(part)) {
             return Err(refuse(
-                format!("`{component}` is not a part of a repository"),
-                "a repository is made of lower-case letters and digits, with `.`, `_`, `__` or dashes between them",
+                format!("`{component}` is not a valid repository component"),
+                "a repository has lowercase letters and digits, separated by `.`, `_`, `__` or dashes",
             ));
         }
         if path.len() > LONGEST_NAME {
             return Err(refuse(
-                format!("its name has {} characters", path.len()),
+                format!("the name has {} characters", path.len()),
                 "registry and repository have at most 255 characters together",
             ));
         }
@@ -134,14 +134,14 @@ impl fmt::Display for Name {
 impl FromStr for Name {
     type Err = Error;
 
-    /// Reads a reference. [`Error::Usage`] says which part is wrong: a placeholder that was never filled in, an
-    /// upper-case repository, a second tag, a digest that is none.
+    /// Parses a name. [`Error::Usage`] says which part is invalid: an unfilled placeholder, an uppercase repository, a second tag,
+    /// an invalid digest.
     fn from_str(reference: &str) -> Result<Name> {
         match placeholder(reference) {
             Some(placeholder) => Err(refused(
                 reference,
                 format!("`{placeholder}` is a placeholder"),
-                "write the value that it stands for",
+                "replace it with a value",
             )),
             None => Name::of_grammar(reference),
         }
@@ -150,12 +150,12 @@ impl FromStr for Name {
 
 fn refused(reference: &str, problem: String, help: &str) -> Error {
     Error::Usage {
-        problem: format!("`{reference}` is not an image reference: {problem}"),
+        problem: format!("`{reference}` is not a valid image reference: {problem}"),
         help: Some(help.to_owned()),
     }
 }
 
-/// A colon after the last slash begins a tag; one before it belongs to a port.
+/// A colon after the last slash starts a tag; one before it belongs to a port.
 fn split_tag(named: &str) -> (&str, Option<&str>) {
     let last = named.rfind('/').map_or(0, |slash| slash + 1);
     let (before, after) = named.split_at(last);
@@ -165,7 +165,7 @@ fn split_tag(named: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The first component is a registry when it could not be a Docker Hub user.
+/// The first component is a registry if it cannot be a Docker Hub user.
 fn split_registry(path: &str) -> (Option<&str>, &str) {
     match path.split_once('/') {
         Some((first, rest))
@@ -179,7 +179,7 @@ fn split_registry(path: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether the text is a tag: at most 128 letters, digits, `_`, `.` and `-`, of which the first is none of the last two.
+/// Whether the text is a tag: at most 128 letters, digits, `_`, `.` and `-`, not starting with the last two.
 pub fn is_tag(tag: &str) -> bool {
     tag.len() <= LONGEST_TAG
         && tag.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
@@ -233,7 +233,7 @@ fn is_host_label(label: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// `regexp.go`, `pathComponent`: alphanumeric runs with one of `.`, `_`, `__` or any number of dashes between.
+/// `regexp.go`, `pathComponent`: runs of letters and digits with `.`, `_`, `__` or dashes between them.
 fn is_component(component: &str) -> bool {
     let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = component.as_bytes();
@@ -246,7 +246,7 @@ fn is_component(component: &str) -> bool {
             })
 }
 
-/// The first placeholder of documentation or of a template: `${X}`, `$X`, `{x}`, `<x>`, `X.Y`, `YY.MM`.
+/// The first placeholder, as in documentation and templates: `${X}`, `$X`, `{x}`, `<x>`, `X.Y`, `YY.MM`.
 fn placeholder(reference: &str) -> Option<&str> {
     if let Some(start) = reference.find(['$', '{', '<']) {
         let end = reference[start..]
@@ -258,7 +258,7 @@ fn placeholder(reference: &str) -> Option<&str> {
     tag.split(['-', '_']).find(|part| is_unfilled_version(part))
 }
 
-/// Whether a part of a tag stands for a version that nobody filled in: `X.Y.Z`, `YY.MM`, `vX.Y`, `12.X`.
+/// Whether part of a tag is a version placeholder: `X.Y.Z`, `YY.MM`, `vX.Y`, `12.X`.
 fn is_unfilled_version(part: &str) -> bool {
     let unfilled = |piece: &str| {
         let bytes = piece.as_bytes();
@@ -335,24 +335,27 @@ mod tests {
     }
 
     #[test]
-    fn a_user_of_the_hub_is_no_registry() {
+    fn a_docker_hub_user_is_not_a_registry() {
         assert_eq!(parts("pytorch/pytorch").0, None);
         assert_eq!(parts("ghcr.io/a__b/c-d--e.f").1, "a__b/c-d--e.f");
     }
 
     #[test]
-    fn what_is_no_reference_is_refused_with_a_reason() {
+    fn an_invalid_reference_is_rejected_with_a_reason() {
         for (reference, reason) in [
-            ("", "not a part of a repository"),
-            ("PyTorch/PyTorch:2.1.0", "`PyTorch` is not a part"),
-            ("AzureML-acpt-pytorch-2.8:1", "not a part of a repository"),
+            ("", "not a valid repository component"),
+            ("PyTorch/PyTorch:2.1.0", "`PyTorch` is not a valid"),
+            (
+                "AzureML-acpt-pytorch-2.8:1",
+                "not a valid repository component",
+            ),
             ("acme/api:2.9:3", "`2.9:3` is not a tag"),
             ("python:3.9@x86_64", "`@x86_64` is not a digest"),
             ("a/b@sha256:12", "not a digest"),
-            ("a//b", "not a part of a repository"),
+            ("a//b", "not a valid repository component"),
             ("docker://a/b", "not a registry"),
             ("a/b:", "`` is not a tag"),
-            ("a b", "not a part of a repository"),
+            ("a b", "not a valid repository component"),
             ("host:port/a", "`host:port` is not a registry"),
             (
                 "nvidia/cuda:${CUDA_VERSION}-base",
@@ -394,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_canonical_form_fills_in_what_docker_fills_in() {
+    fn the_canonical_form_has_the_defaults_of_docker() {
         let canonical = |text: &str| text.parse::<Name>().unwrap().canonical().to_string();
         assert_eq!(canonical("ubuntu"), "docker.io/library/ubuntu:latest");
         assert_eq!(
@@ -414,14 +417,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
+        fn any_text_is_accepted_or_rejected(text in "\\PC{0,80}") {
             if let Ok(name) = text.parse::<Name>() {
                 prop_assert_eq!(name.to_string(), text);
             }
         }
 
         #[test]
-        fn what_is_written_is_read_back(
+        fn a_written_name_is_parsed_back(
             registry in proptest::option::of("[a-z][a-z0-9]{0,8}\\.[a-z]{2,3}(:[0-9]{1,5})?"),
             repository in "[a-z0-9]{1,6}([._-][a-z0-9]{1,6}){0,2}(/[a-z0-9]{1,8}){0,2}",
             tag in proptest::option::of("[0-9a-w_][0-9a-w._-]{0,30}"),

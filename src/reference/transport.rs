@@ -1,31 +1,31 @@
-//! Transports: what was typed on the command line, as a place where an image is stored.
+//! Transports: where an image is stored.
 //!
-//! Both families of spellings are understood: those of skopeo (`docker-archive:`, `oci:`, `oci-archive:`, `docker://`,
-//! `docker-daemon:`, `containers-storage:`) and those of syft (`docker:`, `oci-dir:`, `registry:`, `podman:`).
+//! Accepts the spellings of skopeo (`docker-archive:`, `oci:`, `oci-archive:`, `docker://`, `docker-daemon:`,
+//! `containers-storage:`) and of syft (`docker:`, `oci-dir:`, `registry:`, `podman:`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What the user wants to have checked.
+/// Where an image is stored, as typed on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageReference {
-    /// A path without a transport: its kind is recognised by what is there. `-` is standard input, here and in archives.
+    /// A path without a transport; its format is detected. `-` is standard input, here and for archives.
     Path(PathBuf),
-    /// `docker-archive:PATH[:REFERENCE]`: a `docker save` tarball, and which of its images.
+    /// `docker-archive:PATH[:REFERENCE]`: a `docker save` archive, and which of its images.
     DockerArchive(PathBuf, Option<String>),
-    /// `oci:PATH[:REFERENCE]` or `oci-dir:`: an OCI image layout in a directory, and which of its images.
+    /// `oci:PATH[:REFERENCE]` or `oci-dir:`: an OCI image layout directory, and which of its images.
     Oci(PathBuf, Option<String>),
-    /// `oci-archive:PATH[:REFERENCE]`: an OCI image layout in a tar file, and which of its images.
+    /// `oci-archive:PATH[:REFERENCE]`: an OCI image layout in a tar archive, and which of its images.
     OciArchive(PathBuf, Option<String>),
-    /// `dir:PATH`: a plain root directory.
+    /// `dir:PATH`: a root directory.
     Dir(PathBuf),
     /// An image reference without a transport.
     Reference(String),
-    /// An image that is held by a daemon, a registry or a local store.
+    /// An image in a daemon, registry or local store.
     Remote(Remote, String),
 }
 
-/// Who holds an image that is not a file.
+/// A daemon, registry or local store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remote {
     /// The Docker daemon: `docker-daemon:` or `docker:`.
@@ -39,7 +39,7 @@ pub enum Remote {
 }
 
 impl ImageReference {
-    /// The file or directory that is named, if it is one.
+    /// The file or directory, if it is one.
     pub fn path(&self) -> Option<&Path> {
         match self {
             ImageReference::Path(path)
@@ -51,9 +51,8 @@ impl ImageReference {
         }
     }
 
-    /// Reads one argument. `-` is standard input; a path that exists is that path, whatever colons are in it; then a transport
-    /// is looked for; a word that looks like a path (`/…`, `./…`, `….tar`) is one even if nothing is there; all else is a
-    /// reference.
+    /// Parses an argument: `-`, an existing path, a transport, text that looks like a path (`/…`, `./…`, `….tar`), or a reference,
+    /// in this order.
     pub fn parse(text: &str) -> ImageReference {
         if text == "-" || exists(text) {
             return ImageReference::Path(text.into());
@@ -68,7 +67,7 @@ impl ImageReference {
     }
 }
 
-/// As it can be typed again, with the transports of skopeo.
+/// Displays the reference so that it can be parsed again, with skopeo's transports.
 impl fmt::Display for ImageReference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (transport, path, reference) = match self {
@@ -119,8 +118,8 @@ fn with_transport(text: &str) -> Option<ImageReference> {
     }
 }
 
-/// Splits `PATH[:REFERENCE]`. Both may hold colons: the longest part that exists is the path; where nothing exists, the
-/// path ends at the first colon, as skopeo reads it.
+/// Splits `PATH[:REFERENCE]`. Both may contain colons: the path is the longest prefix that exists, or else ends at the first
+/// colon, as in skopeo.
 fn path_and_reference(
     text: &str,
     target: fn(PathBuf, Option<String>) -> ImageReference,
@@ -146,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_families_of_spellings() {
+    fn both_families_of_spellings_are_accepted() {
         let some = |text: &str| Some(text.to_owned());
         for (text, target) in [
             (
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_may_hold_colons() {
+    fn a_path_may_contain_colons() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a:b.tar");
         std::fs::write(&path, "").unwrap();

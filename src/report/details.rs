@@ -1,9 +1,11 @@
 //! The details of a finding beside its message, as text that several formats share. Each format escapes it.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::{Inspection, Subject, one_line, printable};
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, IgnoreReason, IgnoredFinding, Severity};
+use crate::process::tree::ProcessTree;
 use crate::stack::{Evidence, EvidenceKind};
 
 /// How many pieces of evidence a finding shows, the strongest first.
@@ -54,6 +56,15 @@ pub(super) fn programs_left_out(number: usize) -> Option<String> {
     })
 }
 
+/// Where LD_LIBRARY_PATH of a process comes from.
+pub(super) fn library_path_source(process: &ProcessTree) -> String {
+    match process.library_path_from.as_str() {
+        "" | "image" => "set by the image".to_owned(),
+        "overlay" => "set by the workload".to_owned(),
+        script => format!("set by {script}, as far as it could be read"),
+    }
+}
+
 /// How the image is stored and, for a Docker or Podman image, how it was read: `docker-daemon (storage)`.
 pub(super) fn source_name(facts: &Inspection) -> String {
     let word = |value: serde_json::Result<serde_json::Value>| {
@@ -80,10 +91,14 @@ pub(super) fn layer_text(facts: &Inspection, layer: usize) -> String {
 /// A piece of evidence as text: `2.8.0 (string in /opt/…/libtorch_cuda.so)`. The path is left out if it is `shown` already, the
 /// detail if it only repeats the value.
 pub(super) fn evidence_text(evidence: &Evidence, shown: Option<&str>) -> String {
-    let mut origin = evidence_kind(evidence.kind).to_owned();
-    if !evidence.detail.is_empty() && evidence.detail != evidence.value {
-        let _ = write!(origin, " {}", evidence.detail);
-    }
+    let mut origin = match (evidence.kind, evidence.detail.as_str()) {
+        (kind, detail) if detail.is_empty() || detail == evidence.value => {
+            evidence_kind(kind).to_owned()
+        }
+        // The detail names the macro or variable.
+        (EvidenceKind::HeaderFile, detail) => detail.to_owned(),
+        (kind, detail) => format!("{} {detail}", evidence_kind(kind)),
+    };
     if shown != Some(evidence.path.as_str()) && !evidence.path.is_empty() {
         let _ = write!(origin, " in {}", evidence.path);
     }
@@ -131,6 +146,44 @@ pub(super) fn tally<'f>(findings: impl Iterator<Item = &'f Finding>) -> String {
     match words.is_empty() {
         true => "no findings".to_owned(),
         false => words.join(", "),
+    }
+}
+
+/// [`tally`], and how many findings are suppressed: `1 error · 2 findings ignored`.
+pub(super) fn full_tally(findings: &[Finding], ignored: &[IgnoredFinding]) -> (String, String) {
+    let ignored = match ignored.len() {
+        0 => String::new(),
+        number => format!(" · {} ignored", count(number, "finding")),
+    };
+    (tally(findings.iter()), ignored)
+}
+
+/// Why a finding is suppressed: `vendor image, until 2027-03-01`.
+pub(super) fn ignore_text(ignore: &IgnoreReason) -> String {
+    match &ignore.expires {
+        Some(day) => format!("{}, until {day}", ignore.reason),
+        None => ignore.reason.clone(),
+    }
+}
+
+/// Numbers equal names: formats require unique fingerprints or references, and several images may have the same.
+#[derive(Default)]
+pub(super) struct Unique {
+    /// How often each name was given out.
+    given: HashMap<String, usize>,
+}
+
+impl Unique {
+    /// The name, with a number behind `separator` if it was given out before.
+    pub fn name(&mut self, name: String, separator: &str) -> String {
+        let mut unique = name.clone();
+        while self.given.contains_key(&unique) {
+            let number = self.given.entry(name.clone()).or_insert(1);
+            *number += 1;
+            unique = format!("{name}{separator}{number}");
+        }
+        self.given.insert(unique.clone(), 1);
+        unique
     }
 }
 

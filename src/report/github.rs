@@ -5,8 +5,8 @@ use super::details::{detail_lines, tally};
 use super::{Report, Subject, one_line, printable};
 use crate::finding::{Finding, Severity};
 
-/// An annotation for each image that could not be read and each finding that is not ignored, then a line for each image or
-/// file. GitHub shows the first ten errors, warnings and notices of a step; the others stand in its log.
+/// An annotation for each image that could not be read and each finding that counts, then a summary line for each image or
+/// file. GitHub shows the first ten errors, warnings and notices of a step; the rest is in its log.
 pub fn report(report: &Report) -> String {
     let mut out = String::new();
     for unread in report.errors {
@@ -35,10 +35,10 @@ fn annotation(out: &mut String, subject: Subject, finding: &Finding) {
         Severity::Warning => "warning",
         Severity::Note => "notice",
     };
-    // A path of an image is none of the repository: GitHub would link to a file that is not there.
+    // A path in an image is not a file of the repository.
     let mut properties = match &finding.location {
         Some(at) => vec![
-            // GitHub knows the files of the repository without it.
+            // GitHub expects paths without `./`.
             ("file", at.file.trim_start_matches("./").to_owned()),
             ("line", at.line.to_string()),
             ("col", at.column.to_string()),
@@ -69,7 +69,7 @@ fn command(out: &mut String, word: &str, properties: &[(&str, String)], message:
     ));
 }
 
-/// The escapes that the runner undoes in a message.
+/// Escapes a message; the runner reverts it.
 fn data(text: &str) -> String {
     printable(text)
         .replace('%', "%25")
@@ -77,7 +77,7 @@ fn data(text: &str) -> String {
         .replace('\n', "%0A")
 }
 
-/// Those of a property, in which two more characters mean something.
+/// Escapes a property, in which `:` and `,` are special too.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,11 +1,9 @@
-//! GitLab's code quality report: an array of Code Climate issues, of which GitLab reads five properties
+//! GitLab's code quality report: an array of Code Climate issues
 //! (<https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>).
-
-use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::details::details;
+use super::details::{Unique, details};
 use super::{Report, Subject, escape, one_line};
 use crate::digest;
 use crate::finding::{Finding, Severity};
@@ -30,13 +28,10 @@ struct Lines {
     begin: usize,
 }
 
-/// The findings that are not ignored. An image that could not be read is an issue of the worst kind.
-///
-/// # Errors
-/// None that the data can cause.
+/// The findings that count. An image that could not be read is a blocker.
 pub fn report(report: &Report) -> serde_json::Result<String> {
     let mut issues = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = Unique::default();
     for unread in report.errors {
         issues.push(Issue {
             description: one_line(&format!(
@@ -55,7 +50,8 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
             issues.push(Issue {
                 description: description(subject, finding),
                 check_name: finding.rule.clone(),
-                fingerprint: unique(&mut seen, &finding.fingerprint),
+                // GitLab shows one issue for each fingerprint.
+                fingerprint: seen.name(finding.fingerprint.clone(), "-"),
                 severity: match finding.severity {
                     Severity::Error => "critical",
                     Severity::Warning => "major",
@@ -72,7 +68,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
     escape::json(&issues)
 }
 
-/// GitLab wants a path that is relative.
+/// A location; GitLab requires a relative path.
 fn place(path: &str, line: usize) -> Location {
     let path = path.trim_start_matches("./").trim_start_matches('/');
     Location {
@@ -89,15 +85,4 @@ fn description(subject: Subject, finding: &Finding) -> String {
         format!(". Help: {}", escape::unwrapped(&help))
     });
     one_line(&format!("{}: {}{help}", subject.name(), finding.message))
-}
-
-/// Numbers the same fault of several images of one repository: GitLab shows one issue a fingerprint.
-fn unique(seen: &mut HashSet<String>, fingerprint: &str) -> String {
-    let mut unique = fingerprint.to_owned();
-    let mut number = 1;
-    while !seen.insert(unique.clone()) {
-        number += 1;
-        unique = format!("{fingerprint}-{number}");
-    }
-    unique
 }

@@ -1,4 +1,4 @@
-//! JUnit XML: a suite for each image or file, a test for each rule that was asked of it.
+//! JUnit XML: a test suite for each image or file, a test case for each rule that applies to it.
 
 use std::time::Duration;
 
@@ -9,14 +9,11 @@ use super::{Report, Subject, one_line, printable};
 use crate::finding::{Finding, Severity};
 use crate::rules::Rule;
 
-/// The group of rules about files that an image is built from; all others are about images.
-const ABOUT_FILES: &str = "lint";
+/// The group of rules for Dockerfiles and similar files; all other rules are for images.
+const FILE_GROUP: &str = "lint";
 
-/// The report as JUnit XML. A test fails if its rule found something at or above `fail_on`; what is milder stands in its
-/// output. A rule of which everything is ignored is skipped, and what could not be read is an error.
-///
-/// # Errors
-/// None that the data can cause.
+/// The report as JUnit XML. A test fails if its rule has a finding at or above `fail_on`; less severe findings go to its
+/// output. A test is skipped if all findings of its rule are suppressed. An image that could not be read is an error.
 pub fn report(
     report: &Report,
     fail_on: Option<Severity>,
@@ -25,7 +22,7 @@ pub fn report(
     for unread in report.errors {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
         status
-            .set_message("this could not be read")
+            .set_message("could not be read")
             .set_type("unreadable")
             .set_description(printable(&unread.error));
         let mut test = TestCase::new("readable", status);
@@ -39,9 +36,9 @@ pub fn report(
         if let Subject::Image(image) = subject {
             suite.set_time(Duration::from_millis(image.elapsed_ms));
         }
-        let asked = report.rules.rules();
-        let asked = asked.filter(|rule| is_asked(rule, subject, report.images.is_empty()));
-        suite.add_test_cases(asked.map(|rule| test(rule, subject, fail_on)));
+        let rules = report.rules.rules();
+        let rules = rules.filter(|rule| applies(rule, subject, report.images.is_empty()));
+        suite.add_test_cases(rules.map(|rule| test(rule, subject, fail_on)));
         document.add_test_suite(suite);
     }
     document.to_string()
@@ -51,16 +48,16 @@ fn group(rule: &Rule) -> &str {
     rule.id.split('-').next().unwrap_or_default()
 }
 
-/// Whether a rule can say something of such a subject; one that did say something surely can. A file beside images is the
-/// configuration, of which only that is told.
-fn is_asked(rule: &Rule, subject: Subject, is_lint: bool) -> bool {
+/// Whether a rule applies to a subject. A file beside images is the configuration, which only has the rules that found
+/// something in it.
+fn applies(rule: &Rule, subject: Subject, is_lint: bool) -> bool {
     let ignored = subject.ignored().iter().map(|ignored| &ignored.finding);
     let mut found = subject.findings().iter().chain(ignored);
-    let concerned = match subject {
-        Subject::Image(_) => group(rule) != ABOUT_FILES,
-        Subject::File(_) => group(rule) == ABOUT_FILES && is_lint,
+    let is_concerned = match subject {
+        Subject::Image(_) => group(rule) != FILE_GROUP,
+        Subject::File(_) => group(rule) == FILE_GROUP && is_lint,
     };
-    concerned || found.any(|finding| finding.rule == rule.id)
+    is_concerned || found.any(|finding| finding.rule == rule.id)
 }
 
 fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
@@ -73,7 +70,7 @@ fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
     let ignored = ignored.find(|ignored| ignored.finding.rule == rule.id);
     let failing = |finding: &Finding| fail_on.is_some_and(|least| finding.severity >= least);
     let text = printable(&text(subject, &found));
-    // The findings come worst first.
+    // The worst finding comes first.
     let worst = found.iter().find(|finding| failing(finding));
     let status = match (worst, ignored) {
         (Some(worst), _) => {
@@ -99,7 +96,7 @@ fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
     test
 }
 
-/// All findings of one rule, as paragraphs.
+/// All findings of a rule, separated by empty lines.
 fn text(subject: Subject, findings: &[&Finding]) -> String {
     let mut text = String::new();
     for finding in findings {

@@ -1,4 +1,4 @@
-//! What is told of a check: the report, and one file a format.
+//! Reports: the data of a report, and one module for each output format.
 
 pub mod cyclonedx;
 mod details;
@@ -9,7 +9,6 @@ pub mod gitlab;
 pub mod html;
 pub mod json;
 pub mod junit;
-pub mod lint;
 pub mod markdown;
 pub mod sarif;
 mod summary;
@@ -19,11 +18,11 @@ pub mod tree;
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::claims::Claim;
 use crate::elf::Depth;
+use crate::error::{Error, ErrorCode};
 use crate::finding::{Finding, IgnoredFinding, Severity};
 use crate::process::LoaderFacts;
 use crate::process::tree::Tree;
@@ -34,57 +33,73 @@ use crate::targets::TargetFacts;
 
 pub use escape::{json as to_json, one_line, printable, safe_json};
 
-/// All that was learnt of one image before any rule looked at it. The keys are those of the JSON report.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+/// Everything known about an image before rules are evaluated.
+#[derive(Debug, Clone)]
 pub struct Inspection {
-    /// The reference that the image is compared with; `None` for an image without a name.
+    /// The reference whose claims are checked; `None` for an image without one.
     pub reference: Option<String>,
-    /// What the user named the image by, `dir:root`; how people know it where it has no reference.
-    #[serde(skip)]
+    /// The image as the user named it, such as `dir:root`; displayed if there is no reference.
     pub named: String,
-    /// How the image is stored.
+    /// The kind of source.
     pub source: SourceKind,
-    /// How it was got at, where an engine holds it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How the image was read from Docker or Podman; `None` for other sources.
     pub access: Option<Way>,
     /// `os/architecture[/variant]`; empty for a root directory.
     pub platform: String,
-    /// How much of each file was read; GPU code outside the usual sections is found only in the deep one.
+    /// How much of each file was read. Only a deep read finds GPU code outside the usual sections.
     pub depth: Depth,
     /// Digest of the manifest.
     pub digest: Option<String>,
     /// Digest of the configuration.
     pub config_digest: Option<String>,
-    /// The layers, lowest first.
+    /// The layers, bottom first.
     pub layers: Vec<Layer>,
-    /// What the reference, the labels and the environment promise.
+    /// Claims of the reference, the labels and the environment.
     pub claims: Vec<Claim>,
-    /// Every copy of every part of the stack.
+    /// Every copy of every component.
     pub stack: Vec<Component>,
     /// GPU code of the libraries.
     pub gpu: crate::stack::Gpu,
-    /// The driver that the CUDA runtime needs; `None` without one, or where the tables do not know it.
+    /// The driver that the CUDA runtime requires; `None` without a CUDA runtime, or if its release is unknown.
     pub driver: Option<crate::stack::DriverFloor>,
-    /// What the dynamic loader would do in the processes of the image.
+    /// What the dynamic loader does in the processes of the image.
     pub loader: Option<LoaderFacts>,
-    /// Number of files in the merged root filesystem; in the text report only.
-    #[serde(skip)]
+    /// Number of files in the merged root filesystem.
     pub files: usize,
 }
 
-/// An image that could not be read whole.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+/// An image or file that could not be read.
+#[derive(Debug, Clone)]
 pub struct UnreadImage {
-    /// The image as it was named.
+    /// The image or file as the user named it.
     pub image: String,
-    /// What was being read, what is wrong, and what to do.
+    /// The whole error message, with help.
     pub error: String,
+    /// The kind of error.
+    pub code: ErrorCode,
+    /// What was being read, and what is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
 }
 
-/// One layer in the report.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+impl UnreadImage {
+    /// Describes an error; `image` is the image or file as the user named it.
+    pub fn new(image: impl Into<String>, error: &Error) -> Self {
+        UnreadImage {
+            image: image.into(),
+            error: error.quoted(),
+            code: error.code(),
+            message: error.message(),
+            help: error.help(),
+        }
+    }
+}
+
+/// One layer of an image.
+#[derive(Debug, Clone)]
 pub struct Layer {
-    /// Position, lowest 0.
+    /// Position, from 0 at the bottom.
     pub index: usize,
     /// Digest of the uncompressed tar.
     pub diff_id: String,
@@ -92,74 +107,70 @@ pub struct Layer {
     pub digest: Option<String>,
     /// Bytes of the blob as stored.
     pub size: u64,
-    /// The build step that made the layer.
+    /// The build step that created the layer.
     pub created_by: String,
     /// Whether its facts came from the cache.
     pub cached: bool,
-    /// Whether only the parts that matter were fetched, found by its table of contents; only written if so.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub in_parts: bool,
+    /// Whether the layer was read lazily: only the files that matter were fetched, by its table of contents.
+    pub is_lazy: bool,
 }
 
 /// The report of one image.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone)]
 pub struct ImageReport {
-    /// What was learnt.
-    #[serde(flatten)]
+    /// What is known about the image.
     pub facts: Inspection,
-    /// The loader model as a tree, for formats that draw it; empty unless one was asked for.
-    #[serde(skip)]
+    /// The loader model as a tree, for formats that draw it; empty unless requested.
     pub tree: Tree,
-    /// Whether a finding reaches the severity that fails.
+    /// Pass or fail.
     pub verdict: Verdict,
-    /// The machines that the image must run on, judged; only written if some were given.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The verdicts on the targets.
     pub targets: Vec<TargetFacts>,
-    /// What the rules found, worst first.
+    /// The findings, worst first.
     pub findings: Vec<Finding>,
-    /// Findings that do not count: the configuration ignores them, or the baseline knows them.
+    /// Findings that the configuration or the baseline suppresses.
     pub ignored: Vec<IgnoredFinding>,
-    /// Wall time of this image in milliseconds.
+    /// Elapsed time for this image, in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// The report of one file of the user: one that an image is built from, or the configuration.
-#[derive(Debug, Clone, Serialize)]
+/// The report of one file: a Dockerfile or similar, or the configuration.
+#[derive(Debug, Clone)]
 pub struct FileReport {
     /// The file as the user named it.
     pub file: String,
-    /// Whether a finding reaches the severity that fails.
+    /// Pass or fail.
     pub verdict: Verdict,
-    /// What the rules found, in the order of the lines.
+    /// The findings, in the order of the lines.
     pub findings: Vec<Finding>,
-    /// Findings that the team ignores, and why.
+    /// Findings that the configuration or the baseline suppresses.
     pub ignored: Vec<IgnoredFinding>,
 }
 
-/// All that one call of the program found; each format is made of this.
+/// The results of one run, from which each format is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'r> {
     /// The images of a check.
     pub images: &'r [ImageReport],
-    /// The files of a lint; in a check the configuration, if the rules say something of it.
+    /// The files of `imgcheck lint`; in a check the configuration, if it has findings.
     pub files: &'r [FileReport],
-    /// What could not be read.
+    /// Images and files that could not be read.
     pub errors: &'r [UnreadImage],
-    /// The rules that were asked, for their titles and pages.
+    /// The rules that were evaluated.
     pub rules: &'r RuleSet,
 }
 
-/// One image or file that was judged.
+/// An image or file that was checked.
 #[derive(Debug, Clone, Copy)]
 pub enum Subject<'r> {
     /// An image.
     Image(&'r ImageReport),
-    /// A file.
+    /// A Dockerfile or similar file, or the configuration.
     File(&'r FileReport),
 }
 
 impl<'r> Report<'r> {
-    /// Everything that was judged, in the order of the command line.
+    /// All images and files, in the order of the command line.
     pub fn subjects(&self) -> impl Iterator<Item = Subject<'r>> {
         let images = self.images.iter().map(Subject::Image);
         images.chain(self.files.iter().map(Subject::File))
@@ -167,7 +178,7 @@ impl<'r> Report<'r> {
 }
 
 impl<'r> Subject<'r> {
-    /// What it is called.
+    /// The name to display.
     pub fn name(&self) -> &'r str {
         match self {
             Subject::Image(image) => image.facts.name(),
@@ -183,7 +194,7 @@ impl<'r> Subject<'r> {
         }
     }
 
-    /// What the rules found.
+    /// The findings that count.
     pub fn findings(&self) -> &'r [Finding] {
         match self {
             Subject::Image(image) => &image.findings,
@@ -191,7 +202,7 @@ impl<'r> Subject<'r> {
         }
     }
 
-    /// What the rules found and what does not count.
+    /// The findings that the configuration or the baseline suppresses.
     pub fn ignored(&self) -> &'r [IgnoredFinding] {
         match self {
             Subject::Image(image) => &image.ignored,
@@ -201,19 +212,19 @@ impl<'r> Subject<'r> {
 }
 
 impl Inspection {
-    /// What the image is called where people read it: its reference, else as the user named it.
+    /// The name to display: the reference, or what the user typed.
     pub fn name(&self) -> &str {
         self.reference.as_deref().unwrap_or(&self.named)
     }
 }
 
-/// Pass or fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// No finding reaches the severity that fails.
+    /// No finding is as severe as the threshold.
     Pass,
-    /// At least one does.
+    /// At least one finding is.
     Fail,
 }
 
@@ -227,7 +238,7 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// The verdict on findings, where `fail_on` is the least severity that fails; `None` never fails.
+    /// The verdict on findings; `fail_on` is the lowest severity that fails, and `None` never fails.
     pub fn of(findings: &[Finding], fail_on: Option<Severity>) -> Self {
         match fail_on {
             Some(threshold) if findings.iter().any(|finding| finding.severity >= threshold) => {
@@ -238,19 +249,17 @@ impl Verdict {
     }
 }
 
-/// What one reference promises, and whether such an image was ever published.
-#[derive(Debug, Clone, Serialize)]
+/// The claims of one reference, and the findings on them.
+#[derive(Debug, Clone)]
 pub struct ReferenceReport {
-    /// The reference as it was written.
+    /// The reference as written.
     pub reference: String,
-    /// What it promises.
+    /// The claims.
     pub claims: Vec<Claim>,
-    /// What the rules say of the promises alone.
+    /// The findings on the claims alone.
     pub findings: Vec<Finding>,
-    /// Findings that the configuration ignores. Only written if there are some.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Findings that the configuration ignores.
     pub ignored: Vec<IgnoredFinding>,
-    /// Why the text is no reference, if it is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Why the text is not a valid reference.
     pub error: Option<String>,
 }

@@ -1,9 +1,9 @@
-//! Which machine code and which PTX a GPU runs.
+//! Which machine code (SASS) and PTX a GPU runs.
 //!
 //! CUDA C++ Programming Guide, "Binary Compatibility", "PTX Compatibility" and "Feature Set Compiler Targets":
-//! - SASS for X.y runs on X.z with z >= y, and on no other generation; on Tegra only its own.
-//! - PTX for X.y is compiled for any GPU of at least X.y.
-//! - What is for one chip (`sm_90a`, `compute_90a`) runs on exactly that capability; what is for a family (`sm_100f`) on the same
+//! - SASS for X.y runs on X.z with z >= y and on no other generation; on Tegra only its own runs.
+//! - PTX for X.y compiles for every GPU from X.y on.
+//! - Code for one chip (`sm_90a`, `compute_90a`) runs on exactly that capability; code for a family (`sm_100f`) runs on the same
 //!   generation from that capability on.
 
 use super::facts::{CodeKind, Support};
@@ -16,11 +16,11 @@ use crate::stack::Coverage;
 enum Runs {
     Yes,
     No,
-    /// Nobody established it.
+    /// Nobody has verified it.
     Unknown,
 }
 
-/// The architecture that code is for.
+/// The architecture of GPU code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Architecture {
     capability: Capability,
@@ -43,7 +43,7 @@ impl Architecture {
         })
     }
 
-    /// Machine code.
+    /// Whether machine code for it runs on a GPU.
     fn sass_runs(self, gpu: Capability) -> Runs {
         let (code, exact) = (self.capability, self.capability == gpu);
         match self.suffix {
@@ -55,7 +55,7 @@ impl Architecture {
         }
     }
 
-    /// PTX, leaving aside whether the driver can compile it.
+    /// Whether PTX for it runs on a GPU, if the driver can compile it.
     fn ptx_runs(self, gpu: Capability) -> Runs {
         let (code, exact) = (self.capability, self.capability == gpu);
         match self.suffix {
@@ -72,12 +72,12 @@ fn yes_if(condition: bool) -> Runs {
     if condition { Runs::Yes } else { Runs::No }
 }
 
-/// What code for these architectures means for a GPU of a capability, where all of it has each.
+/// The support for a GPU if all code exists for these architectures.
 pub fn support_of(gpu: Capability, coverage: &Coverage) -> Support {
     support(gpu, &everywhere(coverage))
 }
 
-/// Code of which every part has all these architectures.
+/// GPU code whose containers all have these architectures.
 pub(super) fn everywhere(coverage: &Coverage) -> GpuCode {
     let counted = |names: &[String]| names.iter().map(|name| (name.clone(), 1)).collect();
     GpuCode {
@@ -88,7 +88,7 @@ pub(super) fn everywhere(coverage: &Coverage) -> GpuCode {
     }
 }
 
-/// What a file, or a part of it, has for a GPU. An architecture of which there is most counts; of several, the newest.
+/// The support of a file, or of a part of it, for a GPU: the architecture that most containers have; of several, the newest.
 pub(super) fn support(gpu: Capability, code: &GpuCode) -> Support {
     let best = |names: &[(String, u32)], runs: fn(Architecture, Capability) -> Runs| {
         let mut unknown = false;
@@ -139,7 +139,7 @@ pub(super) fn support(gpu: Capability, code: &GpuCode) -> Support {
     }
 }
 
-/// The oldest capability that there is code for.
+/// The oldest capability that has code.
 pub(super) fn oldest(code: &GpuCode) -> Option<Capability> {
     let architectures = code.sass.iter().chain(&code.ptx);
     let capabilities = architectures.filter_map(|(name, _)| Architecture::parse(name));
@@ -148,7 +148,7 @@ pub(super) fn oldest(code: &GpuCode) -> Option<Capability> {
         .min()
 }
 
-/// Whether all machine code is for single chips, as of a package that is meant for these alone.
+/// Whether all code is for single chips, as in a package that only supports these.
 pub(super) fn is_specific(code: &GpuCode) -> bool {
     !code.sass.is_empty()
         && code.sass.iter().all(|(name, _)| name.ends_with('a'))
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_list_of_architectures_means() {
+    fn a_list_of_architectures_supports_later_chips_and_ptx() {
         let coverage = Coverage {
             sass: vec!["sm_80".to_owned(), "sm_87".to_owned()],
             ptx: vec!["compute_80".to_owned()],
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn code_for_one_chip_or_a_family() {
+    fn code_for_one_chip_or_a_family_runs_only_there() {
         assert_eq!(how("9.0", &["sm_90a"], &[]).0, CodeKind::Sass);
         assert_eq!(how("10.3", &["sm_100a"], &[]).0, CodeKind::None);
         assert_eq!(how("10.3", &["sm_100f"], &[]).0, CodeKind::Sass);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_established_is_unknown() {
+    fn unverified_support_is_unknown() {
         assert_eq!(how("11.0", &["sm_101"], &[]).0, CodeKind::Unknown);
         assert_eq!(how("11.0", &["sm_101", "sm_110"], &[]).0, CodeKind::Sass);
         assert_eq!(how("11.0", &[], &["compute_101"]).0, CodeKind::Ptx);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_architecture_that_most_containers_have_counts() {
+    fn the_architecture_of_most_containers_counts() {
         let gpu = Capability { major: 9, minor: 0 };
         let most = support(gpu, &code(&[("sm_90", 4), ("sm_90a", 1)], &[]));
         assert_eq!((most.by.as_str(), most.whole), ("sm_90", true));

@@ -1,12 +1,12 @@
-//! Drivers: the three ways in which one can satisfy an image.
+//! Drivers, and the three ways in which one can support an image.
 //!
 //! CUDA Compatibility, "Minor Version Compatibility" and "Forward Compatibility":
-//! - *native*: the driver is at least the one that the CUDA toolkit comes with. Newer ones run every older CUDA.
-//! - *minor version*: it is at least the first of the same major release. Machine code runs; PTX of the newer CUDA does not
-//!   compile, and functions that need the newer driver fail one by one.
-//! - *compat package*: the image has the driver's library of a newer release (cuda-compat), which works above the kernel's driver of
-//!   certain branches, on data-centre GPUs; not on consumer ones (error 804), nor on other branches (error 803). The
-//!   container toolkit from 1.17.5 on finds it in `/usr/local/cuda/compat` alone.
+//! - *native*: the driver is at least the one that ships with the CUDA toolkit. Newer drivers run every older CUDA.
+//! - *minor version*: the driver is at least the first one for the same major release. Machine code runs; PTX of the newer CUDA
+//!   does not compile, and functions that need the newer driver fail when called.
+//! - *compat package*: the image contains the user-mode driver of a newer release (cuda-compat), which works with kernel drivers
+//!   of certain branches on data-center GPUs; not on consumer GPUs (error 804) or other branches (error 803). The container
+//!   toolkit from 1.17.5 on only finds it in `/usr/local/cuda/compat`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -21,16 +21,16 @@ use crate::embedded;
 use crate::spelling::InvalidInput;
 use crate::stack::{Component, DriverFloor};
 
-/// Majors of CUDA, whose version `nvidia-smi` prints beside that of the driver. No branch of a driver has such a number.
+/// CUDA major versions, which `nvidia-smi` prints beside the driver version. No driver branch has such a number.
 const CUDA_MAJORS: RangeInclusive<u32> = 9..=20;
 
-/// Version of a driver: `535.183.06`.
+/// A driver version: `535.183.06`.
 ///
-/// Compared by its numbers alone: `570.26.0` is `570.26`, and `535.183.6` is `535.183.06`.
+/// Compared by its numbers: `570.26.0` equals `570.26`, and `535.183.6` equals `535.183.06`.
 #[derive(Debug, Clone)]
 pub struct DriverVersion {
     numbers: Vec<u32>,
-    /// As written, for `06` is not `6` to people.
+    /// As written, to keep leading zeros.
     text: String,
 }
 
@@ -58,15 +58,15 @@ impl DriverVersion {
     /// Reads a version as `nvidia-smi` prints it.
     ///
     /// # Errors
-    /// It is none, or only a branch, which does not tell enough.
+    /// The text is not a driver version, or only a branch.
     pub fn parse(text: &str) -> Result<Self, InvalidInput> {
         let text = text.trim();
-        let help = "give the whole version that `nvidia-smi` prints, such as 535.183.06";
+        let help = "use the full version that `nvidia-smi` prints, such as 535.183.06";
         match numbers(text) {
             Some(numbers) if numbers.len() == 2 && CUDA_MAJORS.contains(&numbers[0]) => {
                 Err(InvalidInput {
                     problem: format!(
-                        "`{text}` is no version of a driver; is it the CUDA version beside it?"
+                        "`{text}` is not a driver version (is it the CUDA version next to it?)"
                     ),
                     help: help.to_owned(),
                 })
@@ -76,17 +76,17 @@ impl DriverVersion {
                 text: text.to_owned(),
             }),
             Some(_) => Err(InvalidInput {
-                problem: format!("the driver `{text}` is only a branch"),
+                problem: format!("`{text}` is only a driver branch"),
                 help: help.to_owned(),
             }),
             None => Err(InvalidInput {
-                problem: format!("`{text}` is no version of a driver"),
+                problem: format!("`{text}` is not a driver version"),
                 help: help.to_owned(),
             }),
         }
     }
 
-    /// Whether it is a version of a table or a later one. A table may name a branch alone: `580` stands for its first driver.
+    /// Whether it is this version or later. A table may contain only a branch: `580` is the first driver of its branch.
     fn at_least(&self, other: &str) -> bool {
         numbers(other).is_some_and(|other| significant(&self.numbers) >= significant(&other))
     }
@@ -95,7 +95,7 @@ impl DriverVersion {
         self.numbers.first().copied()
     }
 
-    /// The newest CUDA of its branch. `None` where nobody established it.
+    /// The newest CUDA that its branch supports; `None` if unknown.
     fn cuda(&self) -> Option<&'static str> {
         let branch = self.branch()?.to_string();
         let rows = Tables::builtin().branches.iter();
@@ -105,7 +105,7 @@ impl DriverVersion {
     }
 }
 
-/// The numbers without zeros at the end.
+/// The numbers without trailing zeros.
 fn significant(numbers: &[u32]) -> &[u32] {
     let end = numbers.iter().rposition(|number| *number > 0);
     &numbers[..end.map_or(0, |last| last + 1)]
@@ -126,7 +126,7 @@ impl fmt::Display for DriverVersion {
     }
 }
 
-/// The CUDA whose driver is the first that compiles PTX of an instruction set.
+/// The CUDA release whose driver is the first to compile a PTX ISA version.
 pub(super) fn cuda_of_isa(isa: &str) -> Option<&'static str> {
     let rows = Tables::builtin().ptx_isa.iter();
     rows.into_iter()
@@ -134,13 +134,13 @@ pub(super) fn cuda_of_isa(isa: &str) -> Option<&'static str> {
         .map(|row| row.cuda.as_str())
 }
 
-/// Whether a driver of the given CUDA compiles PTX that needs another.
+/// Whether a driver compiles PTX that requires a CUDA release; `None` if unknown.
 pub(super) fn compiles(driver: &DriverFacts, needs: &str) -> Option<bool> {
     let known = |a: &str, b: &str| crate::version::compare(a, b).map(Ordering::is_ge);
     let by_itself = driver.cuda.as_deref().and_then(|cuda| known(cuda, needs));
     match (by_itself, driver.how.as_str()) {
         (Some(true), _) => Some(true),
-        // The compat package may compile it, or not be used.
+        // The compat package may compile it, but may not be used.
         (Some(false), _) if driver.compat.is_none() => Some(false),
         (_, "compat-package" | "native") if known(driver.needs_cuda.as_deref()?, needs)? => {
             Some(true)
@@ -156,7 +156,7 @@ struct Compat<'c> {
 }
 
 impl<'c> Compat<'c> {
-    /// The newest one of an image.
+    /// The newest one in an image.
     fn of(stack: &'c [Component]) -> Option<Self> {
         let packages = stack
             .iter()
@@ -174,7 +174,7 @@ impl<'c> Compat<'c> {
         versions.max_by(|a, b| a.version.cmp(&b.version))
     }
 
-    /// The branches of the kernel's driver that its library names, where that was read.
+    /// The kernel driver branches that it supports, if known.
     fn branches(&self) -> Option<Vec<u32>> {
         let list = self.component.details.get("compat-drivers")?;
         let words = list.split([' ', ',']).filter(|word| !word.is_empty());
@@ -188,7 +188,7 @@ impl<'c> Compat<'c> {
     }
 }
 
-/// Whether an image runs with a driver.
+/// Judges whether an image runs with a driver.
 pub(super) fn judge(
     version: &DriverVersion,
     gpus: &[Gpu],
@@ -208,10 +208,10 @@ pub(super) fn judge(
         compat: compat.as_ref().map(|compat| compat.version.to_string()),
         ..DriverFacts::default()
     };
-    let (how, reason) = way(version, gpus, floor, compat.as_ref());
+    let (how, reason) = compatibility(version, gpus, floor, compat.as_ref());
     let compiles_ptx = match how {
         "native" | "compat-package" => Some(true),
-        // Nobody knows from which driver on that CUDA is native, so this one may be.
+        // The first native driver of that CUDA is unknown, so this one may be native.
         "minor-version" if floor.is_none_or(|floor| floor.native.is_none()) => None,
         "minor-version" if compat.is_some() => None,
         "minor-version" | "none" => Some(false),
@@ -225,13 +225,13 @@ pub(super) fn judge(
     }
 }
 
-/// The drivers of Tegra have numbers of their own, which the tables do not know.
+/// Tegra drivers have their own version numbers, which the tables do not contain.
 fn any_tegra(gpus: &[Gpu]) -> bool {
     gpus.iter().any(|gpu| is_tegra(gpu.capability))
 }
 
-/// The way in which the driver satisfies the image, and why.
-fn way(
+/// How the driver supports the image, and why.
+fn compatibility(
     version: &DriverVersion,
     gpus: &[Gpu],
     floor: Option<&DriverFloor>,
@@ -246,7 +246,7 @@ fn way(
     if any_tegra(gpus) {
         return (
             "unknown",
-            "the drivers of Jetson have numbers of their own".to_owned(),
+            "Jetson drivers have their own version numbers".to_owned(),
         );
     }
     let reaches = |floor: &Option<String>| floor.as_deref().map(|floor| version.at_least(floor));
@@ -262,7 +262,7 @@ fn way(
     }
 }
 
-/// The same for a driver that is too old without the image's cuda-compat package.
+/// [`compatibility`] of a driver that is too old without the image's cuda-compat package.
 fn with_compat(
     version: &DriverVersion,
     gpus: &[Gpu],
@@ -275,15 +275,12 @@ fn with_compat(
         .into_iter()
         .any(|floor| compat.version.at_least(floor))
     {
-        return (
-            "none",
-            format!("{package} of the image is too old for it, too"),
-        );
+        return ("none", format!("the image's {package} is too old as well"));
     }
     if !gpus.is_empty() && gpus.iter().all(|gpu| gpu.segment == Segment::Consumer) {
         return (
             "none",
-            format!("{package} of the image does not work on consumer GPUs (error 804)"),
+            format!("the image's {package} does not work on consumer GPUs (error 804)"),
         );
     }
     let branches = compat.branches();
@@ -296,15 +293,13 @@ fn with_compat(
     match named {
         Some(false) => (
             "none",
-            format!(
-                "{package} of the image does not work above this branch of drivers (error 803)"
-            ),
+            format!("the image's {package} does not support this driver branch (error 803)"),
         ),
         Some(true) if data_center && compat.is_found() => ("compat-package", package),
         _ => (
             "unknown",
             format!(
-                "{package} of the image may take its place; whether it does on these GPUs above this driver was not established"
+                "the image's {package} may replace it, but that is not verified for these GPUs and this driver"
             ),
         ),
     }

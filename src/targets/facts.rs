@@ -1,15 +1,15 @@
-//! What a target means for an image: `targets` of the report and of the rules.
+//! What a target means for an image: `targets` in the report and in rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::gpu::Segment;
 
-/// One target, judged for one image.
+/// A target, judged for one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TargetFacts {
-    /// What the user calls it; empty for one that the command line gives.
+    /// Its name; empty for a target from the command line.
     pub name: String,
     /// Its GPUs.
     pub gpus: Vec<GpuFacts>,
@@ -18,48 +18,47 @@ pub struct TargetFacts {
     pub driver: Option<DriverFacts>,
 }
 
-/// One GPU of a target, and the code that the image has for it.
+/// A GPU of a target, and the image's code for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GpuFacts {
-    /// The name of its target.
+    /// Name of the target.
     pub target: String,
-    /// The model, or `sm_90` where only the architecture is given.
+    /// The model, or `sm_90` if only the architecture is given.
     pub name: String,
     /// The architecture: `sm_90`.
     pub sm: String,
     /// The compute capability: `9.0`.
     pub capability: String,
-    /// What it is sold for.
+    /// The market segment.
     pub segment: Segment,
-    /// PyTorch's own kernels, of the copy that the process gets: what all of them have. Absent without PyTorch, and for a build
-    /// without CUDA.
+    /// Code that all PyTorch kernels of the loaded copy have. Absent without PyTorch, or for a build without CUDA.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub torch: Option<Support>,
-    /// The other packages of the image's process that have GPU code: the best that any of their libraries has. Libraries of
-    /// CUDA itself are not among them.
+    /// Other packages with GPU code in the main process, each with the best that any of its libraries has. CUDA's own libraries
+    /// are excluded.
     pub packages: Vec<PackageCode>,
-    /// Every library with GPU code that the image's process maps.
+    /// Every library with GPU code that the main process maps.
     pub libraries: Vec<LibraryCode>,
 }
 
-/// What code there is for a GPU.
+/// The code for a GPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Support {
     /// The kind of code.
     pub how: CodeKind,
-    /// The architecture that it is for: `sm_80`, `compute_90`; empty if there is none.
+    /// Its architecture: `sm_80`, `compute_90`; empty without code.
     pub by: String,
-    /// Whether every part of it (each fat-binary container) has code of that architecture. Libraries have parts for certain GPUs alone.
+    /// Whether every fat-binary container has code for that architecture. Some libraries have containers for certain GPUs only.
     pub whole: bool,
-    /// Of PTX, the version of its instruction set: `8.7`.
+    /// For PTX, the version of its instruction set: `8.7`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isa: Option<String>,
-    /// Of PTX, the CUDA whose driver is the first that can compile it.
+    /// For PTX, the CUDA release whose driver is the first to compile it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs_cuda: Option<String>,
-    /// Of PTX, whether the driver of the target can compile it; absent if that is not known.
+    /// For PTX, whether the driver of the target compiles it; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compiles: Option<bool>,
 }
@@ -72,10 +71,10 @@ pub struct Support {
 pub enum CodeKind {
     /// No code: `no kernel image is available for execution on the device`.
     None,
-    /// Not known: the evidence is not whole, or nobody established what the GPU runs.
+    /// Unknown: the evidence is incomplete, or nobody has verified what the GPU runs.
     #[default]
     Unknown,
-    /// PTX, which the driver compiles at the first start.
+    /// PTX, which the driver compiles at first start.
     Ptx,
     /// Machine code.
     Sass,
@@ -85,15 +84,15 @@ pub enum CodeKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PackageCode {
-    /// The package: its directory, or its name where it is a single file; of a program the executable.
+    /// The package: its directory, or its name if it is a single file; for a program the executable.
     pub name: String,
-    /// The first of its libraries with GPU code.
+    /// Its first library with GPU code.
     pub path: String,
-    /// The oldest compute capability that any of its code is for: `8.0`. It was never meant for older GPUs.
+    /// The oldest compute capability that its code supports, such as `8.0`; it is not meant for older GPUs.
     pub from: String,
-    /// All its machine code is for single chips (`sm_90a`): it is meant for these alone.
+    /// All machine code is for single chips (`sm_90a`), so it is meant for these only.
     pub specific: bool,
-    /// What it has.
+    /// Its code for the GPU.
     #[serde(flatten)]
     pub support: Support,
 }
@@ -104,11 +103,11 @@ pub struct PackageCode {
 pub struct LibraryCode {
     /// The file.
     pub path: String,
-    /// Which library it is, by its exports: `cudnn`, `torch-cuda`; empty if no recipe knows it.
+    /// The library, by its exports: `cudnn`, `torch-cuda`; empty if unknown.
     pub library: String,
-    /// The package that it belongs to: as [`PackageCode::name`].
+    /// The package that it belongs to, as [`PackageCode::name`].
     pub package: String,
-    /// What it has.
+    /// Its code for the GPU.
     #[serde(flatten)]
     pub support: Support,
 }
@@ -117,30 +116,30 @@ pub struct LibraryCode {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DriverFacts {
-    /// The name of its target.
+    /// Name of the target.
     pub target: String,
     /// Its version.
     pub version: String,
-    /// The newest CUDA that it has itself; absent for a branch that is not in the table, and where a GPU is a Jetson.
+    /// The newest CUDA that it supports; absent for an unknown branch, and for Jetson.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
     /// `native`, `minor-version`, `compat-package`, `none` or `unknown`.
     pub how: String,
-    /// Why it is `unknown` or `none`, or what `compat-package` rests on, in words; else empty.
+    /// Why it is `unknown` or `none`, or the package of `compat-package`; otherwise empty.
     pub reason: String,
-    /// The CUDA that the image needs.
+    /// The CUDA release that the image needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs_cuda: Option<String>,
-    /// The driver from which on everything works.
+    /// The first driver with native support.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<String>,
-    /// The oldest driver of minor-version compatibility.
+    /// The oldest driver with minor-version compatibility.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compatible: Option<String>,
-    /// Whether it compiles the PTX of that CUDA; absent if that is not known.
+    /// Whether it compiles PTX of that CUDA release; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compiles_ptx: Option<bool>,
-    /// Version of the driver library of the image's cuda-compat package.
+    /// Driver version of the image's cuda-compat package.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compat: Option<String>,
 }

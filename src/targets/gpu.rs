@@ -1,4 +1,4 @@
-//! GPUs by name, and their compute capability: the knowledge table `gpus`.
+//! GPUs by name, and their compute capability.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::embedded;
 use crate::spelling::{InvalidInput, nearest};
 
-/// A compute capability: `9.0`. It is the number of the architecture, too: `sm_90`.
+/// A compute capability, such as `9.0`; also the number of the architecture `sm_90`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Capability {
-    /// The generation of the machine code.
+    /// The generation.
     pub major: u32,
-    /// The chip within it.
+    /// The chip within its generation.
     pub minor: u32,
 }
 
 impl Capability {
-    /// Reads `9.0`, `90` or `120`; `None` for what is neither.
+    /// Reads `9.0`, `90` or `120`.
     pub fn parse(text: &str) -> Option<Self> {
         let (major, minor) = match text.split_once('.') {
             Some(parts) => parts,
@@ -37,7 +37,7 @@ impl Capability {
         })
     }
 
-    /// As nvcc names the architecture: `sm_90`.
+    /// The architecture as nvcc names it: `sm_90`.
     pub fn sm(self) -> String {
         format!("sm_{}{}", self.major, self.minor)
     }
@@ -49,19 +49,19 @@ impl fmt::Display for Capability {
     }
 }
 
-/// What a GPU is sold for, which decides the drivers that it may have.
+/// The market segment of a GPU, which decides whether cuda-compat works.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Segment {
-    /// Servers: the driver of the host may be replaced by a cuda-compat package.
+    /// Servers: cuda-compat works.
     DataCenter,
-    /// Workstations; some of them are certified for servers, so that a cuda-compat package may work.
+    /// Workstations: some are certified for servers, so cuda-compat may work.
     Workstation,
-    /// Games.
+    /// Gaming.
     Consumer,
     /// Jetson.
     Embedded,
-    /// Not known, as where only the architecture is given.
+    /// Unknown, for example if only the architecture is given.
     #[default]
     Unknown,
 }
@@ -69,41 +69,41 @@ pub enum Segment {
 /// A GPU that an image must run on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gpu {
-    /// The model as the table names it, or `sm_90` where only the architecture was given.
+    /// The model as in the table, or `sm_90` if only the architecture was given.
     pub name: String,
     /// Its compute capability.
     pub capability: Capability,
-    /// What it is sold for.
+    /// The market segment.
     pub segment: Segment,
 }
 
 impl Gpu {
-    /// Reads a model as people and `nvidia-smi` write it (`a100`, `NVIDIA A100-SXM4-80GB`, `rtx 4090`) or an architecture
+    /// Reads a model as people and `nvidia-smi` write it (`a100`, `NVIDIA A100-SXM4-80GB`, `rtx 4090`), or an architecture
     /// (`sm_90`, `sm90a`, `compute_90`, `9.0`, `90`).
     ///
     /// # Errors
-    /// No such GPU is known; with what was probably meant.
+    /// The GPU is unknown; with a suggestion.
     pub fn parse(text: &str) -> Result<Self, InvalidInput> {
         let table = Table::builtin();
         match architecture(text) {
             Some(capability) => table
                 .of_capability(text, capability)
-                // `980` is no architecture, but a model.
+                // `980` is a model, not an architecture.
                 .or_else(|misread| table.of_model(text).map_err(|_| misread)),
             None => table.of_model(text),
         }
     }
 }
 
-/// The capabilities whose machine code runs on no other GPU.
+/// Whether machine code of a capability runs on no other GPU.
 ///
-/// CUDA C++ Programming Guide, "Binary Compatibility": it is supported only for the desktop, not for Tegra, and not between
-/// the two.
+/// CUDA C++ Programming Guide, "Binary Compatibility": it is supported only for desktop GPUs, not for Tegra, and not between the
+/// two.
 pub(super) fn is_tegra(capability: Capability) -> bool {
     Table::builtin().tegra.contains(&capability)
 }
 
-/// Whether two capabilities are one chip under two names.
+/// Whether two capabilities are the same chip under different names.
 pub(super) fn is_renamed(a: Capability, b: Capability) -> bool {
     let renamed = &Table::builtin().renamed;
     renamed
@@ -111,7 +111,7 @@ pub(super) fn is_renamed(a: Capability, b: Capability) -> bool {
         .any(|row| (row.from, row.to) == (a, b) || (row.from, row.to) == (b, a))
 }
 
-/// The capability that an architecture's name gives.
+/// The capability of an architecture name.
 fn architecture(text: &str) -> Option<Capability> {
     let lower = text.trim().to_ascii_lowercase();
     let prefixes = ["sm", "compute", "cc"];
@@ -122,7 +122,7 @@ fn architecture(text: &str) -> Option<Capability> {
     Capability::parse(number.strip_suffix(['a', 'f']).unwrap_or(number))
 }
 
-/// Words around a model: who makes it, for what machine, how it is connected.
+/// Words in product names that do not identify the model: vendor, form factor, connection.
 const AROUND: [&str; 16] = [
     "nvidia",
     "tesla",
@@ -141,12 +141,12 @@ const AROUND: [&str; 16] = [
     "mig",
     "ac",
 ];
-/// Beginnings of words that tell how a model is connected and which memory it has: `sxm4`, `nvl72`, `hbm3`.
+/// Prefixes of words for connection and memory type: `sxm4`, `nvl72`, `hbm3`.
 const CONNECTED: [&str; 3] = ["sxm", "nvl", "hbm"];
-/// Ends of words that tell how much memory it has, or which share of it: `80gb`, `1g`, `24q`.
+/// Suffixes of words for memory size or a share of it: `80gb`, `1g`, `24q`.
 const MEMORY: [&str; 4] = ["gb", "g", "q", "c"];
 
-/// A model's name without case, spaces and all that is around it: `rtx4090` of `NVIDIA GeForce RTX 4090 Laptop GPU`.
+/// A model name without case, spaces and words that do not identify it: `rtx4090` for `NVIDIA GeForce RTX 4090 Laptop GPU`.
 fn key(name: &str) -> String {
     let around = |word: &&str| {
         let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
@@ -243,10 +243,10 @@ impl Table {
             let (old, new) = (capability.sm(), row.to.sm());
             return Err(InvalidInput {
                 problem: format!(
-                    "{old} is called {new} since CUDA {} ({})",
+                    "{old} was renamed {new} in CUDA {} ({})",
                     row.since, row.gpu
                 ),
-                help: format!("write {new}"),
+                help: format!("use {new}"),
             });
         }
         if self.capabilities.contains(&capability) {
@@ -263,7 +263,7 @@ impl Table {
         let distance = |it: &&Capability| number(it).abs_diff(number(&capability));
         let near = self.capabilities.iter().min_by_key(distance);
         Err(InvalidInput {
-            problem: format!("no GPU has the architecture `{}`", text.trim()),
+            problem: format!("unknown GPU architecture `{}`", text.trim()),
             help: near.map_or_else(String::new, |near| format!("did you mean `{}`?", near.sm())),
         })
     }
@@ -278,15 +278,15 @@ impl Table {
             return Ok(gpu.clone());
         }
         Err(InvalidInput {
-            problem: format!("no GPU is known as `{}`", text.trim()),
+            problem: format!("unknown GPU `{}`", text.trim()),
             help: self.meant(&key).map_or_else(
-                || "write it as nvidia-smi does (A100, RTX 4090, Jetson AGX Orin), or its architecture (sm_90, 9.0)".to_owned(),
+                || "use the name that nvidia-smi prints (A100, RTX 4090, Jetson AGX Orin), or an architecture (sm_90, 9.0)".to_owned(),
                 |names| format!("did you mean {names}?"),
             ),
         })
     }
 
-    /// The models that a misspelt one may be: those with it in their names, else the nearest.
+    /// Suggestions for a misspelled model: those that contain it, else the nearest.
     fn meant(&self, key: &str) -> Option<String> {
         let mut names: Vec<&str> = Vec::new();
         for (known, gpu) in &self.models {

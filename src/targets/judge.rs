@@ -1,4 +1,4 @@
-//! What the targets mean for an image: which code each GPU gets, and whether the driver suffices.
+//! Judges an image on targets: which code each GPU gets, and whether the driver suffices.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,28 +17,28 @@ use crate::spelling::InvalidInput;
 use crate::stack::{self, Component, Coverage, DriverFloor, LibraryCoverage};
 use crate::version::newer;
 
-/// The directory of PyTorch's package.
+/// Directory of the PyTorch package.
 const TORCH: &str = "torch";
 
-/// What of an image decides.
+/// The facts of an image that decide.
 #[derive(Debug, Clone, Copy)]
 pub struct TargetInput<'i> {
     /// How much of each file was read.
     pub depth: Depth,
-    /// The GPU code of its files.
+    /// GPU code of its files.
     pub gpu: &'i stack::Gpu,
-    /// What its processes load.
+    /// Its loader model.
     pub loader: Option<&'i LoaderFacts>,
     /// Its stack.
     pub stack: &'i [Component],
-    /// The driver that it needs.
+    /// The driver that it requires.
     pub driver: Option<&'i DriverFloor>,
 }
 
-/// Judges an image by each target.
+/// Judges an image on each target.
 ///
 /// # Errors
-/// A target names a GPU or a driver that is none.
+/// A target names an unknown GPU or an invalid driver version.
 pub fn judge(targets: &[Target], image: &TargetInput) -> Result<Vec<TargetFacts>, InvalidInput> {
     if targets.is_empty() {
         return Ok(Vec::new());
@@ -84,30 +84,29 @@ impl Target {
     }
 }
 
-/// The GPU code that the process of the image maps.
+/// GPU code that the main process maps.
 struct MainProcess<'i> {
-    /// Of PyTorch's kernels: what all of them have.
+    /// Code that all PyTorch kernels have.
     torch: Option<Torch>,
     libraries: Vec<Library<'i>>,
 }
 
 struct Torch {
     code: GpuCode,
-    /// The architectures that it was built for. Where other libraries are linked into it, of which some containers are for other
-    /// architectures, not all of these are in every container.
+    /// The architectures that it was built for. If other libraries are linked into it, not every container has all of them.
     listed: GpuCode,
-    /// The CUDA that made its PTX, where its instruction set was not read.
+    /// The CUDA release of its PTX, if the PTX ISA version was not read.
     cuda: Option<String>,
-    /// It may promise more than all kernels keep.
+    /// Only a sample was read, so not all kernels may have this code.
     sampled: bool,
 }
 
 struct Library<'i> {
     object: &'i ObjectFacts,
     code: &'i GpuCode,
-    /// The package, unless it is a library of CUDA itself or of PyTorch.
+    /// The package; `None` for libraries of CUDA and PyTorch.
     package: Option<String>,
-    /// All of its code was looked at.
+    /// All of its code was read.
     whole: bool,
 }
 
@@ -130,7 +129,7 @@ impl<'i> MainProcess<'i> {
             .filter_map(|(process, object)| {
                 let code = &files.get(object.path.as_str())?.code;
                 let package = package(process, object);
-                // Libraries of CUDA keep code where only the deep reading looks.
+                // CUDA libraries keep code that only a deep read finds.
                 let searched =
                     package.is_some() || object.directory == TORCH || image.depth == Depth::Deep;
                 Some(Library {
@@ -147,7 +146,7 @@ impl<'i> MainProcess<'i> {
         }
     }
 
-    /// What it has for one GPU.
+    /// The code for one GPU.
     fn on(&self, gpu: &Gpu, driver: Option<&DriverFacts>) -> GpuFacts {
         let on_gpu = |code: &GpuCode, cuda: Option<&str>| {
             compiled(support(gpu.capability, code), cuda, driver)
@@ -160,7 +159,7 @@ impl<'i> MainProcess<'i> {
                     ..on_gpu(&torch.listed, torch.cuda.as_deref())
                 };
             }
-            // What is in no container of a sample is in few of all at best.
+            // Code that no container of the sample has is rare at best.
             let certain = !torch.sampled || support.how == CodeKind::None;
             if certain { support } else { Support::default() }
         });
@@ -190,8 +189,7 @@ impl<'i> MainProcess<'i> {
         }
     }
 
-    /// The best that the libraries of each package have: a package brings libraries for certain GPUs alone, and picks one
-    /// when it runs.
+    /// The best code of each package: packages contain libraries for certain GPUs, and choose one at run time.
     fn packages(&self, libraries: &[LibraryCode]) -> Vec<PackageCode> {
         let mut packages: BTreeMap<&str, PackageCode> = BTreeMap::new();
         for (library, code) in self.libraries.iter().zip(libraries) {
@@ -253,9 +251,9 @@ impl Torch {
     }
 }
 
-/// The package that a file belongs to. `None` for PyTorch's own libraries and for those of CUDA, which auditwheel also copies into
-/// a directory `NAME.libs`: of them only the kernels that are called matter, and they have code for certain GPUs alone on purpose
-/// (cuSPARSELt from 8.0 on, NVSHMEM from 9.0 on).
+/// The package that a file belongs to. `None` for PyTorch's own libraries and for those of CUDA, which auditwheel also copies to
+/// `NAME.libs` directories: only the kernels that are called matter, and some support certain GPUs on purpose (cuSPARSELt from
+/// 8.0 on, NVSHMEM from 9.0 on).
 fn package(process: &ProcessFacts, object: &ObjectFacts) -> Option<String> {
     let directory = object.directory.as_str();
     let is_cuda = !object.library.is_empty()
@@ -275,7 +273,7 @@ fn package(process: &ProcessFacts, object: &ObjectFacts) -> Option<String> {
         .any(|site| object.path.contains(site));
     match in_site && !object.package.is_empty() {
         true => Some(object.package.clone()),
-        // What lies elsewhere belongs to a program as a whole; of a Python that is anything.
+        // Other files belong to a program as a whole; with Python that could be anything.
         false => process
             .environment
             .is_empty()
@@ -283,7 +281,7 @@ fn package(process: &ProcessFacts, object: &ObjectFacts) -> Option<String> {
     }
 }
 
-/// Adds to PTX which CUDA compiles it, and whether the driver does.
+/// Adds to PTX the CUDA release that compiles it, and whether the driver does.
 fn compiled(support: Support, cuda: Option<&str>, driver: Option<&DriverFacts>) -> Support {
     if support.how != CodeKind::Ptx {
         return support;

@@ -1,4 +1,4 @@
-//! The machines that an image must run on: their GPUs and drivers, and what each means for an image.
+//! Targets: the GPUs and drivers of the machines that an image must run on.
 
 mod code;
 mod driver;
@@ -18,22 +18,22 @@ pub use facts::{CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Suppo
 pub use gpu::{Capability, Gpu, Segment};
 pub use judge::{TargetInput, judge};
 
-/// A machine, or a group of equal ones, as the user names it.
+/// A machine, or a group of equal ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// What the user calls it; empty for one that the command line gives.
     pub name: String,
     /// GPU names or architectures as written: `A100`, `sm_90`.
     pub gpus: Vec<String>,
-    /// The driver's version as written: `535.183.06`.
+    /// The driver version as written: `535.183.06`.
     pub driver: Option<String>,
 }
 
 impl Target {
-    /// Whether every GPU is known and the driver's version is one.
+    /// Checks that all GPUs are known and the driver version is valid.
     ///
     /// # Errors
-    /// The first text that is not; with what was probably meant.
+    /// The first invalid text, with a suggestion.
     pub fn check(&self) -> Result<(), InvalidInput> {
         self.gpus
             .iter()

@@ -93,7 +93,7 @@ impl Image {
 }
 
 #[test]
-fn a_package_has_what_the_best_of_its_libraries_has() {
+fn a_package_has_the_best_code_of_its_libraries() {
     let image = Image::new(&[
         (
             "/s/site-packages/vllm/_flashmla.so",
@@ -143,7 +143,7 @@ fn a_package_has_what_the_best_of_its_libraries_has() {
 }
 
 #[test]
-fn a_package_says_with_which_gpus_it_begins() {
+fn a_package_has_an_oldest_supported_gpu() {
     let image = Image::new(&[(
         "/s/site-packages/flash_attn_2_cuda.so",
         "",
@@ -154,9 +154,9 @@ fn a_package_says_with_which_gpus_it_begins() {
     assert_eq!(image.on("T4", None).packages[0].from, "8.0");
 }
 
-/// NCCL linked into it has no sm_75, so that sm_75 is not in every container.
+/// NCCL, which is linked into it, has no sm_75, so not every container has sm_75.
 #[test]
-fn pytorch_with_other_libraries_in_it_is_judged_by_what_it_was_built_for_too() {
+fn pytorch_with_other_libraries_linked_in_is_judged_by_its_arch_list_too() {
     let image = Image::new(&[]).torch(&["sm_80"]);
     let torch = Component {
         name: "torch".to_owned(),
@@ -205,7 +205,7 @@ fn pytorch_is_judged_by_what_all_its_kernels_have() {
 }
 
 #[test]
-fn libraries_of_cuda_are_no_packages_and_not_known_to_have_nothing() {
+fn cuda_libraries_are_not_packages_and_their_gaps_are_unknown() {
     let image = Image::new(&[
         (
             "/n/libcublasLt.so.12",
@@ -262,7 +262,7 @@ fn ptx_needs_a_driver_that_compiles_it() {
 }
 
 #[test]
-fn a_target_that_is_none_is_an_error() {
+fn an_invalid_target_is_an_error() {
     let image = Image::new(&[]);
     let evidence = TargetInput {
         depth: Depth::Default,

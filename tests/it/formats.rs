@@ -120,7 +120,7 @@ fn an_image_that_cannot_be_read_is_no_pass_in_any_format() {
             "github" => {
                 text.starts_with("::error title=imgcheck%3A absent.tar could not be read::")
             }
-            "markdown" => text.starts_with("## imgcheck: ❌ not everything could be read"),
+            "markdown" => text.starts_with("## imgcheck: ❌ some images could not be read"),
             "cyclonedx" => {
                 let properties = cyclonedx(&text)["metadata"]["properties"].to_string();
                 properties.contains("imgcheck:unread") && properties.contains("absent.tar")
@@ -301,7 +301,7 @@ fn what_is_ignored_is_no_fault_and_its_reason_is_told() {
 
     let log = sarif(&of("sarif"));
     let result = &log["runs"][0]["results"][0];
-    let reason = "the tag is replaced in March (until 2999-12-31)";
+    let reason = "the tag is replaced in March, until 2999-12-31";
     assert_eq!(result["suppressions"][0]["justification"], reason);
 
     let document = quick_junit::Report::deserialize_from_str(&of("junit")).unwrap();
@@ -369,10 +369,10 @@ fn a_comment_is_never_longer_than_github_takes_and_says_what_is_left_out() {
     let shown = text.matches("<details").count();
     assert!(shown > 3, "{shown}");
     assert!(
-        text.contains(&format!("{} findings are left out", 500 - shown)),
+        text.contains(&format!("{} findings are not shown", 500 - shown)),
         "{}",
         &text[text.len() - 300..]
     );
-    assert!(text.ends_with("shows everything.\n"));
+    assert!(text.ends_with("to see everything.\n"));
     assert!(text.contains("FAIL (500 errors)"));
 }

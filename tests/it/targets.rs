@@ -251,7 +251,7 @@ fn the_text_report_has_a_line_for_each_machine() {
      RUNS ON
      GeForce RTX 4090 (sm_89)  PyTorch covered by sm_86
      P100 (sm_60)              PyTorch not covered
-     driver 535.183.06         minor-version compatibility: CUDA 12.8 is native from 570.26 on; machine code runs, PTX of CUDA 12.8 does not compile
+     driver 535.183.06         minor-version compatibility: native support for CUDA 12.8 starts at 570.26; machine code runs, PTX for CUDA 12.8 does not compile
     ");
 }
 

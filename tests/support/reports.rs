@@ -102,7 +102,7 @@ pub fn image(text: &str) -> ImageReport {
                 size: 1,
                 created_by: text.to_owned(),
                 cached: false,
-                in_parts: false,
+                is_lazy: false,
             }],
             claims: vec![claim(text)],
             stack: vec![part("torch"), part("os"), part("torch")],

@@ -1,6 +1,6 @@
-//! What Docker's own parser refuses, and the crate that reads the file takes: unknown flags, pairs without a value, names of
-//! stages, references that name no image. The source is BuildKit's `frontend/dockerfile`: `instructions/parse.go`,
-//! `instructions/bflag.go` and `parser/line_parsers.go`.
+//! Checks that Docker's parser makes and the parser crate does not: flags, pairs without a value, names of stages, invalid
+//! references. The source is BuildKit's `frontend/dockerfile`: `instructions/parse.go`, `instructions/bflag.go` and
+//! `parser/line_parsers.go`.
 
 use std::ops::Range;
 
@@ -32,10 +32,10 @@ const HEALTHCHECK_FLAGS: &[&str] = &[
     "retries",
 ];
 
-/// Refuses flags that an instruction does not have, triggers that `ONBUILD` does not have, and stages without a valid name.
+/// Rejects unknown flags, invalid `ONBUILD` triggers, and invalid stage names.
 ///
 /// # Errors
-/// [`Error::Rule`] that shows the place.
+/// [`Error::Rule`] with the position.
 pub fn instruction(text: &Text<'_>, instruction: &Instruction<'_>) -> Result<()> {
     match instruction {
         Instruction::From(from) => {
@@ -45,8 +45,8 @@ pub fn instruction(text: &Text<'_>, instruction: &Instruction<'_>) -> Result<()>
                 None => Ok(()),
                 Some(name) => Err(text.fault(
                     name.span.clone(),
-                    &format!("`{}` is no name of a stage", name.value),
-                    Some("a name begins with a letter, and has letters, digits, `-`, `_` and `.`"),
+                    &format!("invalid stage name `{}`", name.value),
+                    Some("a stage name starts with a letter and has letters, digits, `-`, `_` and `.`"),
                 )),
             }
         }
@@ -61,11 +61,11 @@ pub fn instruction(text: &Text<'_>, instruction: &Instruction<'_>) -> Result<()>
                 Instruction::From(from) => &from.from,
                 Instruction::Maintainer(maintainer) => &maintainer.maintainer,
                 Instruction::Onbuild(onbuild) => &onbuild.onbuild,
-                // Other triggers are judged where an image is built on this one.
+                // Other triggers are checked when an image is built from this one.
                 _ => return Ok(()),
             };
-            let help = "ONBUILD takes any instruction but FROM, MAINTAINER and ONBUILD";
-            let problem = "this cannot be a trigger";
+            let help = "ONBUILD accepts any instruction except FROM, MAINTAINER and ONBUILD";
+            let problem = "invalid trigger";
             Err(text.fault(trigger.span.clone(), problem, Some(help)))
         }
         _ => Ok(()),
@@ -80,24 +80,24 @@ fn flags(text: &Text<'_>, keyword: &str, flags: &[Flag<'_>], known: &[&str]) -> 
         if name.is_empty() {
             return Ok(());
         }
-        // Docker takes quotes away before it looks.
+        // Docker removes quotes first.
         if !is_plain || known.contains(&name) {
             continue;
         }
         let help = match nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean `--{near}`?"),
-            None => format!("{keyword} takes --{}", known.join(", --")),
+            None => format!("{keyword} accepts --{}", known.join(", --")),
         };
-        let problem = format!("{keyword} has no flag `--{name}`");
+        let problem = format!("unknown flag `--{name}` of {keyword}");
         return Err(text.fault(flag.flag_span(), &problem, Some(&help)));
     }
     Ok(())
 }
 
-/// Refuses a reference that names no image, whatever the arguments of the build are: one with variables is not judged.
+/// Rejects an invalid image reference. References with variables are not checked.
 ///
 /// # Errors
-/// [`Error::Rule`] that shows the place.
+/// [`Error::Rule`] with the position.
 pub fn reference(text: &Text<'_>, span: Range<usize>, image: &str) -> Result<()> {
     let written = text.text.get(span.clone()).unwrap_or_default();
     if written.contains('$') || image == "scratch" {
@@ -109,12 +109,12 @@ pub fn reference(text: &Text<'_>, span: Range<usize>, image: &str) -> Result<()>
     }
 }
 
-/// Refuses `ENV` and `LABEL` with a word that is no `name=value`, where they are not of the old form `NAME value`.
+/// Rejects `ENV` and `LABEL` with a word that is not `name=value`, except in the old form `NAME value`.
 ///
 /// # Errors
-/// [`Error::Rule`] that shows the place.
+/// [`Error::Rule`] with the position.
 pub fn pairs(text: &Text<'_>, keyword: &str, script: &Script<'_>) -> Result<()> {
-    // Two escapes at the end of a line end it for Docker, but not for the crate.
+    // Two escapes at the end of a line end it in Docker, but not in the crate.
     let both = [script.escape, script.escape].iter().collect::<String>();
     if script
         .text
@@ -124,7 +124,7 @@ pub fn pairs(text: &Text<'_>, keyword: &str, script: &Script<'_>) -> Result<()> 
         return Ok(());
     }
     let mut words = script.words();
-    // What is left of a last line that would go on.
+    // The rest of a last line with an escape at its end.
     words.retain(|word| word.raw.trim() != script.escape.to_string());
     let Some(first) = words.first() else {
         return Ok(());
@@ -144,8 +144,8 @@ pub fn pairs(text: &Text<'_>, keyword: &str, script: &Script<'_>) -> Result<()> 
         None => Ok(()),
         Some(word) => Err(text.fault(
             word.span.clone(),
-            &format!("`{}` is no NAME=value", word.raw),
-            Some("every word needs its `=`; a value with spaces stands in quotes"),
+            &format!("`{}` is not NAME=value", word.raw),
+            Some("every word needs an `=`; quote values with spaces"),
         )),
     }
 }

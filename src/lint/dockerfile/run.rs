@@ -1,42 +1,31 @@
-//! `RUN`: what its commands install and write.
+//! `RUN`: the packages that its commands install, and the files they write.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::super::command::{Command, commands};
+use super::super::context::{Context, Neighbour};
 use super::super::environment;
-use super::super::install::{self, Argument, Install, is_name};
+use super::super::facts::Pin;
+use super::super::install::{self, Argument, Install};
 use super::super::pin;
 use super::super::requirements::{self, Gathered};
 use super::super::shell::Script;
 use super::super::stage::MAX_PINS;
 use super::super::text::Text;
-use super::super::{Context, Neighbour, Pin};
+use super::session::{SHELLS, Session, activate, assign, inline_script};
 use super::state::{State, place};
 use crate::error::Result;
 use crate::version::requirement::normalized;
 
-/// How deep `bash -c` is followed.
+/// The maximum nesting of `bash -c`.
 const MAX_DEPTH: usize = 4;
 
-/// How many places a file of the stage may have come from.
+/// The maximum number of places that a file in the stage may come from.
 const MAX_ORIGINS: usize = 32;
 
-/// Programs that run a script.
-const SHELLS: &[&str] = &["ash", "bash", "dash", "sh", "zsh"];
-
-/// What holds for the rest of one `RUN`.
-#[derive(Default)]
-pub struct Session {
-    /// Variables of the script; `None` for a value that is not known.
-    variables: BTreeMap<String, Option<String>>,
-    /// The environment that was activated.
-    active: Option<String>,
-    depth: usize,
-}
-
 impl State<'_> {
-    /// A script. `documents` are the here-documents of its commands, in their order.
+    /// Reads a script. `documents` are the here-documents of its commands, in order.
     pub fn run(
         &mut self,
         text: &Text<'_>,
@@ -53,7 +42,7 @@ impl State<'_> {
         self.script(text, script, documents, &mut Session::default())
     }
 
-    /// A command given as words, in the exec form.
+    /// Reads a command in the exec form.
     pub fn run_words<'w>(
         &mut self,
         text: &Text<'_>,
@@ -66,7 +55,7 @@ impl State<'_> {
         });
         let words: Vec<Argument> = words.collect();
         if let Some((inner, at)) = inline_script(&words) {
-            // The place may hold the quotes. Escapes in it would move what follows them.
+            // The position may be that of a quote. Escapes in the script would shift what follows.
             let places = [at, at + 1].into_iter();
             let mut places =
                 places.filter(|at| text.text.get(*at..at + inner.len()) == Some(inner));
@@ -144,7 +133,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// The words of a command with the values of its variables.
+    /// The words of a command with expanded variables.
     pub fn words(
         &self,
         script: &Script<'_>,
@@ -163,7 +152,7 @@ impl State<'_> {
         words.collect()
     }
 
-    /// The value of a variable at this place of a script.
+    /// The value of a variable at this point of a script.
     pub fn session_value(&self, name: &str, session: &Session) -> Option<String> {
         match session.variables.get(name) {
             Some(value) => value.clone(),
@@ -183,7 +172,7 @@ impl State<'_> {
             return Ok(());
         };
         let mut pins: Vec<Pin> = Vec::new();
-        // One too many is told when it is added.
+        // One package too many is reported when it is added.
         for package in install.packages.iter().take(MAX_PINS + 1) {
             pins.extend(package_pin(&install, package).map(|pin| Pin {
                 location: text.location(package.span.clone()),
@@ -217,11 +206,11 @@ impl State<'_> {
         Ok(())
     }
 
-    /// What files ask for that a command names, if they stand beside the Dockerfile and are copied into the stage.
+    /// Adds the requirements of files that a command names, if they are in the build context and copied to the stage.
     fn files(&self, text: &Text<'_>, install: &Install, pins: &mut Vec<Pin>) -> Result<()> {
         let context = self.recorder.context();
         let mut gathered = Gathered::from_index(install.index.clone());
-        // uv takes projects where pip takes requirements; they are files of their own.
+        // Projects are separate files; uv accepts them like requirements.
         let is_project = |file: &str| {
             [".toml", ".py", ".cfg"]
                 .iter()
@@ -252,7 +241,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// The file that a path inside the stage was copied from: its path beside the Dockerfile, and its text.
+    /// The file that a path in the stage was copied from: its path in the build context, and its contents.
     fn beside(
         &self,
         text: &Text<'_>,
@@ -267,7 +256,7 @@ impl State<'_> {
         let is_named = |source: &str, destination: &str| {
             source.rsplit('/').next() == Some(name) || destination.rsplit('/').next() == Some(name)
         };
-        // What was copied under this name first, the last copy before the others.
+        // Copies with this file name first, the last one before earlier ones.
         let named = copies()
             .rev()
             .filter(|(source, (_, destination))| is_named(source, destination))
@@ -284,7 +273,7 @@ impl State<'_> {
     }
 }
 
-/// What a `COPY` takes, relative to where the Dockerfile stands.
+/// The source of a `COPY`, relative to the build context.
 fn source((source, _): &(String, String)) -> &str {
     source
         .trim_start_matches('/')
@@ -292,7 +281,7 @@ fn source((source, _): &(String, String)) -> &str {
         .trim_end_matches('/')
 }
 
-/// Where a file may have come from that a `COPY` did not name: a path in the stage, and its last component.
+/// Possible sources of a file that no `COPY` names; `name` is its file name.
 fn origins(source: &str, relative: &str, name: &str) -> Vec<String> {
     let (folder, file) = source.rsplit_once('/').unwrap_or(("", source));
     if matches!(source, "" | ".") {
@@ -305,7 +294,7 @@ fn origins(source: &str, relative: &str, name: &str) -> Vec<String> {
     }
 }
 
-/// One package of a command. A word with a variable that has no known value still names a package, if not its version.
+/// A package of a command. If a variable in it is unknown, its name may still be known.
 fn package_pin(install: &Install, package: &Argument) -> Option<Pin> {
     let pin = match install.manager {
         "pip" => match pin::python(&package.text) {
@@ -325,7 +314,7 @@ fn package_pin(install: &Install, package: &Argument) -> Option<Pin> {
     pin.filter(|pin| package.known || !pin.specifier.is_empty())
 }
 
-/// A package of which only the name can be read.
+/// A package of which only the name is known.
 fn partly(package: &Argument, manager: &str) -> Option<Pin> {
     let end = package
         .text
@@ -340,72 +329,10 @@ fn partly(package: &Argument, manager: &str) -> Option<Pin> {
     })
 }
 
-/// The name of a file that stands beside another.
+/// The name of a file next to another one.
 fn beside(name: &str, path: &str) -> String {
     match name.rsplit_once('/') {
         Some((folder, _)) => format!("{folder}/{path}"),
         None => path.to_owned(),
     }
-}
-
-/// `NAME=value` alone or after `export`: for the rest of the script.
-fn assign(words: &[Argument], conditional: bool, session: &mut Session) -> bool {
-    let words = match words.split_first() {
-        Some((first, rest)) if first.text == "export" => rest,
-        _ => words,
-    };
-    let pairs: Option<Vec<_>> = words
-        .iter()
-        .map(|word| {
-            Some((
-                word.text
-                    .split_once('=')
-                    .filter(|(name, _)| is_name(name))?,
-                word.known,
-            ))
-        })
-        .collect();
-    for ((name, value), known) in pairs.iter().flatten() {
-        let certain = *known && !conditional;
-        session
-            .variables
-            .insert((*name).to_owned(), certain.then(|| (*value).to_owned()));
-    }
-    pairs.is_some_and(|pairs| !pairs.is_empty())
-}
-
-/// `. /venv/bin/activate`, `conda activate name`.
-fn activate(words: &[Argument], session: &mut Session) {
-    let text = |index: usize| {
-        words
-            .get(index)
-            .map(|word| word.text.as_str())
-            .unwrap_or_default()
-    };
-    match (text(0), text(1)) {
-        ("." | "source", script) => {
-            if let Some(directory) = script.strip_suffix("/activate") {
-                session.active = Some(place(directory));
-            } else if script.ends_with("/activate.sh") || words.get(2).is_some() {
-                session.active = Some(text(2).to_owned());
-            }
-        }
-        ("conda" | "mamba" | "micromamba", "activate") => session.active = Some(text(2).to_owned()),
-        ("deactivate", _) | (_, "deactivate") => session.active = None,
-        _ => {}
-    }
-}
-
-/// The script of `bash -c 'script'`, and where the word begins.
-fn inline_script(words: &[Argument]) -> Option<(&str, usize)> {
-    let (program, options) = words.split_first()?;
-    let name = program.text.rsplit('/').next()?;
-    if !SHELLS.contains(&name) {
-        return None;
-    }
-    let option = options
-        .iter()
-        .position(|word| word.text.starts_with('-') && word.text.ends_with('c'))?;
-    let script = options.get(option + 1)?;
-    Some((&script.text, script.span.start))
 }

@@ -1,18 +1,18 @@
 //! Directories that a stage adds to the configuration of the dynamic loader.
 
-use super::super::SearchDirectory;
 use super::super::command::Command;
+use super::super::facts::SearchDirectory;
 use super::super::install::Argument;
 use super::super::shell::Script;
 use super::super::text::Text;
-use super::run::Session;
+use super::session::Session;
 use super::state::{MAX_PARTS, State};
 
-/// The file that distributions' loaders read directories from, and the folder of more such files.
+/// The configuration file of the dynamic loader, and the prefix of the directory with more such files.
 const LOADER_CONFIGURATION: &str = "/etc/ld.so.conf";
 
 impl State<'_> {
-    /// What is written into the configuration of the dynamic loader, and removed from it.
+    /// Handles commands that write or remove configuration files of the dynamic loader.
     pub fn loader_configuration(
         &mut self,
         text: &Text<'_>,
@@ -71,7 +71,7 @@ impl State<'_> {
         self.write(target, directories);
     }
 
-    /// A here-document that is copied to a place.
+    /// Handles a here-document that is copied to a file.
     pub fn copied_document(&mut self, text: &Text<'_>, body: &Script<'_>, target: String) {
         if target.starts_with(LOADER_CONFIGURATION) {
             self.write(target, document(text, body));
@@ -86,7 +86,7 @@ impl State<'_> {
     }
 }
 
-/// The directories that a here-document lists.
+/// The directories in a here-document.
 fn document(text: &Text<'_>, body: &Script<'_>) -> Vec<SearchDirectory> {
     let mut directories = Vec::new();
     let mut at = body.offset;

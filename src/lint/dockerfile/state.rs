@@ -1,47 +1,47 @@
-//! What is known of a stage while its instructions are read.
+//! The state of a stage while its instructions are read.
 
 use std::collections::BTreeMap;
 
+use super::super::facts::{Base, SearchDirectory, Stage, Variable};
 use super::super::shell::Script;
 use super::super::stage::Recorder;
 use super::super::text::Text;
 use super::super::variables::{expression, unquote};
-use super::super::{Base, SearchDirectory, Stage, Variable};
 
-/// How many directories of one search path are looked at.
+/// The maximum number of directories in one search path.
 pub const MAX_PARTS: usize = 64;
 
 /// A stage that is being read.
 pub struct State<'c> {
-    /// What was found.
+    /// The result.
     pub stage: Stage,
-    /// What is installed.
+    /// The installed packages.
     pub recorder: Recorder<'c>,
-    /// The stage it stands on.
+    /// The parent stage.
     pub parent: Option<usize>,
-    /// Stages whose files it takes.
+    /// Stages that it copies files from.
     pub takes: Vec<usize>,
     /// Build arguments with a known value.
     pub arguments: BTreeMap<String, String>,
-    /// What is copied from beside the file, and to where.
+    /// Files copied from the build context: source and destination.
     pub copies: Vec<(String, String)>,
-    /// Whether `SHELL` names one whose words are others.
+    /// Whether `SHELL` sets a shell with a different syntax.
     pub foreign_shell: bool,
-    /// Files of the dynamic loader's configuration, with the directories written into them.
+    /// Configuration files of the dynamic loader that were written, with their directories.
     pub written: Vec<(String, Vec<SearchDirectory>)>,
     env: BTreeMap<String, String>,
 }
 
-/// A variable that is about to be set.
+/// An assignment of a variable.
 pub struct Setting {
     variable: Variable,
-    /// Whether its whole value is known.
+    /// Whether its value is completely known.
     known: bool,
-    /// Whether it goes on from the value that it had.
+    /// Whether the new value contains the old one.
     keeps: bool,
 }
 
-/// The values that BuildKit gives without being asked, on the machine that most have.
+/// Variables that BuildKit predefines, on the most common platform.
 pub fn predefined(name: &str) -> Option<String> {
     let value = match name {
         "TARGETPLATFORM" | "BUILDPLATFORM" => "linux/amd64",
@@ -53,7 +53,7 @@ pub fn predefined(name: &str) -> Option<String> {
 }
 
 impl<'c> State<'c> {
-    /// A stage upon an image.
+    /// A stage on top of an image.
     pub fn new(recorder: Recorder<'c>, base: Option<Base>) -> Self {
         State {
             stage: Stage {
@@ -71,7 +71,7 @@ impl<'c> State<'c> {
         }
     }
 
-    /// A stage upon this one: with its packages, variables and shell, without its arguments.
+    /// A stage on top of this one, with its packages, variables and shell but without its arguments.
     pub fn child(&self) -> Self {
         State {
             env: self.env.clone(),
@@ -87,7 +87,7 @@ impl<'c> State<'c> {
         set.cloned().or_else(|| predefined(name))
     }
 
-    /// A variable that a line sets, expanded with what is known before the line; `start` is where its value begins in the file.
+    /// An assignment, expanded with the values before its line; `start` is the position of the value.
     pub fn variable(
         &self,
         text: &Text<'_>,
@@ -118,7 +118,6 @@ impl<'c> State<'c> {
         }
     }
 
-    /// Sets a variable.
     pub fn set(&mut self, setting: Setting) {
         let Setting {
             variable,
@@ -140,7 +139,7 @@ impl<'c> State<'c> {
         self.stage.env.push(variable);
     }
 
-    /// The Python environment that a command without a path of its own uses: empty for the usual one.
+    /// The Python environment of commands without a path; empty for the default one.
     pub fn environment(&self) -> String {
         let own = ["venv", "conda", "mamba", "virtualenv", "pyenv", "/envs/"];
         let path = self
@@ -161,7 +160,6 @@ impl<'c> State<'c> {
         )
     }
 
-    /// What the stage holds.
     pub fn finish(self, shipped: bool) -> Stage {
         Stage {
             shipped,
@@ -176,7 +174,33 @@ impl<'c> State<'c> {
     }
 }
 
-/// An environment by its directory, however a command names it.
+/// The stages, with those marked that become an image: the last one, those that no other stage uses, and their parents.
+pub fn finish(states: Vec<State<'_>>) -> Vec<Stage> {
+    let last = states.len().saturating_sub(1);
+    let mut used = vec![false; states.len()];
+    for state in &states {
+        for other in state.takes.iter().chain(&state.parent) {
+            if let Some(used) = used.get_mut(*other) {
+                *used = true;
+            }
+        }
+    }
+    let mut shipped: Vec<bool> = used.iter().map(|used| !used).collect();
+    if let Some(shipped) = shipped.get_mut(last) {
+        *shipped = true;
+    }
+    for (index, state) in states.iter().enumerate().rev() {
+        if let Some(parent) = state.parent.filter(|_| shipped[index]) {
+            shipped[parent] = true;
+        }
+    }
+    let stages = states.into_iter().zip(shipped);
+    stages
+        .map(|(state, shipped)| state.finish(shipped))
+        .collect()
+}
+
+/// The environment of a path to a directory or program in it.
 pub fn place(directory: &str) -> String {
     let directory = directory.trim_end_matches('/');
     let program = directory.rsplit('/').next().unwrap_or_default();
@@ -193,7 +217,7 @@ pub fn place(directory: &str) -> String {
         .to_owned()
 }
 
-/// The parts of a search path as it is written, with their places in it; a colon inside `${…}` divides nothing.
+/// The parts of a search path as written, with their offsets; colons inside `${…}` do not separate.
 fn parts(raw: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut divided = Vec::new();
     let (mut start, mut at) = (0, 0);

@@ -25,7 +25,7 @@ fn packages(command: &str) -> Vec<String> {
 }
 
 #[test]
-fn commands_that_install() {
+fn install_commands_are_recognized() {
     for command in [
         "pip install --no-cache-dir torch==2.8.0",
         "pip3.11 install -U torch==2.8.0",
@@ -53,7 +53,7 @@ fn commands_that_install() {
 }
 
 #[test]
-fn options_are_understood() {
+fn options_are_read() {
     let found = install("pip install -r a.txt -rb.txt -c c.txt --index-url=https://x -f https://f --no-deps --target /t x").unwrap();
     assert_eq!(
         found.files,
@@ -82,7 +82,7 @@ fn options_are_understood() {
 }
 
 #[test]
-fn commands_that_remove() {
+fn remove_commands_are_recognized() {
     for command in [
         "pip uninstall -y torch",
         "python3 -m pip uninstall --yes torch",
@@ -97,7 +97,7 @@ fn commands_that_remove() {
 }
 
 #[test]
-fn pip_and_uv_read_variables_of_their_own() {
+fn pip_and_uv_read_their_own_variables() {
     let values = |name: &str| {
         let known = [
             ("PIP_INDEX_URL", "https://pip"),

@@ -2,7 +2,7 @@
 use super::*;
 
 #[test]
-fn python_requirements() {
+fn python_requirements_are_read() {
     for (text, name, version, cuda) in [
         ("torch==2.8.0+cu118", "torch", Some("2.8.0"), Some("11.8")),
         ("Torch_Vision >= 0.19", "torch-vision", None, None),
@@ -49,7 +49,7 @@ fn python_requirements() {
 }
 
 #[test]
-fn markers_decide_whether_a_linux_wants_it() {
+fn markers_decide_whether_linux_needs_it() {
     let sometimes = python("torch==2.1; python_version < '3.10'")
         .unwrap()
         .unwrap();
@@ -62,7 +62,7 @@ fn markers_decide_whether_a_linux_wants_it() {
 }
 
 #[test]
-fn a_text_that_is_no_version_is_taken_as_it_is_behind_three_equals_signs() {
+fn arbitrary_equality_accepts_any_text() {
     let pin = python("baz===weird ; python_version > '2'")
         .unwrap()
         .unwrap();
@@ -84,7 +84,7 @@ fn a_text_that_is_no_version_is_taken_as_it_is_behind_three_equals_signs() {
 }
 
 #[test]
-fn what_is_no_requirement_is_an_error_and_what_names_no_package_is_none() {
+fn invalid_requirements_are_errors_and_paths_are_ignored() {
     assert!(python("torch=2.1").is_err());
     assert!(python("torch==").is_err());
     assert!(python("torch==2.1; what").is_err());
@@ -99,7 +99,7 @@ fn what_is_no_requirement_is_an_error_and_what_names_no_package_is_none() {
 }
 
 #[test]
-fn conda_specifications() {
+fn conda_specifications_are_read() {
     for (text, name, version, cuda) in [
         (
             "pytorch=2.5.1=py3.11_cuda12.4_cudnn9.1.0_0",
@@ -137,7 +137,7 @@ fn conda_specifications() {
 }
 
 #[test]
-fn packages_of_the_system() {
+fn system_packages_are_read() {
     let pin = system("libcudnn8=8.9.7.29-1+cuda12.2", "apt").unwrap();
     assert_eq!(
         (pin.name.as_str(), pin.version.as_deref()),
@@ -151,7 +151,7 @@ fn packages_of_the_system() {
 }
 
 #[test]
-fn an_index_says_which_cuda() {
+fn an_index_determines_the_cuda_version() {
     let mut index = Index {
         besides: vec![
             "https://x/simple".into(),
@@ -169,7 +169,7 @@ fn an_index_says_which_cuda() {
 }
 
 #[test]
-fn only_indexes_of_pytorch_leave_pypi_out() {
+fn only_pytorch_indexes_exclude_pypi() {
     let own = "https://download.pytorch.org/whl/cu118";
     for (instead, besides, expected) in [
         (own, None, true),
@@ -192,7 +192,7 @@ fn only_indexes_of_pytorch_leave_pypi_out() {
 }
 
 #[test]
-fn a_backend_of_uv_is_an_index_of_pytorch() {
+fn a_uv_backend_is_a_pytorch_index() {
     let mut index = Index {
         instead: Some("https://x/simple".into()),
         backend: Some("cu118".into()),

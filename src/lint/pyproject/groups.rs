@@ -3,33 +3,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::super::Pin;
-use super::Reader;
+use super::super::facts::Pin;
+use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::spelling::nearest;
 use crate::version::requirement::normalized;
 
-/// Packages that are installed together, beside the main ones.
+/// Packages that are installed together with the main ones.
 pub struct Group {
-    /// As it is written.
+    /// As written.
     pub name: String,
     /// Its own packages.
     pub pins: Vec<Pin>,
-    /// Whether it is an extra of the package, which no group can include.
+    /// Whether it is an extra of the package, which groups cannot include.
     pub extra: bool,
-    /// The groups that it takes in.
+    /// The groups that it includes.
     pub includes: Vec<Include>,
 }
 
-/// A group that another takes in.
+/// An inclusion of a group.
 pub struct Include {
-    /// Normalized.
+    /// Normalized name.
     pub name: String,
-    /// Where it is written.
+    /// Its position.
     pub place: Range<usize>,
 }
 
-/// The packages of the groups that a group names, one step deep.
+/// The packages of the groups that a group includes directly.
 pub fn included<'g>(group: &'g Group, groups: &'g [Group]) -> impl Iterator<Item = &'g Pin> {
     let named = groups.iter().filter(|other| {
         let name = normalized(&other.name);
@@ -39,10 +39,10 @@ pub fn included<'g>(group: &'g Group, groups: &'g [Group]) -> impl Iterator<Item
 }
 
 impl Reader<'_> {
-    /// Refuses groups that include one that is not there, or themselves.
+    /// Rejects groups that include an unknown group, or themselves.
     ///
     /// # Errors
-    /// [`Error::Rule`] that shows the place.
+    /// [`Error::Rule`] with the position.
     pub fn check_includes(&self, groups: &[Group]) -> Result<()> {
         let indexes: BTreeMap<String, usize> = groups
             .iter()
@@ -56,7 +56,7 @@ impl Reader<'_> {
             for include in &group.includes {
                 match indexes.get(&include.name) {
                     Some(index) => drop(found.insert(*index)),
-                    // PDM has groups of its own beside those of the standard.
+                    // PDM has its own groups beside those of the standard.
                     None if self.get(&["tool", "pdm"]).is_some() => {}
                     None => return Err(self.no_group(include, &indexes)),
                 }
@@ -72,7 +72,7 @@ impl Reader<'_> {
                 target.is_some_and(|it| *it == index || reached(*it, &targets).contains(&index))
             });
             if let Some(include) = includes {
-                let problem = format!("the group `{}` includes itself", group.name);
+                let problem = format!("group `{}` includes itself", group.name);
                 return Err(self.text.fault(include.place.clone(), &problem, None));
             }
         }
@@ -80,7 +80,7 @@ impl Reader<'_> {
     }
 
     fn no_group(&self, include: &Include, groups: &BTreeMap<String, usize>) -> Error {
-        let problem = format!("there is no group `{}`", include.name);
+        let problem = format!("unknown group `{}`", include.name);
         let near = nearest(&include.name, groups.keys().map(String::as_str));
         let help = near.map(|near| format!("did you mean `{near}`?"));
         self.text
@@ -88,7 +88,7 @@ impl Reader<'_> {
     }
 }
 
-/// The groups that a way of one step or more leads to.
+/// The groups reachable in one step or more.
 fn reached(from: usize, targets: &[BTreeSet<usize>]) -> BTreeSet<usize> {
     let mut seen = BTreeSet::new();
     let mut open = vec![from];

@@ -1,12 +1,12 @@
-//! Options in a requirements file, and behind one requirement.
+//! Options in a requirements file, and after a requirement.
 
 use super::super::shell::Script;
 use super::super::text::Text;
-use super::Line;
+use super::line::Line;
 use crate::error::Result;
 use crate::spelling::nearest;
 
-/// Options that take a value: pip's `SUPPORTED_OPTIONS` and `SUPPORTED_OPTIONS_REQ` (`pip/_internal/req/req_file.py`).
+/// Options with a value: pip's `SUPPORTED_OPTIONS` and `SUPPORTED_OPTIONS_REQ` (`pip/_internal/req/req_file.py`).
 const VALUES: &[&str] = &[
     "--config-setting",
     "--config-settings",
@@ -31,10 +31,10 @@ const VALUES: &[&str] = &[
     "-r",
 ];
 
-/// Options that take none.
+/// Options without a value.
 const FLAGS: &[&str] = &["--no-index", "--pre", "--prefer-binary", "--require-hashes"];
 
-/// Options of older and newer releases of pip, and of uv: some take a value, and none is judged.
+/// Options of other pip releases and of uv, some with a value; they are accepted and ignored.
 const OTHERS: &[&str] = &[
     "--all-releases",
     "--allow-all-external",
@@ -52,12 +52,12 @@ const OTHERS: &[&str] = &[
     "-Z",
 ];
 
-/// The options of a part of a line, with their values: `--name value`, `--name=value`, `-nvalue`; the value of a flag is empty.
+/// The options of a part of a line, with their values: `--name value`, `--name=value`, `-nvalue`; a flag has an empty value.
 ///
 /// # Errors
-/// [`crate::error::Error::Rule`] that shows the place of an option that pip does not have, or that has no value.
+/// [`crate::error::Error::Rule`] with the position of an unknown option, or of one without its value.
 pub fn read<'l>(text: &Text<'_>, line: &Line, written: &'l str) -> Result<Vec<(&'l str, &'l str)>> {
-    // pip takes words apart as a shell does.
+    // pip splits words as a shell does.
     let script = Script {
         text: written,
         offset: 0,
@@ -79,19 +79,16 @@ pub fn read<'l>(text: &Text<'_>, line: &Line, written: &'l str) -> Result<Vec<(&
         let Some(name) = full_name(name) else {
             let help = match nearest(name, all().filter(|known| known.len() > 2)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known are {}", [FLAGS, VALUES].concat().join(", ")),
+                None => format!("known options: {}", [FLAGS, VALUES].concat().join(", ")),
             };
-            return fault(
-                format!("a requirements file has no option `{name}`"),
-                Some(&help),
-            );
+            return fault(format!("unknown option `{name}`"), Some(&help));
         };
         if FLAGS.contains(&name) {
             found.push((name, ""));
             continue;
         }
         let value = match joined {
-            // Whether the next word is the value of one that is not judged, nobody knows: it is, if it is no option.
+            // Some of these options have a value: the next word, unless it is an option.
             None if OTHERS.contains(&name) => {
                 let next = words.clone().next().filter(|next| !next.starts_with('-'));
                 if next.is_some() {
@@ -109,7 +106,7 @@ pub fn read<'l>(text: &Text<'_>, line: &Line, written: &'l str) -> Result<Vec<(&
     Ok(found)
 }
 
-/// The name of an option, and the value that is joined to it.
+/// The name of an option, and a value joined to it.
 fn apart(word: &str) -> (&str, Option<&str>) {
     if word.starts_with("--") {
         return match word.split_once('=') {
@@ -122,7 +119,7 @@ fn apart(word: &str) -> (&str, Option<&str>) {
     (name, (!value.is_empty()).then_some(value))
 }
 
-/// The option that a name stands for: a long one may be cut short.
+/// The option with a name, which may be abbreviated if it is long.
 fn full_name(name: &str) -> Option<&'static str> {
     let exact = all().find(|known| *known == name);
     let is_long = name.starts_with("--");
@@ -150,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_values() {
+    fn names_and_values_are_split() {
         for (written, name, value) in [
             ("--index-url=https://x", "--index-url", "https://x"),
             ("--extra-index https://x", "--extra-index-url", "https://x"),
@@ -171,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_and_what_has_no_value_is_refused() {
+    fn unknown_options_and_missing_values_are_rejected() {
         for (written, said) in [
-            ("--bogus", "no option `--bogus`"),
+            ("--bogus", "unknown option `--bogus`"),
             ("--requirment x", "did you mean `--requirement`?"),
             ("--pre --hsah=x", "did you mean `--hash`?"),
-            ("-é", "no option `-é`"),
-            ("-U", "no option `-U`"),
+            ("-é", "unknown option `-é`"),
+            ("-U", "unknown option `-U`"),
             ("--requirement", "`--requirement` has no value"),
             ("-i", "`-i` has no value"),
             ("--hash", "`--hash` has no value"),

@@ -6,9 +6,7 @@
 mod model;
 mod purl;
 
-use std::collections::HashSet;
-
-use super::details::evidence_text;
+use super::details::{Unique, evidence_text};
 use super::escape;
 use super::{Inspection, UnreadImage};
 use crate::digest;
@@ -22,7 +20,7 @@ pub fn report<'i>(
     images: impl Iterator<Item = &'i Inspection> + Clone,
     errors: &[UnreadImage],
 ) -> serde_json::Result<String> {
-    let mut references = References::default();
+    let mut references = Unique::default();
     let mut described: Vec<(Component, Vec<Component>)> = images
         .clone()
         .map(|image| {
@@ -79,7 +77,7 @@ fn unread(unread: &UnreadImage) -> Property {
     property("unread", &format!("{}: {}", unread.image, unread.error))
 }
 
-/// Version 8 of RFC 9562, section 5.8: a UUID of one's own making, here of what the images are.
+/// A UUID of version 8 (RFC 9562, section 5.8), derived from the digests of the images.
 fn serial_number<'i>(images: impl Iterator<Item = &'i Inspection>) -> String {
     let mut hasher = digest::Hasher::default();
     for image in images {
@@ -100,22 +98,6 @@ fn serial_number<'i>(images: impl Iterator<Item = &'i Inspection>) -> String {
     uuid::Uuid::new_v8(bytes).urn().to_string()
 }
 
-/// References given out so far; each names one component.
-#[derive(Default)]
-struct References(HashSet<String>);
-
-impl References {
-    fn unique(&mut self, wanted: String) -> String {
-        let mut unique = wanted.clone();
-        let mut number = 1;
-        while !self.0.insert(unique.clone()) {
-            number += 1;
-            unique = format!("{wanted}#{number}");
-        }
-        unique
-    }
-}
-
 fn property(name: &str, value: &str) -> Property {
     Property {
         name: format!("imgcheck:{name}"),
@@ -123,7 +105,7 @@ fn property(name: &str, value: &str) -> Property {
     }
 }
 
-fn container(image: &Inspection, references: &mut References) -> Component {
+fn container(image: &Inspection, references: &mut Unique) -> Component {
     let name = image
         .reference
         .as_deref()
@@ -153,7 +135,7 @@ fn container(image: &Inspection, references: &mut References) -> Component {
     let tag = name.as_ref().and_then(|name| name.tag.clone());
     Component {
         kind: "container",
-        reference: references.unique(format!("image:{}", image.name())),
+        reference: references.name(format!("image:{}", image.name()), "#"),
         name: match &name {
             Some(name) => Name {
                 tag: None,
@@ -174,22 +156,23 @@ fn container(image: &Inspection, references: &mut References) -> Component {
             })
             .into_iter()
             .collect(),
-        purl: name.map(|name| purl::image(&name, digest, &image.platform)),
+        purl: name.and_then(|name| purl::image(&name, digest, &image.platform)),
         properties,
         ..Component::default()
     }
 }
 
-fn stack_of(image: &Inspection, references: &mut References) -> Vec<Component> {
-    let system = image.stack.iter().find(|part| part.name == "os");
-    let parts = image.stack.iter();
-    parts
-        .map(|part| {
+fn stack_of(image: &Inspection, references: &mut Unique) -> Vec<Component> {
+    let os = image.stack.iter().find(|component| component.name == "os");
+    image
+        .stack
+        .iter()
+        .map(|component| {
             let mut properties = vec![
-                property("loaded", &part.loaded.to_string()),
-                property("path", &part.path),
+                property("loaded", &component.loaded.to_string()),
+                property("path", &component.path),
             ];
-            if let Some(layer) = part.layer {
+            if let Some(layer) = component.layer {
                 properties.push(property("layer", &layer.to_string()));
                 let layer = image.layers.get(layer).map(|layer| &layer.diff_id);
                 // A root directory is one layer without a digest.
@@ -197,23 +180,23 @@ fn stack_of(image: &Inspection, references: &mut References) -> Vec<Component> {
                     properties.push(property("layer:diff-id", diff_id));
                 }
             }
-            let details = part.details.iter();
+            let details = component.details.iter();
             properties.extend(details.map(|(name, value)| property(name, value)));
             let reference = format!(
                 "{}/{}@{}:{}",
                 image.name(),
-                part.name,
-                part.version,
-                part.path
+                component.name,
+                component.version,
+                component.path
             );
             Component {
-                kind: kind(&part.name),
-                reference: references.unique(reference),
-                name: part.name.clone(),
-                version: part.version.clone(),
-                purl: purl::part(part, system, &image.platform),
+                kind: kind(&component.name),
+                reference: references.name(reference, "#"),
+                name: component.name.clone(),
+                version: component.version.clone(),
+                purl: purl::of_component(component, os, &image.platform),
                 properties,
-                evidence: Some(evidence(part)),
+                evidence: Some(evidence(component)),
                 ..Component::default()
             }
         })
@@ -230,8 +213,8 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
-fn evidence(part: &stack::Component) -> Evidence {
-    let methods: Vec<Method> = part
+fn evidence(component: &stack::Component) -> Evidence {
+    let methods: Vec<Method> = component
         .evidence
         .iter()
         .map(|evidence| {
@@ -243,8 +226,8 @@ fn evidence(part: &stack::Component) -> Evidence {
             }
         })
         .collect();
-    let mut paths: Vec<&str> = vec![&part.path];
-    for evidence in &part.evidence {
+    let mut paths: Vec<&str> = vec![&component.path];
+    for evidence in &component.evidence {
         if !paths.contains(&evidence.path.as_str()) {
             paths.push(&evidence.path);
         }
@@ -252,7 +235,7 @@ fn evidence(part: &stack::Component) -> Evidence {
     let identity = (!methods.is_empty()).then(|| Identity {
         field: "version",
         confidence: methods.iter().map(|it| it.confidence).fold(0.0, f32::max),
-        concluded_value: part.version.clone(),
+        concluded_value: component.version.clone(),
         methods,
     });
     Evidence {

@@ -1,111 +1,109 @@
 //! Package URLs (<https://github.com/package-url/purl-spec>): the name of a component in other tools.
 
+use packageurl::PackageUrl;
+
 use super::super::escape::percent;
 use crate::reference::name::Name;
 use crate::stack::{Component, Evidence, EvidenceKind};
 use crate::version;
 
-/// `pkg:oci/name@digest?…`: the last component of the repository, with the whole of it as a qualifier.
-pub(super) fn image(name: &Name, digest: Option<&str>, platform: &str) -> String {
-    let whole = Name {
+/// `pkg:oci/NAME@DIGEST?…`: the last path component of the repository; the full repository is a qualifier.
+pub(super) fn image(name: &Name, digest: Option<&str>, platform: &str) -> Option<String> {
+    let repository = Name {
         tag: None,
         digest: None,
         ..name.canonical()
     };
-    let digest = name.digest.as_deref().or(digest);
-    let version = digest.map_or_else(String::new, |digest| format!("@{}", percent(digest, "")));
-    let architecture = platform.split('/').nth(1).unwrap_or_default();
-    // Qualifiers stand in the order of their names.
-    let qualifiers = [
-        ("arch", architecture),
-        ("repository_url", &whole.to_string()),
-        ("tag", name.tag.as_deref().unwrap_or_default()),
-    ];
-    format!(
-        "pkg:oci/{}{version}{}",
-        percent(name.last_component(), ""),
-        written(&qualifiers)
+    purl(
+        ("oci", None),
+        name.last_component(),
+        name.digest.as_deref().or(digest).unwrap_or_default(),
+        &[
+            ("arch", architecture(platform)),
+            ("repository_url", &repository.to_string()),
+            ("tag", name.tag.as_deref().unwrap_or_default()),
+        ],
     )
 }
 
-/// The package that brought a part, if it still is what the package brought; else a name that says only what it is.
-pub(super) fn part(part: &Component, os: Option<&Component>, platform: &str) -> Option<String> {
-    if part.version.is_empty() || part.name == "os" {
+/// The package that installed a component, if the file is still that of the package; otherwise a generic name.
+pub(super) fn of_component(
+    component: &Component,
+    os: Option<&Component>,
+    platform: &str,
+) -> Option<String> {
+    if component.version.is_empty() || component.name == "os" {
         return None;
     }
-    let packages = part.evidence.iter();
-    let known = packages
-        .filter_map(|evidence| package(part, evidence, os, platform))
-        .next();
-    let generic = || {
-        format!(
-            "pkg:generic/{}@{}",
-            percent(&part.name, ""),
-            percent(&part.version, "")
-        )
-    };
-    Some(known.unwrap_or_else(generic))
+    let mut evidence = component.evidence.iter();
+    evidence
+        .find_map(|evidence| package(component, evidence, os, platform))
+        .or_else(|| purl(("generic", None), &component.name, &component.version, &[]))
 }
 
-/// The package that a piece of evidence names, as `name version`.
+/// The package that a piece of evidence names as `name version`.
 fn package(
-    part: &Component,
+    component: &Component,
     evidence: &Evidence,
     os: Option<&Component>,
     platform: &str,
 ) -> Option<String> {
     let (name, version) = evidence.detail.split_once(' ')?;
-    let same = |a: &str, b: &str| version::meets(a, b) == Some(true);
-    if !same(&evidence.value, &part.version) && !same(&part.version, &evidence.value) {
+    let meets = |a: &str, b: &str| version::meets(a, b) == Some(true);
+    let (found, concluded) = (&evidence.value, &component.version);
+    if !meets(found, concluded) && !meets(concluded, found) {
         return None;
     }
-    let architecture = ("arch", platform.split('/').nth(1).unwrap_or_default());
-    let distribution = os.map_or("", |os| os.version.as_str());
-    let vendor = distribution.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
-    let release = distribution.strip_prefix(vendor).unwrap_or_default();
-    let distribution = match vendor {
-        "" => String::new(),
-        _ => format!("{vendor}-{release}"),
-    };
-    let of_system = [architecture, ("distro", distribution.as_str())];
-    let (kind, qualifiers): (String, &[(&str, &str)]) = match evidence.kind {
-        EvidenceKind::PythonMetadata => ("pypi".to_owned(), &[]),
-        EvidenceKind::Conda => ("conda".to_owned(), &[]),
-        EvidenceKind::Dpkg if !vendor.is_empty() => {
-            (format!("deb/{}", percent(vendor, "")), &of_system)
-        }
-        EvidenceKind::Apk if !vendor.is_empty() => {
-            (format!("apk/{}", percent(vendor, "")), &of_system)
-        }
-        EvidenceKind::Rpm if !vendor.is_empty() => {
-            (format!("rpm/{}", percent(vendor, "")), &of_system)
-        }
+    let kind = match evidence.kind {
+        EvidenceKind::PythonMetadata => return purl(("pypi", None), name, version, &[]),
+        EvidenceKind::Conda => return purl(("conda", None), name, version, &[]),
+        EvidenceKind::Dpkg => "deb",
+        EvidenceKind::Apk => "apk",
+        EvidenceKind::Rpm => "rpm",
         _ => return None,
     };
-    let name = name.to_lowercase();
-    let name = match evidence.kind {
-        EvidenceKind::PythonMetadata => name.replace('_', "-"),
-        _ => name,
-    };
-    Some(format!(
-        "pkg:{kind}/{}@{}{}",
-        percent(&name, ""),
-        percent(version, ""),
-        written(qualifiers)
-    ))
+    // `ubuntu22.04` is written `ubuntu-22.04`.
+    let system = os.map_or("", |os| os.version.as_str());
+    let vendor = system.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
+    if vendor.is_empty() {
+        return None;
+    }
+    let release = system.strip_prefix(vendor).unwrap_or_default();
+    purl(
+        (kind, Some(vendor)),
+        &name.to_lowercase(),
+        version,
+        &[
+            ("arch", architecture(platform)),
+            ("distro", &format!("{vendor}-{release}")),
+        ],
+    )
 }
 
-/// `?name=value&…` of the qualifiers that have a value.
-fn written(qualifiers: &[(&str, &str)]) -> String {
-    let pairs: Vec<String> = qualifiers
-        .iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| format!("{name}={}", percent(value, "/")))
-        .collect();
-    match pairs.is_empty() {
-        true => String::new(),
-        false => format!("?{}", pairs.join("&")),
+/// `amd64` of `linux/amd64`.
+fn architecture(platform: &str) -> &str {
+    platform.split('/').nth(1).unwrap_or_default()
+}
+
+/// A package URL; empty versions and qualifiers are left out. `None` if the type or name is invalid.
+fn purl(
+    (kind, namespace): (&str, Option<&str>),
+    name: &str,
+    version: &str,
+    qualifiers: &[(&'static str, &str)],
+) -> Option<String> {
+    let mut purl = PackageUrl::new(kind, name).ok()?;
+    if let Some(namespace) = namespace {
+        purl.with_namespace(namespace).ok()?;
     }
+    if !version.is_empty() {
+        purl.with_version(version).ok()?;
+    }
+    for (key, value) in qualifiers.iter().filter(|(_, value)| !value.is_empty()) {
+        purl.add_qualifier(*key, value.to_string()).ok()?;
+    }
+    // The crate keeps characters such as quotes, which the specification wants encoded.
+    Some(percent(&purl.to_string(), "%:/@?=&"))
 }
 
 #[cfg(test)]
@@ -129,11 +127,11 @@ mod tests {
             version: "ubuntu22.04".to_owned(),
             ..Component::default()
         };
-        part(&component, Some(&os), "linux/amd64").unwrap_or_default()
+        of_component(&component, Some(&os), "linux/amd64").unwrap_or_default()
     }
 
     #[test]
-    fn a_part_goes_by_the_name_of_its_package() {
+    fn a_component_has_the_name_of_its_package() {
         let metadata = EvidenceKind::PythonMetadata;
         assert_eq!(
             with(metadata, "9.10.2", "nvidia-cudnn-cu12 9.10.2.21", "9.10.2"),
@@ -155,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_was_replaced_is_not_the_package() {
+    fn a_replaced_component_is_not_the_package() {
         let metadata = EvidenceKind::PythonMetadata;
         assert_eq!(
             with(metadata, "9.10.2", "nvidia-cudnn-cu12 9.10.2.21", "9.1.0"),
@@ -171,9 +169,9 @@ mod tests {
     fn an_image_is_named_with_its_registry_and_digest() {
         let digest = format!("sha256:{}", "0".repeat(64));
         let name = "pytorch/pytorch:2.8.0".parse::<Name>().ok();
-        let name = name.map(|name| image(&name, Some(&digest), "linux/amd64"));
+        let name = name.and_then(|name| image(&name, Some(&digest), "linux/amd64"));
         let expected = format!(
-            "pkg:oci/pytorch@sha256%3A{}?arch=amd64&repository_url=docker.io/pytorch/pytorch&tag=2.8.0",
+            "pkg:oci/pytorch@sha256:{}?arch=amd64&repository_url=docker.io%2Fpytorch%2Fpytorch&tag=2.8.0",
             "0".repeat(64)
         );
         assert_eq!(name, Some(expected));

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Change, Coverage, Findings, Layers};
+use super::model::{Change, Coverage, Findings, Layers};
 use crate::finding::Finding;
 use crate::report::{Inspection, summary};
 use crate::stack::{self, Component};

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{Change, Difference, Side};
+use super::model::{Change, Difference, Side};
 use crate::finding::Finding;
 use crate::report::details::count;
 use crate::report::one_line;
-use crate::report::text::{BOLD, DIM, coloured, finding_head, line, table};
+use crate::report::text::finding_head;
+use crate::report::text::style::{BOLD, DIM, colored, line, table};
 
 /// How many rows of a table are shown.
 const ROWS_SHOWN: usize = 40;
@@ -47,7 +48,7 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
 }
 
 fn side(out: &mut String, letter: &str, side: &Side) {
-    let verdict = coloured(side.verdict);
+    let verdict = colored(side.verdict);
     let name = one_line(side.name());
     let about = match side.platform.as_str() {
         "" => String::new(),

@@ -1,4 +1,4 @@
-//! For which GPUs the libraries have code, as a table: a line a library, a column an architecture.
+//! The GPU architectures that the libraries of an image support, as a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,60 +9,58 @@ use crate::report::Inspection;
 use crate::stack::Coverage;
 use crate::targets::{Capability, CodeKind, TargetFacts, support_of};
 
-/// So many libraries are shown.
+/// How many libraries are shown.
 const LIBRARIES: usize = 80;
 
-/// The table.
+/// The table: a row for each library, a column for each architecture.
 #[derive(Debug, Default)]
 pub(super) struct Matrix {
-    /// Generations of GPUs, each with the number of its columns.
+    /// GPU generations, each with its number of columns.
     pub generations: Vec<(String, usize)>,
-    /// The columns.
     pub columns: Vec<Architecture>,
-    /// PyTorch's own kernels, and what processes map.
+    /// PyTorch's own kernels, and libraries that a process maps.
     pub lines: Vec<Line>,
     /// Libraries that no process maps.
     pub others: Vec<Line>,
-    /// How many libraries are left out, because there are too many.
+    /// How many libraries are left out.
     pub left_out: usize,
 }
 
-/// One column.
+/// A column.
 #[derive(Debug)]
 pub(super) struct Architecture {
     /// `9.0`.
     pub capability: String,
-    /// GPUs of it: `H100, H200`; empty if the table of GPUs has none.
+    /// GPUs with this capability, such as `H100, H200`; empty if none is known.
     pub gpus: String,
 }
 
-/// One library.
+/// A row.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Name of the file, or what it is.
+    /// File name, or a description.
     pub name: String,
-    /// Its directory.
     pub directory: String,
-    /// What it has for each architecture.
+    /// One cell for each column.
     pub cells: Vec<Cell>,
-    /// Whether it decides what PyTorch can run on.
+    /// Whether the row is for PyTorch's own kernels.
     pub is_torch: bool,
 }
 
-/// What a library has for one architecture.
+/// The support of a library for one architecture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// `sass`, `ptx`, `both`, or without code of its own: `same` (machine code of an older GPU of the same generation runs),
-    /// `later` (PTX of an older one can be compiled), `none` or `unknown`.
+    /// `sass`, `ptx` or `both`; without code for exactly this architecture `same` (runs machine code of an older GPU of the
+    /// same generation), `later` (the driver can compile older PTX), `none` or `unknown`.
     pub kind: &'static str,
-    /// What is written in it: the variants of machine code, such as `a`.
+    /// The variants of machine code, such as `a`.
     pub variants: String,
-    /// All in words.
+    /// The support in words.
     pub tooltip: String,
 }
 
-/// Builds the table of an image, with a column for each architecture that it has code for and each GPU of the targets; `None`
-/// without any GPU code.
+/// The table of an image, with a column for each architecture that it has code for and each GPU of the targets; `None` without
+/// GPU code.
 pub(super) fn matrix(facts: &Inspection, targets: &[TargetFacts]) -> Option<Matrix> {
     let gpu = &facts.gpu;
     let all = gpu.libraries.iter().map(|library| &library.coverage);
@@ -90,7 +88,7 @@ pub(super) fn matrix(facts: &Inspection, targets: &[TargetFacts]) -> Option<Matr
     if let Some(torch) = &gpu.torch {
         matrix.lines.push(Line {
             name: "PyTorch, every kernel".to_owned(),
-            directory: "what all of libtorch_cuda is built for".to_owned(),
+            directory: "architectures that all of libtorch_cuda supports".to_owned(),
             cells: cells(&capabilities, torch),
             is_torch: true,
         });
@@ -115,7 +113,7 @@ pub(super) fn matrix(facts: &Inspection, targets: &[TargetFacts]) -> Option<Matr
     Some(matrix)
 }
 
-/// A directory below the one that Python packages are installed in: `nvidia/cudnn/lib`.
+/// A directory relative to `site-packages`: `nvidia/cudnn/lib`.
 fn within_packages(directory: &str) -> &str {
     let roots = ["/site-packages/", "/dist-packages/"];
     let mut below = roots
@@ -137,7 +135,7 @@ fn parts(name: &str) -> Option<(Capability, &str)> {
     Some((Capability::parse(digits)?, &rest[digits.len()..]))
 }
 
-/// By capability, the generation and GPUs of the knowledge table.
+/// Generation and GPUs by capability.
 type Known = BTreeMap<Capability, (String, Vec<String>)>;
 
 fn known() -> Known {
@@ -174,8 +172,7 @@ fn architecture(capability: Capability, known: &Known) -> Architecture {
     }
 }
 
-/// Neighbours of one generation together. An architecture without a GPU in the table is of its neighbour's generation if that is
-/// of the same major number.
+/// Groups adjacent capabilities by generation. One without a known GPU belongs to the generation of the same major version.
 fn generations(capabilities: &[Capability], known: &Known) -> Vec<(String, usize)> {
     let of_major = |major: u32| {
         let same = known.iter().find(|(known, _)| known.major == major);
@@ -197,13 +194,12 @@ fn generations(capabilities: &[Capability], known: &Known) -> Vec<(String, usize
     generations
 }
 
-/// What a library has for each architecture.
 fn cells(capabilities: &[Capability], coverage: &Coverage) -> Vec<Cell> {
     let cell = |&capability: &Capability| cell(capability, coverage);
     capabilities.iter().map(cell).collect()
 }
 
-/// Its own code, and what follows from that for other architectures.
+/// The support for one architecture.
 fn cell(capability: Capability, coverage: &Coverage) -> Cell {
     let of = |names: &[String]| -> Vec<String> {
         let own = names
@@ -224,7 +220,7 @@ fn cell(capability: Capability, coverage: &Coverage) -> Cell {
             Some(format!("the driver can compile the PTX of {by}")),
         ),
         CodeKind::None => ("none", Some("no code".to_owned())),
-        CodeKind::Unknown => ("unknown", Some("not known".to_owned())),
+        CodeKind::Unknown => ("unknown", Some("unknown".to_owned())),
     };
     Cell {
         kind,
@@ -237,7 +233,7 @@ fn cell(capability: Capability, coverage: &Coverage) -> Cell {
     }
 }
 
-/// The letters of machine code that there is only for variants of an architecture: `a` of `sm_90a`.
+/// The suffixes of machine code that exists only for variants of an architecture: `a` of `sm_90a`.
 fn variants(sass: &[String]) -> String {
     let variants: Vec<&str> = sass
         .iter()
@@ -278,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_tells_machine_code_from_ptx_and_names_variants() {
+    fn a_cell_distinguishes_machine_code_ptx_and_variants() {
         let coverage = coverage(
             &["sm_80", "sm_90a", "sm_100", "sm_100f"],
             &["compute_80", "compute_120"],
@@ -291,9 +287,9 @@ mod tests {
         assert_eq!(cells[1].tooltip, "sm_80, compute_80");
     }
 
-    /// As PyTorch 2.8.0 for CUDA 12.8 is built: nobody with an Ada GPU is to think that it is left out.
+    /// As in PyTorch 2.8.0 for CUDA 12.8, which runs on Ada GPUs.
     #[test]
-    fn code_of_an_older_gpu_of_the_same_generation_counts() {
+    fn code_for_an_older_gpu_of_the_same_generation_counts() {
         let machine_code = coverage(&["sm_70", "sm_86", "sm_90a", "sm_120"], &[]);
         // Xavier (7.2) and Orin (8.7) are Tegra, A100 (8.0) is older than 8.6.
         assert_eq!(
@@ -304,9 +300,9 @@ mod tests {
         assert_eq!(kinds(&[86], &ptx), ["same"]);
     }
 
-    /// Tegra runs no machine code of others, and compiles their PTX.
+    /// Tegra does not run machine code of other GPUs, but compiles their PTX.
     #[test]
-    fn ptx_of_an_older_gpu_counts_on_tegra_too() {
+    fn older_ptx_counts_on_tegra_too() {
         let ptx = coverage(&["sm_80"], &["compute_80", "compute_90a"]);
         assert_eq!(
             kinds(&[72, 80, 87, 89, 100, 121], &ptx),
@@ -314,15 +310,15 @@ mod tests {
         );
     }
 
-    /// Thor was 10.1 before CUDA 13, and nobody established whether it runs what was made for it then.
+    /// Thor was 10.1 before CUDA 13, and whether it runs code for 10.1 is unknown.
     #[test]
-    fn what_nobody_established_is_not_concluded() {
+    fn unverified_support_is_unknown() {
         let cell = cell(capability(110), &coverage(&["sm_101"], &[]));
-        assert_eq!((cell.kind, cell.tooltip.as_str()), ("unknown", "not known"));
+        assert_eq!((cell.kind, cell.tooltip.as_str()), ("unknown", "unknown"));
     }
 
     #[test]
-    fn architectures_stand_below_their_generation() {
+    fn architectures_are_grouped_by_generation() {
         let known = known();
         let generations = generations(&all(&[80, 86, 89, 90, 100, 120]), &known);
         let expected = [("Ampere", 2), ("Ada", 1), ("Hopper", 1), ("Blackwell", 2)];

@@ -1,14 +1,14 @@
-//! Findings as the page shows them.
+//! Findings on the HTML page.
 
 use super::markup::{Html, markdown, rich};
 use crate::finding::{Confidence, Finding, IgnoredFinding};
 use crate::report::{Inspection, details};
 use crate::rules::RuleSet;
 
-/// Pieces of evidence that are shown at once.
+/// How many pieces of evidence are visible at first.
 const EVIDENCE: usize = 6;
 
-/// One finding.
+/// A finding.
 pub(super) struct FindingView {
     pub id: String,
     /// `error`, `warning` or `note`.
@@ -16,9 +16,9 @@ pub(super) struct FindingView {
     pub confidence: &'static str,
     pub rule: String,
     pub message: Html,
-    /// The text at fault, with what is marked in it: a reference, or a line of a file.
+    /// The reference or source line with the part at fault.
     pub marked: Option<Marked>,
-    /// Where a claim was read that is not in the reference, and its text.
+    /// Origin and text of a claim that is not in the reference.
     pub claim: Option<(String, String)>,
     pub path: Option<String>,
     pub layer: Option<String>,
@@ -27,13 +27,13 @@ pub(super) struct FindingView {
     pub help: Option<Html>,
     pub why: Option<Html>,
     pub docs: String,
-    /// Why it does not count; `None` if it does.
+    /// Why the finding is suppressed; `None` if it counts.
     pub ignored: Option<String>,
 }
 
-/// A line with the piece of it that is at fault.
+/// A line with a marked part.
 pub(super) struct Marked {
-    /// Where the line stands; empty for a reference.
+    /// Position of the line in its file; empty for a reference.
     pub place: String,
     pub before: String,
     pub piece: String,
@@ -41,7 +41,7 @@ pub(super) struct Marked {
 }
 
 impl FindingView {
-    /// Whether there is more to tell than message and help.
+    /// Whether the finding has details beside message and help.
     pub fn has_details(&self) -> bool {
         self.claim.is_some()
             || self.path.is_some()
@@ -50,7 +50,7 @@ impl FindingView {
     }
 }
 
-/// The findings of one image or file; `prefix` begins their ids.
+/// The findings of one image or file; `prefix` is that of their ids.
 pub(super) fn views<'f>(
     findings: impl Iterator<Item = &'f Finding>,
     prefix: &str,
@@ -63,7 +63,7 @@ pub(super) fn views<'f>(
         .collect()
 }
 
-/// The same of findings that do not count.
+/// [`views`] of suppressed findings.
 pub(super) fn ignored_views(
     findings: &[IgnoredFinding],
     prefix: &str,
@@ -72,11 +72,9 @@ pub(super) fn ignored_views(
 ) -> Vec<FindingView> {
     let plain = findings.iter().map(|ignored| &ignored.finding);
     let views = views(plain, prefix, facts, rules).into_iter();
-    let reasons = findings.iter().map(|ignored| {
-        let until = ignored.ignore.expires.as_ref();
-        let until = until.map_or_else(String::new, |day| format!(", until {day}"));
-        format!("{}{until}", ignored.ignore.reason)
-    });
+    let reasons = findings
+        .iter()
+        .map(|ignored| details::ignore_text(&ignored.ignore));
     let both = views.zip(reasons).map(|(view, reason)| FindingView {
         ignored: Some(reason),
         ..view
@@ -117,7 +115,7 @@ fn view(finding: &Finding, id: String, facts: Option<&Inspection>, rules: &RuleS
     }
 }
 
-/// The line of a file, tabs as spaces.
+/// The source line at fault, with tabs as spaces.
 fn in_line(finding: &Finding) -> Option<Marked> {
     let location = finding.location.as_ref()?;
     let characters: Vec<char> = location.text.chars().collect();
@@ -135,10 +133,10 @@ fn in_line(finding: &Finding) -> Option<Marked> {
     })
 }
 
-/// The reference, with the piece of it that makes the claim.
+/// The reference, with the part that makes the claim.
 fn in_reference(finding: &Finding, facts: &Inspection) -> Option<Marked> {
     let (claim, reference) = (finding.claim.as_ref()?, facts.reference.as_deref()?);
-    // The tag stands last, so a text that also occurs in the repository is the later one.
+    // The tag comes last, so if the repository contains the same text, the last occurrence is the tag.
     let start = match claim.origin.as_str() {
         "tag" => reference.rfind(&claim.text)?,
         "repository" => reference.find(&claim.text)?,

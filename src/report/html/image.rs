@@ -1,4 +1,4 @@
-//! One image as the page shows it.
+//! One image on the HTML page.
 
 use super::coverage::{Matrix, matrix};
 use super::finding::{self, FindingView};
@@ -12,17 +12,17 @@ use crate::report::{ImageReport, Inspection, details};
 use crate::rules::RuleSet;
 use crate::stack::{Component, DriverFloor};
 
-/// So many processes are drawn.
+/// How many processes are drawn.
 const PICTURES: usize = 8;
-/// So many files of a process are listed.
+/// How many files of a process are listed.
 const FILES: usize = 800;
 
-/// One image.
+/// An image.
 pub(super) struct ImageView {
     pub id: String,
     pub name: String,
     pub verdict: String,
-    /// How many findings there are of each severity that occurs.
+    /// The number of findings of each severity that occurs.
     pub tally: Vec<(&'static str, String)>,
     pub about: Vec<String>,
     pub digests: Vec<(&'static str, String)>,
@@ -30,23 +30,23 @@ pub(super) struct ImageView {
     pub remarks: Vec<String>,
     pub driver: Option<DriverFloor>,
     pub torch: Vec<String>,
-    /// The machines of each target, with its name.
+    /// Name and machines of each target.
     pub targets: Vec<(String, Vec<Machine>)>,
     pub findings: Vec<FindingView>,
     pub ignored: Vec<FindingView>,
     pub pictures: Vec<PictureView>,
-    /// Processes that are not drawn.
+    /// Names of the processes that are not drawn.
     pub other_processes: Vec<String>,
     pub coverage: Option<Matrix>,
     pub is_deep: bool,
     pub sampled: bool,
     pub layers: Vec<LayerView>,
-    /// Bytes of all layers; `None` where nothing is stored as a blob.
+    /// Size of all layers; `None` if none is stored as a blob.
     pub layers_size: Option<String>,
     pub stack: Vec<ComponentView>,
 }
 
-/// One subject of the table of claims.
+/// A row of the overview table.
 pub(super) struct RowView {
     pub row: Row,
     pub class: &'static str,
@@ -54,7 +54,7 @@ pub(super) struct RowView {
 }
 
 impl Answer {
-    /// The class that colours its word and puts a sign before it.
+    /// The CSS class that gives the verdict its color and icon.
     pub(super) fn class(&self) -> &'static str {
         match self.grade {
             Grade::Good => "met",
@@ -65,13 +65,13 @@ impl Answer {
     }
 }
 
-/// One process.
+/// A process.
 pub(super) struct PictureView {
     pub id: String,
     pub name: String,
     pub is_main: bool,
     pub library_path: String,
-    pub library_path_from: String,
+    pub library_path_source: String,
     pub svg: Html,
     pub faults: Vec<Fault>,
     pub left_out: usize,
@@ -80,7 +80,7 @@ pub(super) struct PictureView {
     pub total: usize,
 }
 
-/// One file of a process.
+/// A file of a process.
 pub(super) struct FileView {
     pub name: String,
     pub directory: String,
@@ -89,20 +89,20 @@ pub(super) struct FileView {
     pub step: String,
 }
 
-/// One layer.
+/// A layer.
 pub(super) struct LayerView {
     pub index: usize,
     pub size: String,
-    /// Width of its bar, of 100.
+    /// Width of its bar, in percent.
     pub width: u64,
     pub step: String,
     pub digest: String,
     pub how: &'static str,
-    /// Findings about files of it: severity, id on the page, rule.
+    /// Findings on files of the layer: severity, id on the page, rule.
     pub findings: Vec<(&'static str, String, String)>,
 }
 
-/// One copy of a part of the stack.
+/// A copy of a component.
 pub(super) struct ComponentView {
     pub component: Component,
     pub layer: String,
@@ -110,7 +110,7 @@ pub(super) struct ComponentView {
 }
 
 impl ImageView {
-    /// The view of an image; `place` makes its ids.
+    /// The view of an image; `place` is its index on the page.
     pub fn of(image: &ImageReport, place: usize, rules: &RuleSet) -> Self {
         let (facts, id) = (&image.facts, format!("i{place}"));
         let prefix = format!("{id}-f");
@@ -191,7 +191,7 @@ fn row(row: Row) -> RowView {
         Agreement::Unclaimed => ("unclaimed", ""),
         Agreement::Met => ("met", "ok"),
         Agreement::Unchecked => ("unclaimed", "not checked"),
-        Agreement::Differs => ("unclaimed", "differs, not counted"),
+        Agreement::Differs => ("unclaimed", "differs (ignored)"),
         Agreement::Broken(Severity::Error) => ("error", "wrong"),
         Agreement::Broken(Severity::Warning) => ("warning", "doubtful"),
         Agreement::Broken(Severity::Note) => ("note", "see note"),
@@ -202,15 +202,14 @@ fn row(row: Row) -> RowView {
 fn remarks(facts: &Inspection) -> Vec<String> {
     let mut remarks = Vec::new();
     if facts.reference.is_none() {
-        remarks
-            .push("The image has no name to compare with: --as REFERENCE gives it one.".to_owned());
+        remarks.push("No reference to compare with: use --as REFERENCE.".to_owned());
     }
     if facts.config_digest.is_none() {
-        remarks.push("There is no image configuration: what ENV (LD_LIBRARY_PATH) and the command would change is not known.".to_owned());
+        remarks.push("No image configuration: environment variables such as LD_LIBRARY_PATH and the command are unknown.".to_owned());
     }
-    if facts.layers.iter().any(|layer| layer.in_parts) {
+    if facts.layers.iter().any(|layer| layer.is_lazy) {
         remarks.push(
-            "Some layers were read in parts: only the files that matter were fetched.".to_owned(),
+            "Some layers were read lazily (zstd:chunked, eStargz): only the files that matter were fetched.".to_owned(),
         );
     }
     let left_out = facts.loader.as_ref().map(|it| it.programs_left_out);
@@ -218,7 +217,7 @@ fn remarks(facts: &Inspection) -> Vec<String> {
     remarks
 }
 
-/// The processes of an image as pictures, and the names of those that are not drawn; `id` begins all ids.
+/// The pictures of the first processes, and the names of the others; `id` is the prefix of all ids.
 pub(super) fn pictures(
     facts: &Inspection,
     tree: &Tree,
@@ -255,7 +254,7 @@ fn picture_view(process: &ProcessTree, drawn: Picture, id: String) -> PictureVie
     });
     let failures = process.failures.iter().map(|failure| {
         let kind = if failure.optional {
-            "goes on without"
+            "continues without"
         } else {
             "fails"
         };
@@ -266,7 +265,7 @@ fn picture_view(process: &ProcessTree, drawn: Picture, id: String) -> PictureVie
         name: process.name.clone(),
         is_main: process.main,
         library_path: process.library_path.clone(),
-        library_path_from: process.library_path_from.clone(),
+        library_path_source: details::library_path_source(process),
         svg: Html::of_picture(drawn.svg),
         faults: drawn.faults,
         left_out: drawn.left_out,
@@ -301,9 +300,9 @@ fn layers(facts: &Inspection, views: &[FindingView], findings: &[Finding]) -> Ve
             .digest
             .clone()
             .unwrap_or_else(|| layer.diff_id.clone()),
-        how: match (layer.cached, layer.in_parts) {
+        how: match (layer.cached, layer.is_lazy) {
             (true, _) => "cached",
-            (_, true) => "in parts",
+            (_, true) => "read lazily",
             _ => "",
         },
         findings: about(layer.index),

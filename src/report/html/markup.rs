@@ -1,10 +1,10 @@
-//! Texts as HTML.
+//! Text as HTML.
 
 use std::fmt;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// HTML that may stand in a page as it is: everything in it was escaped.
+/// HTML in which everything is escaped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Html(String);
 
@@ -15,13 +15,13 @@ impl fmt::Display for Html {
 }
 
 impl Html {
-    /// A picture that was made here.
+    /// A generated SVG picture.
     pub fn of_picture(svg: String) -> Self {
         Html(svg)
     }
 }
 
-/// A text between tags or in an attribute with double quotes.
+/// Escapes text for elements and double-quoted attributes.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -37,14 +37,14 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A message or help: what stands between backticks is code.
+/// A message or help; text between backticks becomes code.
 pub(super) fn rich(text: &str) -> Html {
     let pieces: Vec<&str> = text.trim_end().split('`').collect();
     let mut html = String::new();
     for (place, piece) in pieces.iter().enumerate() {
         let is_last = place + 1 == pieces.len();
         match place % 2 {
-            // A backtick without a partner is one.
+            // A backtick without a partner is literal.
             1 if is_last => html.push_str(&format!("`{}", escape(piece))),
             1 => html.push_str(&format!("<code>{}</code>", escape(piece))),
             _ => html.push_str(&escape(piece)),
@@ -53,7 +53,7 @@ pub(super) fn rich(text: &str) -> Html {
     Html(html)
 }
 
-/// The Markdown of a rule. Raw HTML is text, pictures are left out, and links lead to the web or nowhere.
+/// A rule's Markdown. Raw HTML becomes text, images are dropped, and only web links are kept.
 pub(super) fn markdown(text: &str) -> Html {
     let mut is_open = Vec::new();
     let events = Parser::new_ext(text, Options::ENABLE_TABLES).filter_map(|event| match event {
@@ -72,7 +72,7 @@ pub(super) fn markdown(text: &str) -> Html {
     Html(html)
 }
 
-/// `1.5 GB`, with the units of registries: powers of ten.
+/// A size with decimal units: `1.5 GB`.
 pub(super) fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = number as f64;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_of_a_rule_brings_no_html_no_pictures_and_no_script() {
+    fn markdown_of_a_rule_contains_no_html_images_or_scripts() {
         let html = markdown(
             "a <script>x</script> **b** ![p](https://x/y.png) [c](javascript:alert(1)) [d](https://e/)",
         );
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_written_in_the_units_of_registries() {
+    fn sizes_have_decimal_units() {
         assert_eq!(bytes(999), "999 B");
         assert_eq!(bytes(1_540_000_000), "1.5 GB");
         assert_eq!(bytes(29_124_181), "29 MB");

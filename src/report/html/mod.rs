@@ -1,7 +1,7 @@
-//! One page for people: everything about every image, with the loader's graph as a picture.
+//! The HTML page: everything about every image, with the loader model as a picture.
 //!
-//! The page is one file without any script; nothing in it loads anything, and its policy (Content-Security-Policy) forbids it.
-//! Light and dark are the reader's choice, colours are never the only sign, and it can be printed.
+//! The page is a single file without scripts. It loads nothing, and its Content-Security-Policy forbids it. It follows the
+//! reader's light or dark theme, never uses color as the only sign, and can be printed.
 
 mod coverage;
 mod finding;
@@ -20,7 +20,6 @@ use image::{ImageView, PictureView};
 const STYLE: &str = include_str!("style.css");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The page.
 #[derive(Template)]
 #[template(path = "html/page.html")]
 struct Page {
@@ -32,7 +31,7 @@ struct Page {
     errors: Vec<ErrorView>,
 }
 
-/// A file of the user: one that an image is built from, or the configuration.
+/// A Dockerfile or similar file, or the configuration.
 struct FileView {
     id: String,
     name: String,
@@ -41,14 +40,14 @@ struct FileView {
     ignored: Vec<FindingView>,
 }
 
-/// What could not be read.
+/// An image or file that could not be read.
 struct ErrorView {
     image: String,
     error: String,
 }
 
 impl FileView {
-    /// The view of a file; `place` makes its ids.
+    /// The view of a file; `place` is its index on the page.
     fn of(file: &FileReport, place: usize, rules: &RuleSet) -> Self {
         let id = format!("f{place}");
         let (found, ignored) = (file.findings.iter(), &file.ignored);
@@ -63,18 +62,16 @@ impl FileView {
 }
 
 impl Page {
-    /// Whether there is more than one thing to choose from.
+    /// Whether the page needs a table of contents.
     fn has_contents(&self) -> bool {
         self.images.len() + self.files.len() > 1
     }
 }
 
-/// The report as one HTML page.
-///
-/// Control characters and marks that change the direction of text are written as `\u{…}`, wherever they come from.
+/// The report as an HTML page. Hidden characters are written as `\u{…}`.
 ///
 /// # Errors
-/// A template cannot be filled, which writing to a text never causes.
+/// Never in practice: templates are checked when imgcheck is compiled, and writing to a string cannot fail.
 pub fn page(report: &Report) -> askama::Result<String> {
     let page = Page {
         version: VERSION,
@@ -104,7 +101,7 @@ pub fn page(report: &Report) -> askama::Result<String> {
     Ok(printable(&page.render()?))
 }
 
-/// The pictures of `imgcheck tree`.
+/// The page of `imgcheck tree`.
 #[derive(Template)]
 #[template(path = "html/trees.html")]
 struct Trees {
@@ -114,7 +111,7 @@ struct Trees {
     images: Vec<TreeView>,
 }
 
-/// The processes of one image.
+/// An image with its processes.
 struct TreeView {
     id: String,
     name: String,
@@ -122,7 +119,7 @@ struct TreeView {
     other_processes: Vec<String>,
 }
 
-/// The loader models of images as one HTML page, as [`page`] draws them; nothing is judged.
+/// The loader models of images as an HTML page, without findings.
 ///
 /// # Errors
 /// As [`page`].
@@ -165,9 +162,9 @@ fn title(report: &Report) -> String {
 mod tests {
     use super::*;
 
-    /// Hidden characters and commands of build systems are taken out of whole pages, so the page's own parts must hold none.
+    /// [`printable`] is applied to whole pages, so it must not change the templates.
     #[test]
-    fn nothing_of_the_page_itself_is_escaped() {
+    fn the_templates_contain_nothing_that_is_escaped() {
         for part in [
             STYLE,
             include_str!("base.html"),

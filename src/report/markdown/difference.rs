@@ -1,7 +1,7 @@
 //! The difference between two images as a comment on a pull request.
 
 use super::escape::{code, prose};
-use super::{Page, explained, severity_sign, verdict_sign};
+use super::page::{Page, docs_link, severity_sign, verdict_sign};
 use crate::finding::{Finding, Severity};
 use crate::report::details::count;
 use crate::report::difference::{Change, Difference, Side};
@@ -80,7 +80,7 @@ fn item(finding: &Finding) -> String {
     let sign = severity_sign(finding.severity);
     let more = match finding.docs.is_empty() {
         true => String::new(),
-        false => format!(" ({})", explained(finding)),
+        false => format!(" ({})", docs_link(finding)),
     };
     format!(
         "- {sign} {}: {}{more}\n",

@@ -1,17 +1,17 @@
-//! Texts of an image within GitHub Flavored Markdown (<https://github.github.com/gfm/>), where a name could be a table cell,
-//! a tag, a link, a mention of a person or a reference to an issue.
+//! Escapes texts of an image for GitHub Flavored Markdown (<https://github.github.com/gfm/>), where a name could be a table
+//! cell, a tag, a link, a mention or an issue.
 
 use super::super::escape::{one_line, percent, shortened};
 
-/// Characters of one text; a build step can be a whole script.
+/// The longest text, in characters; a build step can be a whole script.
 const LONGEST: usize = 600;
 
-/// Prose on one line, behind other text: what stands between backticks is code, nothing else means anything to Markdown.
+/// Escapes inline prose; text between backticks becomes code.
 pub(super) fn prose(text: &str) -> String {
     with_code(text, code_span)
 }
 
-/// The same within HTML, such as a summary, where code spans are not read.
+/// [`prose`] inside HTML elements such as a summary, where Markdown's code spans do not work.
 pub(super) fn html(text: &str) -> String {
     with_code(text, html_span)
 }
@@ -28,30 +28,30 @@ fn with_code(text: &str, span: fn(&str) -> String) -> String {
     written + &plain(rest)
 }
 
-/// What stands before, between and behind the next two backticks.
+/// The text before, between and after the next two backticks.
 fn next_code(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (code, after) = rest.split_once('`')?;
     Some((before, code, after))
 }
 
-/// An address within the brackets of a link: what would end it is percent-encoded.
+/// Escapes the address of a link.
 pub(super) fn address(url: &str) -> String {
     percent(url, ":/?#&=%+,;@!")
 }
 
-/// A name, a path, a command: as code, in which neither mentions nor links are made.
+/// A name, path or command as code, in which neither mentions nor links work.
 pub(super) fn code(text: &str) -> String {
     code_span(&shortened(&one_line(text), LONGEST))
 }
 
-/// The same within HTML.
+/// [`code`] inside HTML elements.
 pub(super) fn html_code(text: &str) -> String {
     html_span(&shortened(&one_line(text), LONGEST))
 }
 
 fn code_span(text: &str) -> String {
-    // Backslashes mean nothing in a code span; a pipe would end the cell of a table.
+    // Backslashes have no meaning in a code span; a pipe would end the table cell.
     match text.contains(['`', '|']) || text.trim().is_empty() {
         true => html_span(text),
         false => format!("`{text}`"),
@@ -62,7 +62,7 @@ fn html_span(text: &str) -> String {
     format!("<code>{}</code>", entities(text))
 }
 
-/// Every sign as a character reference, which Markdown takes for a letter (section 6.2).
+/// Replaces punctuation by character references, which Markdown treats as letters (section 6.2).
 fn entities(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for c in text.chars() {
@@ -75,8 +75,8 @@ fn entities(text: &str) -> String {
     written
 }
 
-/// The signs that mean something within a line, as character references. GitHub and GitLab look for mentions, issues,
-/// merge requests and emoji in the text that comes out, and do not find them behind a zero-width space.
+/// Replaces inline markup by character references. GitHub and GitLab search the rendered text for mentions, issues, merge
+/// requests and emoji, and do not find them after a zero-width space.
 fn plain(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose_is_prose_and_code_is_code() {
+    fn prose_and_code_are_escaped() {
         assert_eq!(
             prose("the tag says PyTorch 2.9 (`v2.9`), see help: a b"),
             "the tag says PyTorch 2.9 (`v2.9`), see help: a b"
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_mentioned_and_nothing_linked() {
+    fn nothing_becomes_a_mention_or_a_link() {
         assert_eq!(
             prose("GH-1 !2 (www.x) !=3"),
             "GH&#8203;-1 !&#8203;2 (www&#46;x) !=3"
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn code_cannot_be_left() {
+    fn nothing_ends_a_code_span() {
         assert_eq!(code("a@b:c<d>"), "`a@b:c<d>`");
         assert_eq!(code("a`b|c"), "<code>a&#96;b&#124;c</code>");
         assert_eq!(code(""), "<code></code>");

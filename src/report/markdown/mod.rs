@@ -1,25 +1,23 @@
-//! Markdown: a comment on a pull request, or the summary of a step.
+//! Markdown: a comment on a pull request, or a job summary.
 
 mod difference;
 mod escape;
+mod page;
 
-use super::details::{count, details, programs_left_out, severity, tally};
+use super::details::{count, details, ignore_text, programs_left_out, severity, tally};
 use super::escape::unwrapped;
 use super::summary::{self, Agreement};
 use super::targets::{Answer, Grade, machines};
 use super::{ImageReport, Report, Subject, UnreadImage, Verdict};
 use crate::finding::{Finding, IgnoredFinding, Severity};
 pub use difference::difference;
-use escape::{address, code, html, html_code, prose};
+use escape::{code, html, html_code, prose};
+use page::{Page, docs_link, severity_sign, verdict_sign};
 
-/// The longest comment that GitHub takes has 65,536 characters; what is said of the rest needs some too.
-const LONGEST: usize = 65_000;
-
-/// So many packages are told of for one GPU.
+/// How many packages are listed for one GPU.
 const ANSWERS: usize = 12;
 
-/// The verdict, what is claimed and found, and the findings to unfold. What would make it longer than a comment may be is
-/// left out, and that is said.
+/// The verdict, the overview table, and the findings as collapsible sections, cut at the length of a comment.
 pub fn report(report: &Report) -> String {
     let mut page = Page::default();
     page.add(&headline(report));
@@ -36,51 +34,12 @@ pub fn report(report: &Report) -> String {
     page.finish()
 }
 
-/// A page that only grows as long as it may.
-#[derive(Default)]
-struct Page {
-    text: String,
-    findings_left_out: usize,
-    is_cut: bool,
-}
-
-impl Page {
-    /// Adds a block, if it fits; once something did not, nothing more is added, so that the cut is in one place.
-    fn add(&mut self, block: &str) -> bool {
-        let fits = !self.is_cut && self.text.len() + block.len() <= LONGEST;
-        match fits {
-            true => self.text.push_str(block),
-            false => self.is_cut = true,
-        }
-        fits
-    }
-
-    fn add_finding(&mut self, block: &str) {
-        self.findings_left_out += usize::from(!self.add(block));
-    }
-
-    fn finish(mut self) -> String {
-        if self.is_cut {
-            self.text.push_str(&format!(
-                "\n> **This comment is cut:** {} left out, for GitHub takes no more than 65,536 characters. \
-                 `imgcheck --format text` shows everything.\n",
-                match self.findings_left_out {
-                    1 => "1 finding is".to_owned(),
-                    several => format!("{} are", count(several, "finding")),
-                }
-            ));
-        }
-        self.text
-    }
-}
-
-/// An image that was not read is no pass.
 fn headline(report: &Report) -> String {
     let failed = report
         .subjects()
         .any(|subject| subject.verdict() == Verdict::Fail);
     let verdict = match (report.errors.is_empty(), failed) {
-        (false, _) => "❌ not everything could be read",
+        (false, _) => "❌ some images could not be read",
         (true, true) => "❌ FAIL",
         (true, false) => "✅ PASS",
     };
@@ -90,25 +49,10 @@ fn headline(report: &Report) -> String {
 
 fn unreadable(unread: &UnreadImage) -> String {
     format!(
-        "\n### ❌ {}\n\nIt could not be read: {}\n",
+        "\n### ❌ {}\n\nCould not be read: {}\n",
         code(&unread.image),
         prose(&unwrapped(&unread.error))
     )
-}
-
-fn verdict_sign(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "✅",
-        Verdict::Fail => "❌",
-    }
-}
-
-fn severity_sign(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "❌",
-        Severity::Warning => "⚠️",
-        Severity::Note => "ℹ️",
-    }
 }
 
 fn heading(subject: Subject) -> String {
@@ -129,7 +73,7 @@ fn heading(subject: Subject) -> String {
     block
 }
 
-/// Claimed against found.
+/// The overview table.
 fn table(image: &ImageReport) -> String {
     let rows = summary::rows(&image.facts, &image.findings);
     if rows.is_empty() {
@@ -141,7 +85,7 @@ fn table(image: &ImageReport) -> String {
             Agreement::Unclaimed => "",
             Agreement::Met => "✅ ok",
             Agreement::Unchecked => "not checked",
-            Agreement::Differs => "differs, not counted",
+            Agreement::Differs => "differs (ignored)",
             Agreement::Broken(Severity::Error) => "❌ wrong",
             Agreement::Broken(Severity::Warning) => "⚠️ doubtful",
             Agreement::Broken(Severity::Note) => "ℹ️ see note",
@@ -156,7 +100,7 @@ fn table(image: &ImageReport) -> String {
     table
 }
 
-/// What the image is on the machines that it must run on; empty without any.
+/// The verdicts on targets; empty without targets.
 fn runs_on(image: &ImageReport) -> String {
     let mut table = String::new();
     for target in &image.targets {
@@ -165,7 +109,12 @@ fn runs_on(image: &ImageReport) -> String {
             name => format!("{}: ", prose(name)),
         };
         for machine in machines(target) {
-            let answers: Vec<String> = machine.answers.iter().take(ANSWERS).map(said).collect();
+            let answers: Vec<String> = machine
+                .answers
+                .iter()
+                .take(ANSWERS)
+                .map(answer_text)
+                .collect();
             let more = match machine.answers.len() - answers.len() {
                 0 => String::new(),
                 more => format!(", and {more} more"),
@@ -183,7 +132,7 @@ fn runs_on(image: &ImageReport) -> String {
     }
 }
 
-fn said(answer: &Answer) -> String {
+fn answer_text(answer: &Answer) -> String {
     let sign = match answer.grade {
         Grade::Good => "✅ ",
         Grade::Doubtful => "⚠️ ",
@@ -205,7 +154,7 @@ fn or_dash(text: &str) -> String {
     }
 }
 
-/// A finding; errors are unfolded.
+/// A finding as a collapsible section; errors are open.
 fn folded(subject: Subject, finding: &Finding) -> String {
     let sign = severity_sign(finding.severity);
     let open = match finding.severity {
@@ -219,7 +168,7 @@ fn folded(subject: Subject, finding: &Finding) -> String {
         html(&finding.message)
     );
     for (name, detail) in details(subject, finding) {
-        // Help is a sentence, in which commands stand between backticks; the others are data.
+        // Help is a sentence with commands between backticks; the other details are data.
         let text = match name {
             "help" => prose(&unwrapped(&detail)),
             _ => code(&detail),
@@ -227,17 +176,9 @@ fn folded(subject: Subject, finding: &Finding) -> String {
         block.push_str(&format!("- {name}: {text}\n"));
     }
     if !finding.docs.is_empty() {
-        block.push_str(&format!("- {}\n", explained(finding)));
+        block.push_str(&format!("- {}\n", docs_link(finding)));
     }
     block + "\n</details>\n"
-}
-
-/// A link to where more is said of the rule; of a rule of the user only a web address is one.
-fn explained(finding: &Finding) -> String {
-    match finding.docs.starts_with("https://") {
-        true => format!("[what this means]({})", address(&finding.docs)),
-        false => code(&finding.docs),
-    }
 }
 
 fn ignored(findings: &[IgnoredFinding]) -> String {
@@ -249,13 +190,11 @@ fn ignored(findings: &[IgnoredFinding]) -> String {
         count(findings.len(), "finding")
     );
     for IgnoredFinding { finding, ignore } in findings {
-        let until = ignore.expires.as_ref();
-        let until = until.map_or_else(String::new, |day| format!(", until {day}"));
         block.push_str(&format!(
             "- {}: {} – {}\n",
             code(&finding.rule),
             prose(&finding.message),
-            prose(&format!("{}{until}", ignore.reason))
+            prose(&ignore_text(ignore))
         ));
     }
     block.push_str("\n</details>\n");

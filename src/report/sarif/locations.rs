@@ -1,8 +1,8 @@
 //! Where a finding is, and what identifies it across runs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use super::super::details::layer_text;
+use super::super::details::{Unique, layer_text};
 use super::super::escape::{self, percent};
 use super::super::{ImageReport, Subject, one_line};
 use super::model::*;
@@ -113,32 +113,17 @@ fn layer_location(image: &ImageReport, layer: usize) -> LogicalLocation {
     }
 }
 
-/// The fingerprints given out so far.
-#[derive(Default)]
-pub(super) struct Fingerprints(HashMap<String, usize>);
-
-impl Fingerprints {
-    /// The fingerprints of a finding: our own and, for images, the one that GitHub tracks. For files of the repository GitHub
-    /// computes its own from the source line.
-    pub(super) fn of(
-        &mut self,
-        subject: Subject,
-        finding: &Finding,
-    ) -> BTreeMap<&'static str, String> {
-        let mut all = BTreeMap::from([("imgcheck/v1", finding.fingerprint.clone())]);
-        if let Subject::Image(_) = subject {
-            all.insert("primaryLocationLineHash", self.unique(&finding.fingerprint));
-        }
-        all
+/// The fingerprints of a finding: our own and, for images, the one that GitHub tracks. For files of the repository GitHub
+/// computes its own from the source line.
+pub(super) fn fingerprints(
+    seen: &mut Unique,
+    subject: Subject,
+    finding: &Finding,
+) -> BTreeMap<&'static str, String> {
+    let mut all = BTreeMap::from([("imgcheck/v1", finding.fingerprint.clone())]);
+    if let Subject::Image(_) = subject {
+        let unique = seen.name(finding.fingerprint.clone(), ":");
+        all.insert("primaryLocationLineHash", unique);
     }
-
-    /// Numbers equal findings in several images of one repository.
-    fn unique(&mut self, fingerprint: &str) -> String {
-        let count = self.0.entry(fingerprint.to_owned()).or_insert(0);
-        *count += 1;
-        match *count {
-            1 => fingerprint.to_owned(),
-            several => format!("{fingerprint}:{several}"),
-        }
-    }
+    all
 }

@@ -8,7 +8,7 @@ mod model;
 
 use std::collections::BTreeMap;
 
-use super::details::{detail_lines, severity};
+use super::details::{Unique, detail_lines, ignore_text, severity};
 use super::{Report, Subject, escape, one_line, printable};
 use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
 use crate::rules::{Rule, RuleSet, pages};
@@ -17,7 +17,7 @@ use model::*;
 /// The report as a SARIF log with one run.
 pub fn report(report: &Report) -> serde_json::Result<String> {
     let mut results = Vec::new();
-    let mut seen = locations::Fingerprints::default();
+    let mut seen = Unique::default();
     let mut bases = BTreeMap::new();
     for (index, subject) in report.subjects().enumerate() {
         if let Subject::Image(_) = subject {
@@ -35,7 +35,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
                 level: severity(finding.severity),
                 message: message(subject, finding),
                 locations: [locations::location(index, subject, finding)],
-                partial_fingerprints: seen.of(subject, finding),
+                partial_fingerprints: locations::fingerprints(&mut seen, subject, finding),
                 suppressions: ignore.map(suppression).into_iter().collect(),
                 properties: ResultProperties {
                     subject: subject.name().to_owned(),
@@ -65,11 +65,9 @@ fn index_of(rules: &RuleSet, id: &str) -> Option<usize> {
 }
 
 fn suppression(ignore: &IgnoreReason) -> Suppression {
-    let until = ignore.expires.as_ref();
-    let until = until.map_or_else(String::new, |day| format!(" (until {day})"));
     Suppression {
         kind: "external",
-        justification: one_line(&format!("{}{until}", ignore.reason)),
+        justification: one_line(&ignore_text(ignore)),
     }
 }
 

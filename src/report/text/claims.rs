@@ -1,13 +1,13 @@
-//! What references promise.
+//! The claims of references.
 
 use anstyle::AnsiColor;
 
 use super::finding::{advice, caret, head};
-use super::{BOLD, colour, line, separate, table};
+use super::style::{BOLD, color, line, separate, table};
 use crate::report::details::count;
 use crate::report::{ReferenceReport, one_line};
 
-/// What references promise.
+/// The claims of references, with their findings.
 pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
     let mut out = String::new();
     for report in references {
@@ -17,16 +17,13 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
             &format!("{BOLD}{}{BOLD:#}", one_line(&report.reference)),
         );
         if let Some(error) = &report.error {
-            let red = colour(AnsiColor::Red);
+            let red = color(AnsiColor::Red);
             line(
                 &mut out,
                 &format!("  {red}error{red:#}: {}", one_line(error)),
             );
         } else if report.claims.is_empty() {
-            line(
-                &mut out,
-                "  promises no version that imgcheck knows how to read",
-            );
+            line(&mut out, "  no claims that imgcheck recognizes");
         } else {
             let mut table = table(width, &["SUBJECT", "VERSION", "READ FROM"]);
             for claim in &report.claims {

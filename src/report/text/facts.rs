@@ -1,19 +1,20 @@
-//! What is in the images: every component with its evidence.
+//! The contents of images.
 
-use super::{BOLD, field, heading, line, separate, table};
+use super::heading::heading;
+use super::style::{BOLD, field, line, separate, table};
 use crate::report::details::{evidence_text, layer_text};
 use crate::report::{Inspection, one_line};
 use crate::stack::Component;
 
-/// What is in the images: every component with its evidence.
+/// The components of images, each with its evidence.
 pub fn facts(images: &[Inspection], width: Option<u16>) -> String {
     let mut out = String::new();
     for image in images {
         separate(&mut out);
         heading(&mut out, image, None, None);
         line(&mut out, &stack_table(&image.stack, width));
-        for part in &image.stack {
-            component(&mut out, part, image);
+        for it in &image.stack {
+            component(&mut out, it, image);
         }
     }
     out
@@ -28,7 +29,7 @@ fn stack_table(stack: &[Component], width: Option<u16>) -> String {
         let marker = if component.loaded {
             ""
         } else {
-            " (another copy)"
+            " (not loaded)"
         };
         table.add_row([
             format!("{}{marker}", one_line(&component.name)),

@@ -1,19 +1,19 @@
-//! One finding: its message, the words at fault, file, layer, evidence and what to do.
+//! One finding: message, source of the claim, file, layer, evidence and help.
 
 use anstyle::AnsiColor;
 
-use super::{BOLD, colour, field, line, paragraph};
+use super::style::{BOLD, color, field, line, paragraph};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::report::details::{EVIDENCE_SHOWN, evidence_text, layer_text};
 use crate::report::{Inspection, one_line};
 
-/// The line that begins a finding: severity, rule and message.
+/// The first line of a finding: severity, rule and message.
 pub(in crate::report) fn head(out: &mut String, finding: &Finding) {
     let (word, style) = match finding.severity {
-        Severity::Error => ("error", colour(AnsiColor::Red)),
-        Severity::Warning => ("warning", colour(AnsiColor::Yellow)),
-        Severity::Note => ("note", colour(AnsiColor::Cyan)),
+        Severity::Error => ("error", color(AnsiColor::Red)),
+        Severity::Warning => ("warning", color(AnsiColor::Yellow)),
+        Severity::Note => ("note", color(AnsiColor::Cyan)),
     };
     line(
         out,
@@ -25,7 +25,7 @@ pub(in crate::report) fn head(out: &mut String, finding: &Finding) {
     );
 }
 
-/// A finding about an image.
+/// Writes a finding on an image.
 pub(super) fn write(out: &mut String, finding: &Finding, facts: &Inspection) {
     out.push('\n');
     head(out, finding);
@@ -46,12 +46,12 @@ pub(super) fn write(out: &mut String, finding: &Finding, facts: &Inspection) {
     if let Some(more) = finding.evidence.len().checked_sub(EVIDENCE_SHOWN)
         && more > 0
     {
-        field(out, "", &format!("and {more} more: see imgcheck facts"));
+        field(out, "", &format!("and {more} more (see `imgcheck facts`)"));
     }
     advice(out, finding);
 }
 
-/// Puts a caret under the piece of the reference that makes the claim.
+/// Underlines the part of the reference that makes the claim.
 pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Claim>) {
     let (Some(reference), Some(claim)) = (reference, claim) else {
         return;
@@ -59,14 +59,14 @@ pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Cl
     if !matches!(claim.origin.as_str(), "tag" | "repository") {
         return field(out, &claim.origin, &claim.text);
     }
-    // The tag stands last, so a text that also occurs in the repository is the later one.
+    // The tag comes last, so if the repository contains the same text, the last occurrence is the tag.
     let position = if claim.origin == "tag" {
         reference.rfind(&claim.text)
     } else {
         reference.find(&claim.text)
     };
     let Some(start) = position else { return };
-    let style = colour(AnsiColor::Red);
+    let style = color(AnsiColor::Red);
     let indent = one_line(&reference[..start]).chars().count();
     line(out, &format!("  {}", one_line(reference)));
     line(
@@ -79,7 +79,7 @@ pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Cl
     );
 }
 
-/// What to do, and where more is told.
+/// Writes help and the link to the documentation.
 pub(super) fn advice(out: &mut String, finding: &Finding) {
     if let Some(help) = &finding.help {
         paragraph(out, "help", help.trim_end());
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_caret_stands_under_the_tag_even_if_the_repository_has_the_same_text() {
+    fn the_caret_is_under_the_tag_even_if_the_repository_has_the_same_text() {
         let claim = Claim {
             subject: "torch".into(),
             version: "2.9".into(),

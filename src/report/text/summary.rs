@@ -1,15 +1,15 @@
-//! The table of what is claimed and found, and what limits it.
+//! The overview table, and remarks on what could not be checked.
 
 use comfy_table::{Cell, Color};
 
-use super::{line, table};
+use super::style::{line, table};
 use crate::finding::{Finding, Severity};
 use crate::report::details::programs_left_out;
 use crate::report::summary::{Agreement, Row, rows};
 use crate::report::{Inspection, one_line};
 use crate::stack::Component;
 
-/// The table, and what is to be known of it.
+/// Writes the table and the remarks.
 pub(super) fn write(
     out: &mut String,
     facts: &Inspection,
@@ -27,7 +27,7 @@ pub(super) fn write(
     if facts.config_digest.is_none() {
         line(
             out,
-            "  There is no image configuration: what ENV (LD_LIBRARY_PATH) and the command would change is not known.",
+            "  No image configuration: environment variables such as LD_LIBRARY_PATH and the command are unknown.",
         );
     }
     let left_out = facts.loader.as_ref().map(|it| it.programs_left_out);
@@ -43,7 +43,7 @@ pub(super) fn write(
     if !facts.stack.iter().any(gpu_library) {
         line(
             out,
-            "  The image holds no GPU library: no PyTorch, CUDA, cuDNN or NCCL was found in any layer.",
+            "  No GPU libraries: PyTorch, CUDA, cuDNN and NCCL were not found in any layer.",
         );
     }
 }
@@ -53,7 +53,7 @@ fn cells(row: Row) -> [Cell; 4] {
         Agreement::Unclaimed => Cell::new(""),
         Agreement::Met => Cell::new("ok").fg(Color::Green),
         Agreement::Unchecked => Cell::new("not checked"),
-        Agreement::Differs => Cell::new("differs, not counted"),
+        Agreement::Differs => Cell::new("differs (ignored)"),
         Agreement::Broken(Severity::Error) => Cell::new("WRONG").fg(Color::Red),
         Agreement::Broken(Severity::Warning) => Cell::new("doubtful").fg(Color::Yellow),
         Agreement::Broken(Severity::Note) => Cell::new("see note").fg(Color::Cyan),

@@ -2,7 +2,7 @@
 
 use anstyle::AnsiColor;
 
-use super::{DIM, colour};
+use super::style::{DIM, color};
 use crate::report::one_line;
 use crate::report::targets::{Answer, Grade, machines};
 use crate::targets::TargetFacts;
@@ -47,9 +47,9 @@ fn rows(target: &TargetFacts) -> Vec<[String; 3]> {
 
 fn answer_text(answer: &Answer) -> String {
     let word = match answer.grade {
-        Grade::Good => coloured(AnsiColor::Green, answer.word),
-        Grade::Doubtful => coloured(AnsiColor::Yellow, answer.word),
-        Grade::Bad => coloured(AnsiColor::Red, answer.word),
+        Grade::Good => colored(AnsiColor::Green, answer.word),
+        Grade::Doubtful => colored(AnsiColor::Yellow, answer.word),
+        Grade::Bad => colored(AnsiColor::Red, answer.word),
         Grade::Open => answer.word.to_owned(),
     };
     let subject = match answer.subject.as_str() {
@@ -59,8 +59,8 @@ fn answer_text(answer: &Answer) -> String {
     format!("{subject}{word}{}{}", answer.joint, one_line(&answer.rest))
 }
 
-fn coloured(of: AnsiColor, text: &str) -> String {
-    let style = colour(of);
+fn colored(of: AnsiColor, text: &str) -> String {
+    let style = color(of);
     format!("{style}{text}{style:#}")
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{DIM, Relations, failure_line, heading, is_match, matches, object_line, title};
+use super::parts::{DIM, Relations, failure_line, heading, is_match, matches, object_line, title};
 use crate::process::tree::{Failed, ProcessTree, Searched};
 use crate::report::one_line;
 

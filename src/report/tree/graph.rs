@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::{Relations, TreeQuery, is_match, matches};
+use super::parts::{Relations, TreeQuery, is_match, matches};
 use crate::process::tree::{Failed, ProcessTree, Tree};
 use crate::report::printable;
 

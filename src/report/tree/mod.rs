@@ -2,31 +2,18 @@
 
 mod about;
 mod graph;
+mod parts;
 mod whole;
 
 use std::fmt::Write;
 
-use anstyle::{AnsiColor, Style};
-
 use super::details::programs_left_out;
 use super::one_line;
-use crate::process::tree::{Failed, Mapped, ProcessTree, Tree};
+use crate::process::tree::Tree;
+use parts::BOLD;
 
 pub use graph::dot;
-
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const RED: Style = AnsiColor::Red.on_default().bold();
-const YELLOW: Style = AnsiColor::Yellow.on_default();
-
-/// What to show of the loader model.
-#[derive(Debug, Clone, Copy)]
-pub struct TreeQuery<'a> {
-    /// The image as the user named it.
-    pub image: &'a str,
-    /// A SONAME, file name, path, or the start of a name; `None` shows everything.
-    pub library: Option<&'a str>,
-}
+pub use parts::TreeQuery;
 
 /// The trees for a terminal; `None` if no process has anything to do with `query.library`.
 pub fn text(query: TreeQuery, tree: &Tree) -> Option<String> {
@@ -45,122 +32,4 @@ pub fn text(query: TreeQuery, tree: &Tree) -> Option<String> {
         let _ = writeln!(out, "\n{remark}");
     }
     is_found.then_some(out)
-}
-
-fn heading(out: &mut String, process: &ProcessTree) {
-    let role = if process.main {
-        "main process"
-    } else {
-        "other process"
-    };
-    let _ = writeln!(
-        out,
-        "\n{BOLD}{}{BOLD:#} {DIM}{role}{DIM:#}",
-        one_line(&process.name)
-    );
-    if !process.library_path.is_empty() {
-        let path = one_line(&process.library_path);
-        let from = match process.library_path_from.as_str() {
-            "" | "image" => "set by the image".to_owned(),
-            "overlay" => "set by the workload".to_owned(),
-            script => format!("set by {}, as far as it could be read", one_line(script)),
-        };
-        let _ = writeln!(out, "{DIM}LD_LIBRARY_PATH={path} ({from}){DIM:#}");
-    }
-}
-
-fn title(process: &ProcessTree, package: &str, when: &str) -> String {
-    let version = process
-        .imports
-        .iter()
-        .find(|import| import.package == package);
-    let version = version.map_or("", |import| import.version.as_str());
-    match when {
-        "start" => "start".to_owned(),
-        "import" => one_line(format!("import {package} {version}").trim_end()),
-        _ => one_line(&format!("first use of {package}")),
-    }
-}
-
-/// `libcudnn.so.9 => /…/libcudnn.so.9  9.10.2  DT_RPATH of libtorch_cuda.so`.
-fn object_line(object: &Mapped) -> String {
-    let facts = &object.facts;
-    let mut line = match facts.request == facts.path || facts.request.contains('/') {
-        true => one_line(&facts.path),
-        false => format!("{} => {}", one_line(&facts.request), one_line(&facts.path)),
-    };
-    if let Some(version) = facts.readings.get("version") {
-        let _ = write!(line, "  {}", one_line(version));
-    }
-    let _ = write!(line, "  {DIM}{}{DIM:#}", one_line(&facts.reason));
-    if facts.global && facts.when != "start" {
-        let _ = write!(line, " {DIM}RTLD_GLOBAL{DIM:#}");
-    }
-    if !object.others.is_empty() {
-        let count = object.others.len();
-        let copies = if count == 1 { "copy" } else { "copies" };
-        let _ = write!(
-            line,
-            "  {YELLOW}{count} other {copies} in the image{YELLOW:#}"
-        );
-    }
-    line
-}
-
-fn failure_line(failure: &Failed) -> String {
-    let message = one_line(&failure.message);
-    let needed_by = match failure.needed_by.as_str() {
-        "" => String::new(),
-        path => format!(" {DIM}(needed by {}){DIM:#}", one_line(path)),
-    };
-    match failure.optional {
-        true => format!("{YELLOW}not loaded{YELLOW:#} {message}{needed_by}"),
-        false => format!("{RED}FAILS{RED:#} {message}{needed_by}"),
-    }
-}
-
-fn is_match(object: &Mapped, library: &str) -> bool {
-    let facts = &object.facts;
-    [&facts.path, &facts.soname, &facts.request]
-        .iter()
-        .any(|name| matches(name, library))
-}
-
-/// Whether a name or path is the given one or its file name starts with it: `libcudnn` matches all of cuDNN.
-fn matches(name: &str, library: &str) -> bool {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    name == library || (!library.contains('/') && !library.is_empty() && file.starts_with(library))
-}
-
-/// Who loads whom, by index of the object.
-struct Relations {
-    /// Objects whose DT_NEEDED entries lead to it.
-    users: Vec<Vec<usize>>,
-    /// Objects that it opens at run time.
-    opened: Vec<Vec<usize>>,
-}
-
-impl Relations {
-    fn of(process: &ProcessTree) -> Self {
-        let count = process.objects.len();
-        let mut relations = Relations {
-            users: vec![Vec::new(); count],
-            opened: vec![Vec::new(); count],
-        };
-        for (id, object) in process.objects.iter().enumerate() {
-            for &need in &object.needs {
-                if relations.users[need].last() != Some(&id) {
-                    relations.users[need].push(id);
-                }
-            }
-        }
-        for (id, object) in process.objects.iter().enumerate() {
-            if let Some(parent) = object.parent
-                && relations.users[id].binary_search(&parent).is_err()
-            {
-                relations.opened[parent].push(id);
-            }
-        }
-        relations
-    }
 }

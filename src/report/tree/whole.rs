@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::{BOLD, failure_line, heading, object_line, title};
+use super::parts::{BOLD, failure_line, heading, object_line, title};
 use crate::process::tree::{Failed, Mapped, ProcessTree};
 
 /// The deepest indentation, in columns.

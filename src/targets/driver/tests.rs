@@ -43,10 +43,10 @@ fn a_version_is_read_and_compared_by_its_numbers() {
     assert_eq!(version("535.183.06").cuda(), Some("12.2"));
     assert_eq!(version("601.10").cuda(), None);
     for (text, said) in [
-        ("535", "only a branch"),
-        ("latest", "no version"),
-        ("", "no version"),
-        ("535.", "no version"),
+        ("535", "only a driver branch"),
+        ("latest", "not a driver version"),
+        ("", "not a driver version"),
+        ("535.", "not a driver version"),
     ] {
         let error = DriverVersion::parse(text).unwrap_err();
         assert!(error.problem.contains(said), "{text}: {error}");
@@ -55,7 +55,7 @@ fn a_version_is_read_and_compared_by_its_numbers() {
 }
 
 #[test]
-fn the_version_of_cuda_is_none_of_a_driver() {
+fn a_cuda_version_is_not_a_driver_version() {
     assert!(DriverVersion::parse("12.4").is_err());
     for version in ["535.183.06", "36.4.3", "580.65"] {
         assert!(DriverVersion::parse(version).is_ok(), "{version}");
@@ -78,9 +78,9 @@ fn native_minor_version_or_too_old() {
     assert_eq!(judge(&version, &[], None, &[]).how, "unknown");
 }
 
-/// A release that the table of toolkits lacks has the floor of its major.
+/// A release that the toolkit table lacks has the floor of its major version.
 #[test]
-fn a_cuda_without_a_native_driver_is_judged_by_its_major() {
+fn a_cuda_release_without_a_known_native_driver_is_judged_by_its_major_version() {
     let floor = DriverFloor {
         cuda: "13.99".to_owned(),
         native: None,
@@ -109,7 +109,7 @@ fn a_floor_may_be_a_branch() {
 }
 
 #[test]
-fn a_compat_package_takes_the_place_where_that_is_established() {
+fn a_compat_package_is_used_where_that_is_verified() {
     let path = "/usr/local/cuda-12.8/compat/libcuda.so.570.124.06";
     let known = [compat("570.124.06", path, Some("470 535 550"))];
     let unknown = [compat("570.124.06-0ubuntu1", path, None)];
@@ -144,14 +144,14 @@ fn a_compat_package_takes_the_place_where_that_is_established() {
 }
 
 #[test]
-fn ptx_needs_a_driver_of_its_cuda() {
+fn ptx_needs_a_driver_for_its_cuda_release() {
     assert_eq!(cuda_of_isa("8.7"), Some("12.8"));
     assert_eq!(cuda_of_isa("99.0"), None);
     let minor = with("535.183.06", &[], &[]);
     assert_eq!(compiles(&minor, "12.8"), Some(false));
     assert_eq!(compiles(&minor, "12.1"), Some(true));
     assert_eq!(compiles(&with("570.26", &[], &[]), "12.8"), Some(true));
-    // Of a branch that nobody described only the version tells.
+    // For an unknown branch, only the version decides.
     assert_eq!(compiles(&with("601.10", &[], &[]), "12.8"), Some(true));
     assert_eq!(compiles(&with("601.10", &[], &[]), "13.4"), None);
     assert_eq!(compiles(&with("535.183.06", &["orin"], &[]), "12.8"), None);

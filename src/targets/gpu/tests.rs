@@ -81,7 +81,7 @@ fn architectures_in_every_notation() {
 }
 
 #[test]
-fn an_unknown_name_comes_with_the_one_that_was_meant() {
+fn an_unknown_name_comes_with_a_suggestion() {
     let help = |text: &str| Gpu::parse(text).unwrap_err().help;
     assert_eq!(help("H10O"), "did you mean `H100`?");
     assert_eq!(
@@ -96,12 +96,12 @@ fn an_unknown_name_comes_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn a_capability_that_was_renamed_is_refused() {
+fn a_renamed_capability_is_rejected() {
     for text in ["sm_101", "10.1", "101a", "compute_101"] {
         let misread = Gpu::parse(text).unwrap_err();
         assert_eq!(
             format!("{}: {}", misread.problem, misread.help),
-            "sm_101 is called sm_110 since CUDA 13 (Jetson Thor): write sm_110",
+            "sm_101 was renamed sm_110 in CUDA 13 (Jetson Thor): use sm_110",
             "{text}"
         );
     }
@@ -110,14 +110,14 @@ fn a_capability_that_was_renamed_is_refused() {
 
 proptest::proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,24}") {
+    fn any_text_is_accepted_or_rejected(text in "\\PC{0,24}") {
         if let Err(misread) = Gpu::parse(&text) {
             proptest::prop_assert!(!misread.help.is_empty());
         }
     }
 
     #[test]
-    fn any_digits_are_read_or_refused(text in "(sm|compute|cc)?[_. -]?[0-9.]{0,6}[af]?") {
+    fn any_number_is_accepted_or_rejected(text in "(sm|compute|cc)?[_. -]?[0-9.]{0,6}[af]?") {
         if let Ok(gpu) = Gpu::parse(&text) {
             let known = &Table::builtin().capabilities;
             proptest::prop_assert!(known.contains(&gpu.capability));
@@ -125,9 +125,9 @@ proptest::proptest! {
     }
 }
 
-/// Two models that read as one name must be one architecture, else a name would depend on the order of the table.
+/// Two models that normalize to one name must have the same architecture, or the result would depend on the order of the table.
 #[test]
-fn no_name_means_two_architectures() {
+fn no_name_stands_for_two_architectures() {
     let mut seen = BTreeMap::new();
     let table = Table::builtin();
     assert!(table.models.len() > 80);

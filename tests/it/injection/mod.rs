@@ -10,6 +10,7 @@ mod shape;
 use crate::reports;
 use std::collections::BTreeSet;
 
+use imgcheck::internals::error::ErrorCode;
 use imgcheck::internals::finding::{Finding, Severity};
 use imgcheck::internals::report::difference::{self, Difference};
 use imgcheck::internals::report::tree::TreeQuery;
@@ -37,6 +38,9 @@ impl Told {
                 image: text.to_owned(),
                 // The only line break is that of `Error`.
                 error: format!("{0}\n  help: {0}", text.replace('\n', "\\n")),
+                code: ErrorCode::Damaged,
+                message: text.replace('\n', "\\n"),
+                help: Some(text.to_owned()),
             }],
             references: vec![reports::reference(text)],
         }

@@ -1,39 +1,15 @@
-//! What is wrong with files that are there: findings, parts that do not belong together, what is shadowed.
+//! Faults of files that exist: findings, parts that do not belong together, shadowed copies.
 
-use super::model::{Builder, Card, Mark, Row};
-use super::place::{Kind, Place, directory_of, file_name, short_directory};
+use super::builder::Builder;
+use super::model::{Card, Mark, Mixture, Row};
+use super::placement::{CardKind, Placement, directory_of, file_name, short_directory};
 use crate::process::tree::ProcessTree;
 
-impl Builder<'_> {
-    /// The row of an object.
-    fn row(&mut self, object: usize) -> Option<&mut Row> {
-        let end = self.row_of.get(&object)?;
-        self.graph.cards.get_mut(end.card)?.rows.get_mut(end.row?)
-    }
-
-    /// Marks the row of a file.
-    fn mark(&mut self, path: &str, mark: Mark, note: &str) {
-        if let Some(row) = self.object(path).and_then(|object| self.row(object)) {
-            row.mark = row.mark.max(mark);
-            add_note(row, note);
-        }
-    }
-}
-
-pub(super) fn add_note(row: &mut Row, note: &str) {
-    if row.note.is_empty() {
-        row.note = note.to_owned();
-    } else if !row.note.contains(note) {
-        row.note = format!("{} · {note}", row.note);
-    }
-}
-
-/// Files that findings speak of.
+/// Marks the files that findings mention.
 pub(super) fn findings(builder: &mut Builder) {
-    for (place, finding) in builder.about.findings.iter().enumerate() {
+    for (place, finding) in builder.image.findings.iter().enumerate() {
         let Some(path) = &finding.path else { continue };
-        let object = builder.object(path);
-        let Some(row) = object.and_then(|object| builder.row(object)) else {
+        let Some(row) = builder.row(path) else {
             continue;
         };
         // The worst finding comes first.
@@ -44,9 +20,9 @@ pub(super) fn findings(builder: &mut Builder) {
     }
 }
 
-/// Files that answer and do not have the version that is needed of them.
+/// Marks files that lack a required symbol version.
 pub(super) fn versions(builder: &mut Builder) {
-    let loader = builder.about.loader;
+    let loader = builder.image.loader;
     let all = loader.map(|loader| &loader.unmet_versions);
     let own = all
         .into_iter()
@@ -60,9 +36,9 @@ pub(super) fn versions(builder: &mut Builder) {
     }
 }
 
-/// Names the rule where nothing else is said of a file.
+/// Names the rule on rows that have no other note.
 pub(super) fn name_rules(builder: &mut Builder) {
-    let findings = builder.about.findings;
+    let findings = builder.image.findings;
     let cards = builder.graph.cards.iter_mut();
     for row in cards.flat_map(|card| &mut card.rows) {
         let finding = row.finding.and_then(|place| findings.get(place));
@@ -72,26 +48,22 @@ pub(super) fn name_rules(builder: &mut Builder) {
     }
 }
 
-/// Versions that belong to a whole card, and parts that are of another one.
+/// Versions of whole cards, and files that differ from them.
 pub(super) fn headings(builder: &mut Builder) {
     let process = builder.process;
     for card in &mut builder.graph.cards {
-        match &card.place.kind {
-            Kind::Set(_) => set(process, card),
-            Kind::Cuda(_) => {
+        match &card.placement.kind {
+            CardKind::Set(_) => set(process, card),
+            CardKind::Cuda(_) => {
                 let objects = card.rows.iter().flat_map(|row| &row.objects);
                 let majors = objects.map(|&it| process.objects[it].facts.cuda.as_str());
-                let majors = counted(majors.filter(|major| !major.is_empty()));
-                match majors.as_slice() {
-                    [(major, _)] => card.badge = format!("CUDA {major}"),
+                match distinct(majors.filter(|major| !major.is_empty())).as_slice() {
+                    [major] => card.badge = format!("CUDA {major}"),
                     [] => {}
-                    several => {
-                        let several: Vec<&str> = several.iter().map(|(major, _)| *major).collect();
-                        card.footer = format!("of CUDA {}", several.join(" and "));
-                    }
+                    several => card.footer = format!("CUDA {}", several.join(" and ")),
                 }
             }
-            Kind::Package(name) => {
+            CardKind::Package(name) => {
                 let imports = process.imports.iter();
                 let mut own = imports
                     .filter(|it| it.package.replace('-', "_") == *name)
@@ -106,7 +78,7 @@ pub(super) fn headings(builder: &mut Builder) {
     }
 }
 
-/// The parts of one library: all of one release and from one place, or it is said which are not those of the first.
+/// The files of one library: marks those whose version or directory differs from that of the first.
 fn set(process: &ProcessTree, card: &mut Card) {
     let facts = |row: &Row| row.objects.first().map(|&it| &process.objects[it].facts);
     let from = |row: &Row| {
@@ -130,41 +102,46 @@ fn set(process: &ProcessTree, card: &mut Card) {
         let reason = facts(row).map_or("", |it| it.reason.as_str()).to_owned();
         if row.version != usual && !row.version.is_empty() {
             row.mark = row.mark.max(mark);
-            // Elsewhere the place says more, and the version stands beside it.
+            // For a different directory the note says that instead.
             if from(row) == origin {
-                add_note(row, &format!("not {usual}"));
+                row.add_note(&format!("not {usual}"));
             }
         }
         if from(row) != origin {
             row.mark = row.mark.max(Mark::Warning);
-            add_note(
-                row,
-                &format!("from {}: {reason}", short_directory(&from(row))),
-            );
+            row.add_note(&format!("from {}: {reason}", short_directory(&from(row))));
         }
         if !are_mixed {
             row.version.clear();
         }
     }
     let several = card.rows.iter().any(|row| from(row) != origin);
-    card.badge = match are_mixed || several {
-        true => "mixed".to_owned(),
-        false => usual,
-    };
-    if are_mixed {
+    card.mixture = if are_mixed {
         card.mark = mark;
-        let distinct = counted(versions.iter().map(String::as_str));
-        let distinct: Vec<&str> = distinct.iter().map(|(version, _)| *version).collect();
-        card.footer = format!("mixed: {}", distinct.join(" and "));
+        let versions = distinct(versions.iter().map(String::as_str));
+        Some(Mixture::Versions(
+            versions.into_iter().map(str::to_owned).collect(),
+        ))
     } else if several {
         card.mark = Mark::Warning;
-        card.footer = "files from several places".to_owned();
-    }
-    card.place.origin = origin;
+        Some(Mixture::Directories)
+    } else {
+        None
+    };
+    card.badge = match card.mixture {
+        Some(_) => "mixed".to_owned(),
+        None => usual,
+    };
+    card.footer = match &card.mixture {
+        Some(versions @ Mixture::Versions(_)) => format!("mixed: {versions}"),
+        Some(Mixture::Directories) => Mixture::Directories.to_string(),
+        None => String::new(),
+    };
+    card.placement.origin = origin;
 }
 
-/// Texts with how often they occur, the most frequent first, then in their order.
-fn counted<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<(&'t str, usize)> {
+/// Distinct texts, the most frequent first, otherwise in their order.
+fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
     let mut counted: Vec<(&str, usize)> = Vec::new();
     for text in texts {
         match counted.iter_mut().find(|(known, _)| *known == text) {
@@ -173,12 +150,12 @@ fn counted<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<(&'t str, usize)> {
         }
     }
     counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    counted
+    counted.into_iter().map(|(text, _)| text).collect()
 }
 
-/// Copies that are not loaded, as cards beside the cards of those that are.
+/// Shadowed copies, as cards beside the cards of the loaded ones.
 pub(super) fn shadowed(builder: &mut Builder) {
-    let loader = builder.about.loader;
+    let loader = builder.image.loader;
     let all = loader.map(|loader| &loader.shadowed).into_iter().flatten();
     for shadow in all.filter(|it| it.process == builder.process.name) {
         let winner = builder.object(&shadow.loaded.path);
@@ -186,7 +163,7 @@ pub(super) fn shadowed(builder: &mut Builder) {
             continue;
         };
         let winner = winner.card;
-        let note = format!("wins by {}", shadow.reason);
+        let note = format!("loaded because of {}", shadow.reason);
         builder.mark(&shadow.loaded.path, Mark::Warning, &note);
         let version = shadow.shadowed.readings.get("version");
         let version = version.cloned().unwrap_or_default();
@@ -203,14 +180,14 @@ pub(super) fn shadowed(builder: &mut Builder) {
     }
 }
 
-/// Of a mixed library, the parts that lie beside its first one and are not loaded.
+/// Files of a mixed library that are in the directory of the first one and are not loaded.
 fn parts_of_home(builder: &mut Builder, card: usize) {
     let process = builder.process;
     let of = &builder.graph.cards[card];
-    if !matches!(of.place.kind, Kind::Set(_)) || of.badge != "mixed" {
+    if !matches!(of.placement.kind, CardKind::Set(_)) || of.mixture.is_none() {
         return;
     }
-    let home = of.place.origin.clone();
+    let home = of.placement.origin.clone();
     let objects = of.rows.iter().flat_map(|row| &row.objects);
     let objects: Vec<usize> = objects.copied().collect();
     for object in objects {
@@ -222,12 +199,12 @@ fn parts_of_home(builder: &mut Builder, card: usize) {
     }
 }
 
-/// A copy that is not loaded; `winner` is the card of the one that is.
+/// A shadowed copy; `winner` is the card of the loaded one.
 fn add_ghost(builder: &mut Builder, winner: usize, path: &str, version: String, reason: &str) {
     let directory = directory_of(path);
-    let place = Place {
-        kind: Kind::Shadowed(directory.to_owned()),
-        column: builder.graph.cards[winner].place.column,
+    let place = Placement {
+        kind: CardKind::Shadowed(directory.to_owned()),
+        column: builder.graph.cards[winner].placement.column,
         title: "shadowed: not loaded".to_owned(),
         origin: directory.to_owned(),
     };
@@ -245,7 +222,7 @@ fn add_ghost(builder: &mut Builder, winner: usize, path: &str, version: String, 
         card.rows.push(Row {
             label,
             version,
-            tooltip: format!("{path}\nnot loaded: another copy answers, found by {reason}"),
+            tooltip: format!("{path}\nnot loaded: another copy was found first by {reason}"),
             mark: Mark::Ghost,
             ..Row::default()
         });

@@ -1,26 +1,27 @@
-//! What matters little becomes one row, so that what matters is seen.
+//! Folds less important rows into one, so that the important ones are visible.
 
-use super::model::{Builder, Card, End, Mark, Row};
-use super::place::Kind;
+use super::builder::Builder;
+use super::model::{Card, End, Mark, Row};
+use super::placement::{CardKind, file_name};
 use crate::process::tree::ProcessTree;
 
-/// So many rows without a mark a card has; the others are one row.
+/// How many rows without a mark a card shows; the rest is folded into one.
 const ROWS: usize = 24;
-/// The same where the rows are only for completeness.
+/// [`ROWS`] of cards that are shown only for completeness.
 const FEW_ROWS: usize = 5;
 
-/// Rows that matter little become one.
+/// Folds less important rows.
 pub(super) fn fold(builder: &mut Builder) {
     for (place, card) in builder.graph.cards.iter_mut().enumerate() {
-        if card.place.kind == Kind::OtherPackages {
+        if card.placement.kind == CardKind::OtherPackages {
             card.rows = by_package(builder.process, std::mem::take(&mut card.rows));
         }
-        let limit = match card.place.kind {
-            Kind::Program => 3,
-            Kind::System | Kind::OtherPackages | Kind::Import(_) => FEW_ROWS,
+        let limit = match card.placement.kind {
+            CardKind::Program => 3,
+            CardKind::System | CardKind::OtherPackages | CardKind::Import(_) => FEW_ROWS,
             _ => ROWS,
         };
-        fold_card(card, limit);
+        fold_card(builder.process, card, limit);
         for (row, shown) in card.rows.iter().enumerate() {
             for &object in &shown.objects {
                 let end = End {
@@ -33,7 +34,7 @@ pub(super) fn fold(builder: &mut Builder) {
     }
 }
 
-/// One row a package.
+/// One row for each package.
 fn by_package(process: &ProcessTree, rows: Vec<Row>) -> Vec<Row> {
     let mut packages: Vec<(String, Vec<Row>)> = Vec::new();
     for row in rows {
@@ -54,25 +55,23 @@ fn by_package(process: &ProcessTree, rows: Vec<Row>) -> Vec<Row> {
     folded.collect()
 }
 
-/// Keeps what has a mark or a meaning of its own, and the first of the others.
-fn fold_card(card: &mut Card, limit: usize) {
-    let is_vendored = |row: &Row| {
-        row.tooltip
-            .lines()
-            .next()
-            .is_some_and(|it| it.contains(".libs/"))
+/// Keeps marked and important rows up to the limit, and folds the others into one.
+fn fold_card(process: &ProcessTree, card: &mut Card, limit: usize) {
+    let facts = |row: &Row| Some(&process.objects.get(*row.objects.first()?)?.facts);
+    let is_vendored = |row: &Row| facts(row).is_some_and(|facts| facts.path.contains(".libs/"));
+    let is_program = |row: &Row| {
+        facts(row).is_some_and(|facts| {
+            facts.found_by == "executable" || file_name(&facts.path).starts_with("libpython")
+        })
     };
     let matters = |row: &Row| {
         row.mark != Mark::None
-            || match card.place.kind {
-                Kind::System => ["libc.so", "libstdc++", "libc.musl", "libgcc_s"]
+            || match card.placement.kind {
+                CardKind::System => ["libc.so", "libstdc++", "libc.musl", "libgcc_s"]
                     .iter()
                     .any(|name| row.label.starts_with(name)),
-                Kind::Program => {
-                    !row.label.starts_with('_') && row.tooltip.contains("libpython")
-                        || row.tooltip.contains("found by the program")
-                }
-                Kind::Package(_) => !is_vendored(row),
+                CardKind::Program => is_program(row),
+                CardKind::Package(_) => !is_vendored(row),
                 _ => true,
             }
     };
@@ -85,14 +84,14 @@ fn fold_card(card: &mut Card, limit: usize) {
             false => folded.push(row),
         }
     }
-    // One row takes the place of one row.
+    // Folding a single row saves nothing.
     if folded.len() == 1 {
         kept.append(&mut folded);
     }
     if !folded.is_empty() {
-        let name = match card.place.kind {
-            Kind::Program => "own modules",
-            Kind::Package(_) if folded.iter().all(is_vendored) => "bundled libraries",
+        let name = match card.placement.kind {
+            CardKind::Program => "own modules",
+            CardKind::Package(_) if folded.iter().all(is_vendored) => "bundled libraries",
             _ if kept.is_empty() => "files",
             _ => "more",
         };

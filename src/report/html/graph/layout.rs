@@ -1,9 +1,9 @@
-//! Where everything stands: columns from left to right, cards below each other, arrows around them.
+//! The layout: columns from left to right, cards below each other, arrows around them.
 
-use super::model::{Card, End, Graph, Link, Meaning};
-use super::place::Column;
+use super::model::{Card, End, Graph, Link, LinkKind};
+use super::placement::Column;
 
-/// Width of a character of a file name; the font has one width.
+/// Width of a character of a file name, in a monospace font.
 pub(super) const CHARACTER: f64 = 7.0;
 /// Width of a character of a note or origin.
 pub(super) const SMALL_CHARACTER: f64 = 6.1;
@@ -11,13 +11,13 @@ pub(super) const SMALL_CHARACTER: f64 = 6.1;
 const TITLE_CHARACTER: f64 = 7.5;
 /// Distance of a text from the edge of its card.
 pub(super) const PADDING: f64 = 14.0;
-/// Where the texts of rows begin, behind their signs.
+/// Indentation of the text of a row, after its icon.
 pub(super) const INDENT: f64 = 32.0;
-/// So many characters of a name are written.
+/// The longest file name, in characters.
 pub(super) const LABEL: usize = 42;
 const NARROWEST: f64 = 176.0;
 const WIDEST: f64 = 430.0;
-/// So much room a note is given; what a pointer shows is whole.
+/// Maximum width of a note; the tooltip has the full text.
 const WIDEST_NOTE: f64 = 250.0;
 const BETWEEN_COLUMNS: f64 = 78.0;
 const BETWEEN_CARDS: f64 = 26.0;
@@ -29,11 +29,10 @@ const TITLE: f64 = 34.0;
 const ORIGIN: f64 = 15.0;
 const FOOTER: f64 = 22.0;
 const BOTTOM: f64 = 8.0;
-/// Where the first cards begin, below the headings of the columns.
+/// Upper edge of the first cards, below the column headings.
 const TOP: f64 = 46.0;
 const MARGIN: f64 = 12.0;
 
-/// A rectangle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rectangle {
     pub x: f64,
@@ -43,23 +42,20 @@ pub(super) struct Rectangle {
 }
 
 impl Rectangle {
-    /// Its right edge.
     pub fn right(self) -> f64 {
         self.x + self.width
     }
 
-    /// Its lower edge.
     pub fn bottom(self) -> f64 {
         self.y + self.height
     }
 }
 
-/// A card with its place.
+/// A card with its position.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
-    /// Its outline.
     pub outline: Rectangle,
-    /// Its column among those that are drawn.
+    /// Index of its column among the drawn ones.
     pub column: usize,
     /// The upper edge of each row.
     pub rows: Vec<f64>,
@@ -70,33 +66,30 @@ pub(super) struct Placed {
 /// One column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Strip {
-    /// Which it is.
     pub column: Column,
-    /// Its left edge.
     pub x: f64,
-    /// Its width.
     pub width: f64,
 }
 
-/// All places.
+/// All positions.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// By card.
+    /// In the order of the cards.
     pub cards: Vec<Placed>,
     /// The columns that hold cards.
     pub columns: Vec<Strip>,
-    /// Width of the picture.
     pub width: f64,
-    /// Height of the picture.
     pub height: f64,
 }
 
-/// Gives everything its place.
 pub(super) fn layout(graph: &Graph) -> Layout {
     let mut columns: Vec<Strip> = Vec::new();
     let mut x = MARGIN;
     for column in Column::ALL {
-        let cards = graph.cards.iter().filter(|it| it.place.column == column);
+        let cards = graph
+            .cards
+            .iter()
+            .filter(|it| it.placement.column == column);
         let widths = cards.map(width);
         let Some(width) = widths.reduce(f64::max) else {
             continue;
@@ -109,7 +102,7 @@ pub(super) fn layout(graph: &Graph) -> Layout {
     for card in &graph.cards {
         let column = columns
             .iter()
-            .position(|strip| strip.column == card.place.column)
+            .position(|strip| strip.column == card.placement.column)
             .unwrap_or_default();
         let strip = columns[column];
         let placed = place(card, strip, column, bottoms[column]);
@@ -125,10 +118,10 @@ pub(super) fn layout(graph: &Graph) -> Layout {
     }
 }
 
-/// The room right of the last column: arrows between its cards bend out of it.
+/// The space to the right of the last column, for arrows between its cards.
 fn beside(graph: &Graph) -> f64 {
-    let column = |end: End| graph.cards[end.card].place.column;
-    let last = graph.cards.iter().map(|card| card.place.column).max();
+    let column = |end: End| graph.cards[end.card].placement.column;
+    let last = graph.cards.iter().map(|card| card.placement.column).max();
     let mut links = graph.links.iter();
     match links.any(|link| column(link.from) == column(link.to) && Some(column(link.to)) == last) {
         true => 40.0,
@@ -168,7 +161,7 @@ fn place(card: &Card, strip: Strip, column: usize, y: f64) -> Placed {
 
 /// Height of a card's heading.
 pub(super) fn title_height(card: &Card) -> f64 {
-    let origin = if card.place.origin.is_empty() {
+    let origin = if card.placement.origin.is_empty() {
         0.0
     } else {
         ORIGIN
@@ -176,11 +169,11 @@ pub(super) fn title_height(card: &Card) -> f64 {
     TITLE + origin
 }
 
-/// The width that a card wants.
+/// The preferred width of a card.
 fn width(card: &Card) -> f64 {
     let characters = |text: &str| text.chars().count() as f64;
     let badge = characters(&card.badge) * CHARACTER + 14.0;
-    let title = PADDING * 2.0 + 10.0 + characters(&card.place.title) * TITLE_CHARACTER + badge;
+    let title = PADDING * 2.0 + 10.0 + characters(&card.placement.title) * TITLE_CHARACTER + badge;
     let rows = card.rows.iter().map(|row| {
         let label = characters(&row.label).min(LABEL as f64) * CHARACTER;
         let version = match row.version.is_empty() {
@@ -191,26 +184,27 @@ fn width(card: &Card) -> f64 {
         INDENT + (label + version).max(note) + PADDING
     });
     let footer = (characters(&card.footer) * SMALL_CHARACTER).min(WIDEST_NOTE);
-    // A path can be cut, words not so well.
-    let origin = match card.place.origin.starts_with('/') {
+    // A path may be truncated, other text should not.
+    let origin = match card.placement.origin.starts_with('/') {
         true => 0.0,
-        false => characters(&card.place.origin) * SMALL_CHARACTER,
+        false => characters(&card.placement.origin) * SMALL_CHARACTER,
     };
     rows.chain([title, PADDING * 2.0 + footer, PADDING * 2.0 + origin])
         .fold(NARROWEST, f64::max)
         .min(WIDEST)
 }
 
-/// A point.
+/// Coordinates x and y.
 pub(super) type Point = (f64, f64);
 
 impl Layout {
-    /// The way of an arrow: points between which it bends, at alternate ends of straight pieces. It never crosses a card.
-    pub fn way(&self, link: &Link) -> Vec<Point> {
+    /// The route of an arrow as points: curves between columns alternate with straight lines across them. It never crosses a
+    /// card.
+    pub fn route(&self, link: &Link) -> Vec<Point> {
         let (from, to) = (&self.cards[link.from.card], &self.cards[link.to.card]);
         let (start, end) = (self.height_of(link.from), self.height_of(link.to));
         if from.column == to.column {
-            // Out of the right side and in again.
+            // Out on the right and back in.
             return vec![(from.outline.right(), start), (to.outline.right(), end)];
         }
         let is_forward = from.column < to.column;
@@ -225,21 +219,21 @@ impl Layout {
                 it.outline.x
             }
         };
-        let mut way = vec![(side(from, is_forward), start)];
+        let mut route = vec![(side(from, is_forward), start)];
         let steps = between.len() as f64 + 1.0;
         for (step, &column) in between.iter().enumerate() {
-            let wish = start + (end - start) * (step as f64 + 1.0) / steps;
-            let y = self.gap(column, wish);
+            let target = start + (end - start) * (step as f64 + 1.0) / steps;
+            let y = self.gap(column, target);
             let strip = self.columns[column];
             let edges = [strip.x, strip.x + strip.width];
             let (first, second) = match is_forward {
                 true => (edges[0], edges[1]),
                 false => (edges[1], edges[0]),
             };
-            way.extend([(first, y), (second, y)]);
+            route.extend([(first, y), (second, y)]);
         }
-        way.push((side(to, !is_forward), end));
-        way
+        route.push((side(to, !is_forward), end));
+        route
     }
 
     /// The height at which an arrow meets a card.
@@ -251,27 +245,27 @@ impl Layout {
         }
     }
 
-    /// The height between two cards of a column, above the first or below the last, that is nearest to the wish.
-    fn gap(&self, column: usize, wish: f64) -> f64 {
+    /// The gap between cards of a column, or above or below all of them, that is nearest to `target`.
+    fn gap(&self, column: usize, target: f64) -> f64 {
         let cards = self.cards.iter().filter(|card| card.column == column);
         let below = cards.map(|card| card.outline.bottom() + BETWEEN_CARDS / 2.0);
         below
             .chain([TOP - BETWEEN_CARDS / 3.0])
-            .min_by(|a, b| (a - wish).abs().total_cmp(&(b - wish).abs()))
-            .unwrap_or(wish)
+            .min_by(|a, b| (a - target).abs().total_cmp(&(b - target).abs()))
+            .unwrap_or(target)
     }
 }
 
-/// Which arrows are drawn above others: the later ones.
-pub(super) fn drawing_order(meaning: Meaning) -> usize {
-    match meaning {
-        Meaning::Needs => 0,
-        Meaning::Loads => 1,
-        Meaning::File => 2,
-        Meaning::Optional => 3,
-        Meaning::Expected => 4,
-        Meaning::Instead => 5,
-        Meaning::Conflict => 6,
-        Meaning::Missing => 7,
+/// The drawing order of arrows; later ones cover earlier ones.
+pub(super) fn drawing_order(kind: LinkKind) -> usize {
+    match kind {
+        LinkKind::Needs => 0,
+        LinkKind::Loads => 1,
+        LinkKind::File => 2,
+        LinkKind::Optional => 3,
+        LinkKind::Expected => 4,
+        LinkKind::Instead => 5,
+        LinkKind::Conflict => 6,
+        LinkKind::Missing => 7,
     }
 }

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::model::{Builder, End, Link, Mark, Meaning};
-use super::place::{Kind, directory_of, normal_path};
+use super::builder::Builder;
+use super::model::{End, Link, LinkKind, Mark};
+use super::placement::{CardKind, directory_of, normal_path};
 
-/// So many arrows between single files are drawn.
+/// How many arrows between single files are drawn.
 const FILES: usize = 1500;
 
-/// Adds all of them.
+/// Adds all arrows.
 pub(super) fn add(builder: &mut Builder) {
-    let mut links: BTreeSet<(Meaning, End, End)> = BTreeSet::new();
+    let mut links: BTreeSet<(LinkKind, End, End)> = BTreeSet::new();
     let finder = Finder::of(builder);
     finder.imports(&mut links);
     finder.loads(&mut links);
@@ -20,15 +21,15 @@ pub(super) fn add(builder: &mut Builder) {
     finder.conflicts(&mut links);
     let links = links.into_iter().filter(|(_, from, to)| from != to);
     builder.graph.links = links
-        .map(|(meaning, from, to)| Link { from, to, meaning })
+        .map(|(kind, from, to)| Link { from, to, kind })
         .collect();
 }
 
-type Links = BTreeSet<(Meaning, End, End)>;
+type Links = BTreeSet<(LinkKind, End, End)>;
 
 struct Finder<'b, 'a> {
     builder: &'b Builder<'a>,
-    /// By path, the rows of what could not be loaded.
+    /// The rows of files that could not be loaded, by path.
     unloaded: HashMap<String, End>,
 }
 
@@ -49,11 +50,11 @@ impl<'b, 'a> Finder<'b, 'a> {
         Finder { builder, unloaded }
     }
 
-    fn kind(&self, end: End) -> &Kind {
-        &self.builder.graph.cards[end.card].place.kind
+    fn kind(&self, end: End) -> &CardKind {
+        &self.builder.graph.cards[end.card].placement.kind
     }
 
-    fn heading(&self, kind: &Kind) -> Option<End> {
+    fn heading(&self, kind: &CardKind) -> Option<End> {
         let card = *self.builder.by_kind.get(kind)?;
         Some(End { card, row: None })
     }
@@ -65,43 +66,43 @@ impl<'b, 'a> Finder<'b, 'a> {
             .copied()
     }
 
-    /// Who stands for an import, or for the start of the program.
+    /// The card of an import, or of the program.
     fn opener(&self, package: &str) -> Option<End> {
-        self.heading(&Kind::Import(package.to_owned()))
-            .or_else(|| self.heading(&Kind::Program))
+        self.heading(&CardKind::Import(package.to_owned()))
+            .or_else(|| self.heading(&CardKind::Program))
     }
 
-    /// The program imports packages.
+    /// From the program to its imports.
     fn imports(&self, links: &mut Links) {
-        let Some(program) = self.heading(&Kind::Program) else {
+        let Some(program) = self.heading(&CardKind::Program) else {
             return;
         };
         for import in &self.builder.process.imports {
-            if let Some(card) = self.heading(&Kind::Import(import.package.clone())) {
-                links.insert((Meaning::Loads, program, card));
+            if let Some(card) = self.heading(&CardKind::Import(import.package.clone())) {
+                links.insert((LinkKind::Loads, program, card));
             }
         }
     }
 
-    /// Who asked first, card by card. What the system brings is left out: everything needs it.
+    /// From the card that loaded a file first. System libraries are left out, because everything needs them.
     fn loads(&self, links: &mut Links) {
         for (id, object) in self.builder.process.objects.iter().enumerate() {
             let Some(&to) = self.builder.row_of.get(&id) else {
                 continue;
             };
-            if matches!(self.kind(to), Kind::Program | Kind::System) {
+            if matches!(self.kind(to), CardKind::Program | CardKind::System) {
                 continue;
             }
             let parent = object.parent.and_then(|it| self.builder.row_of.get(&it));
-            let from = parent.filter(|it| !matches!(self.kind(**it), Kind::Program));
+            let from = parent.filter(|it| !matches!(self.kind(**it), CardKind::Program));
             let from = from.copied().or_else(|| self.opener(&object.facts.package));
             if let Some(from) = from.filter(|from| from.card != to.card) {
-                links.insert((Meaning::Loads, heading(from), heading(to)));
+                links.insert((LinkKind::Loads, heading(from), heading(to)));
             }
         }
     }
 
-    /// Who needs whom: card by card, and file by file.
+    /// Between cards and files that need each other.
     fn needs(&self, links: &mut Links) {
         let mut files = 0;
         for (id, object) in self.builder.process.objects.iter().enumerate() {
@@ -120,19 +121,19 @@ impl<'b, 'a> Finder<'b, 'a> {
                     continue;
                 }
                 let cards = (heading(from), heading(to));
-                if !links.contains(&(Meaning::Loads, cards.0, cards.1)) {
-                    links.insert((Meaning::Needs, cards.0, cards.1));
+                if !links.contains(&(LinkKind::Loads, cards.0, cards.1)) {
+                    links.insert((LinkKind::Needs, cards.0, cards.1));
                 }
                 if files < FILES && self.is_one_file(from) && self.is_one_file(to) {
-                    files += usize::from(links.insert((Meaning::File, from, to)));
+                    files += usize::from(links.insert((LinkKind::File, from, to)));
                 }
             }
         }
     }
 
-    /// Whether arrows to it say nothing: what everything needs, unless something is wrong with it.
+    /// Whether arrows to a row are left out: everything needs it, and it has no fault.
     fn is_quiet(&self, end: End) -> bool {
-        matches!(self.kind(end), Kind::System | Kind::Program)
+        matches!(self.kind(end), CardKind::System | CardKind::Program)
             && self.mark(end) < Some(Mark::Warning)
     }
 
@@ -151,19 +152,19 @@ impl<'b, 'a> Finder<'b, 'a> {
     fn missing(&self, links: &mut Links) {
         for (card, it) in self.builder.graph.cards.iter().enumerate() {
             for (place, row) in it.rows.iter().enumerate() {
-                let meaning = match row.mark {
-                    Mark::Ghost => Meaning::Optional,
-                    _ => Meaning::Missing,
+                let kind = match row.mark {
+                    Mark::Ghost => LinkKind::Optional,
+                    _ => LinkKind::Missing,
                 };
                 let to = End {
                     card,
                     row: Some(place),
                 };
-                for asker in &row.askers {
-                    let from = self.row(&asker.path);
-                    let from = from.or_else(|| self.opener(&asker.package));
+                for requester in &row.requesters {
+                    let from = self.row(&requester.path);
+                    let from = from.or_else(|| self.opener(&requester.package));
                     if let Some(from) = from.filter(|from| from.card != card) {
-                        links.insert((meaning, from, to));
+                        links.insert((kind, from, to));
                     }
                 }
             }
@@ -171,28 +172,28 @@ impl<'b, 'a> Finder<'b, 'a> {
     }
 
     fn shadowed(&self, links: &mut Links) {
-        let loader = self.builder.about.loader;
+        let loader = self.builder.image.loader;
         let all = loader.map(|loader| &loader.shadowed).into_iter().flatten();
         for shadow in all.filter(|it| it.process == self.builder.process.name) {
-            let Some(asker) = self.row(&shadow.needed_by) else {
+            let Some(requester) = self.row(&shadow.needed_by) else {
                 continue;
             };
             if let Some(winner) = self.row(&shadow.loaded.path)
-                && winner.card != asker.card
+                && winner.card != requester.card
             {
-                links.insert((Meaning::Instead, asker, winner));
+                links.insert((LinkKind::Instead, requester, winner));
             }
             let directory = directory_of(&shadow.shadowed.path).to_owned();
-            if let Some(ghost) = self.heading(&Kind::Shadowed(directory))
-                && ghost.card != asker.card
+            if let Some(ghost) = self.heading(&CardKind::Shadowed(directory))
+                && ghost.card != requester.card
             {
-                links.insert((Meaning::Expected, asker, ghost));
+                links.insert((LinkKind::Expected, requester, ghost));
             }
         }
     }
 
     fn conflicts(&self, links: &mut Links) {
-        let Some(loader) = self.builder.about.loader else {
+        let Some(loader) = self.builder.image.loader else {
             return;
         };
         let is_here = |process: &str| process == self.builder.process.name;
@@ -210,7 +211,7 @@ impl<'b, 'a> Finder<'b, 'a> {
             if let (Some(from), Some(to)) = (self.row(&object.path), self.row(&provider.path))
                 && from.card != to.card
             {
-                links.insert((Meaning::Conflict, from, to));
+                links.insert((LinkKind::Conflict, from, to));
             }
         }
     }

@@ -1,17 +1,20 @@
-//! What could not be loaded.
+//! Libraries that could not be loaded.
 
 use std::collections::BTreeMap;
 
-use super::faults::add_note;
-use super::model::{Asker, Builder, Mark, Row};
-use super::place::{Column, Kind, Place, directory_of, file_name, normal_path, short_directory};
+use super::builder::Builder;
+use super::model::{Mark, Requester, Row};
+use super::placement::{
+    CardKind, Column, LoadFailure, Placement, directory_of, file_name, normal_path, short_directory,
+};
 use crate::process::facts::Missing;
 use crate::process::tree::Failed;
 
-/// So many missing libraries are drawn.
+/// How many missing libraries are drawn.
 const MISSING: usize = 40;
 
-/// What could not be loaded: dashed cards beside those who ask, or dashed rows of the library that they are a part of.
+/// Adds libraries that could not be loaded: as dashed cards beside the files that need them, or as dashed rows on the card of
+/// the library that they belong to.
 pub(super) fn missing(builder: &mut Builder) {
     let process = builder.process;
     let mut by_library: BTreeMap<&str, Vec<&Failed>> = BTreeMap::new();
@@ -37,15 +40,15 @@ pub(super) fn missing(builder: &mut Builder) {
         if !is_optional {
             failures
                 .iter()
-                .for_each(|failure| add_asker(builder, failure));
+                .for_each(|failure| add_unloaded(builder, failure));
         }
         add_missing(builder, library, failures, is_optional);
     }
 }
 
-/// What the facts tell of a missing library.
+/// The facts about a missing library.
 fn known<'a>(builder: &Builder<'a>, library: &str) -> Option<&'a Missing> {
-    let missing = builder.about.loader.map(|loader| &loader.missing);
+    let missing = builder.image.loader.map(|loader| &loader.missing);
     let mut missing = missing.into_iter().flatten();
     missing.find(|it| it.place.process == builder.process.name && it.library == library)
 }
@@ -54,13 +57,13 @@ fn add_missing(builder: &mut Builder, library: &str, failures: &[&Failed], is_op
     let Some(failure) = failures.first() else {
         return;
     };
-    let outcome = outcome(builder, library);
-    let place = missing_place(builder, failure, outcome, is_optional);
-    let is_part = matches!(place.kind, Kind::Set(_));
-    let Some(card) = builder.card(place) else {
+    let reason = load_failure(builder, library);
+    let placement = placement(builder, failure, reason, is_optional);
+    let is_part = matches!(placement.kind, CardKind::Set(_));
+    let Some(card) = builder.card(placement) else {
         return;
     };
-    let askers = failures.iter().map(|failure| Asker {
+    let requesters = failures.iter().map(|failure| Requester {
         path: failure.needed_by.clone(),
         package: failure.package.clone(),
     });
@@ -72,66 +75,74 @@ fn add_missing(builder: &mut Builder, library: &str, failures: &[&Failed], is_op
         label: file_name(library).to_owned(),
         tooltip: tooltip(failure),
         mark,
-        askers: askers.collect(),
+        failure: Some(reason),
+        requesters: requesters.collect(),
         ..Row::default()
     };
     if library.contains('/') {
         row.unloaded = library.to_owned();
-        add_note(&mut row, said(&failure.message));
+        row.add_note(without_file_names(&failure.message));
     } else if is_part {
-        add_note(&mut row, outcome);
+        row.add_note(reason.text());
     } else if is_optional {
-        add_note(&mut row, &asked_by(failure));
+        row.add_note(&needed_by(failure));
     }
     if let Some(other) = failure.others.first().filter(|_| !is_optional) {
         let directory = short_directory(directory_of(other));
-        add_note(&mut row, &format!("there is one in {directory}"));
+        row.add_note(&format!("there is a copy in {directory}"));
     }
     let card = &mut builder.graph.cards[card];
     card.rows.push(row);
     card.mark = card.mark.max(mark);
 }
 
-/// The card of what is missing: that of the library it is a part of, or one for all that one file asks for.
-fn missing_place(builder: &Builder, failure: &Failed, outcome: &str, is_optional: bool) -> Place {
+/// The card of a missing library: that of the library it is a part of, or one for everything that a file lacks.
+fn placement(
+    builder: &Builder,
+    failure: &Failed,
+    reason: LoadFailure,
+    is_optional: bool,
+) -> Placement {
     if is_optional {
-        return Place {
-            kind: Kind::Optional,
+        return Placement {
+            kind: CardKind::Optional,
             column: Column::Packages,
-            title: "not there, and optional".to_owned(),
+            title: "missing, but optional".to_owned(),
             origin: String::new(),
         };
     }
     if let Some(set) = set_of(builder, file_name(&failure.library)) {
         return set;
     }
-    let key = [outcome, &failure.needed_by, &failure.package].join("\n");
-    Place {
-        kind: Kind::Missing(key),
+    Placement {
+        kind: CardKind::Missing {
+            reason,
+            needed_by: failure.needed_by.clone(),
+            package: failure.package.clone(),
+        },
         column: column_beside(builder, &failure.needed_by),
-        title: outcome.to_owned(),
-        origin: asked_by(failure),
+        title: reason.text().to_owned(),
+        origin: needed_by(failure),
     }
 }
 
-/// Who asks first.
-fn asked_by(failure: &Failed) -> String {
-    let who = match failure.needed_by.as_str() {
-        "" if failure.package.is_empty() => "the program",
-        "" => return format!("asked for by import {}", failure.package),
-        path => file_name(path),
-    };
-    format!("asked for by {who}")
+/// The file or import that needs the library.
+fn needed_by(failure: &Failed) -> String {
+    match failure.needed_by.as_str() {
+        "" if failure.package.is_empty() => "needed by the program".to_owned(),
+        "" => format!("needed by import {}", failure.package),
+        path => format!("needed by {}", file_name(path)),
+    }
 }
 
-/// The loader's message without the names of files, which are drawn.
-fn said(message: &str) -> &str {
-    let said = message.split_once(": ").map_or(message, |(_, said)| said);
-    said.split(" (required by").next().unwrap_or(said)
+/// Shortens the loader's message for the picture, which shows the file names anyway.
+fn without_file_names(message: &str) -> &str {
+    let text = message.split_once(": ").map_or(message, |(_, text)| text);
+    text.split(" (required by").next().unwrap_or(text)
 }
 
-/// A file that is not mapped because of what it needs, beside those of its directory.
-fn add_asker(builder: &mut Builder, failure: &Failed) {
+/// Adds a file that cannot be loaded because of a missing library, to the card of its directory.
+fn add_unloaded(builder: &mut Builder, failure: &Failed) {
     let path = failure.needed_by.as_str();
     let is_shown = |row: &Row| row.unloaded == path;
     let cards = &builder.graph.cards;
@@ -140,14 +151,14 @@ fn add_asker(builder: &mut Builder, failure: &Failed) {
         return;
     }
     let finding = builder
-        .about
+        .image
         .findings
         .iter()
         .position(|finding| finding.path.as_deref() == Some(path));
     let directory = normal_path(path);
     let directory = directory_of(&directory);
     let mut cards = builder.graph.cards.iter_mut();
-    if let Some(card) = cards.find(|card| card.place.origin == directory) {
+    if let Some(card) = cards.find(|card| card.placement.origin == directory) {
         card.rows.push(Row {
             label: file_name(path).to_owned(),
             note: "cannot be loaded".to_owned(),
@@ -160,13 +171,13 @@ fn add_asker(builder: &mut Builder, failure: &Failed) {
     }
 }
 
-/// How it fails, in two or three words.
-fn outcome(builder: &Builder, library: &str) -> &'static str {
+/// Why a library could not be loaded.
+fn load_failure(builder: &Builder, library: &str) -> LoadFailure {
     match known(builder, library) {
-        Some(missing) if !missing.broken.is_empty() => "cannot be used",
-        Some(missing) if !missing.wrong_machine.is_empty() => "for another machine",
-        _ if library.contains('/') => "cannot be loaded",
-        _ => "not found",
+        Some(missing) if !missing.broken.is_empty() => LoadFailure::Unusable,
+        Some(missing) if !missing.wrong_machine.is_empty() => LoadFailure::WrongArchitecture,
+        _ if library.contains('/') => LoadFailure::Unloadable,
+        _ => LoadFailure::NotFound,
     }
 }
 
@@ -176,32 +187,32 @@ fn tooltip(failure: &Failed) -> String {
         text.push_str(&format!("\nnot in {} ({})", place.place, place.reason));
     }
     for other in &failure.others {
-        text.push_str(&format!("\nthere is {other}"));
+        text.push_str(&format!("\nother copy: {other}"));
     }
     text
 }
 
 /// The card of the library that a missing file is a part of, by its name.
-fn set_of(builder: &Builder, name: &str) -> Option<Place> {
+fn set_of(builder: &Builder, name: &str) -> Option<Placement> {
     let cards = builder.graph.cards.iter();
-    let mut sets = cards.filter_map(|card| match &card.place.kind {
-        Kind::Set(library) => Some((library, &card.place)),
+    let mut sets = cards.filter_map(|card| match &card.placement.kind {
+        CardKind::Set(library) => Some((library, &card.placement)),
         _ => None,
     });
     sets.find(|(library, _)| name.starts_with(&format!("lib{library}")))
         .map(|(_, place)| place.clone())
 }
 
-/// The column right of the one who asks.
-fn column_beside(builder: &Builder, asker: &str) -> Column {
-    let object = builder.object(asker);
+/// The column to the right of the file that needs the library.
+fn column_beside(builder: &Builder, requester: &str) -> Column {
+    let object = builder.object(requester);
     let end = object.and_then(|object| builder.row_of.get(&object));
     let mut cards = builder.graph.cards.iter();
-    let unloaded = cards.find(|card| card.rows.iter().any(|row| row.unloaded == asker));
+    let unloaded = cards.find(|card| card.rows.iter().any(|row| row.unloaded == requester));
     let card = end.map(|end| &builder.graph.cards[end.card]);
     match card
-        .or(unloaded.filter(|_| !asker.is_empty()))
-        .map(|card| card.place.column)
+        .or(unloaded.filter(|_| !requester.is_empty()))
+        .map(|card| card.placement.column)
     {
         Some(Column::Packages | Column::Cuda) => Column::Cuda,
         _ => Column::Packages,

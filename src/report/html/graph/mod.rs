@@ -1,45 +1,74 @@
-//! The picture of one process: what it loads, from where, and at once what is missing, shadowed or mixed.
+//! The picture of one process: what it loads and from where, and what is missing, shadowed or mixed.
 //!
-//! The tree of a process becomes a [`model`] (cards with rows, links), that gets its [`layout`], and that becomes [`svg`].
+//! A [`builder`] turns the tree of a process into a [`model`] (cards with rows, links), which gets a [`layout`] and becomes
+//! [`svg`].
 
+mod builder;
 mod faults;
 mod fold;
 mod layout;
 mod links;
 mod missing;
 mod model;
-mod place;
+mod placement;
 mod svg;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use crate::finding::Finding;
 use crate::process::LoaderFacts;
 use crate::process::tree::ProcessTree;
-use model::{About, Graph, Mark};
-use place::Kind;
+use builder::{Builder, ImageContext};
+use model::{Graph, Mark};
+use placement::{CardKind, LoadFailure};
 
-/// A picture, and in words what is to be seen in it.
+/// A picture, and its faults in words.
 #[derive(Debug)]
 pub(super) struct Picture {
     /// The SVG element.
     pub svg: String,
     /// What is wrong; empty if nothing is missing, shadowed or mixed.
     pub faults: Vec<Fault>,
-    /// How many files and faults are left out, because there are too many.
+    /// How many files and failures are not drawn, because there are too many.
     pub left_out: usize,
 }
 
-/// One thing that is wrong.
+/// All faults of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// `missing`, `shadowed`, `mixed` or `fails`.
-    pub kind: &'static str,
-    /// What it is about.
+    pub kind: FaultKind,
+    /// The files or libraries, joined by commas.
     pub text: String,
 }
 
-/// Draws a process. `name` begins the ids of the picture, `finding` those of the findings that it leads to.
+/// What is wrong with a library. Its name is also the CSS class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FaultKind {
+    /// It was not found.
+    Missing,
+    /// Its files have different versions or origins.
+    Mixed,
+    /// Another copy is loaded instead.
+    Shadowed,
+    /// It was found but cannot be loaded, or an import fails.
+    Fails,
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            FaultKind::Missing => "missing",
+            FaultKind::Mixed => "mixed",
+            FaultKind::Shadowed => "shadowed",
+            FaultKind::Fails => "fails",
+        })
+    }
+}
+
+/// Draws a process. `name` is the prefix of the ids in the picture, `finding` that of the findings it links to.
 pub(super) fn picture(
     process: &ProcessTree,
     loader: Option<&LoaderFacts>,
@@ -47,8 +76,8 @@ pub(super) fn picture(
     name: &str,
     finding: &str,
 ) -> Picture {
-    let graph = model::build(process, About { loader, findings });
-    let faults = told(&graph);
+    let graph = build(process, ImageContext { loader, findings });
+    let faults = faults_of(&graph);
     let words: Vec<String> = faults
         .iter()
         .map(|fault| format!("{}: {}.", fault.kind, fault.text))
@@ -74,52 +103,63 @@ pub(super) fn picture(
     }
 }
 
-/// What is wrong, in words.
-fn told(graph: &Graph) -> Vec<Fault> {
-    let mut texts: Vec<(&'static str, Vec<String>)> = ["missing", "mixed", "shadowed", "fails"]
-        .map(|kind| (kind, Vec::new()))
-        .to_vec();
-    let mut tell = |kind, text: String| {
-        let known = texts.iter_mut().find(|(known, _)| *known == kind);
-        if let Some((_, texts)) = known.filter(|(_, texts)| !texts.contains(&text)) {
+/// The content of the picture.
+fn build(process: &ProcessTree, image: ImageContext) -> Graph {
+    let mut builder = Builder::new(process, image);
+    faults::findings(&mut builder);
+    faults::headings(&mut builder);
+    missing::missing(&mut builder);
+    faults::shadowed(&mut builder);
+    faults::versions(&mut builder);
+    faults::name_rules(&mut builder);
+    fold::fold(&mut builder);
+    builder.sort();
+    links::add(&mut builder);
+    builder.graph
+}
+
+/// The faults of a picture, by kind.
+fn faults_of(graph: &Graph) -> Vec<Fault> {
+    let mut texts: BTreeMap<FaultKind, Vec<String>> = BTreeMap::new();
+    let mut add = |kind, text: String| {
+        let texts = texts.entry(kind).or_default();
+        if !texts.contains(&text) {
             texts.push(text);
         }
     };
     for card in &graph.cards {
         for row in card.rows.iter().filter(|row| row.mark == Mark::Missing) {
-            let kind = match card.place.title.as_str() {
-                "cannot be used" | "cannot be loaded" | "for another machine" => "fails",
-                _ => "missing",
+            let kind = match row.failure {
+                None | Some(LoadFailure::NotFound) => FaultKind::Missing,
+                Some(_) => FaultKind::Fails,
             };
-            tell(kind, row.label.clone());
+            add(kind, row.label.clone());
         }
-        match &card.place.kind {
-            Kind::Shadowed(directory) => {
-                let files: Vec<&str> = card.rows.iter().map(|row| row.label.as_str()).collect();
-                let files = match files.as_slice() {
-                    [one] => (*one).to_owned(),
+        match (&card.placement.kind, &card.mixture) {
+            (CardKind::Shadowed(directory), _) => {
+                let files = match card.rows.as_slice() {
+                    [one] => one.label.clone(),
                     several => format!("{} files", several.len()),
                 };
-                let directory = place::short_directory(directory);
-                tell(
-                    "shadowed",
-                    format!("{files} of {directory}, {}", card.footer),
+                let directory = placement::short_directory(directory);
+                let text = format!("{files} in {directory}, {}", card.footer);
+                add(FaultKind::Shadowed, text);
+            }
+            (CardKind::Set(_), Some(mixture)) => {
+                add(
+                    FaultKind::Mixed,
+                    format!("{} {mixture}", card.placement.title),
                 );
             }
-            Kind::Set(_) if card.badge == "mixed" => {
-                let what = card.footer.trim_start_matches("mixed: ");
-                tell("mixed", format!("{} {what}", card.place.title));
-            }
-            Kind::Import(package) if card.mark == Mark::Error => {
-                tell("fails", format!("import {package}"))
+            (CardKind::Import(package), _) if card.mark == Mark::Error => {
+                add(FaultKind::Fails, format!("import {package}"));
             }
             _ => {}
         }
     }
-    let told = texts.into_iter().filter(|(_, texts)| !texts.is_empty());
-    told.map(|(kind, texts)| Fault {
+    let faults = texts.into_iter().map(|(kind, texts)| Fault {
         kind,
         text: texts.join(", "),
-    })
-    .collect()
+    });
+    faults.collect()
 }

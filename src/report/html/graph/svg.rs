@@ -1,4 +1,4 @@
-//! The picture as SVG, without any script: colours are the page's, and what a pointer is on is shown by its style sheet.
+//! The picture as SVG without scripts: colors come from the page, and hover effects from its style sheet.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,11 +6,12 @@ use std::fmt::Write;
 use super::layout::{
     INDENT, LABEL, Layout, PADDING, Placed, Point, SMALL_CHARACTER, drawing_order, title_height,
 };
-use super::model::{Card, End, Graph, Link, Mark, Meaning, Row};
-use super::place::Kind;
+use super::model::{Card, End, Graph, Link, LinkKind, Mark, Row};
+use super::placement::CardKind;
 use crate::report::html::markup::escape;
 
-/// The picture. `name` begins all ids in it, `title` and `description` are read out; `finding` begins the ids of findings.
+/// Draws the picture. `name` is the prefix of its ids, `finding` that of the findings it links to; screen readers read `title`
+/// and `description`.
 pub(super) fn draw(
     graph: &Graph,
     layout: &Layout,
@@ -31,7 +32,7 @@ pub(super) fn draw(
     style(&mut svg, graph, name);
     columns(&mut svg, layout);
     let mut links: Vec<&Link> = graph.links.iter().collect();
-    links.sort_by_key(|link| drawing_order(link.meaning));
+    links.sort_by_key(|link| drawing_order(link.kind));
     for link in links {
         arrow(&mut svg, layout, link);
     }
@@ -42,10 +43,10 @@ pub(super) fn draw(
     svg
 }
 
-/// A style for each row and card that has arrows of its own: they are shown while the pointer is on it.
+/// Styles that show the arrows of a row or card while the pointer is on it.
 fn style(svg: &mut String, graph: &Graph, name: &str) {
-    let ends = graph.links.iter().flat_map(|link| match link.meaning {
-        Meaning::File => vec![link.from, link.to],
+    let ends = graph.links.iter().flat_map(|link| match link.kind {
+        LinkKind::File => vec![link.from, link.to],
         _ => vec![],
     });
     let ends: BTreeSet<End> = ends.collect();
@@ -87,39 +88,39 @@ fn columns(svg: &mut String, layout: &Layout) {
 }
 
 fn arrow(svg: &mut String, layout: &Layout, link: &Link) {
-    let kind = match link.meaning {
-        Meaning::Loads => "between loads",
-        Meaning::Needs => "between needs",
-        Meaning::File => "file",
-        Meaning::Instead => "instead",
-        Meaning::Expected => "expected",
-        Meaning::Conflict => "conflict",
-        Meaning::Missing => "absent",
-        Meaning::Optional => "optional",
+    let kind = match link.kind {
+        LinkKind::Loads => "between loads",
+        LinkKind::Needs => "between needs",
+        LinkKind::File => "file",
+        LinkKind::Instead => "instead",
+        LinkKind::Expected => "expected",
+        LinkKind::Conflict => "conflict",
+        LinkKind::Missing => "absent",
+        LinkKind::Optional => "optional",
     };
-    let way = layout.way(link);
+    let route = layout.route(link);
     let is_beside = layout.cards[link.from.card].column == layout.cards[link.to.card].column;
     let path = match is_beside {
-        true => around(&way),
-        false => through(&way),
+        true => around(&route),
+        false => through(&route),
     };
     let _ = write!(
         svg,
         r#"<g class="{kind} {} {}"><path class="line" d="{path}"/>{}</g>"#,
         class(link.from),
         class(link.to),
-        head(&way, is_beside)
+        head(&route, is_beside)
     );
 }
 
-/// From column to column: straight across columns, bent between them.
-fn through(way: &[Point]) -> String {
+/// A path from column to column: straight across columns, curved between them.
+fn through(route: &[Point]) -> String {
     let mut path = String::new();
-    let Some(&(x, y)) = way.first() else {
+    let Some(&(x, y)) = route.first() else {
         return path;
     };
     let _ = write!(path, "M{x:.1} {y:.1}");
-    for pair in way.windows(2).enumerate() {
+    for pair in route.windows(2).enumerate() {
         let (step, [(x, y), (to_x, to_y)]) = (pair.0, [pair.1[0], pair.1[1]]);
         let _ = match step % 2 {
             0 => {
@@ -137,20 +138,19 @@ fn through(way: &[Point]) -> String {
     path
 }
 
-/// Out of the right side of a column and in again.
-fn around(way: &[Point]) -> String {
-    let [(x, y), (to_x, to_y)] = [way[0], way[way.len() - 1]];
+/// A path out on the right of a column and back in.
+fn around(route: &[Point]) -> String {
+    let [(x, y), (to_x, to_y)] = [route[0], route[route.len() - 1]];
     let bend = x.max(to_x) + 34.0;
     format!("M{x:.1} {y:.1}C{bend:.1} {y:.1} {bend:.1} {to_y:.1} {to_x:.1} {to_y:.1}")
 }
 
-/// The head of an arrow.
-fn head(way: &[Point], is_beside: bool) -> String {
-    let Some(&(x, y)) = way.last() else {
+fn head(route: &[Point], is_beside: bool) -> String {
+    let Some(&(x, y)) = route.last() else {
         return String::new();
     };
-    let before = way
-        .get(way.len().wrapping_sub(2))
+    let before = route
+        .get(route.len().wrapping_sub(2))
         .map_or(x, |point| point.0);
     let back = if is_beside || before > x { 7.0 } else { -7.0 };
     format!(r#"<path class="head-of" d="M{x:.1} {y:.1}l{back:.1} -4v8z"/>"#)
@@ -158,14 +158,14 @@ fn head(way: &[Point], is_beside: bool) -> String {
 
 fn draw_card(svg: &mut String, card: &Card, placed: &Placed, place: usize, finding: &str) {
     let at = placed.outline;
-    let family = match card.place.kind {
-        Kind::Program | Kind::System => "system",
-        Kind::Import(_) => "import",
-        Kind::Package(_) | Kind::OtherPackages | Kind::Directory(_) => "package",
-        Kind::Set(_) | Kind::Cuda(_) => "cuda",
-        Kind::Shadowed(_) => "ghost",
-        Kind::Missing(_) => "missing",
-        Kind::Optional => "ghost",
+    let family = match card.placement.kind {
+        CardKind::Program | CardKind::System => "system",
+        CardKind::Import(_) => "import",
+        CardKind::Package(_) | CardKind::OtherPackages | CardKind::Directory(_) => "package",
+        CardKind::Set(_) | CardKind::Cuda(_) => "cuda",
+        CardKind::Shadowed(_) => "ghost",
+        CardKind::Missing { .. } => "missing",
+        CardKind::Optional => "ghost",
     };
     let _ = write!(
         svg,
@@ -199,9 +199,9 @@ fn draw_card(svg: &mut String, card: &Card, placed: &Placed, place: usize, findi
 fn heading(svg: &mut String, card: &Card, placed: &Placed, place: usize) {
     let at = placed.outline;
     let height = title_height(card).min(at.height);
-    let tooltip = match card.place.origin.is_empty() {
-        true => card.place.title.clone(),
-        false => format!("{}\n{}", card.place.title, card.place.origin),
+    let tooltip = match card.placement.origin.is_empty() {
+        true => card.placement.title.clone(),
+        false => format!("{}\n{}", card.placement.title, card.placement.origin),
     };
     let _ = write!(
         svg,
@@ -214,7 +214,7 @@ fn heading(svg: &mut String, card: &Card, placed: &Placed, place: usize) {
         at.y + 11.0,
         at.x + PADDING + 10.0,
         at.y + 23.0,
-        escape(&middle(&card.place.title, 40))
+        escape(&middle(&card.placement.title, 40))
     );
     if !card.badge.is_empty() {
         let _ = write!(
@@ -225,13 +225,13 @@ fn heading(svg: &mut String, card: &Card, placed: &Placed, place: usize) {
             escape(&middle(&card.badge, 22))
         );
     }
-    if !card.place.origin.is_empty() {
+    if !card.placement.origin.is_empty() {
         let _ = write!(
             svg,
             r#"<text class="origin" x="{}" y="{}">{}</text>"#,
             at.x + PADDING,
             at.y + 40.0,
-            escape(&tail(&card.place.origin, at.width - PADDING * 2.0))
+            escape(&tail(&card.placement.origin, at.width - PADDING * 2.0))
         );
     }
     svg.push_str("</g>");
@@ -252,7 +252,7 @@ fn draw_row(svg: &mut String, row: &Row, placed: &Placed, end: End, finding: &st
         escape(&row.tooltip),
         x + 6.0,
         width - 12.0,
-        sign(row, x + PADDING + 5.0, y + 11.0),
+        icon(row, x + PADDING + 5.0, y + 11.0),
         x + INDENT,
         y + 15.0,
         escape(&middle(&row.label, LABEL))
@@ -281,8 +281,8 @@ fn draw_row(svg: &mut String, row: &Row, placed: &Placed, end: End, finding: &st
     }
 }
 
-/// What stands before a row: a dot, or a sign whose shape alone tells how bad it is.
-fn sign(row: &Row, x: f64, y: f64) -> String {
+/// The icon of a row; its shape alone shows the severity.
+fn icon(row: &Row, x: f64, y: f64) -> String {
     let (left, top) = (x - 6.0, y - 6.0);
     let glyph = match row.mark {
         Mark::None if row.objects.len() > 1 => r#"<path class="line" d="M3 4h6M3 8h6"/>"#,
@@ -315,7 +315,7 @@ fn mark_class(mark: Mark) -> &'static str {
     }
 }
 
-/// A text without its middle, where it has more characters than that.
+/// Shortens a text to `limit` characters by removing its middle.
 pub(super) fn middle(text: &str, limit: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= limit {
@@ -327,7 +327,7 @@ pub(super) fn middle(text: &str, limit: usize) -> String {
     format!("{front}…{back}")
 }
 
-/// A small text without its end, where it is wider than that.
+/// Shortens a small text to a width by removing its end.
 fn shortened(text: &str, width: f64) -> String {
     let limit = (width / SMALL_CHARACTER) as usize;
     if text.chars().count() <= limit {
@@ -337,7 +337,7 @@ fn shortened(text: &str, width: f64) -> String {
     format!("{kept}…")
 }
 
-/// The same of a path, of which the end tells more: whole parts of it, if possible.
+/// Shortens a path to a width by removing its start, whole components if possible.
 fn tail(text: &str, width: f64) -> String {
     let limit = (width / SMALL_CHARACTER) as usize;
     let count = text.chars().count();

@@ -1,9 +1,10 @@
 #![allow(clippy::unwrap_used)]
 
+use super::builder::{CARDS, ImageContext, OBJECTS};
 use super::layout::{Layout, Rectangle, layout};
-use super::model::{About, CARDS, Graph, Mark, Meaning, OBJECTS, build};
-use super::place::{Kind, normal_path, short_directory};
-use super::{Picture, picture};
+use super::model::{Graph, LinkKind, Mark};
+use super::placement::{CardKind, normal_path, short_directory};
+use super::{FaultKind, Picture, build, picture};
 use crate::process::LoaderFacts;
 use crate::process::facts::{Import, Missing, ObjectFacts, Shadowed};
 use crate::process::tree::{Failed, Mapped, ProcessTree};
@@ -55,7 +56,7 @@ fn cudnn(directory: &str, part: &str, version: &str) -> Mapped {
     with_version(it, version)
 }
 
-/// python, _C, libtorch_cuda, cudart, libc, and cuDNN in three parts.
+/// python, _C, libtorch_cuda, cudart, libc, and three files of cuDNN.
 fn healthy() -> ProcessTree {
     let home = format!("{SITE}/nvidia/cudnn/lib");
     let mut module = object(
@@ -113,7 +114,7 @@ fn missing(library: &str, needed_by: &str) -> Failed {
 fn graph(process: &ProcessTree, loader: Option<&LoaderFacts>) -> Graph {
     build(
         process,
-        About {
+        ImageContext {
             loader,
             findings: &[],
         },
@@ -124,7 +125,7 @@ fn drawn(process: &ProcessTree, loader: Option<&LoaderFacts>) -> Picture {
     picture(process, loader, &[], "p", "f")
 }
 
-/// Cards do not overlap, rows lie in their cards, and arrows begin and end at the edges of cards and cross none.
+/// Cards do not overlap, rows are inside their cards, and arrows connect edges of cards without crossing any.
 fn assert_sound(graph: &Graph, layout: &Layout) {
     let apart = |a: Rectangle, b: Rectangle| {
         a.right() <= b.x || b.right() <= a.x || a.bottom() <= b.y || b.bottom() <= a.y
@@ -143,7 +144,7 @@ fn assert_sound(graph: &Graph, layout: &Layout) {
         }
     }
     for link in &graph.links {
-        let way = layout.way(link);
+        let route = layout.route(link);
         let (from, to) = (
             layout.cards[link.from.card].outline,
             layout.cards[link.to.card].outline,
@@ -151,9 +152,12 @@ fn assert_sound(graph: &Graph, layout: &Layout) {
         let on_edge = |(x, y): (f64, f64), at: Rectangle| {
             (x == at.x || x == at.right()) && y >= at.y && y <= at.bottom()
         };
-        assert!(on_edge(way[0], from), "{link:?} {way:?} {from:?}");
-        assert!(on_edge(way[way.len() - 1], to), "{link:?} {way:?} {to:?}");
-        for straight in way[1..way.len() - 1].chunks(2) {
+        assert!(on_edge(route[0], from), "{link:?} {route:?} {from:?}");
+        assert!(
+            on_edge(route[route.len() - 1], to),
+            "{link:?} {route:?} {to:?}"
+        );
+        for straight in route[1..route.len() - 1].chunks(2) {
             let [(x, y), (to_x, to_y)] = [straight[0], straight[1]];
             assert_eq!(y, to_y);
             let line = Rectangle {
@@ -174,13 +178,13 @@ fn assert_sound(graph: &Graph, layout: &Layout) {
 }
 
 #[test]
-fn a_healthy_process_is_drawn_by_origin_and_nothing_is_marked() {
+fn a_healthy_process_has_cards_by_origin_and_no_marks() {
     let process = healthy();
     let graph = graph(&process, None);
     let titles: Vec<(&str, &str)> = graph
         .cards
         .iter()
-        .map(|card| (card.place.title.as_str(), card.badge.as_str()))
+        .map(|card| (card.placement.title.as_str(), card.badge.as_str()))
         .collect();
     assert_eq!(
         titles,
@@ -205,10 +209,10 @@ fn a_healthy_process_is_drawn_by_origin_and_nothing_is_marked() {
 }
 
 #[test]
-fn every_missing_library_appears_beside_who_asks_for_it() {
+fn every_missing_library_is_drawn_beside_its_requester() {
     let mut process = healthy();
     let asker = format!("{SITE}/torch/lib/libtorch_cuda.so");
-    // The way by which it was found is not the name that it is listed by.
+    // The path that it was found by differs from the one that it is listed by.
     let dispatcher = format!("{SITE}/torch/lib/../../nvidia/cudnn/lib/libcudnn.so.9");
     process.failures = vec![
         missing("libcusparseLt.so.0", &asker),
@@ -233,7 +237,7 @@ fn every_missing_library_appears_beside_who_asks_for_it() {
     let cudnn = graph
         .cards
         .iter()
-        .find(|card| card.place.title == "cuDNN")
+        .find(|card| card.placement.title == "cuDNN")
         .unwrap();
     assert!(
         cudnn
@@ -241,17 +245,17 @@ fn every_missing_library_appears_beside_who_asks_for_it() {
             .iter()
             .any(|row| row.label == "libcudnn_cnn.so.9")
     );
-    // One from libtorch_cuda, one from the import, one from what could not be loaded; that of cuDNN is on its own card.
+    // One from libtorch_cuda, one from the import, one from the unloaded file; cuDNN is on its own card.
     let links = graph
         .links
         .iter()
-        .filter(|link| link.meaning == Meaning::Missing);
+        .filter(|link| link.kind == LinkKind::Missing);
     assert_eq!(links.count(), 3);
     assert!(drawn(&process, None).svg.contains("libcusparseLt.so.0"));
 }
 
 #[test]
-fn what_a_program_goes_on_without_is_no_alarm_unless_it_loses_the_gpu() {
+fn an_optional_library_is_no_fault_unless_the_gpu_is_lost_without_it() {
     let mut process = healthy();
     let optional = Failed {
         optional: true,
@@ -272,12 +276,12 @@ fn what_a_program_goes_on_without_is_no_alarm_unless_it_loses_the_gpu() {
     let faults = drawn(&process, Some(&loader)).faults;
     assert_eq!(
         (faults[0].kind, faults[0].text.as_str()),
-        ("missing", "libavcodec.so.61")
+        (FaultKind::Missing, "libavcodec.so.61")
     );
 }
 
 #[test]
-fn parts_of_another_release_are_marked_and_the_copies_that_are_not_loaded_are_shown() {
+fn files_of_a_different_version_are_marked_and_unloaded_copies_are_shown() {
     let mut process = healthy();
     let home = format!("{SITE}/nvidia/cudnn/lib");
     for part in ["_graph", "_ops"] {
@@ -297,7 +301,7 @@ fn parts_of_another_release_are_marked_and_the_copies_that_are_not_loaded_are_sh
         .cards
         .iter()
         .enumerate()
-        .find(|(_, card)| card.place.title == "cuDNN")
+        .find(|(_, card)| card.placement.title == "cuDNN")
         .unwrap();
     assert_eq!(
         (cudnn.badge.as_str(), cudnn.footer.as_str()),
@@ -307,19 +311,19 @@ fn parts_of_another_release_are_marked_and_the_copies_that_are_not_loaded_are_sh
     assert_eq!(marks, [Mark::None, Mark::Warning, Mark::Warning]);
     assert_eq!(cudnn.rows[1].note, "from /opt/cudnn/lib: LD_LIBRARY_PATH");
     let ghost = &graph.cards[place + 1];
-    assert_eq!(ghost.place.kind, Kind::Shadowed(home));
+    assert_eq!(ghost.placement.kind, CardKind::Shadowed(home));
     assert_eq!(ghost.rows.len(), 2);
     assert_eq!(ghost.footer, "because of LD_LIBRARY_PATH");
-    let faults: Vec<&str> = drawn(&process, None)
+    let faults: Vec<FaultKind> = drawn(&process, None)
         .faults
         .iter()
         .map(|fault| fault.kind)
         .collect();
-    assert_eq!(faults, ["mixed", "shadowed"]);
+    assert_eq!(faults, [FaultKind::Mixed, FaultKind::Shadowed]);
 }
 
 #[test]
-fn a_shadowed_library_has_a_ghost_beside_the_winner() {
+fn a_shadowed_library_is_drawn_beside_the_loaded_one() {
     let process = healthy();
     let loader = LoaderFacts {
         shadowed: vec![Shadowed {
@@ -341,19 +345,22 @@ fn a_shadowed_library_has_a_ghost_beside_the_winner() {
     let winner = graph
         .cards
         .iter()
-        .position(|card| card.place.title == "NVIDIA packages")
+        .position(|card| card.placement.title == "NVIDIA packages")
         .unwrap();
-    assert_eq!(graph.cards[winner].rows[0].note, "wins by LD_LIBRARY_PATH");
+    assert_eq!(
+        graph.cards[winner].rows[0].note,
+        "loaded because of LD_LIBRARY_PATH"
+    );
     assert!(matches!(
-        graph.cards[winner + 1].place.kind,
-        Kind::Shadowed(_)
+        graph.cards[winner + 1].placement.kind,
+        CardKind::Shadowed(_)
     ));
-    for meaning in [Meaning::Instead, Meaning::Expected] {
+    for meaning in [LinkKind::Instead, LinkKind::Expected] {
         assert_eq!(
             graph
                 .links
                 .iter()
-                .filter(|link| link.meaning == meaning)
+                .filter(|link| link.kind == meaning)
                 .count(),
             1
         );
@@ -361,7 +368,7 @@ fn a_shadowed_library_has_a_ghost_beside_the_winner() {
 }
 
 #[test]
-fn a_hostile_process_is_cut_and_still_drawn() {
+fn a_huge_process_is_truncated_and_drawn() {
     let mut process = healthy();
     for number in 0..5000 {
         let path = format!("/opt/{number}/lib{number}.so");
@@ -380,7 +387,7 @@ fn a_hostile_process_is_cut_and_still_drawn() {
 }
 
 #[test]
-fn texts_of_the_image_stay_texts() {
+fn texts_of_the_image_are_escaped() {
     let mut process = healthy();
     let evil = "</svg><script>alert(1)</script>\"'&";
     process.name = evil.to_owned();
@@ -395,12 +402,12 @@ fn texts_of_the_image_stay_texts() {
 }
 
 #[test]
-fn the_picture_of_a_process_is_always_the_same() {
+fn the_picture_is_reproducible() {
     assert_eq!(drawn(&healthy(), None).svg, drawn(&healthy(), None).svg);
 }
 
 #[test]
-fn paths_are_compared_and_shortened_as_they_are_written() {
+fn paths_are_normalized_and_shortened() {
     assert_eq!(normal_path("/a/b/../../c/./d"), "/c/d");
     assert_eq!(normal_path("/a/.hidden"), "/a/.hidden");
     assert_eq!(short_directory("/usr/lib"), "/usr/lib");

@@ -2,29 +2,25 @@
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-use super::details::{count, tally};
-use super::text::{BOLD, coloured};
-use super::{FileReport, one_line, printable};
+use super::style::{BOLD, colored};
 use crate::finding::{Finding, Location, Severity};
+use crate::report::details::full_tally;
+use crate::report::{FileReport, one_line, printable};
 
 /// The report for a terminal, with ANSI styles; the caller strips them for other outputs.
-pub fn text(files: &[FileReport]) -> String {
+pub fn files(files: &[FileReport]) -> String {
     let blocks: Vec<String> = files.iter().map(block).collect();
     blocks.join("\n")
 }
 
 fn block(file: &FileReport) -> String {
-    let (verdict, name) = (coloured(file.verdict), one_line(&file.file));
+    let (verdict, name) = (colored(file.verdict), one_line(&file.file));
     let mut out = format!("{verdict}  {BOLD}{name}{BOLD:#}\n");
     for finding in &file.findings {
         out.push_str(&format!("\n{}\n", diagnostic(finding)));
     }
-    let ignored = match file.ignored.len() {
-        0 => String::new(),
-        number => format!(" · {} ignored", count(number, "finding")),
-    };
-    if !file.findings.is_empty() || !ignored.is_empty() {
-        let words = tally(file.findings.iter());
+    if !file.findings.is_empty() || !file.ignored.is_empty() {
+        let (words, ignored) = full_tally(&file.findings, &file.ignored);
         out.push_str(&format!("\n{words}{ignored}\n"));
     }
     out

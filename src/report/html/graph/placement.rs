@@ -1,18 +1,18 @@
-//! Which card of the picture a file belongs to, by where it comes from.
+//! The card of the picture that a file belongs to, by its origin.
 
 use crate::process::facts::ObjectFacts;
 use crate::process::tree::ProcessTree;
 
-/// The columns of the picture, from left to right.
+/// The columns of the picture, left to right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Column {
-    /// The program, and what the system brings.
+    /// The program and system libraries.
     Program,
-    /// What it imports.
+    /// Imported packages.
     Imports,
     /// Libraries of packages, such as torch/lib.
     Packages,
-    /// CUDA, cuDNN, NCCL ….
+    /// CUDA, cuDNN, NCCL and other NVIDIA libraries.
     Cuda,
 }
 
@@ -25,7 +25,6 @@ impl Column {
         Column::Cuda,
     ];
 
-    /// What stands above it.
     pub fn heading(self) -> &'static str {
         match self {
             Column::Program => "Program and system",
@@ -36,47 +35,74 @@ impl Column {
     }
 }
 
-/// The card of a file.
+/// The identity and title of a card.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    /// What kind of card it is.
-    pub kind: Kind,
-    /// The column that the card stands in.
+pub(super) struct Placement {
+    pub kind: CardKind,
     pub column: Column,
-    /// The heading of the card.
     pub title: String,
-    /// The directory that its files come from.
+    /// The directory of its files.
     pub origin: String,
 }
 
-/// What a card holds. Two files are on the same card if their kinds are equal.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
-    /// The executable, its own library and modules.
+/// The contents of a card. Files with equal kinds share a card.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum CardKind {
+    /// The executable, its library and its own modules.
     Program,
-    /// What the distribution brings.
+    /// Libraries of the distribution.
     System,
-    /// What the import of a package opens by itself.
+    /// The modules of an imported package.
     Import(String),
-    /// The libraries of a package that is imported.
+    /// The libraries of an imported package.
     Package(String),
-    /// Packages that nobody asked for by name.
+    /// Packages that are not imported directly.
     OtherPackages,
-    /// A library that consists of several files, wherever they lie.
+    /// A library made of several files, such as cuDNN, in any directory.
     Set(String),
-    /// CUDA libraries of one origin.
+    /// CUDA libraries from one package or directory.
     Cuda(String),
-    /// Other libraries of one directory.
+    /// Other libraries in one directory.
     Directory(String),
-    /// Copies of one directory that are not loaded because others are.
+    /// Copies in one directory that are not loaded because others are found first.
     Shadowed(String),
-    /// Libraries that one file asks for and that are not there or cannot be used; how, and who asks.
-    Missing(String),
-    /// Libraries that the program goes on without.
+    /// Libraries that could not be loaded for the same reason and the same requester.
+    Missing {
+        reason: LoadFailure,
+        /// Path of the file that needs them; empty if Python or the program opens them.
+        needed_by: String,
+        /// The package whose import leads there.
+        package: String,
+    },
+    /// Missing libraries that the program can do without.
     Optional,
 }
 
-/// The last part of a path.
+/// Why a library could not be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum LoadFailure {
+    /// No file with its name was found.
+    NotFound,
+    /// Only files for a different architecture were found.
+    WrongArchitecture,
+    /// The file that was found is not a usable library.
+    Unusable,
+    /// A library opened by its path could not be loaded.
+    Unloadable,
+}
+
+impl LoadFailure {
+    pub fn text(self) -> &'static str {
+        match self {
+            LoadFailure::NotFound => "not found",
+            LoadFailure::WrongArchitecture => "wrong architecture",
+            LoadFailure::Unusable => "cannot be used",
+            LoadFailure::Unloadable => "cannot be loaded",
+        }
+    }
+}
+
+/// The last component of a path.
 pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -90,7 +116,7 @@ pub(super) fn directory_of(path: &str) -> &str {
     }
 }
 
-/// A path without `.` and `..`, as it is written.
+/// A path without `.` and `..`; links are not followed.
 pub(super) fn normal_path(path: &str) -> String {
     if !path.contains("/.") {
         return path.to_owned();
@@ -108,7 +134,7 @@ pub(super) fn normal_path(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// The last parts of a directory: `…/nvidia/cudnn/lib`.
+/// The last three components of a directory: `…/nvidia/cudnn/lib`.
 pub(super) fn short_directory(directory: &str) -> String {
     let parts: Vec<&str> = directory
         .split('/')
@@ -121,10 +147,10 @@ pub(super) fn short_directory(directory: &str) -> String {
 }
 
 /// The card of an object. `prefix` is the Python environment of the process, empty for other programs.
-pub(super) fn of(process: &ProcessTree, object: &ObjectFacts, prefix: &str) -> Place {
+pub(super) fn of(process: &ProcessTree, object: &ObjectFacts, prefix: &str) -> Placement {
     let path = object.path.as_str();
     let directory = directory_of(path);
-    let place = |kind, column, title: &str, origin: &str| Place {
+    let place = |kind, column, title: &str, origin: &str| Placement {
         kind,
         column,
         title: title.to_owned(),
@@ -134,30 +160,30 @@ pub(super) fn of(process: &ProcessTree, object: &ObjectFacts, prefix: &str) -> P
         || object.library == "python"
         || directory.ends_with("/lib-dynload")
     {
-        return place(Kind::Program, Column::Program, &process.name, directory);
+        return place(CardKind::Program, Column::Program, &process.name, directory);
     }
     if is_part(object) {
         let title = display_name(&object.library);
-        let kind = Kind::Set(object.library.clone());
+        let kind = CardKind::Set(object.library.clone());
         return place(kind, Column::Cuda, title, directory);
     }
     let package = object.directory.split('/').next().unwrap_or_default();
     if is_cuda(object) {
         return match package {
             "nvidia" => place(
-                Kind::Cuda("nvidia".to_owned()),
+                CardKind::Cuda("nvidia".to_owned()),
                 Column::Cuda,
                 "NVIDIA packages",
                 &upwards(path, "/nvidia/"),
             ),
             "" => place(
-                Kind::Cuda(directory.to_owned()),
+                CardKind::Cuda(directory.to_owned()),
                 Column::Cuda,
                 "CUDA libraries",
                 directory,
             ),
             package => place(
-                Kind::Cuda(directory.to_owned()),
+                CardKind::Cuda(directory.to_owned()),
                 Column::Cuda,
                 &format!("bundled with {package}"),
                 directory,
@@ -171,45 +197,50 @@ pub(super) fn of(process: &ProcessTree, object: &ObjectFacts, prefix: &str) -> P
         let is_environment = !prefix.is_empty() && directory == format!("{prefix}/lib");
         return match is_own && !is_environment {
             true => place(
-                Kind::Directory(directory.to_owned()),
+                CardKind::Directory(directory.to_owned()),
                 Column::Packages,
-                "libraries of the program",
+                "program libraries",
                 directory,
             ),
-            false => place(Kind::System, Column::Program, "System libraries", directory),
+            false => place(
+                CardKind::System,
+                Column::Program,
+                "System libraries",
+                directory,
+            ),
         };
     }
     in_package(process, object, package)
 }
 
 /// The card of a package's own file.
-fn in_package(process: &ProcessTree, object: &ObjectFacts, package: &str) -> Place {
+fn in_package(process: &ProcessTree, object: &ObjectFacts, package: &str) -> Placement {
     let is_imported = |name: &str| process.imports.iter().any(|it| it.package == name);
     let own = is_imported(&object.package) && related(&object.package, package);
     let of_another = process.imports.iter().any(|it| same(&it.package, package));
     let is_module = object.found_by == "path" && !file_name(&object.path).starts_with("lib");
     let (kind, column, title) = match own {
         true if is_module => (
-            Kind::Import(object.package.clone()),
+            CardKind::Import(object.package.clone()),
             Column::Imports,
             format!("import {}", object.package),
         ),
         own if own || of_another => (
-            Kind::Package(package.to_owned()),
+            CardKind::Package(package.to_owned()),
             Column::Packages,
             package.to_owned(),
         ),
         _ => (
-            Kind::OtherPackages,
+            CardKind::OtherPackages,
             Column::Packages,
             "other packages".to_owned(),
         ),
     };
     let origin = match kind {
-        Kind::OtherPackages => "",
+        CardKind::OtherPackages => "",
         _ => directory_of(&object.path),
     };
-    Place {
+    Placement {
         kind,
         column,
         title,
@@ -217,17 +248,17 @@ fn in_package(process: &ProcessTree, object: &ObjectFacts, package: &str) -> Pla
     }
 }
 
-/// The name of a distribution or package directory in one way of writing.
+/// Normalizes the name of a distribution or package directory.
 fn normal(name: &str) -> String {
     name.to_lowercase().replace(['-', '.'], "_")
 }
 
-/// Whether a package directory is the one of a distribution: `flash_attn` of `flash-attn`.
+/// Whether a package directory belongs to a distribution: `flash_attn` of `flash-attn`.
 fn same(distribution: &str, directory: &str) -> bool {
     normal(distribution) == normal(directory)
 }
 
-/// Whether it is at least one of its: `onnxruntime` of `onnxruntime-gpu`, `jaxlib` of `jax`.
+/// Whether a package directory is related to a distribution: `onnxruntime` of `onnxruntime-gpu`, `jaxlib` of `jax`.
 fn related(distribution: &str, directory: &str) -> bool {
     let first = |name: &str| {
         normal(name)
@@ -240,12 +271,12 @@ fn related(distribution: &str, directory: &str) -> bool {
     !a.is_empty() && !b.is_empty() && (a.starts_with(&b) || b.starts_with(&a))
 }
 
-/// Whether it is one of several files that make up one library; a stub is a library of its own.
+/// Whether the file is part of a library made of several files; a stub is not.
 fn is_part(object: &ObjectFacts) -> bool {
     object.library == "cudnn" && object.part != "stub"
 }
 
-/// Whether it is a library of NVIDIA's: one that a recipe knows, or that belongs to a CUDA release.
+/// Whether it is an NVIDIA library: a known one, or one that belongs to a CUDA release.
 fn is_cuda(object: &ObjectFacts) -> bool {
     let library = object.library.as_str();
     let is_known = !library.is_empty()
@@ -260,7 +291,7 @@ fn is_cuda(object: &ObjectFacts) -> bool {
     is_known || belongs || object.directory.starts_with("nvidia/")
 }
 
-/// How a library is written by its maker.
+/// The official spelling of a library name.
 fn display_name(library: &str) -> &str {
     match library {
         "cudnn" => "cuDNN",
@@ -268,7 +299,7 @@ fn display_name(library: &str) -> &str {
     }
 }
 
-/// A path up to a part of it, that part included: `/…/site-packages/nvidia`.
+/// A path up to and including `part`: `/…/site-packages/nvidia`.
 fn upwards(path: &str, part: &str) -> String {
     match path.find(part) {
         Some(at) => path[..at + part.len() - 1].to_owned(),

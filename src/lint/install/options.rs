@@ -1,0 +1,61 @@
+//! Options of package managers that take a value.
+
+/// Options of pip and uv with a value.
+pub const PIP_VALUES: &[&str] = &[
+    "--abi",
+    "--build-constraint",
+    "--cache-dir",
+    "--cert",
+    "--client-cert",
+    "--config-setting",
+    "--config-settings",
+    "--exclude-newer",
+    "--exists-action",
+    "--extra",
+    "--global-option",
+    "--group",
+    "--implementation",
+    "--index-strategy",
+    "--keyring-provider",
+    "--link-mode",
+    "--log",
+    "--no-binary",
+    "--no-build-isolation-package",
+    "--only-binary",
+    "--override",
+    "--platform",
+    "--prerelease",
+    "--progress-bar",
+    "--proxy",
+    "--python-platform",
+    "--python-version",
+    "--refresh-package",
+    "--reinstall-package",
+    "--report",
+    "--resolution",
+    "--retries",
+    "--src",
+    "--timeout",
+    "--trusted-host",
+    "--upgrade-package",
+    "--upgrade-strategy",
+    "--use-feature",
+    "-C",
+    "-P",
+    "-e",
+    "--editable",
+    "--overrides",
+];
+
+/// Options that set the place of installation.
+pub const PLACES: &[&str] = &["--prefix", "--python", "--root", "--target", "-p", "-t"];
+
+/// Options of conda with a value.
+pub const CONDA_VALUES: &[&str] = &[
+    "--solver",
+    "--experimental-solver",
+    "--revision",
+    "--repodata-fn",
+    "-k",
+    "--freeze",
+];

@@ -1,0 +1,135 @@
+//! The policy, and how it changes findings.
+
+use std::collections::{BTreeSet, HashMap};
+
+use chrono::NaiveDate;
+
+use super::baseline::Baseline;
+use super::expectation::{AllowedStack, Expectation};
+use super::ignore::Ignore;
+use crate::finding::{Finding, IgnoredFinding, Severity};
+use crate::glob::glob;
+use crate::targets::Target;
+
+/// Prefix of the rules that check the ignores themselves.
+const ABOUT_IGNORES: &str = "policy-ignore-";
+
+/// Everything that a check depends on beside the rules.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// The lowest severity that fails; `None` never fails.
+    pub fail_on: Option<Severity>,
+    /// The machines that the images must run on.
+    pub targets: Vec<Target>,
+    /// Overrides of the rules' severities.
+    pub severities: Vec<SeverityChange>,
+    /// Requirements for every image.
+    pub expectations: Vec<Expectation>,
+    /// Allowed combinations, one of which every image must match; empty if there are none.
+    pub stacks: Vec<AllowedStack>,
+    /// Components that must have the same version in all images of a run.
+    pub consistent: Vec<String>,
+    /// Findings to suppress.
+    pub ignores: Vec<Ignore>,
+    /// Known findings.
+    pub baseline: Baseline,
+}
+
+impl Default for Policy {
+    /// The policy without a configuration: errors fail.
+    fn default() -> Self {
+        Policy {
+            fail_on: Some(Severity::Error),
+            targets: Vec::new(),
+            severities: Vec::new(),
+            expectations: Vec::new(),
+            stacks: Vec::new(),
+            consistent: Vec::new(),
+            ignores: Vec::new(),
+            baseline: Baseline::default(),
+        }
+    }
+}
+
+/// Overrides the severity of rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeverityChange {
+    /// Rule id or pattern.
+    pub rule: String,
+    /// The severity; `None` disables the rules.
+    pub severity: Option<Severity>,
+}
+
+/// Findings after the policy was applied.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PolicyOutcome {
+    /// Findings that count, in their original order.
+    pub findings: Vec<Finding>,
+    /// Suppressed findings.
+    pub ignored: Vec<IgnoredFinding>,
+    /// Indexes of the ignores that applied to a finding.
+    pub used: BTreeSet<usize>,
+}
+
+impl Policy {
+    /// Overrides the severities of findings, and separates suppressed ones.
+    ///
+    /// `name` is the reference of the image, or the file; `today` decides which ignores are still valid.
+    pub fn apply(&self, findings: Vec<Finding>, name: &str, today: NaiveDate) -> PolicyOutcome {
+        let mut outcome = PolicyOutcome::default();
+        // Matched once for each rule: there may be many findings and many ignores.
+        let mut matching_ignores: HashMap<String, Vec<(usize, &Ignore)>> = HashMap::new();
+        for mut finding in findings {
+            match self.severity(&finding) {
+                Some(severity) => finding.severity = severity,
+                None => continue,
+            }
+            let matching_ignores = matching_ignores
+                .entry(finding.rule.clone())
+                .or_insert_with(|| self.matching_ignores(&finding.rule, name, today));
+            let applied: Vec<(usize, &Ignore)> = matching_ignores
+                .iter()
+                .filter(|(_, ignore)| ignore.covers(finding.file()))
+                .copied()
+                .collect();
+            outcome.used.extend(applied.iter().map(|(index, _)| *index));
+            let reason = match applied.first() {
+                Some((_, ignore)) => Some(ignore.reason()),
+                None => self.baseline.reason(&finding),
+            };
+            match reason {
+                Some(ignore) => outcome.ignored.push(IgnoredFinding { finding, ignore }),
+                None => outcome.findings.push(finding),
+            }
+        }
+        outcome
+    }
+
+    /// The valid ignores for a rule and an image or file, with their indexes.
+    fn matching_ignores(&self, rule: &str, name: &str, today: NaiveDate) -> Vec<(usize, &Ignore)> {
+        // A pattern must not suppress the finding that an ignore has expired or is unused.
+        let is_exact = rule.starts_with(ABOUT_IGNORES);
+        let matches = |ignore: &Ignore| match is_exact {
+            true => ignore.rule == rule,
+            false => glob(rule, &ignore.rule),
+        };
+        let ignores = self.ignores.iter().enumerate();
+        ignores
+            .filter(|(_, ignore)| {
+                !ignore.expired(today) && matches(ignore) && ignore.concerns(name)
+            })
+            .collect()
+    }
+
+    /// The severity of a finding; `None` if its rule is disabled. An override by id wins over one by pattern, and a later pattern
+    /// over an earlier one.
+    fn severity(&self, finding: &Finding) -> Option<Severity> {
+        let last = |matches: &dyn Fn(&str) -> bool| {
+            let mut changes = self.severities.iter().rev();
+            changes.find(|change| matches(&change.rule))
+        };
+        last(&|rule| rule == finding.rule)
+            .or_else(|| last(&|pattern| glob(&finding.rule, pattern)))
+            .map_or(Some(finding.severity), |change| change.severity)
+    }
+}

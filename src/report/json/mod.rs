@@ -1,0 +1,124 @@
+//! The JSON formats. [`v1`] has the frozen types of reports.
+
+mod v1;
+
+use schemars::Schema;
+use serde::Serialize;
+
+use super::difference::Difference;
+use super::{Inspection, ReferenceReport, Report, UnreadImage, escape};
+use crate::json_schema;
+use crate::process::tree::Tree;
+
+const TOOL: v1::Tool = v1::Tool {
+    name: env!("CARGO_PKG_NAME"),
+    version: env!("CARGO_PKG_VERSION"),
+};
+
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: &'static str,
+    tool: v1::Tool,
+    images: Vec<T>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<v1::UnreadImage<'a>>,
+}
+
+fn unread(errors: &[UnreadImage]) -> Vec<v1::UnreadImage<'_>> {
+    errors.iter().map(v1::UnreadImage::from).collect()
+}
+
+/// The report of a check.
+pub fn report(report: &Report) -> serde_json::Result<String> {
+    let findings = report.files.iter().flat_map(|file| &file.findings);
+    escape::json(&v1::Report {
+        schema: v1::REPORT,
+        tool: TOOL,
+        images: report.images.iter().map(v1::Image::from).collect(),
+        findings: findings.map(v1::Finding::from).collect(),
+        errors: unread(report.errors),
+    })
+}
+
+/// The JSON Schema of a report.
+pub fn schema() -> Schema {
+    json_schema::of_output::<v1::Report>("report.json")
+}
+
+/// The contents of images, without findings.
+pub fn facts(images: &[Inspection], errors: &[UnreadImage]) -> serde_json::Result<String> {
+    escape::json(&Document {
+        schema: "imgcheck/facts/v1",
+        tool: TOOL,
+        images: images.iter().map(v1::Contents::from).collect(),
+        errors: unread(errors),
+    })
+}
+
+/// The loader model of images, each with its reference.
+pub fn trees<'t>(
+    trees: impl Iterator<Item = (Option<&'t str>, &'t Tree)>,
+    errors: &[UnreadImage],
+) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Named<'t> {
+        reference: Option<&'t str>,
+        #[serde(flatten)]
+        tree: &'t Tree,
+    }
+    escape::json(&Document {
+        schema: "imgcheck/tree/v1",
+        tool: TOOL,
+        images: trees
+            .map(|(reference, tree)| Named { reference, tree })
+            .collect(),
+        errors: unread(errors),
+    })
+}
+
+/// The difference between two images.
+pub fn difference(difference: &Difference) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct DifferenceDocument<'d> {
+        schema: &'static str,
+        tool: v1::Tool,
+        #[serde(flatten)]
+        difference: &'d Difference,
+    }
+    escape::json(&DifferenceDocument {
+        schema: "imgcheck/diff/v1",
+        tool: TOOL,
+        difference,
+    })
+}
+
+/// The claims of references.
+pub fn claims(references: &[ReferenceReport]) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct ClaimsDocument<'a> {
+        schema: &'static str,
+        references: Vec<v1::Reference<'a>>,
+    }
+    escape::json(&ClaimsDocument {
+        schema: "imgcheck/claims/v1",
+        references: references.iter().map(v1::Reference::from).collect(),
+    })
+}
+
+/// The report on Dockerfiles and similar files.
+pub fn lint(report: &Report) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct LintDocument<'a> {
+        schema: &'static str,
+        tool: v1::Tool,
+        files: Vec<v1::File<'a>>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<v1::UnreadFile<'a>>,
+    }
+    escape::json(&LintDocument {
+        schema: "imgcheck/lint/v1",
+        tool: TOOL,
+        files: report.files.iter().map(v1::File::from).collect(),
+        errors: report.errors.iter().map(v1::UnreadFile::from).collect(),
+    })
+}
