@@ -5,6 +5,7 @@ mod cache;
 mod chunked;
 mod claims;
 mod cli;
+mod contributing;
 mod diff;
 mod documentation;
 mod driver_rules;
