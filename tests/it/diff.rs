@@ -83,7 +83,7 @@ fn a_comment_tells_what_is_new_and_what_changed() {
     for line in [
         "## imgcheck diff: ❌ 1 new finding, 0 fixed, 0 unchanged",
         "| B | ❌ `pytorch-cuda:v2.9` | linux/amd64 |",
-        "- ❌ `claim-torch-version`: the tag says PyTorch",
+        "- ❌ `claim-torch-version`: the tag claims PyTorch",
         "<details><summary>Claims: 4 changes</summary>",
     ] {
         assert!(text.contains(line), "no {line:?} in:\n{text}");

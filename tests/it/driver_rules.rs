@@ -303,7 +303,7 @@ fn wheels_of_cuda_12_on_a_base_of_cuda_11() {
     assert_eq!(image.said(), ["Warning driver-require-wrong"]);
     let message = image.message("driver-require-wrong");
     assert!(
-        message.contains("drivers of CUDA 11.8, its libraries are of CUDA 12.8"),
+        message.contains("drivers for CUDA 11.8, but its libraries are for CUDA 12.8"),
         "{message}"
     );
 }
@@ -347,7 +347,7 @@ fn a_driver_that_was_installed() {
         .elf("usr/bin/nvidia-smi", elf(&["libnvidia-ml.so.1"]));
     assert_eq!(image.said(), ["Error driver-library-in-image"]);
     let message = image.message("driver-library-in-image");
-    let files = "/usr/bin/nvidia-smi and /usr/lib/x86_64-linux-gnu/libcuda.so.535.261.03 are of a driver, release 535.261.03";
+    let files = "/usr/bin/nvidia-smi and /usr/lib/x86_64-linux-gnu/libcuda.so.535.261.03 belong to driver 535.261.03";
     assert!(message.starts_with(files), "{message}");
 }
 

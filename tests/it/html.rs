@@ -95,7 +95,7 @@ fn a_finding_is_told_with_all_that_the_text_report_tells() {
         "FAIL pytorch-cuda:v2.9",
         "1 error",
         "torch 2.9 (tag) 2.8.0+cu128 wrong",
-        "the tag says PyTorch 2.9",
+        "the tag claims PyTorch 2.9",
         "pytorch-cuda: v2.9 What to do",
         "RUN /bin/sh -c pip install --no-cache-dir torch==2.8.0 # buildkit",
         "tag the image 2.8.0 , or install torch==2.9 and build it again",

@@ -94,8 +94,8 @@ fn what_is_expected_and_not_there_fails_and_says_who_expects_it() {
     let (code, report) = check(directory.path(), &[HONEST], &["--expect", "tensorflow>=2"]);
     assert_eq!(code, 0);
     let expected = [
-        "expected torch==2.7.*, the image holds torch 2.8.0+cu128 (asked for by .imgcheck.yaml:3)",
-        "expected tensorflow>=2, the image holds no tensorflow (asked for by --expect)",
+        "expected torch==2.7.*, but the image contains torch 2.8.0+cu128 (expected by .imgcheck.yaml:3)",
+        "expected tensorflow>=2, but the image contains no tensorflow (expected by --expect)",
     ];
     assert_eq!(messages(&report), expected);
     assert_eq!(
@@ -116,7 +116,7 @@ fn expectations_of_the_environment_are_separated_by_semicolons() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("expected cudnn==8, the image holds cudnn 9.10.2"));
+    assert!(said.contains("expected cudnn==8, but the image contains cudnn 9.10.2"));
     assert!(!said.contains("expected torch"));
 }
 
@@ -149,7 +149,7 @@ fn an_image_must_be_one_of_the_allowed_stacks() {
     let directory = configured(stacks);
     let (code, report) = check(directory.path(), &[HONEST], &[]);
     assert_eq!(code, 1);
-    let expected = "the image is none of the 2 allowed combinations; the nearest is `current`, which asks for cudnn >=9.11 where the image has 9.10.2";
+    let expected = "the image is not one of the 2 allowed combinations; the nearest is `current`, which requires cudnn >=9.11 where the image has 9.10.2";
     assert_eq!(messages(&report), [expected]);
     let directory = configured(&stacks.replace("9.11", "9.10"));
     assert_eq!(check(directory.path(), &[HONEST], &[]).0, 0);
@@ -574,7 +574,7 @@ fn the_file_is_found_named_and_left_out() {
     let inner = directory.path().join("images/train");
     fs::create_dir_all(&inner).unwrap();
     let (_, report) = check(&inner, &[HONEST], &[]);
-    assert!(messages(&report)[0].ends_with("(asked for by ../../.imgcheck.yaml:1)"));
+    assert!(messages(&report)[0].ends_with("(expected by ../../.imgcheck.yaml:1)"));
     let passes = |arguments: &[&str], environment: &[(&str, &str)]| {
         let mut command = inside(&inner);
         command.arg(repository(HONEST)).args(arguments);
