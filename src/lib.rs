@@ -69,7 +69,7 @@ mod report;
 
 mod checker;
 
-pub use cache::Places as CacheOptions;
+pub use cache::CacheOptions;
 pub use cancellation::Cancellation;
 pub use checker::{
     CacheCount, CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use imgcheck::internals::cache::{Cache, Key, Places};
+use imgcheck::internals::cache::{Cache, Key, CacheOptions};
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::cache::{FactsCache, version};
@@ -20,9 +20,9 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
     std::env::temp_dir().join(name)
 });
 static CACHE: LazyLock<Cache> = LazyLock::new(|| {
-    let places = Places {
+    let places = CacheOptions {
         directory: Some(DIRECTORY.clone()),
-        ..Places::default()
+        ..CacheOptions::default()
     };
     Cache::open(&places).expect("a cache")
 });

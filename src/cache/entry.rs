@@ -1,4 +1,4 @@
-//! One entry as it is stored: its checksum, its name and its bytes, compressed.
+//! The format of an entry.
 //!
 //! ```text
 //! 8 bytes  MAGIC
@@ -8,19 +8,19 @@
 //!          the bytes as a zstd frame (RFC 8878)
 //! ```
 //!
-//! The checksum finds what was cut off or damaged, the name within it what was renamed. Neither keeps a forger out: whoever can
-//! write a cache is trusted.
+//! The checksum detects truncation and damage, the name detects renamed files. Neither stops a forger: whoever can write to a cache is
+//! trusted.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Also the version of the form: another form gets another one.
+/// Includes the version of the format.
 const MAGIC: &[u8; 8] = b"imgcche1";
-/// No facts come near it; a stored length beyond it is not believed.
+/// No facts come near this length; a larger one is not believed.
 pub(super) const MAXIMUM: u64 = 512 << 20;
-/// Higher levels make the facts of large layers hardly smaller, and no faster to read.
+/// Higher levels hardly make the facts of large layers smaller, or faster to read.
 const LEVEL: i32 = 3;
 
-/// The bytes as an entry of this name. `None` if they are too many to be kept.
+/// Encodes an entry with this name; `None` if there are too many bytes.
 pub(super) fn seal(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let length = bytes.len() as u64;
     if length > MAXIMUM {
@@ -31,7 +31,7 @@ pub(super) fn seal(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     Some([MAGIC, &xxh3_64(&body).to_le_bytes()[..], &body].concat())
 }
 
-/// The bytes of an entry. `None` if it is damaged, or the entry of another name.
+/// Decodes an entry; `None` if it is damaged or has another name.
 pub(super) fn unseal(name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
     let (checksum, body) = sealed.strip_prefix(MAGIC)?.split_first_chunk()?;
     if xxh3_64(body) != u64::from_le_bytes(*checksum) {
@@ -56,18 +56,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sealed_is_unsealed(bytes: Vec<u8>) {
+        fn sealed_bytes_are_unsealed(bytes: Vec<u8>) {
             prop_assert_eq!(unseal("name", &seal("name", &bytes).unwrap()), Some(bytes));
         }
 
         #[test]
-        fn other_bytes_are_no_entry(bytes: Vec<u8>) {
+        fn random_bytes_are_not_an_entry(bytes: Vec<u8>) {
             prop_assert_eq!(unseal("name", &bytes), None);
         }
     }
 
     #[test]
-    fn damage_is_seen_wherever_it_is() {
+    fn damage_is_detected_everywhere() {
         let sealed = seal("name", &b"the facts of a layer ".repeat(20)).unwrap();
         for at in 0..sealed.len() {
             for damage in [1, 0x80, 0xff] {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_known_by_its_name() {
+    fn an_entry_with_another_name_is_rejected() {
         let sealed = seal("name", b"bytes").unwrap();
         for other in ["eman", "nam", "names", ""] {
             assert_eq!(unseal(other, &sealed), None, "{other}");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_a_lie_is_not_believed() {
+    fn a_wrong_length_is_rejected() {
         let frame = zstd::bulk::compress(&[0; 1000], LEVEL).unwrap();
         for length in [0_u64, 999, 1001, MAXIMUM + 1, u64::MAX] {
             let body = [&length.to_le_bytes()[..], b"name", &frame].concat();

@@ -1,4 +1,4 @@
-//! The directory of this machine: one file an entry, removed when it was not used for longest.
+//! The cache directory of this machine: one file per entry. The least recently used entries are removed first.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,67 +8,41 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::entry::MAXIMUM;
-use super::is_version;
+use super::key::CacheEntryKind;
 use super::trust::Trusted;
-use crate::digest::is_hexadecimal;
 
-/// How the names of files begin that are being written.
+/// Prefix of the names of files that are being written.
 const TEMPORARY: &str = ".tmp-";
-/// A file that is being written for longer was left by a killed run.
+/// A temporary file that is older was left by a killed run.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
-/// The time of last use is kept no more exactly than this, so that a run that only reads writes next to nothing.
+/// Precision of the time of last use, so that a run that only reads writes almost nothing.
 const USE_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// The directory is looked through when a run has first written something, and again whenever it has written this part of the
-/// limit: a run that writes has read a layer, beside which that costs nothing.
+/// A run sweeps the directory when it first writes an entry, and again after each such fraction of the limit: a run that writes has read a
+/// layer, which takes much longer.
 const SWEEPS_PER_LIMIT: u64 = 32;
 
 /// A directory of entries. The modification time of a file is when it was last used.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// Bytes that all entries may have together.
+    /// Most bytes of all entries.
     limit: u64,
-    /// Bytes that may still be written before the directory is looked through.
+    /// Bytes that can be written before the next sweep.
     unswept: AtomicU64,
-    /// Cleared for good when something could not be written.
+    /// Cleared when an entry could not be written.
     is_writable: AtomicBool,
 }
 
 /// An entry in the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
-    /// What it is.
-    pub kind: Kind,
-    /// Bytes of its file.
+pub struct CacheEntry {
+    /// What it contains.
+    pub kind: CacheEntryKind,
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// When it was last used, to within an hour.
+    /// When it was last used, with a precision of one hour.
     pub used: SystemTime,
     name: String,
-}
-
-/// What an entry is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
-    /// Facts of a layer.
-    Facts {
-        /// The version of the facts.
-        version: String,
-    },
-    /// A manifest or configuration.
-    Document,
-}
-
-impl Kind {
-    /// By the name of the file. `None` for a file that is not ours.
-    fn of(name: &str) -> Option<Self> {
-        if let Some(hex) = name.strip_prefix("document-") {
-            return is_hexadecimal(hex).then_some(Kind::Document);
-        }
-        let (version, hex) = name.strip_prefix("facts-")?.split_once('-')?;
-        (is_version(version) && is_hexadecimal(hex)).then(|| Kind::Facts {
-            version: version.to_owned(),
-        })
-    }
 }
 
 impl Directory {
@@ -85,7 +59,7 @@ impl Directory {
         &self.path
     }
 
-    /// The file of this name, which counts as used from now on. `None` if it is missing, cannot be read, or others can write it.
+    /// Reads a file and updates its time of last use. `None` if it is missing, cannot be read, or everybody can write to it.
     pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         let mut file = Trusted::open(&self.path).ok()?.entry(name).ok()?;
         let metadata = file.metadata().ok()?;
@@ -97,13 +71,13 @@ impl Directory {
         let now = SystemTime::now();
         let used = metadata.modified().ok()?;
         if now.duration_since(used).is_ok_and(|age| age > USE_INTERVAL) {
-            // A file of another user keeps its time, and is removed sooner.
+            // Fails for a file of another user, which is then removed sooner.
             let _ = file.set_modified(now);
         }
         Some(bytes)
     }
 
-    /// Writes a file, whole or not at all. The first error is given, and after it nothing more is written.
+    /// Writes a file atomically. Returns the first error; nothing is written after it.
     pub fn put(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
         if !self.is_writable.load(Ordering::Relaxed) {
             return Ok(());
@@ -117,7 +91,7 @@ impl Directory {
     fn try_put(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
         match Trusted::open(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                // For the user alone: who can write an entry decides what is believed of a layer.
+                // Only for the user: whoever can write an entry decides what is believed about a layer.
                 let mut builder = DirBuilder::new();
                 builder.recursive(true).mode(0o700).create(&self.path)?;
             }
@@ -130,9 +104,9 @@ impl Directory {
         Ok(())
     }
 
-    /// The file is not forced to the disk: if the machine goes down before it is there, its checksum is wrong.
+    /// Does not sync: if the machine crashes before the file is on disk, its checksum is wrong.
     fn write(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
-        // Others may read it where the user's umask and the directory say so, as in a directory of several users.
+        // Readable by others if the directory and the user's umask allow it.
         let mut file = tempfile::Builder::new()
             .prefix(&temporary())
             .permissions(Permissions::from_mode(0o644))
@@ -143,19 +117,19 @@ impl Directory {
             .map_err(|error| error.error)
     }
 
-    /// All entries, in no order; none if the directory does not exist.
-    pub fn list(&self) -> io::Result<Vec<Stored>> {
+    /// All entries in any order; none if the directory does not exist.
+    pub fn list(&self) -> io::Result<Vec<CacheEntry>> {
         let files = self.files()?.into_iter();
-        Ok(files.filter_map(NamedFile::stored).collect())
+        Ok(files.filter_map(NamedFile::entry).collect())
     }
 
-    /// Removes what the condition chooses, and abandoned files. Nothing that is not ours is touched.
-    pub fn clean(&self, condition: impl Fn(&Stored) -> bool) -> io::Result<Vec<Stored>> {
+    /// Removes the entries that fulfill the condition, and abandoned files. Other files are left alone.
+    pub fn clean(&self, condition: impl Fn(&CacheEntry) -> bool) -> io::Result<Vec<CacheEntry>> {
         let mut removed = Vec::new();
         for file in self.files()? {
             if file.is_abandoned() {
                 self.remove(&file.name)?;
-            } else if let Some(entry) = file.stored()
+            } else if let Some(entry) = file.entry()
                 && condition(&entry)
             {
                 self.remove(&entry.name)?;
@@ -165,7 +139,7 @@ impl Directory {
         Ok(removed)
     }
 
-    /// Removes what this process is writing. What fails here, a later run will do.
+    /// Removes the files that this process is writing; on failure, a later run does.
     pub fn abandon(&self) {
         let own = temporary();
         for file in self.files().unwrap_or_default() {
@@ -183,7 +157,7 @@ impl Directory {
         let mut files = Vec::new();
         for entry in entries {
             let entry = entry?;
-            // What is gone by now was removed by another run.
+            // A file that is gone was removed by another run.
             if let Ok(name) = entry.file_name().into_string()
                 && let Ok(metadata) = entry.metadata()
                 && let Ok(modified) = metadata.modified()
@@ -199,7 +173,7 @@ impl Directory {
         Ok(files)
     }
 
-    /// Whether it is time to look through the directory, now that so many bytes more were written.
+    /// Whether a sweep is due after so many more bytes were written.
     fn is_sweep_due(&self, written: u64) -> bool {
         let pause = self.limit / SWEEPS_PER_LIMIT;
         let take = |left: u64| Some(left.checked_sub(written).unwrap_or(pause));
@@ -209,7 +183,7 @@ impl Directory {
         before.is_ok_and(|left| left < written)
     }
 
-    /// Brings the directory below its limit. What fails here, another run will do.
+    /// Brings the directory below its limit; on failure, another run does.
     fn sweep(&self) {
         let Ok(files) = self.files() else {
             return;
@@ -219,13 +193,13 @@ impl Directory {
         for file in abandoned {
             let _ = self.remove(&file.name);
         }
-        let mut entries: Vec<Stored> = files.into_iter().filter_map(NamedFile::stored).collect();
+        let mut entries: Vec<CacheEntry> = files.into_iter().filter_map(NamedFile::entry).collect();
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
         if total <= self.limit {
             return;
         }
         entries.sort_unstable_by(|a, b| (a.used, &a.name).cmp(&(b.used, &b.name)));
-        // A little more, so that not every write has to remove something.
+        // A little lower, so that not every write has to remove something.
         let goal = self.limit - self.limit / SWEEPS_PER_LIMIT;
         for entry in entries {
             if total <= goal {
@@ -237,7 +211,7 @@ impl Directory {
         }
     }
 
-    /// Removes a file; that another run has done so is as good.
+    /// Removes a file; it is not an error if another run has removed it.
     fn remove(&self, name: &str) -> io::Result<()> {
         match fs::remove_file(self.path.join(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -246,12 +220,12 @@ impl Directory {
     }
 }
 
-/// How the names of files begin that this process is writing.
+/// Prefix of the names of files that this process is writing.
 fn temporary() -> String {
     format!("{TEMPORARY}{}-", std::process::id())
 }
 
-/// A file of the directory, ours or not.
+/// A file of the directory, not necessarily an entry.
 struct NamedFile {
     name: String,
     bytes: u64,
@@ -259,16 +233,16 @@ struct NamedFile {
 }
 
 impl NamedFile {
-    /// Whether a killed run left it half written.
+    /// Whether a killed run left it.
     fn is_abandoned(&self) -> bool {
         let age = self.modified.elapsed();
         self.name.starts_with(TEMPORARY) && age.is_ok_and(|age| age > ABANDONED)
     }
 
-    /// As an entry, if it is one.
-    fn stored(self) -> Option<Stored> {
-        Some(Stored {
-            kind: Kind::of(&self.name)?,
+    /// Converts it, if it is an entry.
+    fn entry(self) -> Option<CacheEntry> {
+        Some(CacheEntry {
+            kind: CacheEntryKind::of(&self.name)?,
             bytes: self.bytes,
             used: self.modified,
             name: self.name,
@@ -307,7 +281,7 @@ mod tests {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
     #[test]
-    fn a_directory_is_made_when_it_is_needed_and_for_its_owner() {
+    fn the_directory_is_created_on_demand_for_its_owner() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = Directory::new(scratch.path().join("a/b"), 1000);
         assert_eq!(directory.list().unwrap(), []);
@@ -320,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_longest_goes_first() {
+    fn the_least_recently_used_entry_is_removed_first() {
         let scratch = tempfile::tempdir().unwrap();
         let writer = || Directory::new(scratch.path().to_owned(), 1000);
         let directory = writer();
@@ -329,14 +303,14 @@ mod tests {
             set_age(&directory, &name(at), DAY * 2 - Duration::from_secs(at));
         }
         assert_eq!(directory.get(&name(0)).unwrap().len(), 100);
-        // Another run, of which the first write looks through the directory.
+        // The first write of another run sweeps the directory.
         writer().put(&name(9), &[0; 200]).unwrap();
-        let left: Vec<String> = [0, 3, 4, 5, 6, 7, 8, 9].map(name).into();
-        assert_eq!(names(&directory), left);
+        let remaining: Vec<String> = [0, 3, 4, 5, 6, 7, 8, 9].map(name).into();
+        assert_eq!(names(&directory), remaining);
     }
 
     #[test]
-    fn a_directory_is_looked_through_once_for_each_part_of_its_limit() {
+    fn sweeps_are_due_regularly() {
         let directory = Directory::new(PathBuf::new(), 3200);
         let due: Vec<bool> = (0..8).map(|_| directory.is_sweep_due(40)).collect();
         assert_eq!(due, [true, false, false, true, false, false, true, false]);
@@ -344,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_is_removed_when_it_is_old() {
+    fn old_temporary_files_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = Directory::new(scratch.path().to_owned(), 1000);
         for (name, age) in [
@@ -356,14 +330,14 @@ mod tests {
             set_age(&directory, name, age);
         }
         directory.put(&name(1), b"bytes").unwrap();
-        let there = |name: &str| scratch.path().join(name).exists();
-        assert!(!there(".tmp-old") && there(".tmp-new") && there("other"));
+        let exists = |name: &str| scratch.path().join(name).exists();
+        assert!(!exists(".tmp-old") && exists(".tmp-new") && exists("other"));
         assert_eq!(directory.clean(|_| true).unwrap().len(), 1);
-        assert!(!there(&name(1)) && there(".tmp-new") && there("other"));
+        assert!(!exists(&name(1)) && exists(".tmp-new") && exists("other"));
     }
 
     #[test]
-    fn what_this_process_is_writing_can_be_given_up() {
+    fn temporary_files_of_this_process_can_be_abandoned() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = Directory::new(scratch.path().to_owned(), 1000);
         let (own, other) = (temporary() + "x", format!("{TEMPORARY}0-x"));
@@ -373,24 +347,5 @@ mod tests {
         directory.abandon();
         assert!(!scratch.path().join(own).exists());
         assert!(scratch.path().join(other).exists());
-    }
-
-    #[test]
-    fn only_our_names_are_entries() {
-        let hex = "0123456789abcdef".repeat(4);
-        let facts = Kind::Facts {
-            version: "0123456789abcdef".to_owned(),
-        };
-        for (name, kind) in [
-            (format!("document-{hex}"), Some(Kind::Document)),
-            (format!("facts-0123456789abcdef-{hex}"), Some(facts)),
-            (format!("facts-1-{hex}"), None),
-            (format!("facts-{hex}"), None),
-            (format!("document-{hex}0"), None),
-            ("document-".to_owned(), None),
-            (hex, None),
-        ] {
-            assert_eq!(Kind::of(&name), kind, "{name}");
-        }
     }
 }

@@ -1,7 +1,6 @@
-//! The store that many machines share: a bucket, a WebDAV server or a directory.
+//! The store that several machines share: a bucket, a WebDAV server or a directory.
 //!
-//! It is a convenience and gets little time: a request is tried again once at most, and after the first failure the store is
-//! left alone for the rest of the run.
+//! It must not slow down a run much: a request is retried at most once, and the store is not used again after the first failure.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,21 +20,22 @@ use reqwest::Url;
 use tokio::runtime::{Builder, Runtime};
 
 use super::entry::MAXIMUM;
+use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::tls;
 
-/// For one request with all that it needs: names, credentials, connections.
+/// Timeout of one request, including name resolution, credentials and connections.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// For one connection.
+/// Timeout of a connection.
 const CONNECT_TIMEOUT: &str = "3 seconds";
 
-/// A shared store, reached when it is first needed.
+/// A shared store; the connection is made on first use.
 pub(super) struct Shared {
     url: Url,
     /// The URL without user and password.
     address: String,
     kind: ObjectStoreScheme,
-    /// Where in the store the entries are.
+    /// Path of the entries in the store.
     prefix: Path,
     connection: OnceLock<Result<Connection, String>>,
     is_readable: AtomicBool,
@@ -44,30 +44,30 @@ pub(super) struct Shared {
 
 struct Connection {
     store: Arc<dyn ObjectStore>,
-    /// There until it is dropped.
+    /// `None` only while it is dropped.
     runtime: Option<Runtime>,
 }
 
 impl Shared {
     /// # Errors
-    /// [`Error::Usage`] for a URL that names no kind of store.
+    /// [`Error::Usage`] for a URL that is not that of a store.
     pub fn new(url: &str) -> Result<Self> {
-        let wrong = |problem: &dyn fmt::Display| {
+        let invalid = |problem: &dyn fmt::Display| {
             Error::Usage {
             problem: format!("--cache: {problem}"),
             help: Some(
-                "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, https://SERVER/PATH or file:///DIRECTORY"
+                "expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, https://SERVER/PATH or file:///DIRECTORY"
                     .to_owned(),
             ),
         }
         };
-        let url = Url::parse(url).map_err(|error| wrong(&error))?;
-        let (kind, prefix) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(&error))?;
+        let url = Url::parse(url).map_err(|error| invalid(&error))?;
+        let (kind, prefix) = ObjectStoreScheme::parse(&url).map_err(|error| invalid(&error))?;
         let mut address = url.clone();
-        // They fail only for URLs that can have neither.
+        // Fails only for URLs without a host.
         let _ = address.set_password(None);
         let _ = address.set_username("");
-        // A signature may be there.
+        // It can contain a signature.
         address.set_query(None);
         address.set_fragment(None);
         Ok(Shared {
@@ -85,12 +85,12 @@ impl Shared {
         &self.address
     }
 
-    /// The object of this name, if there is one. `Err` says, once, that the store is not used any more, and why.
-    pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+    /// Reads an object. The error says, once, why the store is no longer used.
+    pub fn get(&self, name: &str, cancellation: &Cancellation) -> Result<Option<Vec<u8>>, String> {
         if !self.is_readable.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let read = self.request(async |store| {
+        let read = self.request(cancellation, async |store| {
             let found = match store.get(&self.prefix.clone().join(name)).await {
                 Err(object_store::Error::NotFound { .. }) => return Ok(None),
                 found => found?,
@@ -100,26 +100,32 @@ impl Shared {
             }
             found.bytes().await.map(|bytes| Some(bytes.into()))
         });
-        read.or_else(|problem| {
+        read.map(Option::flatten).or_else(|problem| {
             self.is_writable.store(false, Ordering::Relaxed);
             let first = self.is_readable.swap(false, Ordering::Relaxed);
-            self.give_up(first, "is not used", &problem).map(|()| None)
+            self.give_up(first, "is no longer used", &problem)
+                .map(|()| None)
         })
     }
 
-    /// Writes an object. `Err` says, once, that nothing more is written, and why.
-    pub fn put(&self, name: &str, sealed: Vec<u8>) -> Result<(), String> {
+    /// Writes an object. The error says, once, why the store is no longer written to.
+    pub fn put(
+        &self,
+        name: &str,
+        sealed: Vec<u8>,
+        cancellation: &Cancellation,
+    ) -> Result<(), String> {
         if !self.is_writable.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let written = self.request(async |store| {
+        let written = self.request(cancellation, async |store| {
             let path = self.prefix.clone().join(name);
             store.put(&path, sealed.into()).await.map(drop)
         });
-        written.or_else(|problem| {
-            // Some may read but not write.
+        written.map(drop).or_else(|problem| {
+            // Some users can read but not write.
             let first = self.is_writable.swap(false, Ordering::Relaxed);
-            self.give_up(first, "is not written to", &problem)
+            self.give_up(first, "is no longer written to", &problem)
         })
     }
 
@@ -127,7 +133,7 @@ impl Shared {
         if !first {
             return Ok(());
         }
-        // Servers add pages of XML or HTML.
+        // Servers append pages of XML or HTML.
         let problem = problem.lines().next().unwrap_or_default();
         let text = format!("the shared cache {} {what}: {problem}", self.address);
         Err(match self.url.password() {
@@ -136,17 +142,21 @@ impl Shared {
         })
     }
 
+    /// `Ok(None)` for a request that was cancelled, which is not a failure of the store.
     fn request<T>(
         &self,
+        cancellation: &Cancellation,
         request: impl AsyncFnOnce(&dyn ObjectStore) -> object_store::Result<T>,
-    ) -> Result<T, String> {
+    ) -> Result<Option<T>, String> {
         let connection = self.connection.get_or_init(|| self.connect());
         let connection = connection.as_ref().map_err(String::clone)?;
         let runtime = connection.runtime.as_ref().ok_or("it is closed")?;
         runtime.block_on(async {
-            match tokio::time::timeout(PATIENCE, request(&*connection.store)).await {
-                Err(_) => Err(format!("no answer in {} seconds", PATIENCE.as_secs())),
-                Ok(result) => result.map_err(|error| error.to_string()),
+            let request = tokio::time::timeout(PATIENCE, request(&*connection.store));
+            match cancellation.wait_for(request).await {
+                Err(_) => Ok(None),
+                Ok(Err(_)) => Err(format!("no answer within {} seconds", PATIENCE.as_secs())),
+                Ok(Ok(result)) => result.map(Some).map_err(|error| error.to_string()),
             }
         })
     }
@@ -159,7 +169,7 @@ impl Shared {
         Ok(Connection { store, runtime })
     }
 
-    /// The store, with the credentials and settings that the environment has for its kind (`AWS_…`, `GOOGLE_…`, `AZURE_…`).
+    /// The store, with the credentials and settings in the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`).
     fn store(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         let url = self.url.as_str();
         let timeout = ClientConfigKey::ConnectTimeout;
@@ -168,40 +178,32 @@ impl Shared {
             retry_timeout: PATIENCE,
             ..RetryConfig::default()
         };
+        // The builders have the same methods, but no trait in common.
+        macro_rules! bucket {
+            ($builder:ty, $key:ident) => {
+                Arc::new(
+                    <$builder>::from_env()
+                        .with_config($key::Client(timeout), CONNECT_TIMEOUT)
+                        .with_retry(retry)
+                        .with_url(url)
+                        .build()?,
+                )
+            };
+        }
         Ok(match self.kind {
             ObjectStoreScheme::Local => Arc::new(LocalFileSystem::new()),
-            ObjectStoreScheme::AmazonS3 => Arc::new(
-                AmazonS3Builder::from_env()
-                    .with_config(AmazonS3ConfigKey::Client(timeout), CONNECT_TIMEOUT)
-                    .with_retry(retry)
-                    .with_url(url)
-                    .build()?,
-            ),
-            ObjectStoreScheme::GoogleCloudStorage => Arc::new(
-                GoogleCloudStorageBuilder::from_env()
-                    .with_config(GoogleConfigKey::Client(timeout), CONNECT_TIMEOUT)
-                    .with_retry(retry)
-                    .with_url(url)
-                    .build()?,
-            ),
-            ObjectStoreScheme::MicrosoftAzure => Arc::new(
-                MicrosoftAzureBuilder::from_env()
-                    .with_config(AzureConfigKey::Client(timeout), CONNECT_TIMEOUT)
-                    .with_retry(retry)
-                    .with_url(url)
-                    .build()?,
-            ),
-            ObjectStoreScheme::Http => Arc::new(
-                HttpBuilder::new()
-                    .with_client_options(
-                        ClientOptions::new()
-                            .with_config(timeout, CONNECT_TIMEOUT)
-                            .with_allow_http(true),
-                    )
-                    .with_retry(retry)
-                    .with_url(self.server())
-                    .build()?,
-            ),
+            ObjectStoreScheme::AmazonS3 => bucket!(AmazonS3Builder, AmazonS3ConfigKey),
+            ObjectStoreScheme::GoogleCloudStorage => {
+                bucket!(GoogleCloudStorageBuilder, GoogleConfigKey)
+            }
+            ObjectStoreScheme::MicrosoftAzure => bucket!(MicrosoftAzureBuilder, AzureConfigKey),
+            ObjectStoreScheme::Http => {
+                let options = ClientOptions::new()
+                    .with_config(timeout, CONNECT_TIMEOUT)
+                    .with_allow_http(true);
+                let builder = HttpBuilder::new().with_client_options(options);
+                Arc::new(builder.with_retry(retry).with_url(self.server()).build()?)
+            }
             _ => {
                 return Err(object_store::Error::NotImplemented {
                     operation: format!("{:?}", self.kind),
@@ -211,7 +213,7 @@ impl Shared {
         })
     }
 
-    /// The URL without its path, which is in every name.
+    /// The URL without its path, which is part of every name.
     fn server(&self) -> Url {
         let mut server = self.url.clone();
         server.set_path("");
@@ -232,7 +234,7 @@ impl fmt::Debug for Shared {
 impl Drop for Connection {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // A name that is still being looked up would be waited for.
+            // Does not wait for a name that is still being resolved.
             runtime.shutdown_background();
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::state::Checker;
-use crate::cache::{Cache, Places};
+use crate::cache::{Cache, CacheOptions};
 use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::knowledge::Knowledge;
@@ -42,7 +42,7 @@ pub struct CheckerBuilder {
     fail_on: Option<Option<Severity>>,
     baseline: BaselineFile,
     limits: Vec<Setting>,
-    cache: Option<Places>,
+    cache: Option<CacheOptions>,
     registries: Options,
     without_rules: bool,
     loader_trees: bool,
@@ -153,7 +153,7 @@ impl CheckerBuilder {
 
     /// Keeps layer facts here. By default nothing is kept.
     #[must_use]
-    pub fn cache(mut self, cache: Places) -> Self {
+    pub fn cache(mut self, cache: CacheOptions) -> Self {
         self.cache = Some(cache);
         self
     }

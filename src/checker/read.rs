@@ -72,7 +72,7 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
         .request(request.depth, limits, cancellation, progress);
     let access = Access {
         registry: checker.registries.clone(),
-        cache: checker.cache.clone(),
+        cache: checker.cache.with_cancellation(&request.cancellation),
         limits,
         credentials: request.credentials.clone(),
         cancellation: request.cancellation.clone(),

@@ -59,7 +59,7 @@ impl Checker {
     }
 
     /// What the user should know about the cache since this was last called: each a sentence on why it is not used.
-    pub fn cache_remarks(&self) -> Vec<String> {
-        self.cache.remarks()
+    pub fn cache_warnings(&self) -> Vec<String> {
+        self.cache.warnings()
     }
 }

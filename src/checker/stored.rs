@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cache::{Cache, Kind, Places, Stored};
+use crate::cache::{Cache, CacheEntry, CacheEntryKind, CacheOptions};
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::layer::cache;
@@ -54,7 +54,7 @@ pub struct CacheCount {
 }
 
 impl CacheCount {
-    fn of(entries: &[Stored], condition: impl Fn(&&Stored) -> bool) -> Self {
+    fn of(entries: &[CacheEntry], condition: impl Fn(&&CacheEntry) -> bool) -> Self {
         let chosen = entries.iter().filter(condition);
         chosen.fold(CacheCount::default(), |count, entry| CacheCount {
             entries: count.entries + 1,
@@ -64,7 +64,7 @@ impl CacheCount {
 }
 
 /// The cache itself, without a [`Checker`](crate::Checker).
-impl Places {
+impl CacheOptions {
     /// A size as the command line takes it: `500MB`, `2GiB`. `None` if it is not one.
     pub fn parse_size(text: &str) -> Option<u64> {
         Unit::Bytes.parse(text)
@@ -77,8 +77,9 @@ impl Places {
     pub fn usage(&self) -> Result<CacheUsage> {
         let cache = Cache::open(self)?;
         let (entries, versions) = (cache.list()?, versions());
-        let facts =
-            |it: &&Stored| matches!(it.kind, Kind::Facts { .. }) && !is_stale(it, &versions);
+        let facts = |it: &&CacheEntry| {
+            matches!(it.kind, CacheEntryKind::Facts { .. }) && !is_stale(it, &versions)
+        };
         Ok(CacheUsage {
             schema: "imgcheck/cache/v1",
             directory: cache.directory().map(|path| path.display().to_string()),
@@ -87,7 +88,7 @@ impl Places {
             total: CacheCount::of(&entries, |_| true),
             facts: CacheCount::of(&entries, facts),
             stale: CacheCount::of(&entries, |it| is_stale(it, &versions)),
-            documents: CacheCount::of(&entries, |it| it.kind == Kind::Document),
+            documents: CacheCount::of(&entries, |it| it.kind == CacheEntryKind::Document),
         })
     }
 
@@ -98,7 +99,8 @@ impl Places {
     /// The directory cannot be read, or an entry cannot be removed.
     pub fn clean(&self, stale: bool, older_than: Option<u32>) -> Result<CacheCount> {
         let versions = versions();
-        let is_old = |entry: &Stored, days| entry.used.elapsed().is_ok_and(|age| age > DAY * days);
+        let is_old =
+            |entry: &CacheEntry, days| entry.used.elapsed().is_ok_and(|age| age > DAY * days);
         let removed = Cache::open(self)?.clean(|entry| {
             (!stale || is_stale(entry, &versions))
                 && older_than.is_none_or(|days| is_old(entry, days))
@@ -112,6 +114,6 @@ fn versions() -> [String; 2] {
     [Depth::Default, Depth::Deep].map(|depth| cache::version(depth, &Limits::default()))
 }
 
-fn is_stale(entry: &Stored, versions: &[String]) -> bool {
-    matches!(&entry.kind, Kind::Facts { version } if !versions.contains(version))
+fn is_stale(entry: &CacheEntry, versions: &[String]) -> bool {
+    matches!(&entry.kind, CacheEntryKind::Facts { version } if !versions.contains(version))
 }

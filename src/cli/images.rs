@@ -140,7 +140,7 @@ impl Reader {
     /// The run ended early.
     pub fn finish(&self) -> Result<(), Stop> {
         self.progress.finish();
-        for remark in self.checker.cache_remarks() {
+        for remark in self.checker.cache_warnings() {
             output::remark(&format!("{}\n", one_line(&remark)));
         }
         self.run.check()

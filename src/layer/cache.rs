@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn all_kinds_of_facts_survive_the_cache() {
         let scratch = tempfile::tempdir().unwrap();
-        let places = crate::cache::Places {
+        let places = crate::cache::CacheOptions {
             directory: Some(scratch.path().to_owned()),
-            ..crate::cache::Places::default()
+            ..crate::cache::CacheOptions::default()
         };
         let limits = Limits::default();
         let cache = FactsCache::new(Cache::open(&places).unwrap(), Depth::Default, &limits);

@@ -58,9 +58,9 @@ impl LayerReader {
             recipes: Arc::clone(&self.recipes),
             depth,
             limits,
-            cancellation,
             progress,
-            cache: FactsCache::new(self.cache.clone(), depth, &limits),
+            cache: FactsCache::new(self.cache.with_cancellation(&cancellation), depth, &limits),
+            cancellation,
             workers: self.workers.request(),
             layers: Mutex::default(),
         }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 use testkit::tools::real_images;
 
-use imgcheck::internals::cache::{Cache, Key, Kind, Places};
+use imgcheck::internals::cache::{Cache, CacheEntryKind, CacheOptions, Key};
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::layer::ReadContext;
@@ -125,10 +125,10 @@ impl Run {
 }
 
 fn cache(directory: &Path, limit: u64) -> Cache {
-    let places = Places {
+    let places = CacheOptions {
         directory: Some(directory.to_owned()),
         limit,
-        ..Places::default()
+        ..CacheOptions::default()
     };
     Cache::open(&places).unwrap()
 }
@@ -544,7 +544,12 @@ fn the_cache_is_shown_and_emptied() {
     assert!(removed(&["clean", "--older-than", "1"]).starts_with("removed 0 entries"));
     assert!(removed(&["clean", "--stale"]).starts_with("removed 1 entry"));
     let kinds = cache.list().unwrap().into_iter().map(|entry| entry.kind);
-    assert_eq!(kinds.filter(|kind| *kind == Kind::Document).count(), 1);
+    assert_eq!(
+        kinds
+            .filter(|kind| *kind == CacheEntryKind::Document)
+            .count(),
+        1
+    );
     assert!(removed(&["clean"]).starts_with("removed 5 entries"));
     assert!(directory.join("notes.txt").exists());
     assert!(removed(&["clean"]).starts_with("removed 0 entries"));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use imgcheck::internals::cache::{Cache, Places};
+use imgcheck::internals::cache::{Cache, CacheOptions};
 use imgcheck::internals::cancellation::Cancellation;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::error::{Error, ErrorCode};
@@ -74,9 +74,9 @@ fn request(reader: &LayerReader, cancellation: Cancellation) -> ReadContext<'sta
 /// Cancels a request after 50 ms: it returns soon, and leaves nothing in the cache.
 fn assert_ends_soon(blob: &LayerBlob) {
     let directory = tempfile::tempdir().unwrap();
-    let cache = Cache::open(&Places {
+    let cache = Cache::open(&CacheOptions {
         directory: Some(directory.path().to_owned()),
-        ..Places::default()
+        ..CacheOptions::default()
     });
     let reader = LayerReader::builtin(cache.unwrap()).unwrap();
     let cancellation = Cancellation::default();

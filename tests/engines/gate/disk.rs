@@ -82,7 +82,7 @@ fn a_cache_that_is_full_or_takes_nothing_changes_no_verdict() {
         assert_eq!(case.ending(&output), Ending::Whole, "{at}");
         let said = error(&output);
         assert!(
-            said.contains("nothing is kept in the cache"),
+            said.contains("nothing is written to the cache"),
             "{at}: {said}"
         );
         assert_eq!(said.lines().count(), 1, "{said}");

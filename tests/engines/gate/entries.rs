@@ -95,7 +95,7 @@ fn a_cache_that_others_can_write_is_not_believed() {
         ));
         return;
     }
-    refused("it belongs to another user (number 54321)");
+    refused("it belongs to another user (UID 54321)");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_cache_may_be_named_by_a_link_and_must_be_a_directory() {
         assert_eq!(case.ending(&output), Ending::Whole, "{no_directory:?}");
         assert_eq!(cached(&output), 0);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("nothing is kept in the cache"), "{said}");
+        assert!(said.contains("nothing is written to the cache"), "{said}");
     }
 }
 

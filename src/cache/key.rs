@@ -1,0 +1,118 @@
+//! The names of cache entries.
+
+use crate::digest::{hexadecimal, is_hexadecimal, sha256};
+
+/// What is cached, and under which name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// Facts of the layer with this diff ID.
+    Facts {
+        /// `sha256:…` of the uncompressed layer.
+        diff_id: String,
+        /// Identifies the code, the data and the options that the facts were computed with: 16 hexadecimal digits.
+        version: String,
+    },
+    /// A manifest or configuration: the bytes with this digest, which is verified on every access.
+    Document {
+        /// `sha256:…` of the bytes.
+        digest: String,
+    },
+}
+
+impl Key {
+    /// The name of the file; `None` if a digest is invalid, because an image can claim anything.
+    pub(super) fn name(&self) -> Option<String> {
+        match self {
+            Key::Facts { diff_id, version } => {
+                let hex = hexadecimal(diff_id)?;
+                is_version(version).then(|| format!("facts-{version}-{hex}"))
+            }
+            Key::Document { digest } => hexadecimal(digest).map(|hex| format!("document-{hex}")),
+        }
+    }
+
+    /// Whether the bytes can belong to the key.
+    pub(super) fn accepts(&self, bytes: &[u8]) -> bool {
+        match self {
+            Key::Facts { .. } => true,
+            Key::Document { digest } => sha256(bytes) == *digest,
+        }
+    }
+}
+
+/// What a cache entry contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheEntryKind {
+    /// Facts of a layer.
+    Facts {
+        /// The version of the facts.
+        version: String,
+    },
+    /// A manifest or configuration.
+    Document,
+}
+
+impl CacheEntryKind {
+    /// Parses the name of a file; `None` if it does not belong to the cache.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        if let Some(hex) = name.strip_prefix("document-") {
+            return is_hexadecimal(hex).then_some(CacheEntryKind::Document);
+        }
+        let (version, hex) = name.strip_prefix("facts-")?.split_once('-')?;
+        (is_version(version) && is_hexadecimal(hex)).then(|| CacheEntryKind::Facts {
+            version: version.to_owned(),
+        })
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(diff_id: &str, version: &str) -> Key {
+        Key::Facts {
+            diff_id: diff_id.to_owned(),
+            version: version.to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_digests_become_names() {
+        let digest = sha256(b"");
+        assert!(facts(&digest, "0123456789abcdef").name().is_some());
+        for (diff_id, version) in [
+            ("sha256:../../../etc/passwd", "0123456789abcdef"),
+            ("", "0123456789abcdef"),
+            (digest.as_str(), "../456789abcdef/"),
+            (digest.as_str(), ""),
+        ] {
+            assert_eq!(facts(diff_id, version).name(), None);
+        }
+        let digest = "sha256:/".to_owned();
+        assert_eq!(Key::Document { digest }.name(), None);
+    }
+
+    #[test]
+    fn names_become_kinds() {
+        let digest = sha256(b"");
+        let name = facts(&digest, "0123456789abcdef").name();
+        let kind = name.as_deref().and_then(CacheEntryKind::of);
+        let version = "0123456789abcdef".to_owned();
+        assert_eq!(kind, Some(CacheEntryKind::Facts { version }));
+        let name = Key::Document { digest }.name();
+        let kind = name.as_deref().and_then(CacheEntryKind::of);
+        assert_eq!(kind, Some(CacheEntryKind::Document));
+        for other in [
+            "document-",
+            "facts-0123456789abcdef-",
+            "notes.txt",
+            ".tmp-1",
+        ] {
+            assert_eq!(CacheEntryKind::of(other), None, "{other}");
+        }
+    }
+}
