@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use imgcheck::internals::targets::{Capability, DriverVersion, Gpu};
 use imgcheck::internals::version::marker::{self, Environment};
-use imgcheck::internals::version::requirement::{LONGEST, Requirement, normalized};
+use imgcheck::internals::version::requirement::{MAX_REQUIREMENT, Requirement, normalized};
 use imgcheck::internals::version::{compare, debian, fits, meets, newer, release, satisfies};
 use libfuzzer_sys::fuzz_target;
 
@@ -94,7 +94,7 @@ fn required(text: &str) {
     let Ok(read) = Requirement::parse(text) else {
         return;
     };
-    if text.len() + 3 > LONGEST {
+    if text.len() + 3 > MAX_REQUIREMENT {
         return;
     }
     let extras = read.extras.join(",");

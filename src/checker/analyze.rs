@@ -1,7 +1,8 @@
 //! From facts to all that rules see: the merged root filesystem, stack, claims and loader model.
 
+use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
-use crate::image::{RootFilesystem, configuration, provenance};
+use crate::image::{RootFilesystem, configuration};
 use crate::launch::Launch;
 use crate::process::Programs;
 use crate::process::tree::Tree;
@@ -31,8 +32,7 @@ impl Analysis {
     pub fn of(checker: &Checker, facts: &ImageFacts, subject: &Subject) -> Result<Self> {
         let (knowledge, config) = (&checker.knowledge, &facts.config);
         let layers = facts.layers.iter().map(|layer| &*layer.facts);
-        let root = RootFilesystem::merge_within(layers, &checker.limits)
-            .map_err(|exceeded| Error::limit("all layers together", exceeded))?;
+        let root = RootFilesystem::merge_within(layers, &checker.limits, &Cancellation::default())?;
         let launch = Launch::of(&root, config, &subject.overlay);
         let mut stack = stack::read(
             &root,
@@ -115,7 +115,7 @@ pub(super) fn parsed_reference(reference: Option<&str>) -> rules::ImageFacts {
 }
 
 fn report_layers(facts: &ImageFacts, subject: &Subject) -> Vec<Layer> {
-    let steps = provenance::build_steps(&facts.config, facts.layers.len());
+    let steps = configuration::build_steps(&facts.config, facts.layers.len());
     let layers = facts.layers.iter().zip(steps).enumerate();
     let layer = |(index, (layer, created_by)): (usize, (&super::facts::ImageLayer, String))| {
         let origin = subject.origin.layers.get(index).cloned();

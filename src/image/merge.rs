@@ -1,72 +1,91 @@
-//! Layers on top of each other, as the kernel's overlay shows them (Linux, `Documentation/filesystems/overlayfs.rst`).
+//! Merges layers as the kernel's overlay filesystem shows them
+//! ([overlayfs](https://docs.kernel.org/filesystems/overlayfs.html)).
 //!
-//! Docker, containerd and Podman unpack each layer into a directory of its own (see [`super::unpack`]) and mount the directories
-//! over each other. The OCI image specification, `layer.md`, "Applying Changesets", speaks of one directory instead, into which
-//! one layer is unpacked after the other, as umoci does. Of the layers that engines write themselves both make the same. Where
-//! they part, this is what the overlay shows, since that is what runs:
+//! Docker, containerd and Podman unpack each layer into a directory of its own (see [`super::unpack`]) and mount the directories over
+//! each other. The OCI image specification
+//! ([`layer.md`](https://github.com/opencontainers/image-spec/blob/main/layer.md), "Applying Changesets") describes a single directory
+//! instead, into which one layer is unpacked after the other, as umoci does. Layers that container engines write give the same result.
+//! Where results differ, the overlay counts, because it is what runs:
 //!
-//! - A symbolic link of a lower layer is not followed: an entry `lib/x` makes a directory of a lower `lib -> usr/lib`.
-//! - A whiteout of a path that its own layer has, too, does nothing: a directory over a directory shows what both hold.
-//! - An opaque marker at the root hides nothing.
-//! - A character device of the number 0 is a whiteout.
+//! - A symbolic link in a lower layer is not followed: an entry `lib/x` replaces a lower `lib -> usr/lib` with a directory.
+//! - A whiteout of a path in its own layer has no effect: two directories at one path are merged.
+//! - An opaque marker at the root has no effect.
+//! - A character device with the number 0 is a whiteout.
 
 use std::mem;
 
+use crate::cancellation::Cancellation;
+use crate::error::Result;
 use crate::layer::LayerFacts;
 use crate::layer::facts::NODE;
-use crate::limits::{Limit, LimitExceeded, Limits};
+use crate::limits::{Limit, Limits};
 
-use super::unpack::Unpack;
+use super::unpack::{Bounds, Unpack};
 use super::{NodeData, NodeId, NodeKind, ROOT, RootFilesystem};
 
 impl<'a> RootFilesystem<'a> {
-    /// Merges layers, lowest first, without a bound on what they imply. As [`RootFilesystem::merge_within`].
+    /// Merges layers, lowest first, without limits. As [`RootFilesystem::merge_within`].
     pub fn merge(layers: impl IntoIterator<Item = &'a LayerFacts>) -> Self {
-        Self::merged(layers, usize::MAX).0
+        let (limits, cancellation) = (Limits::default(), Cancellation::default());
+        let bounds = Bounds {
+            most: usize::MAX,
+            limits: &limits,
+            cancellation: &cancellation,
+        };
+        // Nothing can exceed these bounds.
+        Self::merge_bounded(layers, &bounds).unwrap_or_else(|_| Self::empty())
     }
 
     /// Merges layers, lowest first. The work is linear in the number of entries and of the components of their paths and of the
     /// links on the way.
     ///
-    /// Directories that no layer lists are implied by what is in them. A hard link may come before its target, or lead to a lower
-    /// layer, which only engines without an overlay allow; one whose target is nowhere is left out, since it could not be created.
+    /// Paths imply their parent directories. A hard link may come before its target, or refer to a lower layer, which only container
+    /// engines without an overlay allow. A hard link without a target is skipped, because it cannot be created.
     ///
     /// # Errors
-    /// With the directories that are implied there are more than fit into [`Limit::FactsBytes`]: a link of a few bytes can imply
-    /// thousands for every entry below it.
+    /// [`Error::Limit`](crate::error::Error::Limit) if the nodes, with implied directories, exceed [`Limit::FactsBytes`]: a link of a few bytes can imply
+    /// thousands for every entry below it. [`Error::Cancelled`](crate::error::Error::Cancelled) or [`Error::Deadline`](crate::error::Error::Deadline) if the request ends.
     pub fn merge_within(
         layers: impl IntoIterator<Item = &'a LayerFacts>,
         limits: &Limits,
-    ) -> Result<Self, LimitExceeded> {
+        cancellation: &Cancellation,
+    ) -> Result<Self> {
         let most = limits.of(Limit::FactsBytes) / NODE;
-        let (tree, is_whole) = Self::merged(layers, usize::try_from(most).unwrap_or(usize::MAX));
-        match is_whole {
-            true => Ok(tree),
-            false => Err(limits.exceeded(Limit::FactsBytes, tree.nodes.len() as u64 * NODE)),
-        }
+        Self::merge_bounded(
+            layers,
+            &Bounds {
+                most: usize::try_from(most).unwrap_or(usize::MAX),
+                limits,
+                cancellation,
+            },
+        )
     }
 
-    /// The tree, and whether it has all layers, or more than `most` nodes already.
-    fn merged(layers: impl IntoIterator<Item = &'a LayerFacts>, most: usize) -> (Self, bool) {
-        let mut tree = RootFilesystem {
+    fn merge_bounded(
+        layers: impl IntoIterator<Item = &'a LayerFacts>,
+        bounds: &Bounds,
+    ) -> Result<Self> {
+        let mut tree = Self::empty();
+        for (index, layer) in layers.into_iter().enumerate() {
+            let unpacked = Unpack::new(&mut tree, index, bounds).unpack(&layer.entries)?;
+            tree.lay_over(unpacked.top);
+            tree.remove_whiteouts(&unpacked.whiteouts);
+        }
+        Ok(tree)
+    }
+
+    fn empty() -> Self {
+        RootFilesystem {
             nodes: vec![NodeData {
                 parent: ROOT,
                 name: "",
                 layer: None,
                 kind: NodeKind::new_directory(None),
             }],
-        };
-        for (index, layer) in layers.into_iter().enumerate() {
-            let Some(unpacked) = Unpack::new(&mut tree, index, most).unpack(&layer.entries) else {
-                return (tree, false);
-            };
-            tree.lay_over(unpacked.top);
-            tree.drop_whiteouts(&unpacked.whiteouts);
         }
-        (tree, true)
     }
 
-    /// Puts what is in the directory `top` over what is in the root.
+    /// Merges the content of the directory `top` into the root, on top of what is there.
     fn lay_over(&mut self, top: NodeId) {
         let mut both = vec![(ROOT, top)];
         while let Some((lower, upper)) = both.pop() {
@@ -101,8 +120,8 @@ impl<'a> RootFilesystem<'a> {
         }
     }
 
-    /// Takes away the whiteouts in directories that lie over nothing.
-    fn drop_whiteouts(&mut self, whiteouts: &[NodeId]) {
+    /// Removes the whiteouts in directories that no lower layer has.
+    fn remove_whiteouts(&mut self, whiteouts: &[NodeId]) {
         for &id in whiteouts {
             let NodeData { parent, name, .. } = *self.data(id);
             if self.child(parent, name) == Some(id) {

@@ -1,10 +1,9 @@
-//! The root filesystem of an image: its layers merged, each path with the layer that put it there.
+//! The root filesystem of an image: its merged layers, with the layer that each path is from.
 //!
-//! Nothing is unpacked: the tree borrows names and contents from the [`LayerFacts`](crate::layer::LayerFacts) of the layers.
+//! It is computed from the [`LayerFacts`](crate::layer::LayerFacts) alone, and borrows names and contents from them.
 
 pub mod configuration;
 mod merge;
-pub mod provenance;
 mod resolve;
 mod unpack;
 
@@ -17,8 +16,8 @@ use crate::layer::{Content, Entry, EntryKind};
 
 pub use resolve::ResolveError;
 
-/// Position of a node in the arena. Nodes are never moved or reused, so the position of the node that brought a file
-/// into the image also serves as the file's identity.
+/// Index of a node. Nodes are never moved or reused, so the index of the node that added a file to the image is also the identity of
+/// the file.
 type NodeId = u32;
 
 const ROOT: NodeId = 0;
@@ -42,14 +41,14 @@ enum NodeKind<'a> {
     Directory {
         children: BTreeMap<&'a str, NodeId>,
         mode: Option<u32>,
-        /// While a layer is merged: whether it hides what lower layers have in the directory.
+        /// While a layer is merged: whether it hides the content of the directory in lower layers.
         opaque: bool,
     },
     Other {
         entry: &'a Entry,
         identity: NodeId,
     },
-    /// While a layer is merged: lower layers have nothing here.
+    /// While a layer is merged: hides this name in lower layers.
     Whiteout,
 }
 
@@ -63,7 +62,7 @@ impl NodeKind<'_> {
     }
 }
 
-/// Which file a path leads to: equal for all hard links of one file, and for nothing else.
+/// The file that a path refers to: equal for all hard links of one file, and for nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileIdentity(NodeId);
 
@@ -74,7 +73,7 @@ pub struct Node<'r> {
     id: NodeId,
 }
 
-/// Paths are the same where they are one path of one tree; hard links are different ones.
+/// Two nodes are equal if they are the same path of the same tree. Hard links of a file are different nodes.
 impl PartialEq for Node<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id && std::ptr::eq(self.root, other.root)
@@ -95,12 +94,12 @@ impl<'a> RootFilesystem<'a> {
         self.node(ROOT)
     }
 
-    /// All regular files, in the order of their paths. A file with several hard links comes once for each.
+    /// All regular files in the order of their paths, once for each hard link.
     pub fn files(&self) -> impl Iterator<Item = Node<'_>> {
         self.walk_tree().filter(|node| node.content().is_some())
     }
 
-    /// All paths below `/` of whatever kind, each directory before its content, siblings in the order of their names.
+    /// All paths below `/`: each directory before its content, siblings in the order of their names.
     pub fn walk_tree(&self) -> TreeWalk<'_> {
         TreeWalk {
             root: self,
@@ -108,7 +107,7 @@ impl<'a> RootFilesystem<'a> {
         }
     }
 
-    /// The other end of a hard link: all paths of this file, the given one included. Looks at the whole tree.
+    /// All paths of a file. Walks the whole tree.
     pub fn hard_links(&self, identity: FileIdentity) -> impl Iterator<Item = Node<'_>> {
         self.walk_tree()
             .filter(move |node| node.identity() == Some(identity))
@@ -142,12 +141,12 @@ impl<'a> RootFilesystem<'a> {
         matches!(self.data(id).kind, NodeKind::Whiteout)
     }
 
-    /// Saturates: an arena of 2³² nodes would need hundreds of gigabytes.
+    /// Index of the next node. It saturates, but 2³² nodes would need hundreds of gigabytes.
     fn next_id(&self) -> NodeId {
         NodeId::try_from(self.nodes.len()).unwrap_or(NodeId::MAX)
     }
 
-    /// Gives a directory an entry, and returns what had its name.
+    /// Adds an entry to a directory and returns the one that it replaces.
     fn insert_child(&mut self, directory: NodeId, name: &'a str, child: NodeId) -> Option<NodeId> {
         match &mut self.nodes[directory as usize].kind {
             NodeKind::Directory { children, .. } => children.insert(name, child),
@@ -179,7 +178,7 @@ impl<'a> RootFilesystem<'a> {
 }
 
 impl<'r> Node<'r> {
-    /// The absolute path, with its leading `/`. For a path that was reached through symbolic links, the one without them.
+    /// The absolute path, with a leading `/` and without symbolic links.
     pub fn path(self) -> String {
         let mut names = Vec::new();
         let mut id = self.id;
@@ -204,13 +203,13 @@ impl<'r> Node<'r> {
         self.root.data(self.id).name
     }
 
-    /// The directory that holds it; `/` for `/` itself.
+    /// The parent directory; `/` for `/` itself.
     pub fn parent(self) -> Node<'r> {
         self.root.node(self.root.data(self.id).parent)
     }
 
-    /// Index of the layer that put the path there, counted from the lowest; `None` for `/`. A directory belongs to the
-    /// layer that made it, not to later ones that list it again.
+    /// Index of the layer that added the path, from the lowest; `None` for `/`. A directory belongs to the first layer that has it, not
+    /// to later ones that list it again.
     pub fn layer(self) -> Option<usize> {
         self.root.data(self.id).layer
     }
@@ -225,7 +224,7 @@ impl<'r> Node<'r> {
         self.root.symlink_target(self.id)
     }
 
-    /// What was read of a regular file; `None` for everything else.
+    /// The content of a regular file, as far as it was read; `None` for everything else.
     pub fn content(self) -> Option<&'r Content> {
         match &self.entry()?.kind {
             EntryKind::File(content) => Some(content),
@@ -233,7 +232,7 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// The text of a file, where the layer scan kept it.
+    /// The text of a file, if it was captured.
     pub fn text(self) -> Option<&'r str> {
         match self.content()? {
             Content::Text(text) => Some(text),
@@ -241,7 +240,7 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// The bytes of a binary file, where the layer scan kept them.
+    /// The bytes of a binary file, if they were captured.
     pub fn bytes(self) -> Option<&'r [u8]> {
         match self.content()? {
             Content::Bytes(bytes) => Some(bytes),
@@ -257,12 +256,12 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// Bytes of content of a regular file; 0 otherwise.
+    /// Size of a regular file in bytes; 0 for everything else.
     pub fn size(self) -> u64 {
         self.entry().map_or(0, |entry| entry.size)
     }
 
-    /// Permission bits; `None` for a directory that no layer lists (it is only implied by what is in it).
+    /// Permission bits; `None` for a directory that no layer lists (only the paths below it imply it).
     pub fn mode(self) -> Option<u32> {
         match &self.root.data(self.id).kind {
             NodeKind::Directory { mode, .. } => *mode,
@@ -271,7 +270,7 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// Which file it is; `None` for a directory.
+    /// The identity of the file; `None` for a directory.
     pub fn identity(self) -> Option<FileIdentity> {
         match self.root.data(self.id).kind {
             NodeKind::Other { identity, .. } => Some(FileIdentity(identity)),
@@ -279,7 +278,7 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// The entries of a directory, in the order of their names; none for anything else.
+    /// The entries of a directory in the order of their names; empty for everything else.
     pub fn children(self) -> impl Iterator<Item = Node<'r>> {
         let root = self.root;
         root.children_of(self.id)
@@ -295,7 +294,7 @@ impl<'r> Node<'r> {
     }
 }
 
-/// All paths of a tree; made by [`RootFilesystem::walk_tree`].
+/// Iterator over all paths of a tree, from [`RootFilesystem::walk_tree`].
 pub struct TreeWalk<'r> {
     root: &'r RootFilesystem<'r>,
     open: Vec<btree_map::Iter<'r, &'r str, NodeId>>,

@@ -1,4 +1,5 @@
-//! Paths to nodes, as Linux resolves them (`path_resolution(7)`), never leaving the root of the image.
+//! Resolves paths as Linux does ([`path_resolution(7)`](https://man7.org/linux/man-pages/man7/path_resolution.7.html)), never outside
+//! the root of the image.
 
 use thiserror::Error;
 
@@ -7,13 +8,13 @@ use super::{Node, NodeId, ROOT, RootFilesystem};
 /// Linux follows 40 symbolic links in one lookup (`MAXSYMLINKS`, `include/linux/namei.h`).
 pub(super) const MAX_LINKS: usize = 40;
 
-/// Linux takes no path or link target of this length or more, the final NUL included (`PATH_MAX`, `include/uapi/linux/limits.h`).
+/// Length of a path or link target, with the final NUL, from which on Linux rejects it (`PATH_MAX`, `include/uapi/linux/limits.h`).
 pub(super) const PATH_MAX: usize = 4096;
 
-/// The file systems that images are unpacked on take no longer name (`NAME_MAX`, `include/uapi/linux/limits.h`).
+/// Longest file name in the filesystems that images are unpacked to (`NAME_MAX`, `include/uapi/linux/limits.h`).
 const NAME_MAX: usize = 255;
 
-/// Why a path leads to nothing.
+/// Why a path cannot be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ResolveError {
     /// ENOENT.
@@ -31,22 +32,22 @@ pub enum ResolveError {
 }
 
 impl<'a> RootFilesystem<'a> {
-    /// The node a path leads to, all symbolic links followed. A path without a leading `/` starts at the root, too.
+    /// The node that a path refers to, with all symbolic links followed. A relative path starts at the root, too.
     pub fn resolve(&self, path: &str) -> Result<Node<'_>, ResolveError> {
         self.walk(ROOT, path, true).map(|id| self.node(id))
     }
 
-    /// The node at a path itself: a symbolic link as the last component is not followed.
+    /// The node at a path. A symbolic link as the last component is not followed.
     pub fn entry(&self, path: &str) -> Option<Node<'_>> {
         self.walk(ROOT, path, false).ok().map(|id| self.node(id))
     }
 
-    /// The entries of the directory that a path leads to, in the order of their names; none if there is no such directory.
+    /// The entries of the directory that a path refers to, in the order of their names; empty without such a directory.
     pub fn read_dir<'r>(&'r self, path: &str) -> impl Iterator<Item = Node<'r>> + use<'r, 'a> {
         self.resolve(path).into_iter().flat_map(Node::children)
     }
 
-    /// The same for a tree of which the directory `root` is the root.
+    /// Resolves a path with the directory `root` as the root.
     pub(super) fn walk(
         &self,
         root: NodeId,
@@ -58,7 +59,7 @@ impl<'a> RootFilesystem<'a> {
         }
         let mut current = root;
         let mut links = 0;
-        // What is left of the path, and above it what is left of the targets of the links met on the way.
+        // The rest of the path, and on top of it the rests of the targets of links on the way.
         let mut pending = vec![path];
         while let Some(rest) = pending.pop() {
             let component = match rest.split_once('/') {
@@ -102,7 +103,7 @@ impl<'a> RootFilesystem<'a> {
     }
 }
 
-/// Why there is nothing of that name in a directory.
+/// Why a directory has no entry of this name.
 fn missing(name: &str) -> ResolveError {
     match name.len() > NAME_MAX {
         true => ResolveError::NameTooLong,
@@ -111,7 +112,7 @@ fn missing(name: &str) -> ResolveError {
 }
 
 impl<'r> Node<'r> {
-    /// What an entry of this directory leads to, symbolic links followed.
+    /// What an entry of this directory refers to, with symbolic links followed.
     pub fn lookup(self, name: &str) -> Option<Node<'r>> {
         let child = self.root.child(self.id, name)?;
         match self.root.symlink_target(child) {

@@ -1,33 +1,47 @@
-//! One layer unpacked into a directory of its own, as engines do that use the kernel's overlay (containerd,
+//! Unpacks one layer into a directory of its own, as container engines do for the kernel's overlay (containerd,
 //! `pkg/archive/tar.go`; moby, `pkg/archive/archive.go`; containers/storage, `pkg/archive`).
 //!
-//! Symbolic links in the *parents* of an entry are followed, inside that directory only. What was unpacked before gives way to a later
-//! entry of its name, but a directory to none of its kind. Where engines refuse a layer, this is lenient: a parent that is a file, or a
-//! link to nothing, gives way to a directory; whiteouts of what the layer has, and below what is no directory, do nothing.
+//! Symbolic links in the *parents* of an entry are followed, inside that directory only. A later entry replaces an earlier one of the same
+//! name, but a directory does not replace a directory. Layers that container engines reject are accepted: a directory replaces a parent
+//! that is a file or a dangling link; whiteouts of paths in the same layer, and below something that is not a directory, have no effect.
 
+use crate::cancellation::Cancellation;
+use crate::error::{Error, Result};
+use crate::layer::facts::NODE;
 use crate::layer::{Entry, EntryKind};
+use crate::limits::{Limit, Limits};
 
 use super::resolve::{MAX_LINKS, PATH_MAX};
 use super::{NodeData, NodeId, NodeKind, ROOT, RootFilesystem};
 
-/// What a layer became.
+/// How many entries are unpacked between two checks of the cancellation.
+const CHECK_EVERY: usize = 256;
+
+/// When merging stops.
+pub(super) struct Bounds<'b> {
+    /// Maximum number of nodes.
+    pub most: usize,
+    pub limits: &'b Limits,
+    pub cancellation: &'b Cancellation,
+}
+
+/// An unpacked layer.
 pub(super) struct Unpacked {
-    /// The directory that it was unpacked into.
+    /// The directory that it was unpacked to.
     pub top: NodeId,
-    /// All whiteouts, also those that later entries replaced.
+    /// All whiteouts, including those that later entries replaced.
     pub whiteouts: Vec<NodeId>,
 }
 
 pub(super) struct Unpack<'t, 'a> {
     tree: &'t mut RootFilesystem<'a>,
     layer: usize,
-    /// Nodes that the tree may have.
-    most: usize,
+    bounds: &'t Bounds<'t>,
     trail: Trail<'a>,
     done: Unpacked,
 }
 
-/// The directories of the path that was walked last: most entries of an archive lie beside the one before.
+/// The directories on the last path: most entries of an archive are next to the one before.
 #[derive(Default)]
 struct Trail<'a> {
     path: &'a str,
@@ -36,7 +50,7 @@ struct Trail<'a> {
 
 #[derive(Clone, Copy)]
 struct Step {
-    /// Length of a prefix of the path that ends with a component.
+    /// Length of the path up to the end of this component.
     end: usize,
     /// The directory there.
     directory: NodeId,
@@ -45,7 +59,7 @@ struct Step {
 }
 
 impl<'a> Trail<'a> {
-    /// Keeps what the new path has in common with the last one, and returns where to go on from, if that is not the top.
+    /// Keeps the common prefix of the last path and a new one, and returns its last step, if it has any.
     fn turn_to(&mut self, path: &'a str) -> Option<Step> {
         while let Some(step) = self.steps.last() {
             let ends_here = path.len() == step.end || path.as_bytes().get(step.end) == Some(&b'/');
@@ -60,8 +74,8 @@ impl<'a> Trail<'a> {
 }
 
 impl<'t, 'a> Unpack<'t, 'a> {
-    /// The layer of that index, to be unpacked into a new directory beside the tree, which may have `most` nodes.
-    pub fn new(tree: &'t mut RootFilesystem<'a>, layer: usize, most: usize) -> Self {
+    /// Adds a directory next to the tree, into which the layer with this index is unpacked.
+    pub fn new(tree: &'t mut RootFilesystem<'a>, layer: usize, bounds: &'t Bounds<'t>) -> Self {
         let top = tree.next_id();
         tree.nodes.push(NodeData {
             parent: top,
@@ -72,7 +86,7 @@ impl<'t, 'a> Unpack<'t, 'a> {
         Unpack {
             tree,
             layer,
-            most,
+            bounds,
             trail: Trail::default(),
             done: Unpacked {
                 top,
@@ -81,28 +95,45 @@ impl<'t, 'a> Unpack<'t, 'a> {
         }
     }
 
-    /// Unpacks all entries; `None` where they make too many nodes.
-    pub fn unpack(mut self, entries: &'a [Entry]) -> Option<Unpacked> {
+    /// Unpacks all entries.
+    ///
+    /// # Errors
+    /// The tree exceeds its bounds, or the request ends.
+    pub fn unpack(mut self, entries: &'a [Entry]) -> Result<Unpacked> {
         let mut links_before_targets = Vec::new();
-        for entry in entries {
-            if !self.place(entry) {
+        for (index, entry) in entries.iter().enumerate() {
+            if index.is_multiple_of(CHECK_EVERY) {
+                self.bounds.cancellation.check()?;
+            }
+            if !self.unpack_entry(entry) {
                 links_before_targets.push(entry);
             }
-            if self.tree.nodes.len() > self.most {
-                return None;
-            }
+            self.check_nodes()?;
         }
         for entry in links_before_targets {
-            self.place(entry);
+            self.unpack_entry(entry);
         }
-        (self.tree.nodes.len() <= self.most).then_some(self.done)
+        self.check_nodes()?;
+        Ok(self.done)
     }
 
-    /// Unpacks one entry; `false` for a hard link whose target is not there (yet).
-    fn place(&mut self, entry: &'a Entry) -> bool {
+    fn check_nodes(&self) -> Result<()> {
+        let Bounds { most, limits, .. } = self.bounds;
+        let nodes = self.tree.nodes.len();
+        match nodes > *most {
+            true => {
+                let exceeded = limits.exceeded(Limit::FactsBytes, nodes as u64 * NODE);
+                Err(Error::limit("all layers together", exceeded))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Unpacks one entry; `false` for a hard link whose target does not exist yet.
+    fn unpack_entry(&mut self, entry: &'a Entry) -> bool {
         let (parent, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
         match &entry.kind {
-            EntryKind::Opaque if self.can_hold_marks(&entry.path) => {
+            EntryKind::Opaque if self.can_be_directory(&entry.path) => {
                 let directory = self.directory(&entry.path);
                 self.tree.set_opaque(directory);
             }
@@ -123,7 +154,7 @@ impl<'t, 'a> Unpack<'t, 'a> {
                 }
             }
             EntryKind::Whiteout => {
-                if self.can_hold_marks(parent) {
+                if self.can_be_directory(parent) {
                     let parent = self.directory(parent);
                     if self.tree.child(parent, name).is_none() {
                         self.insert(parent, name, NodeKind::Whiteout);
@@ -152,21 +183,21 @@ impl<'t, 'a> Unpack<'t, 'a> {
         true
     }
 
-    /// What a hard link leads to, in this layer or in a lower one.
+    /// The target of a hard link, in this layer or in a lower one.
     fn target(&self, path: &str) -> Option<NodeId> {
         let found = |root| self.tree.walk(root, path, false).ok();
         found(self.done.top).or_else(|| found(ROOT))
     }
 
     /// Whether the path is, or can become, a directory of this layer. Some builders write `.wh.a` and then `a/.wh.b`.
-    fn can_hold_marks(&self, path: &str) -> bool {
+    fn can_be_directory(&self, path: &str) -> bool {
         match self.tree.walk(self.done.top, path, true) {
             Ok(id) => self.tree.is_directory(id),
             Err(error) => error == super::ResolveError::NotFound,
         }
     }
 
-    /// Makes a node, instead of what has its name.
+    /// Adds a node, which replaces one of the same name.
     fn insert(&mut self, parent: NodeId, name: &'a str, kind: NodeKind<'a>) -> NodeId {
         let id = self.tree.next_id();
         if matches!(kind, NodeKind::Whiteout) {
@@ -179,13 +210,13 @@ impl<'t, 'a> Unpack<'t, 'a> {
             kind,
         });
         if self.tree.insert_child(parent, name, id).is_some() {
-            // What was replaced may be a directory, or a link to one, that the trail leads through.
+            // The replaced node may be a directory on the trail, or a link to one.
             self.trail.steps.clear();
         }
         id
     }
 
-    /// The directory at a path, made where it is missing.
+    /// The directory at a path, created if it is missing.
     fn directory(&mut self, path: &'a str) -> NodeId {
         let Step {
             end: mut position,
@@ -213,8 +244,7 @@ impl<'t, 'a> Unpack<'t, 'a> {
         current
     }
 
-    /// The directory of that name in a directory. Symbolic links are followed while `links` of them are left; any other thing
-    /// that is not a directory gives way to one.
+    /// The directory of this name in a directory. At most `links` symbolic links are followed; a new directory replaces anything else.
     fn enter(&mut self, current: NodeId, name: &'a str, links: &mut usize) -> NodeId {
         match name {
             "" | "." => return current,
@@ -239,13 +269,18 @@ impl<'t, 'a> Unpack<'t, 'a> {
                     .split('/')
                     .fold(start, |directory, name| self.enter(directory, name, links))
             }
-            _ => self.make_way(current, name, child),
+            _ => self.replace_with_directory(current, name, child),
         }
     }
 
-    /// A new directory. Over a whiteout it is opaque: no engine with an overlay takes an entry below a whiteout, and to all others
-    /// what was below is gone.
-    fn make_way(&mut self, parent: NodeId, name: &'a str, child: Option<NodeId>) -> NodeId {
+    /// Creates a directory in place of `child`. In place of a whiteout it is opaque: container engines with an overlay reject an entry
+    /// below a whiteout, and in others the lower content is gone.
+    fn replace_with_directory(
+        &mut self,
+        parent: NodeId,
+        name: &'a str,
+        child: Option<NodeId>,
+    ) -> NodeId {
         let was_removed = child.is_some_and(|id| self.tree.is_whiteout(id));
         let id = self.insert(parent, name, NodeKind::new_directory(None));
         if was_removed {

@@ -83,7 +83,7 @@ fn arbitrary(text: &str) -> Option<(String, String)> {
 /// A requirement with PEP 440 versions.
 fn versioned(text: &str) -> Result<Option<Pin>, String> {
     let text = text.trim();
-    if text.len() > requirement::LONGEST {
+    if text.len() > requirement::MAX_REQUIREMENT {
         return Err("requirement is too long".to_owned());
     }
     if let Some((name, url)) = direct(text) {

@@ -1,4 +1,4 @@
-//! The order of Debian package versions, after `deb-version(7)`.
+//! The order of Debian package versions ([`deb-version(7)`](https://manpages.debian.org/deb-version.7)).
 
 use std::cmp::Ordering;
 
@@ -23,8 +23,8 @@ fn split(version: &str) -> (u64, &str, &str) {
     (epoch, upstream, revision)
 }
 
-/// Compares by turns what is not a digit (`~` before the end, the end before letters, letters before the rest) and
-/// numbers.
+/// Compares alternating sequences of other characters (`~` before the end, the end before letters, letters before the rest) and
+/// digits.
 fn compare_part(mut a: &str, mut b: &str) -> Ordering {
     while !a.is_empty() || !b.is_empty() {
         let (text_a, text_b) = (
@@ -43,7 +43,7 @@ fn compare_part(mut a: &str, mut b: &str) -> Ordering {
     Ordering::Equal
 }
 
-/// Takes the longest prefix of accepted characters off a text.
+/// Removes and returns the longest prefix of accepted characters.
 fn take<'a>(text: &mut &'a str, accept: impl Fn(char) -> bool) -> &'a str {
     let end = text.find(|c| !accept(c)).unwrap_or(text.len());
     let (head, tail) = text.split_at(end);
@@ -65,7 +65,7 @@ fn compare_text(a: &str, b: &str) -> Ordering {
     weights(a).cmp(&weights(b))
 }
 
-/// Numbers of any length, leading zeros ignored.
+/// Compares numbers of any length without leading zeros.
 fn compare_number(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
@@ -75,7 +75,7 @@ fn compare_number(a: &str, b: &str) -> Ordering {
 mod tests {
     use super::*;
 
-    /// The pairs of Debian's own description and of dpkg's test suite.
+    /// From Debian's manual and dpkg's test suite.
     #[test]
     fn order_is_that_of_dpkg() {
         for (smaller, larger) in [

@@ -1,21 +1,20 @@
-//! Whether a version is one that a team asked for.
+//! Whether a version is one that a team expects.
 //!
-//! People write PEP 440 specifiers for things whose versions have more numbers than anybody writes: `python==3.11`,
-//! `cuda==12.8`. So `==` and `!=` compare only as far as both sides are written, as [`meets`] does for a claim; all other
-//! operators are those of PEP 440, to which NVIDIA's own builds of PyTorch are the release that their alpha leads to.
+//! People write PEP 440 specifiers for versions with more numbers than anybody writes: `python==3.11`, `cuda==12.8`. So `==` and `!=`
+//! compare only the components that both sides have, as [`meets`] does for a claim. Other operators are those of PEP 440, but
+//! NVIDIA's builds of PyTorch count as the release that their alpha precedes.
 
 use std::str::FromStr;
 
 use pep440_rs::Version;
 
-use super::{meets, release, satisfies};
+use super::compare::{meets, release, satisfies};
 
-/// Whether a version fits specifiers such as `>=9.7,<10`, `==12.8`, `==2.8.*` or `==ubuntu22.04`. A version that has numbers, but
-/// no order of PEP 440, fits none that needs one. `None` if the version cannot be read.
+/// Whether a version fits specifiers such as `>=9.7,<10`, `==12.8`, `==2.8.*` or `==ubuntu22.04`. A version with numbers that PEP 440
+/// cannot order does not fit specifiers that need an order. `None` if the version cannot be read.
 ///
 /// # Errors
-///
-/// The specifiers are not valid; the message says why.
+/// The specifiers are invalid; the message says why.
 pub fn fits(version: &str, specifiers: &str) -> Result<Option<bool>, String> {
     let mut known = true;
     for specifier in specifiers.split(',').map(str::trim) {
@@ -28,10 +27,9 @@ pub fn fits(version: &str, specifiers: &str) -> Result<Option<bool>, String> {
     Ok(known.then_some(true))
 }
 
-/// Whether specifiers are valid.
+/// Checks that specifiers are valid.
 ///
 /// # Errors
-///
 /// What is wrong.
 pub fn check(specifiers: &str) -> Result<(), String> {
     specifiers
@@ -39,19 +37,18 @@ pub fn check(specifiers: &str) -> Result<(), String> {
         .try_for_each(|specifier| fits_one("0", specifier.trim()).map(drop))
 }
 
-/// Whether specifiers are valid, and ask for versions as Python's packages have them: all but systems do.
+/// Checks that specifiers are valid and their versions are in PEP 440, as those of all components but operating systems are.
 ///
 /// # Errors
-///
 /// What is wrong.
 pub fn check_versions(specifiers: &str) -> Result<(), String> {
     check(specifiers)?;
     let exact = specifiers.split(',').filter_map(|it| exact(it.trim()));
     for (wanted, _) in exact {
-        // llama.cpp counts its builds: `b6124`.
+        // llama.cpp has build numbers: `b6124`.
         let number = wanted.strip_prefix(['b', 'r']).unwrap_or(wanted);
         if Version::from_str(number).is_err() {
-            return Err(format!("`{wanted}` is no version"));
+            return Err(format!("`{wanted}` is not a version"));
         }
     }
     Ok(())
@@ -59,27 +56,27 @@ pub fn check_versions(specifiers: &str) -> Result<(), String> {
 
 fn fits_one(version: &str, specifier: &str) -> Result<Option<bool>, String> {
     if specifier.is_empty() {
-        return Err("there is no specifier, such as >=2.8".to_owned());
+        return Err("a version specifier such as >=2.8 is missing".to_owned());
     }
     let Some((wanted, equal)) = exact(specifier) else {
         let met = satisfies_as_released(version, specifier)?;
-        // `debian12` can be read, but is neither more nor less than anything: a bound that nobody can compare is not met.
+        // `debian12` can be read but has no order, so it meets no bound.
         return Ok(met.or_else(|| release(version).map(|_| false)));
     };
     if release(wanted).is_none() || wanted.contains(char::is_whitespace) {
-        return Err(format!("`{wanted}` is no version"));
+        return Err(format!("`{wanted}` is not a version"));
     }
     Ok(meets(version, wanted).map(|met| met == equal))
 }
 
-/// Whether each of some specifiers asks for one version, or for any but one: all that a thing without an order can be asked.
+/// Whether all specifiers are `==` or `!=`, which need no order.
 pub fn are_exact(specifiers: &str) -> bool {
     let mut specifiers = specifiers.split(',').map(str::trim);
     specifiers.all(|specifier| exact(specifier).is_some())
 }
 
-/// As [`satisfies`]; one of NVIDIA's builds also as the release that it leads to. `2.8.0a0+34c6371d24.nv25.8` is older than
-/// `2.8` to PEP 440, but it is what an NGC image has in place of 2.8.0, and there will be no other.
+/// As [`satisfies`], but one of NVIDIA's builds also counts as the release that it precedes. `2.8.0a0+34c6371d24.nv25.8` is older than
+/// `2.8` in PEP 440, but NGC images have it instead of 2.8.0.
 fn satisfies_as_released(version: &str, specifier: &str) -> Result<Option<bool>, String> {
     let met = satisfies(version, specifier)?;
     match release(version).filter(|_| met == Some(false) && is_built_by_nvidia(version)) {
@@ -91,7 +88,7 @@ fn satisfies_as_released(version: &str, specifier: &str) -> Result<Option<bool>,
     }
 }
 
-/// Whether the local version names a release of NVIDIA's images: `nv25.8`.
+/// Whether the local version has a release of NVIDIA's images: `nv25.8`.
 fn is_built_by_nvidia(version: &str) -> bool {
     let local = version.split_once('+').map_or("", |(_, local)| local);
     local.split('.').any(|part| {
@@ -100,7 +97,7 @@ fn is_built_by_nvidia(version: &str) -> bool {
     })
 }
 
-/// The version behind `==` or `!=` that has no `.*`, and whether it is wanted.
+/// The version after `==` or `!=` without `.*`, and whether the operator is `==`.
 fn exact(specifier: &str) -> Option<(&str, bool)> {
     let (wanted, equal) = match specifier.strip_prefix("==") {
         Some(wanted) => (wanted, true),
@@ -116,7 +113,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn equality_compares_as_far_as_both_are_written() {
+    fn equality_compares_common_components() {
         for (version, specifiers, expected) in [
             ("12.8", "==12.8", true),
             ("12.8.90", "==12.8", true),
@@ -155,7 +152,7 @@ mod tests {
                 "{version} {specifiers}"
             );
         }
-        // What has no order of PEP 440 meets no bound.
+        // A version without an order meets no bound.
         for specifiers in [">=22.04", "<99", "~=12.1", "==12.*", "==debian12,>=1"] {
             assert_eq!(
                 fits("debian12", specifiers),
@@ -168,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_specifier_is_an_error_whatever_the_version() {
+    fn invalid_specifiers_are_errors_for_every_version() {
         for specifiers in [
             "",
             "2.8",
@@ -191,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_systems_have_versions_that_python_cannot_read() {
+    fn only_operating_systems_have_versions_outside_pep_440() {
         for specifiers in [
             "==2.8garbage",
             "==12.8x",

@@ -1,28 +1,30 @@
-//! Environment markers of PEP 508, judged for CPython on Linux.
+//! Environment markers of requirements, evaluated for CPython on Linux
+//! ([dependency specifiers](https://packaging.python.org/specifications/dependency-specifiers/#environment-markers), PEP 508).
 //!
-//! Comparisons are those of `packaging.markers`: of versions for releases of Python, else of texts. A condition on what is not known,
-//! such as an extra or the release of the kernel, has no answer, which does not matter where the rest decides.
+//! Comparisons are those of `packaging.markers`: as versions for releases of Python, otherwise as text. A condition on something
+//! unknown, such as an extra or the kernel release, has no answer, which does not matter if the rest of the marker decides.
 
-/// The longest marker that is judged, in bytes, and how deep its parentheses may be.
+use super::compare::satisfies;
+
+/// Longest marker that is evaluated, in bytes, and maximum nesting of its parentheses.
 const MAX_MARKER: usize = 1024;
 const MAX_DEPTH: usize = 16;
 
-/// What a marker is judged for.
+/// The environment that a marker is evaluated for.
 #[derive(Debug, Clone, Copy)]
 pub struct Environment<'e> {
-    /// Major and minor release of Python: `3.11`.
+    /// Major and minor version of Python: `3.11`.
     pub python: &'e str,
-    /// Its whole version, `3.11.9`; `None` if that is not known.
+    /// Its full version, `3.11.9`; `None` if unknown.
     pub full_python: Option<&'e str>,
     /// `platform.machine()`: `x86_64`.
     pub machine: &'e str,
 }
 
-/// Whether a marker holds; `None` if what is known does not tell, or the marker is longer than any real one.
+/// Whether a marker holds; `None` if that depends on something unknown, or the marker is too long.
 ///
 /// # Errors
-///
-/// It is none; what is wrong with it.
+/// The marker is invalid; the message says why.
 pub fn holds(marker: &str, environment: &Environment<'_>) -> Result<Option<bool>, String> {
     if marker.len() > MAX_MARKER {
         return Ok(None);
@@ -35,7 +37,7 @@ pub fn holds(marker: &str, environment: &Environment<'_>) -> Result<Option<bool>
     let answer = parser.any()?;
     match parser.rest.trim() {
         "" => Ok(answer),
-        rest => Err(format!("`{rest}` does not belong here")),
+        rest => Err(format!("unexpected `{rest}`")),
     }
 }
 
@@ -51,7 +53,7 @@ struct Parser<'m> {
     environment: &'m Environment<'m>,
 }
 
-/// What is known of a condition.
+/// Whether a condition holds; `None` if unknown.
 type Answer = Option<bool>;
 
 impl<'m> Parser<'m> {
@@ -85,7 +87,7 @@ impl<'m> Parser<'m> {
             self.rest = rest;
             self.depth += 1;
             if self.depth > MAX_DEPTH {
-                return Err(format!("more than {MAX_DEPTH} parentheses in one another"));
+                return Err(format!("parentheses nested more than {MAX_DEPTH} deep"));
             }
             let answer = self.any()?;
             self.rest = self.rest.trim_start();
@@ -114,7 +116,7 @@ impl<'m> Parser<'m> {
         let (name, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         match name {
-            "" => Err("a marker such as `python_version` or a quoted text is missing".to_owned()),
+            "" => Err("expected a variable such as `python_version` or a quoted string".to_owned()),
             name => Ok(Operand::Variable(name)),
         }
     }
@@ -124,7 +126,7 @@ impl<'m> Parser<'m> {
             return if self.word("in") {
                 Ok("not in")
             } else {
-                Err("`in` is missing after `not`".to_owned())
+                Err("expected `in` after `not`".to_owned())
             };
         }
         if self.word("in") {
@@ -137,10 +139,10 @@ impl<'m> Parser<'m> {
                 return Ok(operator);
             }
         }
-        Err("a comparison such as `==` is missing".to_owned())
+        Err("expected a comparison such as `==`".to_owned())
     }
 
-    /// Takes a word that stands alone.
+    /// Skips a keyword; false if another token is next.
     fn word(&mut self, word: &str) -> bool {
         let rest = self.rest.trim_start().strip_prefix(word);
         let rest =
@@ -180,8 +182,8 @@ impl<'m> Parser<'m> {
         };
         if name.ends_with("version") {
             let specifier = format!("{operator}{literal}");
-            return super::satisfies(value, &specifier)
-                .map_err(|_| format!("`{literal}` is no version"));
+            return satisfies(value, &specifier)
+                .map_err(|_| format!("`{literal}` is not a version"));
         }
         Ok(match operator {
             "==" | "===" => Some(value == literal),
@@ -194,7 +196,7 @@ impl<'m> Parser<'m> {
         })
     }
 
-    /// The value of a marker; `None` for one that is not known.
+    /// The value of a variable; `None` if unknown.
     fn variable(&self, name: &str) -> Result<Option<&str>, String> {
         let environment = self.environment;
         Ok(Some(match name {
@@ -208,7 +210,7 @@ impl<'m> Parser<'m> {
             "python_full_version" | "implementation_version" => return Ok(environment.full_python),
             "platform_release" | "platform_version" | "platform.version" | "extra" | "extras"
             | "dependency_groups" => return Ok(None),
-            name => return Err(format!("there is no marker `{name}`")),
+            name => return Err(format!("unknown variable `{name}`")),
         }))
     }
 }
@@ -225,7 +227,7 @@ mod tests {
         machine: "x86_64",
     };
 
-    /// The answers are those of `packaging.markers`, of pip 23.2, for this environment.
+    /// Answers of `packaging.markers` in pip 23.2 for this environment.
     #[test]
     fn markers_hold_as_for_pip() {
         for (marker, expected) in [
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_no_answer() {
+    fn unknown_values_have_no_answer() {
         let vague = Environment {
             full_python: None,
             ..ENVIRONMENT
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_marker_is_an_error() {
+    fn invalid_markers_are_errors() {
         for marker in [
             "",
             "python",

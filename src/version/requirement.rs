@@ -1,38 +1,38 @@
-//! A requirement on a Python package, as PEP 508 writes it: `torch[opt] >=2.8,<3; python_version < "3.13"`.
+//! A requirement on a Python package: `torch[opt] >=2.8,<3; python_version < "3.13"`
+//! ([dependency specifiers](https://packaging.python.org/specifications/dependency-specifiers/), PEP 508).
 //!
-//! Requirements that name an address in place of versions (`torch @ https://…`) are not read.
-
-use std::str::FromStr;
+//! Requirements with an address instead of versions (`torch @ https://…`) are not supported.
 
 use pep440_rs::VersionSpecifiers;
 
-/// The longest requirement that is read, in bytes.
-pub const LONGEST: usize = 4096;
+use super::compare::parse_specifiers;
 
-/// A requirement, taken apart.
+/// Longest requirement that is parsed, in bytes.
+pub const MAX_REQUIREMENT: usize = 4096;
+
+/// The parts of a requirement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement<'t> {
     /// The name as written.
     pub name: &'t str,
     /// The extras as written.
     pub extras: Vec<&'t str>,
-    /// The versions (PEP 440) as written, without parentheses; empty if any will do.
+    /// The version specifiers (PEP 440) as written, without parentheses; empty for any version.
     pub written: &'t str,
-    /// The versions, read.
+    /// The parsed version specifiers.
     pub specifiers: VersionSpecifiers,
     /// When it applies, for [`marker::holds`](super::marker::holds).
     pub marker: Option<&'t str>,
 }
 
 impl<'t> Requirement<'t> {
-    /// Takes a requirement apart; of the marker nothing is read yet.
+    /// Parses a requirement without its marker.
     ///
     /// # Errors
-    ///
-    /// It is none; what is wrong with it.
+    /// The requirement is invalid; the message says why.
     pub fn parse(text: &'t str) -> Result<Self, String> {
-        if text.len() > LONGEST {
-            return Err("this requirement is too long".to_owned());
+        if text.len() > MAX_REQUIREMENT {
+            return Err("requirement is too long".to_owned());
         }
         let (text, marker) = match text.split_once(';') {
             Some((text, marker)) => (text.trim(), Some(marker)),
@@ -42,14 +42,11 @@ impl<'t> Requirement<'t> {
         let (name, rest) = text.split_at(end);
         if !is_name(name) {
             let shown = text.split_whitespace().next().unwrap_or_default();
-            return Err(format!("`{shown}` is no name of a package"));
+            return Err(format!("`{shown}` is not a package name"));
         }
         let (extras, rest) = extras(rest.trim_start())?;
         let written = written(rest.trim())?;
-        let specifiers = VersionSpecifiers::from_str(written).map_err(|error| {
-            let message = error.to_string();
-            message.lines().next().unwrap_or_default().to_owned()
-        })?;
+        let specifiers = parse_specifiers(written)?;
         Ok(Requirement {
             name,
             extras,
@@ -60,7 +57,8 @@ impl<'t> Requirement<'t> {
     }
 }
 
-/// A name as PEP 503 normalises it: lower case, with runs of `-`, `_` and `.` as one `-`.
+/// A [normalized](https://packaging.python.org/specifications/name-normalization/) name (PEP 503): in lower case, with `-` in place of
+/// runs of `-`, `_` and `.`.
 pub fn normalized(name: &str) -> String {
     let mut normal = String::with_capacity(name.len());
     for c in name.trim().chars() {
@@ -82,7 +80,7 @@ fn is_name(name: &str) -> bool {
     name.starts_with(alphanumeric) && name.ends_with(alphanumeric) && name.chars().all(is_of_name)
 }
 
-/// The extras at the start of a text, and the rest.
+/// Splits off the extras at the start of a text.
 fn extras(text: &str) -> Result<(Vec<&str>, &str), String> {
     let Some(inner) = text.strip_prefix('[') else {
         return Ok((Vec::new(), text));
@@ -91,12 +89,12 @@ fn extras(text: &str) -> Result<(Vec<&str>, &str), String> {
     let extras = inner.split(',').map(str::trim);
     let extras: Vec<&str> = extras.filter(|extra| !extra.is_empty()).collect();
     match extras.iter().find(|extra| !is_name(extra)) {
-        Some(wrong) => Err(format!("`{wrong}` is no name of an extra")),
+        Some(wrong) => Err(format!("`{wrong}` is not the name of an extra")),
         None => Ok((extras, rest)),
     }
 }
 
-/// The version specifiers, which may stand in parentheses.
+/// The version specifiers, without their optional parentheses.
 fn written(text: &str) -> Result<&str, String> {
     let text = match text.strip_prefix('(') {
         Some(inner) => inner.strip_suffix(')').ok_or("a `)` is missing")?.trim(),
@@ -104,7 +102,7 @@ fn written(text: &str) -> Result<&str, String> {
     };
     match text.chars().next().filter(|c| !"=<>!~".contains(*c)) {
         Some(wrong) => Err(format!(
-            "after the name comes a comparison such as `==`, no `{wrong}`"
+            "expected a comparison such as `==` after the name, found `{wrong}`"
         )),
         None => Ok(text),
     }
@@ -117,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn requirements_are_taken_apart() {
+    fn requirements_are_parsed() {
         for (text, name, extras, written, marker) in [
             ("torch", "torch", vec![], "", None),
             ("torch (>=1.10,<2)", "torch", vec![], ">=1.10,<2", None),
@@ -137,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_requirement_is_an_error() {
+    fn invalid_requirements_are_errors() {
         for text in [
             "",
             "9.",

@@ -131,10 +131,10 @@ fn what_is_no_expectation_is_exit_code_2() {
         ("os>=ubuntu22.04", "have no order"),
         ("os==ubuntu 22.04", "invalid version specifier"),
         ("torch==2.9 cudnn==8", "syntax of pip"),
-        ("torch==2.8garbage", "`2.8garbage` is no version"),
-        ("cuda==12.8x", "`12.8x` is no version"),
-        ("torch!=2.9oops", "`2.9oops` is no version"),
-        ("cudnn!=8 or 9", "`8 or 9` is no version"),
+        ("torch==2.8garbage", "`2.8garbage` is not a version"),
+        ("cuda==12.8x", "`12.8x` is not a version"),
+        ("torch!=2.9oops", "`2.9oops` is not a version"),
+        ("cudnn!=8 or 9", "`8 or 9` is not a version"),
     ] {
         let said = program::failure(2, &["--expect", text, HONEST]);
         assert!(said.contains(words) && said.contains(text), "{said}");
@@ -756,7 +756,7 @@ fn a_wrong_file_is_shown_with_its_place_and_the_way_out() {
         ),
         (
             "expect: [\"torch!=2.9oops\", \"cudnn!=8 or 9\"]\n",
-            vec![":1:10", "`2.9oops` is no version"],
+            vec![":1:10", "`2.9oops` is not a version"],
         ),
         ("stacks: [{name: new}]\n", vec!["allows every image"]),
         (

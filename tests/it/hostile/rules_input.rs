@@ -173,7 +173,7 @@ fn builds() -> Vec<Attack> {
         Attack {
             name: "requirements-marker-deep",
             holds: "requirements with markers that are 10,000 brackets deep and long",
-            outcome: Outcome::Misuse("this requirement is too long"),
+            outcome: Outcome::Misuse("requirement is too long"),
             make: |scratch| {
                 let deep = format!(
                     "torch==2.8 ; {}os_name == 'posix'{}\n",
