@@ -77,6 +77,11 @@ descriptions! {
     Symbols "symbols" Layer Count 5_000_000, "symbols of an ELF file";
     GpuContainers "gpu-containers" Layer Count 1_000_000, "GPU fat binaries of an ELF file, and entries in them";
     ElfBytes "elf-bytes" Layer Bytes 768 * MIB, "bytes of an ELF file for which a compressed layer is read again";
+    LoaderObjects "loader-objects" Image Count 20_000, "files that one process maps";
+    LoaderDirectories "loader-directories" Image Count 4_096, "directories of one library search path";
+    LoaderLookups "loader-lookups" Image Count 1_000_000, "directories in which the loader looks for the libraries of one process";
+    LoaderSymbols "loader-symbols" Image Count 50_000_000, "symbol lookups of libraries that are loaded together";
+    Programs "programs" Image Count 16, "programs linked to GPU libraries that are examined; the report counts the others";
     Requirements "requirements" Image Count 10_000_000, "comparisons of Python requirements with installed packages";
     RuleItems "rule-items" Image Count 10_000, "elements of a list that a rule is evaluated for";
     RuleTime "rule-time" Image Seconds 10, "time to evaluate one rule on one image";

@@ -11,7 +11,7 @@ use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::{RootFilesystem, configuration};
 use imgcheck::internals::launch::{Launch, Overlay};
-use imgcheck::internals::limits::Limits;
+use imgcheck::internals::loader::Bounds;
 use imgcheck::internals::process::{Knowledge, Programs};
 use imgcheck::internals::report::tree::{self, Question};
 use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
@@ -68,8 +68,10 @@ fuzz_target!(|text: &str| {
         .grammar
         .image_claims(image.reference.as_deref(), &labels, &environment);
 
-    let programs = Programs::of(&root, &launch, &stack, &tables.processes);
-    let model = programs.model();
+    let programs = Programs::of(&root, &launch, &stack, &tables.processes, &Bounds::default());
+    let Ok(model) = programs.model() else {
+        return;
+    };
     let loader = model.facts();
     for library in ["", "lib"] {
         let question = Question {

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use imgcheck::internals::image::{Node, RootFilesystem, configuration};
-use imgcheck::internals::loader::{Mode, Object, Process, System};
+use imgcheck::internals::loader::{OpenMode, Object, Process, System};
 use imgcheck_fuzz::described::Described;
 use libfuzzer_sys::fuzz_target;
 
@@ -34,8 +34,9 @@ fuzz_target!(|text: &str| {
 /// Starts a program and lets it open things; what is loaded at the end, and what went wrong on the way.
 fn run(system: &System, program: Node, text: &str) -> String {
     let mut process = match Process::start(system, &program.path()) {
-        Ok(process) => process,
-        Err(failure) => return format!("{:?}", failure.faults),
+        Ok(Ok(process)) => process,
+        Ok(Err(failure)) => return format!("{:?}", failure.faults),
+        Err(error) => return error.to_string(),
     };
     check(&process);
     let mut told = Vec::new();
@@ -47,7 +48,7 @@ fn run(system: &System, program: Node, text: &str) -> String {
         let mut words = line.split(' ');
         let name = words.next().unwrap_or_default();
         let settings: Vec<&str> = words.collect();
-        let mode = Mode {
+        let mode = OpenMode {
             global: settings.contains(&"global"),
             lazy: settings.contains(&"lazy"),
         };
@@ -56,8 +57,9 @@ fn run(system: &System, program: Node, text: &str) -> String {
         for caller in [0, before - 1] {
             let loaded = process.objects().len();
             match process.open(name, caller, mode) {
-                Ok(id) => assert!(id < process.objects().len()),
-                Err(failure) => {
+                Err(error) => return error.to_string(),
+                Ok(Ok(id)) => assert!(id < process.objects().len()),
+                Ok(Err(failure)) => {
                     assert!(!failure.faults.is_empty());
                     assert_eq!(process.objects().len(), loaded, "it stays loaded");
                     told.push(format!("{:?}", failure.faults));

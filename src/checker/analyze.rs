@@ -1,9 +1,10 @@
 //! From facts to all that rules see: the merged root filesystem, stack, claims and loader model.
 
 use crate::cancellation::Cancellation;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::image::{RootFilesystem, configuration};
 use crate::launch::Launch;
+use crate::loader::Bounds;
 use crate::process::Programs;
 use crate::process::tree::Tree;
 use crate::reference::name::Name;
@@ -28,20 +29,22 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Derives everything from the facts. Only a limit can stop it.
-    pub fn of(checker: &Checker, facts: &ImageFacts, subject: &Subject) -> Result<Self> {
+    /// Derives everything from the facts. Only a limit or the cancellation can stop it.
+    pub fn of(
+        checker: &Checker,
+        facts: &ImageFacts,
+        subject: &Subject,
+        cancellation: &Cancellation,
+    ) -> Result<Self> {
         let (knowledge, config) = (&checker.knowledge, &facts.config);
         let layers = facts.layers.iter().map(|layer| &*layer.facts);
-        let root = RootFilesystem::merge_within(layers, &checker.limits, &Cancellation::default())?;
+        let bounds = Bounds {
+            limits: checker.limits,
+            cancellation: cancellation.clone(),
+        };
+        let root = RootFilesystem::merge_within(layers, &bounds.limits, cancellation)?;
         let launch = Launch::of(&root, config, &subject.overlay);
-        let mut stack = stack::read(
-            &root,
-            config,
-            &launch,
-            &knowledge.catalogue,
-            &checker.limits,
-        )
-        .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
+        let mut stack = stack::read(&root, config, &launch, &knowledge.catalogue, &bounds)?;
         let environment = configuration::environment(config);
         let labels = configuration::labels(config);
         let reference = subject.reference.as_deref();
@@ -58,8 +61,8 @@ impl Analysis {
             labels: Some(labels),
             ..parsed_reference(reference)
         };
-        let programs = Programs::of(&root, &launch, &stack, &knowledge.processes);
-        let model = programs.model();
+        let programs = Programs::of(&root, &launch, &stack, &knowledge.processes, &bounds);
+        let model = programs.model()?;
         let loader = model.facts();
         let tree = checker.loader_trees.then(|| model.tree());
         stack.follow(loader.main_files());

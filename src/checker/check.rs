@@ -47,7 +47,7 @@ impl Checker {
     /// As [`judge`](Self::judge).
     pub fn report(&self, facts: &ImageFacts, subject: &Subject) -> Result<ImageReport> {
         let start = Instant::now();
-        let analysis = Analysis::of(self, facts, subject)?;
+        let analysis = Analysis::of(self, facts, subject, &Cancellation::default())?;
         let fleet = judge::fleet(&self.policy, &[&analysis]);
         let elapsed = subject.origin.reading + start.elapsed();
         let judgement = judge::judge(self, analysis, &fleet, subject.day, elapsed)?;
@@ -148,7 +148,7 @@ impl Analyzed {
     ) -> Result<Self> {
         let start = Instant::now();
         Ok(Analyzed {
-            analysis: Analysis::of(checker, facts, subject)?,
+            analysis: Analysis::of(checker, facts, subject, &cancellation)?,
             day: subject.day,
             elapsed: subject.origin.reading + start.elapsed(),
             cancellation,

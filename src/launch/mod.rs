@@ -13,9 +13,8 @@ use oci_spec::image::ImageConfiguration;
 use crate::image::{Node, RootFilesystem, configuration};
 
 pub use overlay::Overlay;
+use script::LIBRARY_PATH;
 
-/// The variable that entrypoint scripts are searched for.
-pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 /// The PATH that container engines set where the image sets none (`DefaultPathEnv` of runc and Moby).
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// The script must be among the first words of the command: `/entrypoint.sh …`, `bash /start.sh`, `tini -- /run.sh`.

@@ -1,6 +1,7 @@
 //! What an entrypoint script sets LD_LIBRARY_PATH to. Only plain assignments are read: literal text and the previous value.
 
-use super::LIBRARY_PATH;
+/// The variable that entrypoint scripts are searched for.
+pub(super) const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// Linux accepts no longer environment string (`MAX_ARG_STRLEN`, `include/uapi/linux/binfmts.h`).
 const MAX_ARG_STRLEN: usize = 128 << 10;

@@ -1,65 +1,63 @@
-//! What stops the loader, in its own words.
+//! Why the loader fails, in its own words.
 
-use std::fmt;
+use super::object::{Object, SearchedDirectory};
+use super::system::Libc;
 
-use super::object::Tried;
-use super::system::Family;
+/// Why a program does not start, or why dlopen fails.
+#[derive(Debug)]
+pub struct Failure<'r> {
+    /// The first fault is the one that the loader reports before it stops; the others would come next.
+    pub faults: Vec<Fault>,
+    /// Objects that were mapped for the request and are unmapped again.
+    pub discarded: Vec<Object<'r>>,
+}
 
 /// One reason why a program does not start, or why dlopen fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// No file answers.
     Missing {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Path of the object that needs it; `None` where a program asked for it.
+        /// Path of the object that needs it; `None` if the program opened it.
         needed_by: Option<String>,
-        /// Where it was looked for.
-        searched: Vec<Tried>,
+        /// The directories that were searched.
+        searched: Vec<SearchedDirectory>,
     },
-    /// The first file of that name cannot be used, and the loader does not look further.
+    /// The first file of that name cannot be used, which ends the search.
     Broken {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// Path of the file.
         path: String,
-        /// What the loader says of it.
+        /// The loader's message about the file.
         problem: String,
-        /// Path of the object that needs it; `None` where a program asked for it.
+        /// Path of the object that needs it; `None` if the program opened it.
         needed_by: Option<String>,
     },
-    /// It was not followed to its end: a limit of this program, of which the loader knows nothing.
-    Limit {
-        /// The name that was asked for, or the object that was looked at.
-        name: String,
-        /// Path of the object that needs it; `None` where a program asked for it.
-        needed_by: Option<String>,
-        /// What is beyond the limit.
-        limit: &'static str,
-    },
-    /// A version that is needed is not defined by the file that answers.
+    /// The file that answers does not define a required version.
     Version {
-        /// Path of the object that needs it.
+        /// Path of the object that requires it.
         object: String,
         /// The version, such as `GLIBCXX_3.4.30`.
         version: String,
         /// Path of the file that answers.
         provider: String,
     },
-    /// Nothing in scope defines a symbol.
+    /// No object in scope defines a symbol.
     Symbol {
-        /// Path of the object that needs it.
+        /// Path of the object that refers to it.
         object: String,
         /// The symbol, mangled.
         symbol: String,
-        /// The version that is asked for.
+        /// The required version.
         version: Option<String>,
         /// Path of the file that answers to the name that the version belongs to.
         provider: Option<String>,
-        /// It is only looked up when it is first called.
+        /// The symbol is bound lazily, when it is first called.
         lazy: bool,
     },
-    /// An object asks for an executable stack, which this release of glibc refuses when a program runs.
+    /// An object requires an executable stack, which this glibc does not enable in a running program.
     ExecutableStack {
         /// Path of the object.
         object: String,
@@ -67,98 +65,58 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What musl's `dlerror` gives.
-    fn musl(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Fault::Missing {
-                name, needed_by, ..
-            } => {
-                write!(
-                    formatter,
-                    "Error loading shared library {name}: No such file or directory"
-                )?;
-                needed(formatter, needed_by)
-            }
-            Fault::Broken {
-                name, needed_by, ..
-            } => {
-                write!(
-                    formatter,
-                    "Error loading shared library {name}: Exec format error"
-                )?;
-                needed(formatter, needed_by)
-            }
-            Fault::Symbol { object, symbol, .. } => {
-                write!(
-                    formatter,
-                    "Error relocating {object}: {symbol}: symbol not found"
-                )
-            }
-            Fault::Limit { name, limit, .. } => given_up(formatter, name, limit),
-            Fault::Version { .. } | Fault::ExecutableStack { .. } => Ok(()),
+    /// The message that `dlerror` returns.
+    pub fn message(&self, libc: Libc) -> String {
+        match libc {
+            Libc::Glibc => self.glibc_message(),
+            Libc::Musl => self.musl_message(),
         }
     }
 
-    fn glibc(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+    fn glibc_message(&self) -> String {
         match self {
-            Fault::Missing { name, .. } => write!(
-                formatter,
-                "{name}: cannot open shared object file: No such file or directory"
-            ),
-            Fault::Broken { path, problem, .. } => write!(formatter, "{path}: {problem}"),
-            Fault::Limit { name, limit, .. } => given_up(formatter, name, limit),
+            Fault::Missing { name, .. } => {
+                format!("{name}: cannot open shared object file: No such file or directory")
+            }
+            Fault::Broken { path, problem, .. } => format!("{path}: {problem}"),
             Fault::Version {
                 object,
                 version,
                 provider,
-            } => write!(
-                formatter,
-                "{provider}: version `{version}' not found (required by {object})"
-            ),
+            } => format!("{provider}: version `{version}' not found (required by {object})"),
             Fault::Symbol {
                 object,
                 symbol,
                 version,
                 ..
-            } => {
-                write!(formatter, "{object}: undefined symbol: {symbol}")?;
-                match version {
-                    Some(version) => write!(formatter, ", version {version}"),
-                    None => Ok(()),
-                }
-            }
-            Fault::ExecutableStack { object } => write!(
-                formatter,
+            } => match version {
+                Some(version) => format!("{object}: undefined symbol: {symbol}, version {version}"),
+                None => format!("{object}: undefined symbol: {symbol}"),
+            },
+            Fault::ExecutableStack { object } => format!(
                 "{object}: cannot enable executable stack as shared object requires: Invalid argument"
             ),
         }
     }
 
-    /// What `dlerror` gives, word for word; for a limit of this program, that it is one.
-    pub fn message(&self, family: Family) -> String {
-        struct In<'f>(&'f Fault, Family);
-        impl fmt::Display for In<'_> {
-            fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                match self.1 {
-                    Family::Glibc => self.0.glibc(formatter),
-                    Family::Musl => self.0.musl(formatter),
-                }
+    /// musl checks neither versions nor executable stacks (ldso/dynlink.c).
+    fn musl_message(&self) -> String {
+        let load = |name: &str, problem: &str, needed_by: &Option<String>| {
+            let user = needed_by.iter().map(|by| format!(" (needed by {by})"));
+            let user: String = user.collect();
+            format!("Error loading shared library {name}: {problem}{user}")
+        };
+        match self {
+            Fault::Missing {
+                name, needed_by, ..
+            } => load(name, "No such file or directory", needed_by),
+            Fault::Broken {
+                name, needed_by, ..
+            } => load(name, "Exec format error", needed_by),
+            Fault::Symbol { object, symbol, .. } => {
+                format!("Error relocating {object}: {symbol}: symbol not found")
             }
+            Fault::Version { .. } | Fault::ExecutableStack { .. } => String::new(),
         }
-        In(self, family).to_string()
-    }
-}
-
-fn given_up(formatter: &mut fmt::Formatter, name: &str, limit: &str) -> fmt::Result {
-    write!(
-        formatter,
-        "{name}: not examined, because {limit}, which is a limit of imgcheck"
-    )
-}
-
-fn needed(formatter: &mut fmt::Formatter, by: &Option<String>) -> fmt::Result {
-    match by {
-        Some(by) => write!(formatter, " (needed by {by})"),
-        None => Ok(()),
     }
 }

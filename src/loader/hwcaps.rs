@@ -20,6 +20,9 @@ pub struct GlibcVersion {
 }
 
 impl GlibcVersion {
+    /// Stands for the release of a C library that does not tell it.
+    pub const ASSUMED: Self = GlibcVersion::new(2, 40);
+
     /// A release of glibc.
     pub const fn new(major: u32, minor: u32) -> Self {
         GlibcVersion { major, minor }

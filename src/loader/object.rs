@@ -1,11 +1,11 @@
-//! What a process has loaded.
+//! The objects that a process has mapped.
 
 use std::rc::Rc;
 
 use crate::elf::ElfFacts;
 use crate::image::Node;
 
-/// Position in the order of loading.
+/// Index of an object in load order.
 pub type ObjectId = usize;
 
 /// A file that is mapped into a process (glibc `struct link_map`, include/link.h).
@@ -13,38 +13,59 @@ pub type ObjectId = usize;
 pub struct Object<'r> {
     /// The file.
     pub node: Node<'r>,
-    /// What it says of itself.
+    /// Its ELF facts.
     pub elf: &'r ElfFacts,
-    /// The path that it was loaded by (`l_name`); `$ORIGIN` is its directory, whatever the path leads to.
+    /// The path by which it was loaded (`l_name`). `$ORIGIN` is the directory of this path, even if the path is a link.
     pub path: String,
-    /// Who needs it; `None` for the executable, for preloaded objects and for what was opened at run time (`l_loader`).
+    /// The object that needs it (`l_loader`); `None` for the program, preloaded objects and the target of a dlopen.
     pub loader: Option<ObjectId>,
-    /// Who asked for it: as `loader`, and for an opened object the one that opened it.
+    /// The object that requested it: `loader`, or the caller of dlopen.
     pub requester: Option<ObjectId>,
-    /// What it was asked for as.
+    /// The name by which it was requested.
     pub request: String,
     /// Why this file answered.
     pub reason: Reason,
-    /// The directories that were looked in before, in order.
-    pub searched: Vec<Tried>,
-    /// Loaded when the program started, not by dlopen.
+    /// The directories that were searched before, in order.
+    pub searched: Vec<SearchedDirectory>,
+    /// Loaded at program start rather than by dlopen.
     pub at_start: bool,
-    /// Its symbols are found by every object (`RTLD_GLOBAL`, and everything loaded at the start).
+    /// Every object finds its symbols (RTLD_GLOBAL, and everything loaded at program start).
     pub global: bool,
-    /// The objects whose search lists its own symbols are looked up in, besides the global scope (`l_scope`).
+    /// The objects whose search lists its own symbols are looked up in, after the global scope (`l_scope`).
     pub scopes: Vec<ObjectId>,
-    /// What was opened together with it, breadth first, itself first (`l_searchlist`); empty unless it was opened by name.
+    /// Itself and its dependencies, breadth first (`l_searchlist`); empty unless it was the target of a dlopen.
     pub search_list: Vec<ObjectId>,
-    /// The objects that its DT_NEEDED entries lead to.
+    /// The objects that its DT_NEEDED entries resolve to.
     pub needed: Vec<ObjectId>,
     /// All its symbols were bound when it was loaded.
     pub bound: bool,
-    /// It, or the nearest one up the chain of `loader`, whose own search path counts for what it needs.
-    pub(super) bearer: Option<ObjectId>,
+    /// The object, this one or the nearest up the chain of `loader`, whose inherited search path counts for what it needs.
+    pub(super) path_owner: Option<ObjectId>,
 }
 
-impl Object<'_> {
-    /// Forgets the objects from this one on. What was opened with one of them was not opened.
+impl<'r> Object<'r> {
+    /// An object that nothing requested.
+    pub(super) fn new(node: Node<'r>, elf: &'r ElfFacts, path: String, reason: Reason) -> Self {
+        Object {
+            node,
+            elf,
+            path,
+            loader: None,
+            requester: None,
+            request: String::new(),
+            reason,
+            searched: Vec::new(),
+            at_start: false,
+            global: false,
+            scopes: Vec::new(),
+            search_list: Vec::new(),
+            needed: Vec::new(),
+            bound: false,
+            path_owner: None,
+        }
+    }
+
+    /// Removes references to the objects from this one on. If one of them was in the search list, the dlopen is undone as well.
     pub(super) fn forget(&mut self, from: ObjectId) {
         self.needed.retain(|id| *id < from);
         if self.search_list.iter().any(|id| *id >= from) {
@@ -52,7 +73,7 @@ impl Object<'_> {
         }
     }
 
-    /// The directory that `$ORIGIN` stands for.
+    /// The value of `$ORIGIN`.
     pub(super) fn origin(&self) -> &str {
         match self.path.rsplit_once('/') {
             Some(("", _)) => "/",
@@ -62,14 +83,14 @@ impl Object<'_> {
     }
 }
 
-/// Where a directory that is searched comes from.
+/// The search path that a directory belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// DT_RPATH of an object, by the path of that object.
+pub enum SearchPath {
+    /// DT_RPATH of the object with this path.
     Rpath(Rc<str>),
     /// The environment variable LD_LIBRARY_PATH.
     LibraryPath,
-    /// DT_RUNPATH of the object that asks, by its path.
+    /// DT_RUNPATH of the requesting object, which has this path.
     Runpath(Rc<str>),
     /// `/etc/ld.so.cache`.
     Cache,
@@ -82,23 +103,23 @@ pub enum Source {
 pub enum Reason {
     /// It is the program.
     Executable,
-    /// It is the loader itself, which PT_INTERP names.
+    /// It is the loader itself, the program's PT_INTERP.
     Interpreter,
-    /// LD_PRELOAD or `/etc/ld.so.preload` names it.
+    /// LD_PRELOAD or `/etc/ld.so.preload` lists it.
     Preload,
-    /// It was asked for by path.
+    /// It was requested by path.
     Path,
-    /// It was found.
-    Found(Source),
+    /// It was found in a search path.
+    Found(SearchPath),
 }
 
-/// One place that was looked in.
+/// A directory that was searched without success.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
-    /// The directory, or for the cache its path.
-    pub place: Rc<str>,
-    /// Where the directory comes from.
-    pub source: Source,
-    /// A file of the right name was there, and was passed over because it is for another machine or class.
+pub struct SearchedDirectory {
+    /// The directory, or the path of the cache.
+    pub directory: Rc<str>,
+    /// The search path that lists it.
+    pub search_path: SearchPath,
+    /// It holds a file of the requested name for a different machine or class, which was skipped.
     pub wrong_machine: bool,
 }

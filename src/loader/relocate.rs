@@ -1,4 +1,4 @@
-//! Do versions and symbols fit (glibc elf/dl-version.c, elf/dl-lookup.c, elf/dl-reloc.c)?
+//! Undefined versions and symbols (glibc elf/dl-version.c, elf/dl-lookup.c, elf/dl-reloc.c).
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -6,15 +6,17 @@ use std::collections::{HashMap, HashSet};
 use super::fault::Fault;
 use super::object::{Object, ObjectId};
 use super::process::Process;
-use super::system::Family;
+use super::system::Libc;
 use crate::elf::facts::{Bound, Import};
 use crate::elf::{ElfFacts, SymbolRequest};
+use crate::error::Result;
+use crate::limits::Limit;
 
-/// Objects that are asked for symbols, each for each, when some are loaded. PyTorch needs a few million.
-const LOOKUPS: usize = 50_000_000;
+/// Lookups between two looks at the cancellation; they take a few milliseconds.
+const CANCELLATION_STEP: u64 = 100_000;
 
-/// What objects need of versions that the files which answer do not define (`_dl_check_map_versions`). A file that defines no
-/// versions at all, and a weak reference, are let pass.
+/// Required versions that the files which answer do not define (`_dl_check_map_versions`). A file without version definitions
+/// satisfies all, and a weak reference is always satisfied.
 pub(super) fn unmet_versions(process: &Process, new: &[ObjectId]) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut definitions: HashMap<*const ElfFacts, HashSet<&str>> = HashMap::new();
@@ -46,43 +48,41 @@ pub(super) fn unmet_versions(process: &Process, new: &[ObjectId]) -> Vec<Fault> 
     faults
 }
 
-/// Symbols that nothing in scope defines and whose lookup happens when the objects are loaded, in the order in which glibc
-/// relocates: an object after those that it needs.
-pub(super) fn undefined_at_load(process: &Process, new: &[ObjectId]) -> Vec<Fault> {
+/// Undefined symbols of new objects that are bound at load time, in the order in which glibc relocates: dependencies first.
+pub(super) fn undefined_at_load(process: &Process, new: &[ObjectId]) -> Result<Vec<Fault>> {
     let mut faults = Vec::new();
     let mut scope = Scope::new(process);
     for id in dependencies_first(process, new) {
         let object = &process.objects()[id];
-        // musl knows no late lookup.
-        let all = object.bound || process.system().family == Family::Musl;
-        let asked = |bound| bound == Bound::Now || (all && bound == Bound::Lazy);
-        scope.undefined(object, asked, false, &mut faults);
+        // musl does not bind lazily.
+        let all = object.bound || process.system().libc == Libc::Musl;
+        let at_load = |bound| bound == Bound::Now || (all && bound == Bound::Lazy);
+        scope.undefined(object, at_load, false, &mut faults)?;
     }
-    faults
+    Ok(faults)
 }
 
-/// Symbols that nothing in scope defines, of functions that are looked up when they are first called.
-pub(super) fn undefined_calls(process: &Process) -> Vec<Fault> {
+/// Undefined functions that are bound when they are first called.
+pub(super) fn undefined_calls(process: &Process) -> Result<Vec<Fault>> {
     let mut faults = Vec::new();
     let mut scope = Scope::new(process);
-    for object in process
-        .objects()
-        .iter()
-        .filter(|object| !object.bound && process.system().family == Family::Glibc)
-    {
-        scope.undefined(object, |bound| bound == Bound::Lazy, true, &mut faults);
+    let is_glibc = process.system().libc == Libc::Glibc;
+    let objects = process.objects().iter();
+    for object in objects.filter(|object| !object.bound && is_glibc) {
+        scope.undefined(object, |bound| bound == Bound::Lazy, true, &mut faults)?;
     }
-    faults
+    Ok(faults)
 }
 
-/// Looks symbols up. Which object defines one does not matter here, so the one that defined most so far is asked first.
+/// Looks symbols up. Only whether an object defines a symbol matters, so the one that defined most so far is tried first.
 struct Scope<'p, 'r> {
     process: &'p Process<'r>,
+    /// How many symbols each object defined so far.
     hits: Vec<u32>,
-    /// Objects that were asked so far.
-    lookups: usize,
-    /// [`LOOKUPS`] was reached, and that is told.
-    given_up: bool,
+    /// Objects that were searched for symbols, against [`Limit::LoaderSymbols`].
+    lookups: u64,
+    /// Lookups at which the cancellation is looked at next.
+    next_check: u64,
 }
 
 impl<'p, 'r> Scope<'p, 'r> {
@@ -91,19 +91,18 @@ impl<'p, 'r> Scope<'p, 'r> {
             process,
             hits: vec![0; process.objects().len()],
             lookups: 0,
-            given_up: false,
+            next_check: 0,
         }
     }
 
-    /// Adds the strong symbols of an object that are looked up when `asked` says and that nothing defines; `lazy` is whether that is
-    /// when they are called.
+    /// Adds the undefined strong symbols of an object whose binding `selected` accepts.
     fn undefined(
         &mut self,
         object: &Object<'r>,
-        asked: impl Fn(Bound) -> bool,
+        selected: impl Fn(Bound) -> bool,
         lazy: bool,
         faults: &mut Vec<Fault>,
-    ) {
+    ) -> Result<()> {
         let versions: Vec<(&str, &str)> = object
             .elf
             .version_needs
@@ -114,25 +113,17 @@ impl<'p, 'r> Scope<'p, 'r> {
                     .map(|(version, _)| (need.file.as_str(), version.as_str()))
             })
             .collect();
-        let wanted = |import: &&Import| !import.weak && asked(import.bound);
-        let mut imports = object.elf.imports.iter().filter(wanted).peekable();
-        if imports.peek().is_none() || self.given_up {
-            return;
+        let is_strong = |import: &&Import| !import.weak && selected(import.bound);
+        let mut imports = object.elf.imports.iter().filter(is_strong).peekable();
+        if imports.peek().is_none() {
+            return Ok(());
         }
-        let host = self.process.system().of_host(&object.elf.needed);
+        let host = self.process.system().host_libraries_of(&object.elf.needed);
         let mut scope = self.of(object);
-        // Sorting them costs as much as some lookups.
-        self.lookups += 8 * scope.len();
+        // Sorting the scope costs as much as a few lookups.
+        self.lookups += 8 * scope.len() as u64;
         for import in imports {
-            if self.lookups > LOOKUPS {
-                self.given_up = true;
-                faults.push(Fault::Limit {
-                    name: object.path.clone(),
-                    needed_by: None,
-                    limit: "the process has too many symbols to look all of them up",
-                });
-                return;
-            }
+            self.check_lookups()?;
             let version = import
                 .version
                 .and_then(|index| versions.get(usize::from(index)));
@@ -151,9 +142,20 @@ impl<'p, 'r> Scope<'p, 'r> {
                 lazy,
             });
         }
+        Ok(())
     }
 
-    /// The objects that the symbols of one are looked up in, those it needs first.
+    fn check_lookups(&mut self) -> Result<()> {
+        if self.lookups < self.next_check {
+            return Ok(());
+        }
+        self.next_check = self.lookups + CANCELLATION_STEP;
+        let system = self.process.system();
+        system.bounds.cancellation.check()?;
+        system.check(Limit::LoaderSymbols, self.lookups)
+    }
+
+    /// The scope of an object, the objects that it needs first.
     fn of(&self, object: &Object) -> Vec<ObjectId> {
         let roots = object
             .scopes
@@ -175,19 +177,19 @@ impl<'p, 'r> Scope<'p, 'r> {
 
     fn is_defined(&mut self, scope: &mut [ObjectId], request: SymbolRequest) -> bool {
         let objects = self.process.objects();
-        let mut asked = scope.iter();
-        let place = asked.position(|&id| objects[id].elf.exports.answers(request));
-        self.lookups += place.unwrap_or(scope.len());
-        let Some(place) = place else {
+        let mut ids = scope.iter();
+        let position = ids.position(|&id| objects[id].elf.exports.answers(request));
+        self.lookups += position.unwrap_or(scope.len()) as u64;
+        let Some(position) = position else {
             return false;
         };
-        self.hits[scope[place]] += 1;
-        scope.swap(place, place / 2);
+        self.hits[scope[position]] += 1;
+        scope.swap(position, position / 2);
         true
     }
 }
 
-/// An object after all that it needs (elf/dl-sort-maps.c, `_dl_sort_maps_dfs`).
+/// The order in which objects are relocated: each after those that it needs (elf/dl-sort-maps.c, `_dl_sort_maps_dfs`).
 fn dependencies_first(process: &Process, new: &[ObjectId]) -> Vec<ObjectId> {
     let wanted: HashSet<ObjectId> = new.iter().copied().collect();
     let mut visited = HashSet::new();

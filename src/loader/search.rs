@@ -1,136 +1,122 @@
-//! Where a library is looked for, and what is found there (glibc elf/dl-load.c: `_dl_map_object`, `open_path`, `open_verify`).
+//! Where a library is searched for, and which file is found (glibc elf/dl-load.c: `_dl_map_object`, `open_path`, `open_verify`).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::object::{Object, ObjectId, Reason, Source, Tried};
-use super::system::{Family, System};
+use super::directories::{DirectoryList, KnownDirectories};
+use super::object::{Object, ObjectId, Reason, SearchPath, SearchedDirectory};
+use super::system::{Libc, System};
 use crate::elf::{ElfFacts, Refusal};
+use crate::error::Result;
 use crate::image::Node;
 use crate::layer::Content;
+use crate::limits::Limit;
 
 /// DF_1_NODEFLIB: the default directories are not searched for this object.
-const NO_DEFAULT_DIRECTORIES: u64 = 0x800;
-/// Directories of one list. A DT_RPATH has some dozen; a search that comes to the end of a longer one stops.
-pub const DIRECTORIES: usize = 4096;
-/// Places that are looked in for one process. PyTorch needs some ten thousand.
-const PLACES: usize = 1_000_000;
+const DF_1_NODEFLIB: u64 = 0x800;
 const CACHE: &str = "/etc/ld.so.cache";
 
-/// What a search ends with.
+/// The result of a search.
 pub(super) enum Answer<'r> {
-    Found(Found<'r>),
-    /// A file that the loader takes and then cannot use: its path, and what the loader says.
-    Broken(String, String),
-    /// The search was given up: why.
-    Limit(&'static str),
+    Found(LibraryFile<'r>),
+    /// The loader takes this file and then cannot use it.
+    Broken {
+        path: String,
+        /// The loader's message.
+        problem: String,
+    },
     Nothing,
 }
 
 /// A file that answers.
-pub(super) struct Found<'r> {
+pub(super) struct LibraryFile<'r> {
     pub node: Node<'r>,
     pub elf: &'r ElfFacts,
     pub path: String,
     pub reason: Reason,
 }
 
-/// What the loader makes of a file of the right name.
-enum Examined<'r> {
+/// What `open_verify` says about a file of the right name.
+enum Verified<'r> {
     Usable(&'r ElfFacts),
+    /// It is for a different machine or class, so the search goes on.
     OtherMachine,
     Broken(String),
 }
 
-/// A directory and its subdirectories, in the order in which they are searched.
-type Places<'r> = Rc<[(Rc<str>, Node<'r>)]>;
-
-/// The directories of a path list.
-#[derive(Clone)]
-struct List {
-    directories: Rc<[Rc<str>]>,
-    /// There were more than [`DIRECTORIES`].
-    cut: bool,
+/// One request for a name without a slash.
+struct Request<'a, 'r> {
+    name: &'a str,
+    objects: &'a [Object<'r>],
+    requester: ObjectId,
+    searched: Vec<SearchedDirectory>,
 }
 
-/// The search of one process: its lists of directories, and what is known of the directories.
+/// The library search of one process.
 pub(super) struct Search<'r> {
     system: &'r System<'r>,
-    library_path: List,
-    defaults: List,
-    /// The DT_RUNPATH or DT_RPATH of objects.
-    own: HashMap<ObjectId, List>,
-    /// What the cache says of names; a damaged one can be slow to search.
+    library_path: DirectoryList,
+    defaults: DirectoryList,
+    /// DT_RUNPATH or DT_RPATH of objects.
+    own: HashMap<ObjectId, DirectoryList>,
+    /// Cache lookups, which are slow in a damaged cache.
     cached: HashMap<String, Option<&'r str>>,
-    /// Places that were looked in so far.
-    places: usize,
+    /// Directories that were looked in, against [`Limit::LoaderLookups`].
+    lookups: u64,
     cache_name: Rc<str>,
-    /// The directories that were met, with their subdirectories for better processors in the order they are searched; none for one
-    /// that does not exist.
-    known: HashMap<Rc<str>, Places<'r>>,
+    directories: KnownDirectories<'r>,
 }
 
 impl<'r> Search<'r> {
+    /// The search of a process that `program` started.
     pub fn new(system: &'r System<'r>, program: &str) -> Self {
-        let mut search = Search {
+        let origin = program.rsplit_once('/').map_or("/", |(origin, _)| origin);
+        let library_path = system.variable("LD_LIBRARY_PATH");
+        Search {
             system,
-            library_path: List {
-                directories: Rc::from([]),
-                cut: false,
-            },
-            defaults: List {
-                directories: system
-                    .default_directories
-                    .iter()
-                    .map(|it| it.as_str().into())
-                    .collect(),
-                cut: false,
-            },
+            library_path: library_path.map_or_else(DirectoryList::default, |value| {
+                DirectoryList::parse(system, value, &[':', ';'], origin)
+            }),
+            defaults: DirectoryList::default_of(system),
             own: HashMap::new(),
             cached: HashMap::new(),
-            places: 0,
+            lookups: 0,
             cache_name: CACHE.into(),
-            known: HashMap::new(),
-        };
-        let origin = program
-            .rsplit_once('/')
-            .map_or("/", |(directory, _)| directory);
-        if let Some(value) = system.variable("LD_LIBRARY_PATH") {
-            search.library_path = search.directories(value, &[':', ';'], origin);
+            directories: KnownDirectories::new(system),
         }
-        search
     }
 
-    /// The file that a path leads to.
+    /// The file at a path.
     pub fn by_path(&self, path: &str) -> Answer<'r> {
-        let Ok(node) = self.system.root.resolve(&self.system.absolute(path)) else {
-            return Answer::Nothing;
-        };
-        match self.examine(node) {
-            Examined::Usable(elf) => Answer::Found(Found {
-                node,
-                elf,
-                path: path.to_owned(),
-                reason: Reason::Path,
-            }),
-            Examined::OtherMachine => Answer::Nothing,
-            Examined::Broken(problem) => Answer::Broken(path.to_owned(), problem),
+        match self.system.root.resolve(&self.system.absolute(path)) {
+            Ok(node) => self
+                .answer(node, path.to_owned(), Reason::Path)
+                .unwrap_or(Answer::Nothing),
+            Err(_) => Answer::Nothing,
         }
     }
 
-    /// The file that answers to a name without a slash when an object asks for it, and where it was looked for before.
+    /// The file that answers when an object requests a name without a slash, and the directories that were searched before.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or the request was cancelled.
     pub fn by_name(
         &mut self,
         name: &str,
         objects: &[Object<'r>],
         requester: ObjectId,
-    ) -> (Answer<'r>, Vec<Tried>) {
-        let mut tried = Vec::new();
-        let answer = match self.system.family {
-            Family::Glibc => self.glibc(name, objects, requester, &mut tried),
-            Family::Musl => self.musl(name, objects, requester, &mut tried),
+    ) -> Result<(Answer<'r>, Vec<SearchedDirectory>)> {
+        let mut request = Request {
+            name,
+            objects,
+            requester,
+            searched: Vec::new(),
         };
-        (answer.unwrap_or(Answer::Nothing), tried)
+        let answer = match self.system.libc {
+            Libc::Glibc => self.glibc(&mut request)?,
+            Libc::Musl => self.musl(&mut request)?,
+        };
+        Ok((answer.unwrap_or(Answer::Nothing), request.searched))
     }
 
     /// Forgets the objects from this one on.
@@ -138,107 +124,92 @@ impl<'r> Search<'r> {
         self.own.retain(|id, _| *id < from);
     }
 
-    fn glibc(
-        &mut self,
-        name: &str,
-        objects: &[Object<'r>],
-        requester: ObjectId,
-        tried: &mut Vec<Tried>,
-    ) -> Option<Answer<'r>> {
-        let runpath = objects[requester].elf.runpath.as_deref();
-        if runpath.is_none() {
-            for id in chain(objects, requester) {
-                let source = Source::Rpath(objects[id].path.as_str().into());
-                let answer = self.in_own(name, objects, id, &source, tried);
+    /// The order of `_dl_map_object`.
+    fn glibc(&mut self, request: &mut Request<'_, 'r>) -> Result<Option<Answer<'r>>> {
+        let requester = &request.objects[request.requester];
+        let runpath = requester.elf.runpath.is_some();
+        if !runpath {
+            for id in inherited_paths(request.objects, request.requester) {
+                let source = SearchPath::Rpath(request.objects[id].path.as_str().into());
+                let answer = self.in_own_path(request, id, &source)?;
                 if answer.is_some() {
-                    return answer;
+                    return Ok(answer);
                 }
             }
         }
         let library_path = self.library_path.clone();
-        let answer = self.in_directories(name, &library_path, &Source::LibraryPath, tried);
+        let answer = self.in_list(request, &library_path, &SearchPath::LibraryPath)?;
         if answer.is_some() {
-            return answer;
+            return Ok(answer);
         }
-        if runpath.is_some() {
-            let source = Source::Runpath(objects[requester].path.as_str().into());
-            let answer = self.in_own(name, objects, requester, &source, tried);
+        if runpath {
+            let source = SearchPath::Runpath(requester.path.as_str().into());
+            let answer = self.in_own_path(request, request.requester, &source)?;
             if answer.is_some() {
-                return answer;
+                return Ok(answer);
             }
         }
-        let no_defaults = objects[requester].elf.flags_1 & NO_DEFAULT_DIRECTORIES != 0;
-        let answer = self.in_cache(name, no_defaults, tried);
+        let no_defaults = requester.elf.flags_1 & DF_1_NODEFLIB != 0;
+        let answer = self.in_cache(request, no_defaults);
         if answer.is_some() || no_defaults {
-            return answer;
+            return Ok(answer);
         }
         let defaults = self.defaults.clone();
-        self.in_directories(name, &defaults, &Source::Default, tried)
+        self.in_list(request, &defaults, &SearchPath::Default)
     }
 
-    /// LD_LIBRARY_PATH comes first, the paths of all who led to the request count, and there is no cache (musl
-    /// ldso/dynlink.c, `load_library`).
-    fn musl(
-        &mut self,
-        name: &str,
-        objects: &[Object<'r>],
-        requester: ObjectId,
-        tried: &mut Vec<Tried>,
-    ) -> Option<Answer<'r>> {
+    /// LD_LIBRARY_PATH comes first, search paths are inherited from all objects of the chain, and there is no cache
+    /// (ldso/dynlink.c, `load_library`).
+    fn musl(&mut self, request: &mut Request<'_, 'r>) -> Result<Option<Answer<'r>>> {
         let library_path = self.library_path.clone();
-        let answer = self.in_directories(name, &library_path, &Source::LibraryPath, tried);
+        let answer = self.in_list(request, &library_path, &SearchPath::LibraryPath)?;
         if answer.is_some() {
-            return answer;
+            return Ok(answer);
         }
-        for id in chain(objects, requester) {
-            let source = Source::Runpath(objects[id].path.as_str().into());
-            let answer = self.in_own(name, objects, id, &source, tried);
+        for id in inherited_paths(request.objects, request.requester) {
+            let source = SearchPath::Runpath(request.objects[id].path.as_str().into());
+            let answer = self.in_own_path(request, id, &source)?;
             if answer.is_some() {
-                return answer;
+                return Ok(answer);
             }
         }
         let defaults = self.defaults.clone();
-        self.in_directories(name, &defaults, &Source::Default, tried)
+        self.in_list(request, &defaults, &SearchPath::Default)
     }
 
-    /// In the DT_RUNPATH of an object, else in its DT_RPATH.
-    fn in_own(
+    /// Searches the DT_RUNPATH of an object, else its DT_RPATH.
+    fn in_own_path(
         &mut self,
-        name: &str,
-        objects: &[Object<'r>],
+        request: &mut Request<'_, 'r>,
         id: ObjectId,
-        source: &Source,
-        tried: &mut Vec<Tried>,
-    ) -> Option<Answer<'r>> {
+        source: &SearchPath,
+    ) -> Result<Option<Answer<'r>>> {
         let list = match self.own.get(&id) {
             Some(list) => list.clone(),
             None => {
-                let elf = objects[id].elf;
-                let text = elf.runpath.as_deref().or(elf.rpath.as_deref())?;
-                let list = self.directories(text, &[':'], objects[id].origin());
+                let object = &request.objects[id];
+                let Some(text) = object.elf.runpath.as_ref().or(object.elf.rpath.as_ref()) else {
+                    return Ok(None);
+                };
+                let list = DirectoryList::parse(self.system, text, &[':'], object.origin());
                 self.own.insert(id, list.clone());
                 list
             }
         };
-        self.in_directories(name, &list, source, tried)
+        self.in_list(request, &list, source)
     }
 
-    fn in_cache(
-        &mut self,
-        name: &str,
-        no_defaults: bool,
-        tried: &mut Vec<Tried>,
-    ) -> Option<Answer<'r>> {
+    /// `_dl_load_cache_lookup`; with DF_1_NODEFLIB, entries in the default directories do not count.
+    fn in_cache(&mut self, request: &mut Request<'_, 'r>, no_defaults: bool) -> Option<Answer<'r>> {
         let system = self.system;
-        let path = match self.cached.get(name) {
+        let path = match self.cached.get(request.name) {
             Some(path) => *path,
             None => {
-                let path = system.cached(name);
-                self.cached.insert(name.to_owned(), path);
+                let path = system.cached(request.name);
+                self.cached.insert(request.name.to_owned(), path);
                 path
             }
-        };
-        let path = path?.to_owned();
+        }?;
         let in_default = |directory: &String| {
             path.strip_prefix(directory.as_str())
                 .is_some_and(|rest| rest.starts_with('/'))
@@ -246,90 +217,90 @@ impl<'r> Search<'r> {
         if no_defaults && system.default_directories.iter().any(in_default) {
             return None;
         }
-        let node = system.root.resolve(&path).ok();
-        let examined = node.map(|node| (node, self.examine(node)));
-        let wrong_machine = matches!(examined, Some((_, Examined::OtherMachine)));
-        let answer = match examined {
-            Some((node, Examined::Usable(elf))) => Some(Answer::Found(Found {
-                node,
-                elf,
-                path,
-                reason: Reason::Found(Source::Cache),
-            })),
-            Some((_, Examined::Broken(problem))) => Some(Answer::Broken(path, problem)),
-            Some((_, Examined::OtherMachine)) | None => None,
-        };
+        let node = system.root.resolve(path).ok();
+        let reason = Reason::Found(SearchPath::Cache);
+        let answer = node.and_then(|node| self.answer(node, path.to_owned(), reason));
         if answer.is_none() {
-            tried.push(Tried {
-                place: self.cache_name.clone(),
-                source: Source::Cache,
-                wrong_machine,
+            request.searched.push(SearchedDirectory {
+                directory: self.cache_name.clone(),
+                search_path: SearchPath::Cache,
+                wrong_machine: node.is_some(),
             });
         }
         answer
     }
 
-    fn in_directories(
+    /// `open_path`.
+    fn in_list(
         &mut self,
-        name: &str,
-        list: &List,
-        source: &Source,
-        tried: &mut Vec<Tried>,
-    ) -> Option<Answer<'r>> {
+        request: &mut Request<'_, 'r>,
+        list: &DirectoryList,
+        search_path: &SearchPath,
+    ) -> Result<Option<Answer<'r>>> {
         for directory in list.directories.iter() {
-            self.places += 1;
-            if self.places > PLACES {
-                return Some(Answer::Limit("the search has looked in a million places"));
-            }
+            self.count_lookup()?;
             let mut wrong_machine = false;
-            for (place, node) in self.known(directory).iter() {
-                let Some(file) = node.lookup(name) else {
+            for (place, node) in self.directories.of(directory).iter() {
+                let Some(file) = node.lookup(request.name) else {
                     continue;
                 };
-                let path = format!("{place}/{name}");
-                match self.examine(file) {
-                    Examined::Usable(elf) => {
-                        let reason = Reason::Found(source.clone());
-                        return Some(Answer::Found(Found {
-                            node: file,
-                            elf,
-                            path,
-                            reason,
-                        }));
-                    }
-                    Examined::Broken(problem) => return Some(Answer::Broken(path, problem)),
-                    Examined::OtherMachine => wrong_machine = true,
+                let path = format!("{place}/{}", request.name);
+                let reason = Reason::Found(search_path.clone());
+                match self.answer(file, path, reason) {
+                    None => wrong_machine = true,
+                    answer => return Ok(answer),
                 }
             }
-            tried.push(Tried {
-                place: directory.clone(),
-                source: source.clone(),
+            request.searched.push(SearchedDirectory {
+                directory: directory.clone(),
+                search_path: search_path.clone(),
                 wrong_machine,
             });
         }
-        list.cut.then_some(Answer::Limit(
-            "the search path has more than 4096 directories",
-        ))
+        list.check_end(self.system)?;
+        Ok(None)
     }
 
-    /// What `open_verify` makes of a file.
-    fn examine(&self, node: Node<'r>) -> Examined<'r> {
-        let broken = |problem: &str| Examined::Broken(problem.to_owned());
+    fn count_lookup(&mut self) -> Result<()> {
+        self.lookups += 1;
+        if self.lookups.is_multiple_of(1024) {
+            self.system.bounds.cancellation.check()?;
+        }
+        self.system.check(Limit::LoaderLookups, self.lookups)
+    }
+
+    /// What a file of the right name answers; `None` if it is for a different machine.
+    fn answer(&self, node: Node<'r>, path: String, reason: Reason) -> Option<Answer<'r>> {
+        match self.verify(node) {
+            Verified::OtherMachine => None,
+            Verified::Broken(problem) => Some(Answer::Broken { path, problem }),
+            Verified::Usable(elf) => Some(Answer::Found(LibraryFile {
+                node,
+                elf,
+                path,
+                reason,
+            })),
+        }
+    }
+
+    /// `open_verify`.
+    fn verify(&self, node: Node<'r>) -> Verified<'r> {
+        let broken = |problem: &str| Verified::Broken(problem.to_owned());
         match node.content() {
             Some(Content::Elf(elf))
                 if (elf.class, elf.machine) != (self.system.class, self.system.machine) =>
             {
-                Examined::OtherMachine
+                Verified::OtherMachine
             }
             Some(Content::Elf(elf)) => match elf.refusal.and_then(Refusal::message) {
-                None => Examined::Usable(elf),
+                None => Verified::Usable(elf),
                 Some(problem) => broken(problem),
             },
             Some(Content::BrokenElf { problem, refusal }) => {
                 match refusal.and_then(Refusal::message) {
                     Some(message) => broken(message),
-                    // It is mapped all the same, and the process dies when it touches what is not there.
-                    None => Examined::Broken(format!("Bus error ({problem})")),
+                    // The loader maps it, and the process dies when it touches the missing part.
+                    None => Verified::Broken(format!("Bus error ({problem})")),
                 }
             }
             Some(_) => broken(
@@ -341,68 +312,19 @@ impl<'r> Search<'r> {
             None => broken("cannot read file data"),
         }
     }
-
-    /// The directories of a path list, DSTs replaced. For glibc an empty element is the working directory; musl passes over it,
-    /// and knows separators of its own (ldso/dynlink.c, `path_open`).
-    fn directories(&self, text: &str, separators: &[char], origin: &str) -> List {
-        let musl = self.system.family == Family::Musl;
-        let separators = if musl { &[':', '\n'] } else { separators };
-        let mut elements = text
-            .split(separators)
-            .filter(|element| !(musl && element.is_empty()));
-        let mut directories: Vec<Rc<str>> = Vec::new();
-        let mut known = HashSet::new();
-        for element in elements.by_ref().take(DIRECTORIES) {
-            // What is longer than a path can be leads nowhere.
-            let Some(expanded) = self.system.expand(element, origin) else {
-                continue;
-            };
-            let absolute = self.system.absolute(&expanded);
-            let directory: Rc<str> = match absolute.trim_end_matches('/') {
-                "" => "/".into(),
-                directory => directory.into(),
-            };
-            if known.insert(Rc::clone(&directory)) {
-                directories.push(directory);
-            }
-        }
-        List {
-            directories: directories.into(),
-            cut: elements.next().is_some(),
-        }
-    }
-
-    fn known(&mut self, directory: &Rc<str>) -> Places<'r> {
-        if let Some(known) = self.known.get(directory) {
-            return Rc::clone(known);
-        }
-        let existing = |path: Rc<str>| {
-            let node = self.system.root.resolve(&path).ok()?;
-            node.is_directory().then_some((path, node))
-        };
-        let found: Rc<[_]> = match existing(Rc::clone(directory)) {
-            None => Rc::from([]),
-            Some(own) => {
-                let better = self.system.subdirectories();
-                let better = better
-                    .iter()
-                    .map(|name| format!("{directory}/{name}").into());
-                better.filter_map(existing).chain([own.clone()]).collect()
-            }
-        };
-        self.known.insert(Rc::clone(directory), Rc::clone(&found));
-        found
-    }
 }
 
-/// The objects with a DT_RPATH that counts for a requester: its own, that of the one who needs it, and so on, and at last that of
-/// the executable.
-fn chain<'o>(objects: &'o [Object], requester: ObjectId) -> impl Iterator<Item = ObjectId> + 'o {
-    let bearer = |id: ObjectId| objects[id].bearer;
-    let above = move |id: &ObjectId| bearer(objects[*id].loader?);
+/// The objects whose inherited search paths count for a requester: its own, those up the chain of the objects that need it, and
+/// at last the program's.
+fn inherited_paths<'o>(
+    objects: &'o [Object],
+    requester: ObjectId,
+) -> impl Iterator<Item = ObjectId> + 'o {
+    let owner = |id: ObjectId| objects[id].path_owner;
+    let above = move |id: &ObjectId| owner(objects[*id].loader?);
     let mut is_last = false;
-    let chain = std::iter::successors(bearer(requester), above);
+    let chain = std::iter::successors(owner(requester), above);
     chain
-        .chain(bearer(0))
+        .chain(owner(0))
         .take_while(move |&id| !std::mem::replace(&mut is_last, id == 0))
 }

@@ -1,4 +1,4 @@
-//! The loader that a program's interpreter is, and what is built into it.
+//! The loader that a program names as its interpreter, with its built-in directories and cache.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,36 @@ use serde::Deserialize;
 use super::abi::Abi;
 use super::cache::Cache;
 use super::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
+use crate::cancellation::Cancellation;
 use crate::elf::ElfFacts;
+use crate::error::{Error, Result};
 use crate::image::{Node, RootFilesystem};
+use crate::limits::{Limit, Limits};
 
 /// `EM_386`, `EM_X86_64`, `EM_AARCH64`.
 pub(super) const EM_386: u16 = 3;
 pub(super) const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
-/// Linux takes no path of this length or more (`include/uapi/linux/limits.h`).
+/// Linux accepts no path of this length or longer (`include/uapi/linux/limits.h`).
 const PATH_MAX: usize = 4096;
 
-/// Which C library a loader belongs to.
+/// The C library that a loader belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum Libc {
     /// The GNU C library.
     Glibc,
     /// musl, as in Alpine Linux.
     Musl,
 }
 
-/// A library that the driver of the host brings when the container starts: none is expected in an image.
+/// A library of the host's driver, which is mounted when the container starts and is not expected in an image.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostLibrary {
-    /// The name that it is asked for by.
+    /// Its SONAME.
     pub name: String,
-    /// What its symbols begin with, before an upper-case letter; empty if that is not known.
+    /// The prefix of its symbols, which an upper-case letter follows; empty if unknown.
     #[serde(default)]
     pub symbols: String,
 }
@@ -48,38 +51,65 @@ impl HostLibrary {
     }
 }
 
-/// The loader of an image for one machine, with the process environment that it looks at.
+/// What bounds the work that an image causes.
+#[derive(Debug, Clone, Default)]
+pub struct Bounds {
+    /// The limits.
+    pub limits: Limits,
+    /// Ends the work early.
+    pub cancellation: Cancellation,
+}
+
+impl Bounds {
+    /// Checks a value against a limit; `subject` is what the error names.
+    ///
+    /// # Errors
+    /// The value is greater than the limit.
+    pub fn check(&self, limit: Limit, value: u64, subject: &str) -> Result<()> {
+        let checked = self.limits.check(limit, value);
+        checked.map_err(|exceeded| Error::limit(subject, exceeded))
+    }
+}
+
+/// The loader of an image for one machine, with the environment of the process.
 #[derive(Debug)]
 pub struct System<'r> {
-    /// The files.
+    /// The files of the image.
     pub root: &'r RootFilesystem<'r>,
-    /// Whose rules hold.
-    pub family: Family,
-    /// `e_machine` of the programs it loads.
+    /// The C library whose rules apply.
+    pub libc: Libc,
+    /// `e_machine` of programs and libraries.
     pub machine: u16,
-    /// 32 or 64.
+    /// Class of programs and libraries: 32 or 64.
     pub class: u8,
-    /// Release of glibc; `None` for musl or if its `libc.so.6` does not tell.
+    /// Release of glibc; `None` for musl, or if `libc.so.6` does not tell.
     pub glibc: Option<GlibcVersion>,
     /// The environment of the process.
     pub environment: BTreeMap<String, String>,
     /// The working directory of the process.
     pub working_directory: String,
-    /// What the host brings: an object that needs it loads as if it were there.
+    /// Libraries of the host's driver: an object that needs one loads as if it were there.
     pub host_libraries: Vec<HostLibrary>,
-    /// Directories that are searched last, in order.
+    /// What bounds the work of the loader.
+    pub bounds: Bounds,
+    /// The program, as errors name it.
+    pub subject: String,
+    /// Stands in for a program of which nothing is known.
+    pub(super) plain_program: ElfFacts,
+    /// The directories that are searched last, in order.
     pub(super) default_directories: Vec<String>,
     hwcaps: Option<Hwcaps>,
+    subdirectories: Vec<String>,
     cache: Option<Cache>,
-    /// What `$LIB` stands for.
+    /// The value of `$LIB`.
     pub(super) lib: String,
-    /// What `$PLATFORM` stands for.
+    /// The value of `$PLATFORM`.
     pub(super) platform: &'static str,
 }
 
 impl<'r> System<'r> {
-    /// The loader that runs a program; `None` if the program names no interpreter (it is linked statically), or one of a C library
-    /// that is installed beside the system's, whose directories and index are not known (Nix, glibc on Alpine).
+    /// The loader that runs a program. `None` if the program is linked statically, or if its interpreter belongs to a second C
+    /// library, whose built-in directories and cache are unknown (Nix, glibc on Alpine).
     pub fn of(
         root: &'r RootFilesystem<'r>,
         program: &ElfFacts,
@@ -88,9 +118,9 @@ impl<'r> System<'r> {
     ) -> Option<Self> {
         let interpreter = program.interpreter.as_deref()?;
         let name = interpreter.rsplit('/').next().unwrap_or_default();
-        let family = match name.starts_with("ld-musl-") {
-            true => Family::Musl,
-            false => Family::Glibc,
+        let libc = match name.starts_with("ld-musl-") {
+            true => Libc::Musl,
+            false => Libc::Glibc,
         };
         if !is_standard(root, interpreter) {
             return None;
@@ -103,28 +133,53 @@ impl<'r> System<'r> {
         };
         let mut system = System {
             root,
-            family,
+            libc,
             machine: program.machine,
             class: program.class,
             glibc: None,
             environment,
             working_directory: working_directory.to_owned(),
             host_libraries: Vec::new(),
+            bounds: Bounds::default(),
+            subject: "the loader model".to_owned(),
+            plain_program: ElfFacts::default(),
             default_directories: Vec::new(),
             hwcaps: None,
+            subdirectories: Vec::new(),
             cache: None,
             lib: lib64.to_owned(),
             platform,
         };
-        match family {
-            Family::Musl => system.default_directories = musl_directories(root, name),
-            Family::Glibc => system.glibc_directories(tuple, lib64),
+        match libc {
+            Libc::Musl => system.default_directories = musl_directories(root, name),
+            Libc::Glibc => system.glibc_directories(tuple, lib64),
         }
         Some(system)
     }
 
-    /// Debian and its descendants configure glibc with the multiarch directories, others with `lib64`; where the C library itself
-    /// lies tells which. (`SYSTEM_DIRS` of elf/dl-load.c, made by elf/gen-trusted-dirs.awk from the configured `slibdir`.)
+    /// The loader of a plain program for a machine; the interpreter is the one that the image has.
+    pub fn of_machine(
+        root: &'r RootFilesystem<'r>,
+        (machine, class): (u16, u8),
+        environment: BTreeMap<String, String>,
+        working_directory: &str,
+    ) -> Option<Self> {
+        let musl = ["x86_64", "aarch64", "i386"].map(|arch| format!("/lib/ld-musl-{arch}.so.1"));
+        let has_libc = |path: &str| root.resolve(path).is_ok();
+        let is_glibc =
+            has_libc("/lib64/ld-linux-x86-64.so.2") || has_libc("/lib/ld-linux-aarch64.so.1");
+        let musl = musl.into_iter().find(|path| !is_glibc && has_libc(path));
+        let program = ElfFacts {
+            machine,
+            class,
+            interpreter: Some(musl.unwrap_or_else(|| "/lib64/ld.so".to_owned())),
+            ..ElfFacts::default()
+        };
+        System::of(root, &program, environment, working_directory)
+    }
+
+    /// Debian and its descendants configure glibc with multiarch directories, others with `lib64`; the directory of the C library
+    /// itself tells which (`SYSTEM_DIRS` of elf/dl-load.c, which elf/gen-trusted-dirs.awk generates from `slibdir`).
     fn glibc_directories(&mut self, tuple: &str, lib64: &str) {
         let multiarch = format!("lib/{tuple}");
         let libc = |directory: &str| self.root.resolve(&format!("/{directory}/libc.so.6")).ok();
@@ -140,51 +195,66 @@ impl<'r> System<'r> {
         self.default_directories = directories;
         self.lib = lib;
         self.glibc = libc.and_then(|node| GlibcVersion::of_library(node.name(), node.elf()?));
-        // A cache that cannot be read is passed over.
+        // glibc ignores a cache that it cannot read.
         let cache = self.root.resolve("/etc/ld.so.cache").ok();
         self.cache = cache
             .and_then(Node::bytes)
             .and_then(|bytes| Cache::parse(bytes).ok());
-        // A C library that does not tell its release is taken for a new one.
-        let glibc = self.glibc.unwrap_or(GlibcVersion::new(2, 40));
+        // A C library that does not tell its release is assumed to be new.
+        let glibc = self.glibc.unwrap_or(GlibcVersion::ASSUMED);
         let abi = Abi::of(self.machine, self.class);
         self.hwcaps = abi.map(|abi| Hwcaps::new(abi, glibc, CpuLevel::default()));
+        let hwcaps = self.hwcaps.as_ref();
+        self.subdirectories = hwcaps.map(Hwcaps::subdirectories).unwrap_or_default();
     }
 
-    /// The path that the cache has for a name; whether it leads anywhere is not known.
+    /// The path that the cache has for a name; it may lead nowhere.
     pub(super) fn cached(&self, name: &str) -> Option<&str> {
         let entry = self.cache.as_ref()?.lookup(name, self.hwcaps.as_ref()?)?;
         Some(&entry.path)
     }
 
-    /// Subdirectories that are searched before each directory, for the processors that hosts are taken to have.
-    pub(super) fn subdirectories(&self) -> Vec<String> {
-        let hwcaps = self.hwcaps.as_ref();
-        hwcaps.map(Hwcaps::subdirectories).unwrap_or_default()
+    /// The subdirectories for certain processors that are searched before each directory.
+    pub(super) fn subdirectories(&self) -> &[String] {
+        &self.subdirectories
     }
 
-    /// Whether the host brings a library.
+    /// Whether the search path of an object counts for the objects that it needs, too: DT_RPATH, unless DT_RUNPATH replaces it;
+    /// both with musl.
+    pub(super) fn has_inherited_path(&self, elf: &ElfFacts) -> bool {
+        match self.libc {
+            Libc::Glibc => elf.rpath.is_some() && elf.runpath.is_none(),
+            Libc::Musl => elf.rpath.is_some() || elf.runpath.is_some(),
+        }
+    }
+
+    /// Whether a library comes from the host's driver.
     pub(super) fn is_host_provided(&self, name: &str) -> bool {
         self.host_libraries
             .iter()
             .any(|library| library.name == name)
     }
 
-    /// Those of the needed libraries that come from the host.
-    pub(super) fn of_host(&self, needed: &[String]) -> Vec<&HostLibrary> {
+    /// The needed libraries that come from the host's driver.
+    pub(super) fn host_libraries_of(&self, needed: &[String]) -> Vec<&HostLibrary> {
         let libraries = self.host_libraries.iter();
         libraries
             .filter(|library| needed.contains(&library.name))
             .collect()
     }
 
-    /// A variable of the process; an empty one counts as unset, as for the loader.
+    /// Checks a value against a limit.
+    pub(super) fn check(&self, limit: Limit, value: u64) -> Result<()> {
+        self.bounds.check(limit, value, &self.subject)
+    }
+
+    /// A variable of the process; like the loader, takes an empty one as unset.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         let value = self.environment.get(name)?;
         (!value.is_empty()).then_some(value)
     }
 
-    /// Replaces `$ORIGIN`, `$LIB` and `$PLATFORM` (ld.so(8), "Dynamic string tokens"); `None` for what is longer than a path can be.
+    /// Expands `$ORIGIN`, `$LIB` and `$PLATFORM` (ld.so(8), "Dynamic string tokens"); `None` if the result reaches PATH_MAX.
     pub(super) fn expand(&self, text: &str, origin: &str) -> Option<String> {
         let tokens = [
             ("ORIGIN", origin),
@@ -208,9 +278,9 @@ impl<'r> System<'r> {
                 Some((*value, braced.or(plain)?))
             });
             match token {
-                Some((value, behind)) => {
+                Some((value, after)) => {
                     expanded.push_str(value);
-                    rest = behind;
+                    rest = after;
                 }
                 None => {
                     expanded.push('$');
@@ -222,7 +292,7 @@ impl<'r> System<'r> {
         (expanded.len() < PATH_MAX).then_some(expanded)
     }
 
-    /// An absolute path of one that may be relative to the working directory.
+    /// Makes a path absolute that may be relative to the working directory.
     pub(super) fn absolute(&self, path: &str) -> String {
         match path.starts_with('/') {
             true => path.to_owned(),
@@ -231,7 +301,7 @@ impl<'r> System<'r> {
     }
 }
 
-/// Whether an interpreter is the system's own, or is not there.
+/// Whether an interpreter is the system's own, or does not exist.
 fn is_standard(root: &RootFilesystem, interpreter: &str) -> bool {
     let path = root.resolve(interpreter).map(Node::path);
     let directory = path.as_deref().ok().and_then(|path| path.rsplit_once('/'));
@@ -242,7 +312,7 @@ fn is_standard(root: &RootFilesystem, interpreter: &str) -> bool {
     })
 }
 
-/// `/etc/ld-musl-ARCH.path` if it is there, else what is built in (musl ldso/dynlink.c, `load_library`).
+/// The directories of `/etc/ld-musl-ARCH.path`, else the built-in ones (musl ldso/dynlink.c, `load_library`).
 fn musl_directories(root: &RootFilesystem, interpreter: &str) -> Vec<String> {
     let file = interpreter.replace(".so.1", ".path");
     let text = root

@@ -12,17 +12,19 @@ use std::collections::BTreeMap;
 
 use testkit::ld_so_cache::old_format;
 
-use super::{Failure, Mode, Process, System};
+use super::{Failure, OpenMode, Process, System};
 use crate::elf::ElfFacts;
 use crate::elf::facts::{Bound, Exports, Import, VersionNeed};
+use crate::error::Error;
 use crate::image::RootFilesystem;
 use crate::layer::{Content, Entry, EntryKind, LayerFacts};
+use crate::limits::Limit;
 
-const GLOBAL: Mode = Mode {
+const GLOBAL: OpenMode = OpenMode {
     global: true,
     lazy: false,
 };
-const LOCAL: Mode = Mode {
+const LOCAL: OpenMode = OpenMode {
     global: false,
     lazy: false,
 };
@@ -175,7 +177,18 @@ impl Sample {
         let root = RootFilesystem::merge([&self.layer]);
         let program = root.resolve("/app/main").unwrap().elf().unwrap();
         let system = System::of(&root, program, self.environment.clone(), "/work").unwrap();
-        ask(Process::start(&system, "/app/main"))
+        ask(Process::start(&system, "/app/main").unwrap())
+    }
+
+    /// The limit that ends loading the program.
+    fn limit(&self) -> Limit {
+        let root = RootFilesystem::merge([&self.layer]);
+        let program = root.resolve("/app/main").unwrap().elf().unwrap();
+        let system = System::of(&root, program, self.environment.clone(), "/work").unwrap();
+        match Process::start(&system, "/app/main") {
+            Err(Error::Limit { exceeded, .. }) => exceeded.limit,
+            other => panic!("{:?}", other.map(|started| started.is_ok())),
+        }
     }
 
     /// What a program that starts has mapped, without itself and the loader.
@@ -189,11 +202,11 @@ impl Sample {
     }
 
     /// Opens libraries on behalf of the program, one after the other: what is mapped in the end, or the first message.
-    fn opens(&self, requests: &[(&str, Mode)]) -> Result<Vec<String>, String> {
+    fn opens(&self, requests: &[(&str, OpenMode)]) -> Result<Vec<String>, String> {
         self.run(|process| {
             let mut process = process.map_err(messages).unwrap();
             for (name, mode) in requests {
-                let opened = process.open(name, 0, *mode);
+                let opened = process.open(name, 0, *mode).unwrap();
                 opened.map_err(|failure| messages(failure).remove(0))?;
             }
             Ok(paths(&process, self.interpreter))
@@ -210,7 +223,7 @@ fn paths(process: &Process, interpreter: &str) -> Vec<String> {
 fn messages(failure: Failure) -> Vec<String> {
     let faults = failure.faults.iter();
     faults
-        .map(|fault| fault.message(super::Family::Glibc))
+        .map(|fault| fault.message(super::Libc::Glibc))
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! The index of libraries, as facts.
+//! `/etc/ld.so.cache` and what `ldconfig` would write, as facts.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::model::Model;
 use crate::loader::abi::Abi;
 use crate::loader::ldconfig::{self, Rebuilt, State};
 
-/// The index of the image, and what `ldconfig` would write; nothing without a process of glibc.
+/// The facts of the cache, and what `ldconfig` would write; nothing for an image without a glibc process.
 pub(super) fn read<'s>(model: &Model<'s>) -> (Option<CacheFacts>, Option<Rebuilt<'s>>) {
     let mut systems = model.processes.iter().map(|process| process.system);
     let known =
@@ -23,20 +23,30 @@ pub(super) fn read<'s>(model: &Model<'s>) -> (Option<CacheFacts>, Option<Rebuilt
         State::Stale => "stale",
         State::Corrupt => "corrupt",
     };
-    let unlisted = staleness.missing.iter().map(|it| it.entry.path.clone());
-    let dangling = staleness.dangling.iter().map(|it| it.path.clone());
-    let dropped = staleness.dropped.iter().map(|it| it.path.clone());
-    let facts = CacheFacts {
+    let mut facts = CacheFacts {
         state: state.to_owned(),
         layer: staleness.layer,
-        unlisted: unlisted.collect(),
-        dangling: dangling.collect(),
-        dropped: dropped.collect(),
+        ..CacheFacts::default()
     };
+    if rebuilt.complete {
+        let unlisted = staleness.missing.iter().map(|it| it.entry.path.clone());
+        facts.unlisted = unlisted.collect();
+        facts.dangling = staleness
+            .dangling
+            .iter()
+            .map(|it| it.path.clone())
+            .collect();
+        facts.dropped = staleness.dropped.iter().map(|it| it.path.clone()).collect();
+    } else {
+        facts.incomplete = true;
+        if staleness.state == State::Stale {
+            facts.state = "unknown".to_owned();
+        }
+    }
     (Some(facts), Some(rebuilt))
 }
 
-/// The files that would answer to names if `ldconfig` were run.
+/// The file that would answer to each name after `ldconfig`.
 pub(super) fn answers<'c>(rebuilt: Option<&'c Rebuilt>) -> HashMap<&'c str, &'c str> {
     let mut answers = HashMap::new();
     for entry in rebuilt.into_iter().flat_map(|it| &it.cache.entries) {

@@ -1,43 +1,43 @@
-//! What the loader does in the processes of an image: the `loader` of the report and of the rules.
+//! What the loader does in the processes of an image: `loader` in the report and in rules.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The loader model of one image. All paths are paths of the image, links followed except in their last component.
+/// The loader model of one image. All paths are paths in the image, with links resolved except in the last component.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoaderFacts {
-    /// Number of files that the process of the image maps (the first of `processes`).
+    /// The number of files that the main process maps (the first one in `processes`), without those of first uses.
     pub objects: usize,
-    /// Libraries that nothing answers for, and files that answer and cannot be used.
+    /// Libraries that are not found, and files that are found and cannot be used.
     pub missing: Vec<Missing>,
-    /// Versions that are needed and that the file which answers does not define.
+    /// Required versions that the file which is found does not define.
     pub unmet_versions: Vec<UnmetVersion>,
-    /// Symbols that nothing in scope defines, object by object.
+    /// Undefined symbols, object by object.
     pub undefined_symbols: Vec<UndefinedSymbols>,
-    /// Libraries of which another copy is loaded than the one that the package which needs it ships.
+    /// Libraries whose loaded copy is not the one that the package which needs them provides.
     pub shadowed: Vec<Shadowed>,
-    /// Objects that ask for an executable stack in a process whose glibc refuses that.
+    /// Objects that require an executable stack, which the glibc of the process refuses.
     pub executable_stacks: Vec<ExecutableStack>,
     /// The processes, the one that the image starts first.
     pub processes: Vec<ProcessFacts>,
-    /// How many more programs are linked to GPU libraries: nothing is known of what they load. Absent if there are none.
+    /// The number of programs linked to GPU libraries that are not modeled (limit `programs`); absent if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub programs_left_out: usize,
-    /// The index of libraries, and how it fits the files. Absent where there is neither index nor glibc.
+    /// `/etc/ld.so.cache`, and how far it is from the files; absent without a glibc process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheFacts>,
 }
 
-/// Whether a number is not to be written.
+/// Whether a number is omitted from JSON.
 pub(super) fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
 impl LoaderFacts {
-    /// The layer of a file that a process maps, or that needs something.
+    /// The layer of a file that a process maps, or that needs a missing library.
     pub fn layer_of(&self, path: &str) -> Option<usize> {
         let mapped = self.processes.iter().flat_map(|process| &process.objects);
         let needy = self.unmet_versions.iter().map(|fault| &fault.object);
@@ -59,86 +59,86 @@ impl LoaderFacts {
 }
 
 impl LoaderFacts {
-    /// Paths of the files that the process of the image maps, in order, and then of those that it finds and cannot load.
+    /// Paths of the files that the main process maps, in load order, and then of those that it finds and cannot load.
     pub fn main_files(&self) -> impl Iterator<Item = &str> {
         let processes = self.processes.iter().filter(|process| process.main);
         let mapped = processes.flat_map(|process| &process.objects);
-        let symbols = self.undefined_symbols.iter().filter(|it| it.place.main);
+        let symbols = self.undefined_symbols.iter().filter(|it| it.context.main);
         let symbols = symbols.flat_map(|it| [Some(&it.object), it.provider.as_ref()]);
-        let versions = self.unmet_versions.iter().filter(|it| it.place.main);
+        let versions = self.unmet_versions.iter().filter(|it| it.context.main);
         let versions = versions.flat_map(|it| [&it.object, &it.provider]);
         let objects = mapped.chain(symbols.flatten()).chain(versions);
         objects.map(|object| object.path.as_str())
     }
 }
 
-/// Where in which process something goes wrong; the beginning of every fault.
+/// Where in which process a fault occurs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Place {
-    /// Name of the process: as [`ProcessFacts::name`].
+pub struct FaultContext {
+    /// Name of the process, as [`ProcessFacts::name`].
     pub process: String,
-    /// Whether it is the process that the image starts.
+    /// The image starts this process.
     pub main: bool,
-    /// The Python package whose import, or whose first use, leads there; empty where a program starts.
+    /// The Python package whose import or first use fails; empty at program start.
     pub package: String,
-    /// `start` of the program, `import` of the package, first `use` of a function.
+    /// `start` of the program, `import` of the package, or first `use` of a function.
     pub when: String,
-    /// The program notices nothing, or only warns: it goes on without what could not be loaded.
+    /// The program ignores the failure, or only warns, and continues.
     pub optional: bool,
-    /// Whether this is the one that the loader reports; others of the same attempt would come after it.
+    /// The loader reports this fault; the others of the same attempt would come next.
     pub first: bool,
-    /// What the loader says, word for word.
+    /// The loader's message, verbatim.
     pub message: String,
-    /// What the program shows in place of the loader's message; empty where that is what it shows.
+    /// What the program prints instead of the loader's message; empty if it prints that message.
     pub shown: String,
-    /// What an `optional` one goes on without: `gpu` (all work is done by the CPU), `package` (nothing of the package works) or
-    /// `feature` (most programs never notice); empty if it is not optional or if that is not known.
+    /// What the program continues without if the failure is `optional`: `gpu` (the CPU does all work), `package` (the package does not
+    /// work at all) or `feature` (most programs never notice); empty if unknown.
     pub without: String,
 }
 
-/// A library that nothing answers for, or only a file that cannot be used.
+/// A library that is not found, or that is found and cannot be used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Missing {
-    /// Where in which process.
+    /// Where it happens.
     #[serde(flatten)]
-    pub place: Place,
-    /// The name that is asked for, such as `libcudart.so.12`.
+    pub context: FaultContext,
+    /// The requested name, such as `libcudart.so.12`.
     pub library: String,
-    /// Path of the file that needs it or that opens it; empty where a Python package asks for it.
+    /// Path of the file that needs or opens it; empty if Python code opens it.
     pub needed_by: String,
-    /// Index of the layer of `needed_by`.
+    /// Layer index of `needed_by`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<usize>,
-    /// Opened at run time (dlopen), not listed as DT_NEEDED.
+    /// Opened at run time (dlopen) rather than listed as DT_NEEDED.
     pub opened: bool,
-    /// Other names that the program tries in its place, first to last.
+    /// Other names that the program tries as well, in order.
     pub alternatives: Vec<String>,
-    /// Comes from the driver of the host: never to be expected in an image.
+    /// It comes from the driver of the host and is not expected in an image.
     pub host_provided: bool,
-    /// Path of the file that answers and cannot be used; empty if there is none.
+    /// Path of the file that is found and cannot be used; empty if there is none.
     pub broken: String,
-    /// Files of that name for another machine, which the loader passes over.
+    /// Files of this name for a different machine, which the loader skips.
     pub wrong_machine: Vec<String>,
-    /// Files of that name or SONAME elsewhere in the image, where this process does not look.
+    /// Files of this name or SONAME in directories that this process does not search.
     pub elsewhere: Vec<String>,
-    /// The file that would answer if `ldconfig` were run; empty if there is none.
+    /// The file that would be found after `ldconfig`; empty if there is none.
     pub after_ldconfig: String,
-    /// The directories that were looked in, in order.
+    /// The directories that were searched, in order.
     pub searched: Vec<String>,
 }
 
-/// A version that is needed and that the file which answers does not define.
+/// A required version that the file which is found does not define.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UnmetVersion {
-    /// Where in which process.
+    /// Where it happens.
     #[serde(flatten)]
-    pub place: Place,
-    /// The file that needs it.
+    pub context: FaultContext,
+    /// The file that requires it.
     pub object: ObjectFacts,
-    /// The file that answers.
+    /// The file that should define it.
     pub provider: ObjectFacts,
     /// The version: `GLIBCXX_3.4.30`.
     pub version: String,
@@ -146,68 +146,68 @@ pub struct UnmetVersion {
     pub newest: String,
 }
 
-/// The symbols of one object that nothing in scope defines.
+/// The undefined symbols of one object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UndefinedSymbols {
-    /// Where in which process; `when` is `use` for functions that are only looked up when they are called.
+    /// Where it happens; `when` is `use` for functions that are bound when they are called.
     #[serde(flatten)]
-    pub place: Place,
-    /// The file that needs them.
+    pub context: FaultContext,
+    /// The file that refers to them.
     pub object: ObjectFacts,
-    /// The file loads all the same: these are functions that are only looked up when they are called.
+    /// The file loads nevertheless: these functions are bound when they are called.
     pub called: bool,
-    /// How many there are.
+    /// The number of symbols.
     pub count: usize,
-    /// The first ones.
+    /// The first 20 symbols.
     pub symbols: Vec<Symbol>,
-    /// The file that should define the first one, where that is known: what answers to the name that its version belongs to.
+    /// The file that should define the first symbol, if known: the one that its version belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<ObjectFacts>,
 }
 
-/// A symbol that nothing defines.
+/// An undefined symbol.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Symbol {
-    /// As it is in the file.
+    /// The name in the file.
     pub name: String,
-    /// As it is written in C++; equal to `name` if it is not mangled.
+    /// The C++ name; equal to `name` if the symbol is not mangled.
     pub demangled: String,
-    /// The version that is asked for; empty if none is.
+    /// The required version; empty if there is none.
     pub version: String,
 }
 
-/// A library of which another copy is loaded than the one that lies where its user's package expects it.
+/// A library whose loaded copy is not the one that the package which needs it provides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Shadowed {
-    /// As in [`Place`].
+    /// As in [`FaultContext`].
     pub process: String,
-    /// As in [`Place`].
+    /// As in [`FaultContext`].
     pub main: bool,
-    /// The name that is asked for.
+    /// The requested name.
     pub library: String,
     /// The copy that is loaded.
     pub loaded: ObjectFacts,
-    /// The copy that is not.
+    /// The copy that the package provides.
     pub shadowed: ObjectFacts,
-    /// Path of the object that asks.
+    /// Path of the object that needs it.
     pub needed_by: String,
-    /// Why the loaded one wins: `LD_LIBRARY_PATH`, `DT_RPATH of …`, `an earlier load by …`.
+    /// Why the loaded copy was loaded: `LD_LIBRARY_PATH`, `DT_RPATH of …`, `an earlier load by …`.
     pub reason: String,
 }
 
-/// An object that asks for an executable stack.
+/// An object that requires an executable stack.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExecutableStack {
-    /// Where in which process.
+    /// Where it happens.
     #[serde(flatten)]
-    pub place: Place,
+    pub context: FaultContext,
     /// The file.
     pub object: ObjectFacts,
-    /// Release of the glibc that refuses it.
+    /// Release of the glibc that refuses the stack.
     pub glibc: String,
 }
 
@@ -215,23 +215,24 @@ pub struct ExecutableStack {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessFacts {
-    /// `python` of the image or of an environment (`python (/opt/venv)`), or the path of a program.
+    /// `python`, `python (/opt/venv)` for a further environment, or the path of a program.
     pub name: String,
-    /// Whether it is the process that the image starts.
+    /// The image starts this process.
     pub main: bool,
-    /// The executable.
+    /// Path of the program.
     pub executable: String,
     /// Prefix of the Python environment; empty for other programs.
     pub environment: String,
-    /// Release of glibc: `2.36`; empty for musl or if it is not known.
+    /// Release of glibc: `2.36`; empty for musl or if unknown.
     pub glibc: String,
     /// The GPU packages that are imported, in order.
     pub imports: Vec<Import>,
-    /// What it maps, in order; what is only loaded at first use comes last.
+    /// The mapped files in load order; those of first uses come last.
     pub objects: Vec<ObjectFacts>,
-    /// The libraries of the host's driver that it uses, in order.
+    /// The libraries of the host's driver that it uses, in load order.
     pub driver_libraries: Vec<DriverLibrary>,
-    /// Where LD_LIBRARY_PATH was read: `image` or, less certain, the path of the entrypoint script; empty if it is not set.
+    /// Who sets LD_LIBRARY_PATH: `image`, `overlay` (the environment of a workload) or, less certain, the path of the entrypoint
+    /// script; empty if it is not set.
     pub library_path_from: String,
 }
 
@@ -239,22 +240,22 @@ pub struct ProcessFacts {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DriverLibrary {
-    /// The name that is asked for: `libnvcuvid.so.1`.
+    /// The requested name: `libnvcuvid.so.1`.
     pub library: String,
-    /// The file that needs it or opens it.
+    /// The file that needs or opens it.
     pub needed_by: String,
-    /// The layer of `needed_by`.
+    /// Layer index of `needed_by`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<usize>,
-    /// The package whose import or first use leads there; empty where a program starts.
+    /// The package whose import or first use loads it; empty at program start.
     pub package: String,
     /// `start`, `import` or first `use`.
     pub when: String,
-    /// Opened at run time (dlopen), not listed as DT_NEEDED.
+    /// Opened at run time (dlopen) rather than listed as DT_NEEDED.
     pub opened: bool,
-    /// The program goes on where it is not there.
+    /// The program continues without it.
     pub optional: bool,
-    /// As [`Place::without`].
+    /// As [`FaultContext::without`].
     pub without: String,
 }
 
@@ -276,34 +277,34 @@ pub struct Import {
 pub struct ObjectFacts {
     /// The file.
     pub path: String,
-    /// The layer that brought it.
+    /// Layer index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<usize>,
     /// DT_SONAME; empty if it has none.
     pub soname: String,
-    /// The name that it was asked for by.
+    /// The name by which it was requested.
     pub request: String,
-    /// Path of the object that asked; empty for the program itself and for what Python opens.
+    /// Path of the object that requested it; empty for the program itself and for what Python opens.
     pub requested_by: String,
     /// Why this file answered, for people: `DT_RPATH of libtorch_cuda.so`, `LD_LIBRARY_PATH`, `ld.so.cache` …
     pub reason: String,
     /// The same as one word: `executable`, `interpreter`, `preload`, `path`, `rpath`, `runpath`, `ld-library-path`, `cache`, `default`.
     pub found_by: String,
-    /// The package whose import or first use led to it; empty for what the program starts with.
+    /// The package whose import or first use loaded it; empty at program start.
     pub package: String,
     /// `start`, `import` or first `use`.
     pub when: String,
-    /// RTLD_GLOBAL, or loaded at the start.
+    /// RTLD_GLOBAL, or loaded at program start.
     pub global: bool,
     /// Which library it is, by its exports: `cudnn`, `cuda-runtime`, `torch-cuda` …; empty if no recipe knows it.
     pub library: String,
-    /// Which part of a library in several files: `graph`; `stub`.
+    /// Which part of a library with several files: `graph`; `stub`.
     pub part: String,
-    /// The Python package directory that it lies in: `torch`, `torchvision`, `nvidia/cudnn`; empty outside of site-packages.
+    /// The Python package directory that it is in: `torch`, `torchvision`, `nvidia/cudnn`; empty outside of site-packages.
     pub directory: String,
-    /// What its bytes tell: `version`, `built-with-cuda`, `compiled-cudnn` …, the strongest reading of each.
+    /// What was read from its bytes: `version`, `built-with-cuda`, `compiled-cudnn` …, the strongest reading of each.
     pub readings: BTreeMap<String, String>,
-    /// Major release of the CUDA that it belongs to, by its SONAME or readings; empty if it tells none.
+    /// Major release of CUDA that it belongs to, by its SONAME or readings; empty if unknown.
     pub cuda: String,
 }
 
@@ -311,15 +312,18 @@ pub struct ObjectFacts {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CacheFacts {
-    /// `current`, `stale`, `missing` or `corrupt`.
+    /// `current`, `stale`, `missing`, `corrupt`, or `unknown` if it was not compared completely.
     pub state: String,
-    /// The layer of the file.
+    /// Layer index of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<usize>,
-    /// Libraries that running `ldconfig` would add, by path.
+    /// Paths of libraries that `ldconfig` would add.
     pub unlisted: Vec<String>,
     /// Entries that lead to no file.
     pub dangling: Vec<String>,
-    /// Entries that running `ldconfig` would drop, for their directory is not configured: somebody ran `ldconfig DIRECTORY`.
+    /// Entries that `ldconfig` would drop because their directory is not configured: somebody ran `ldconfig DIRECTORY`.
     pub dropped: Vec<String>,
+    /// The directories of `ldconfig` are too many to compare the cache with them; the lists above are empty.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
 }

@@ -5,210 +5,185 @@ use std::fmt;
 
 use cpp_demangle::{DemangleOptions, DemangleWrite, Symbol as Mangled};
 
-use super::describe::Describer;
+use super::describer::Describer;
 use super::facts::{
-    ExecutableStack, LoaderFacts, Missing, ObjectFacts, Place, Symbol, UndefinedSymbols,
+    ExecutableStack, FaultContext, LoaderFacts, Missing, ObjectFacts, Symbol, UndefinedSymbols,
     UnmetVersion,
 };
-use super::model::ModelledProcess;
-use super::run::Fall;
+use super::model::ModeledProcess;
+use super::playback::{Cause, LoadFailure};
 use crate::image::Node;
-use crate::loader::{Fault, ObjectId, Tried};
+use crate::loader::{Fault, ObjectId, SearchedDirectory};
 
-/// Bytes of a demangled name.
-const WRITTEN: usize = 4096;
-/// So many undefined symbols of one object are listed.
-const SYMBOLS: usize = 20;
-/// So many files of the same name are listed.
-const FILES: usize = 16;
+/// Longest demangled name, in bytes.
+const DEMANGLED_BYTES: usize = 4096;
+/// Undefined symbols that are listed per object.
+const LISTED_SYMBOLS: usize = 20;
+/// Files of the same name that are listed.
+const LISTED_FILES: usize = 16;
 
-/// Adds all faults of a process.
-pub(super) fn tell(describer: &Describer, process: &ModelledProcess, facts: &mut LoaderFacts) {
-    let objects = objects_of(process);
-    for fall in &process.run.falls {
-        let place = Place {
-            process: process.name.clone(),
-            main: process.main,
-            package: fall.cause.package.clone(),
-            when: fall.cause.when.to_owned(),
-            optional: fall.optional,
-            without: fall.without.clone(),
-            ..Place::default()
+/// Adds the faults of a process to the facts.
+pub(super) fn record(describer: &Describer, process: &ModeledProcess, facts: &mut LoaderFacts) {
+    let objects = process.playback.objects().iter().enumerate().rev();
+    let recorder = Recorder {
+        describer,
+        process,
+        objects: objects.map(|(id, it)| (it.path.as_str(), id)).collect(),
+    };
+    for failure in &process.playback.failures {
+        let context = FaultContext {
+            optional: failure.optional,
+            without: failure.without.clone(),
+            ..recorder.context(&failure.cause)
         };
-        let teller = Teller {
-            describer,
-            process,
-            objects: &objects,
-            fall: Some(fall),
-            place,
+        let attempt = Attempt {
+            context,
+            failure: Some(failure),
         };
-        teller.tell(&fall.failure.faults, facts);
+        recorder.record(&attempt, &failure.failure.faults, facts);
     }
-    preloads(describer, process, &objects, facts);
-    let calls = process.run.process.as_ref();
-    for faults in by_object(calls.map(|it| it.undefined_calls()).unwrap_or_default()) {
-        let package = package_of(process, &objects, &faults);
-        let place = Place {
-            process: process.name.clone(),
-            main: process.main,
-            package,
-            when: "use".to_owned(),
-            ..Place::default()
-        };
-        let teller = Teller {
-            describer,
-            process,
-            objects: &objects,
-            fall: None,
-            place,
-        };
-        teller.tell(&faults, facts);
-    }
+    recorder.record_preloads(facts);
+    recorder.record_calls(facts);
 }
 
-/// Libraries that were to be loaded before all others: the loader passes over one that it cannot load (elf/rtld.c, `do_preload`).
-fn preloads(
-    describer: &Describer,
-    process: &ModelledProcess,
-    objects: &Objects,
-    facts: &mut LoaderFacts,
-) {
-    let warnings = process
-        .run
-        .process
-        .as_ref()
-        .map_or(&[][..], |it| it.warnings());
-    for fault in warnings {
-        let (Fault::Missing { name, .. } | Fault::Broken { name, .. }) = fault else {
-            continue;
-        };
-        let variable = process.system.environment.get("LD_PRELOAD");
-        let from = match variable.is_some_and(|value| value.contains(name.as_str())) {
-            true => "LD_PRELOAD",
-            false => "/etc/ld.so.preload",
-        };
-        let problem = match fault {
-            Fault::Broken { problem, .. } => problem.as_str(),
-            _ => "cannot open shared object file",
-        };
-        let place = Place {
-            process: process.name.clone(),
-            main: process.main,
-            when: "start".to_owned(),
-            optional: true,
-            ..Place::default()
-        };
-        let teller = Teller {
-            describer,
-            process,
-            objects,
-            fall: None,
-            place,
-        };
-        let mut place = teller.place(fault, true);
-        place.shown = format!(
-            "ERROR: ld.so: object '{name}' from {from} cannot be preloaded ({problem}): ignored."
-        );
-        facts.missing.push(teller.missing(fault, place));
-    }
+/// One request of the program, or a function that it calls later.
+struct Attempt<'t> {
+    context: FaultContext,
+    /// `None` if the fault occurs when a function is called.
+    failure: Option<&'t LoadFailure<'t>>,
 }
 
-/// Faults of symbols, object by object.
-fn by_object(faults: Vec<Fault>) -> Vec<Vec<Fault>> {
-    let mut groups: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
-    for fault in faults {
-        if let Fault::Symbol { object, .. } | Fault::Limit { name: object, .. } = &fault {
-            groups.entry(object.clone()).or_default().push(fault);
+struct Recorder<'t, 'k, 'r, 's> {
+    describer: &'t Describer<'k, 'r>,
+    process: &'t ModeledProcess<'s>,
+    /// The first object of each path.
+    objects: HashMap<&'t str, ObjectId>,
+}
+
+impl Recorder<'_, '_, '_, '_> {
+    fn context(&self, cause: &Cause) -> FaultContext {
+        FaultContext {
+            process: self.process.name.clone(),
+            main: self.process.main,
+            package: cause.package.clone(),
+            when: cause.when.to_owned(),
+            ..FaultContext::default()
         }
     }
-    groups.into_values().collect()
-}
 
-/// The objects of a process by the path that the loader calls them by, the first of each.
-type Objects<'t> = HashMap<&'t str, ObjectId>;
+    /// Libraries that could not be preloaded, which ld.so skips with a message (elf/rtld.c, `do_preload`).
+    fn record_preloads(&self, facts: &mut LoaderFacts) {
+        let started = self.process.playback.process.as_ref();
+        for fault in started.map_or(&[][..], |it| it.warnings()) {
+            let (name, problem) = match fault {
+                Fault::Missing { name, .. } => (name, "cannot open shared object file"),
+                Fault::Broken { name, problem, .. } => (name, problem.as_str()),
+                _ => continue,
+            };
+            let variable = self.process.system.environment.get("LD_PRELOAD");
+            let from = match variable.is_some_and(|value| value.contains(name.as_str())) {
+                true => "LD_PRELOAD",
+                false => "/etc/ld.so.preload",
+            };
+            let attempt = Attempt {
+                context: FaultContext {
+                    optional: true,
+                    ..self.context(&Cause {
+                        when: "start",
+                        ..Cause::default()
+                    })
+                },
+                failure: None,
+            };
+            let mut context = self.context_of(&attempt, fault, true);
+            context.shown = format!(
+                "ERROR: ld.so: object '{name}' from {from} cannot be preloaded ({problem}): ignored."
+            );
+            facts.missing.push(self.missing(&attempt, fault, context));
+        }
+    }
 
-fn objects_of<'t>(process: &'t ModelledProcess) -> Objects<'t> {
-    let objects = process.run.objects().iter().enumerate().rev();
-    objects.map(|(id, it)| (it.path.as_str(), id)).collect()
-}
+    /// Undefined functions that are bound when they are called, object by object.
+    fn record_calls(&self, facts: &mut LoaderFacts) {
+        let mut groups: BTreeMap<&str, Vec<Fault>> = BTreeMap::new();
+        for fault in &self.process.playback.undefined_calls {
+            if let Fault::Symbol { object, .. } = fault {
+                groups.entry(object).or_default().push(fault.clone());
+            }
+        }
+        for (object, faults) in groups {
+            let id = self.objects.get(object);
+            let cause = id.and_then(|&id| self.process.playback.causes.get(id));
+            let cause = Cause {
+                package: cause.map_or_else(String::new, |cause| cause.package.clone()),
+                when: "use",
+                ..Cause::default()
+            };
+            let attempt = Attempt {
+                context: self.context(&cause),
+                failure: None,
+            };
+            self.record(&attempt, &faults, facts);
+        }
+    }
 
-fn package_of(process: &ModelledProcess, objects: &Objects, faults: &[Fault]) -> String {
-    let Some(Fault::Symbol { object, .. }) = faults.first() else {
-        return String::new();
-    };
-    let id = objects.get(object.as_str());
-    let cause = id.and_then(|&id| process.run.causes.get(id));
-    cause.map_or_else(String::new, |cause| cause.package.clone())
-}
-
-struct Teller<'t, 'k, 'r, 's> {
-    describer: &'t Describer<'k, 'r>,
-    process: &'t ModelledProcess<'s>,
-    objects: &'t Objects<'t>,
-    /// The failure; `None` for what only fails when it is called.
-    fall: Option<&'t Fall<'s>>,
-    place: Place,
-}
-
-impl Teller<'_, '_, '_, '_> {
-    fn tell(&self, faults: &[Fault], facts: &mut LoaderFacts) {
+    fn record(&self, attempt: &Attempt, faults: &[Fault], facts: &mut LoaderFacts) {
         let mut symbols: BTreeMap<&str, UndefinedSymbols> = BTreeMap::new();
         let mut order = Vec::new();
         for (index, fault) in faults.iter().enumerate() {
-            let place = self.place(fault, index == 0);
+            let context = self.context_of(attempt, fault, index == 0);
             match fault {
-                Fault::Missing { .. } | Fault::Broken { .. } | Fault::Limit { .. } => {
-                    facts.missing.push(self.missing(fault, place));
+                Fault::Missing { .. } | Fault::Broken { .. } => {
+                    facts.missing.push(self.missing(attempt, fault, context));
                 }
                 Fault::Version {
                     object,
                     version,
                     provider,
-                } => facts
-                    .unmet_versions
-                    .push(self.unmet(place, object, version, provider)),
+                } => facts.unmet_versions.push(UnmetVersion {
+                    object: self.object(attempt, object),
+                    provider: self.object(attempt, provider),
+                    version: version.clone(),
+                    newest: self.newest(provider, version),
+                    context,
+                }),
                 Fault::Symbol { object, .. } => {
                     let known = symbols.entry(object).or_insert_with(|| {
                         order.push(object.as_str());
                         UndefinedSymbols {
-                            place,
-                            object: self.object(object),
-                            called: self.fall.is_none(),
+                            context,
+                            object: self.object(attempt, object),
+                            called: attempt.failure.is_none(),
                             ..UndefinedSymbols::default()
                         }
                     });
-                    self.add_symbol(known, fault);
+                    self.add_symbol(attempt, known, fault);
                 }
                 Fault::ExecutableStack { object } => {
                     let glibc = self.process.system.glibc;
                     facts.executable_stacks.push(ExecutableStack {
-                        place,
-                        object: self.object(object),
+                        context,
+                        object: self.object(attempt, object),
                         glibc: glibc.map_or_else(String::new, |release| release.to_string()),
                     });
                 }
             }
         }
-        let found = order
-            .into_iter()
-            .filter_map(|object| symbols.remove(object));
-        facts.undefined_symbols.extend(found);
+        let in_order = order.into_iter().filter_map(|it| symbols.remove(it));
+        facts.undefined_symbols.extend(in_order);
     }
 
-    fn place(&self, fault: &Fault, first: bool) -> Place {
-        let shown = self.fall.map_or("", |fall| fall.shown.as_str());
-        Place {
+    fn context_of(&self, attempt: &Attempt, fault: &Fault, first: bool) -> FaultContext {
+        let shown = attempt.failure.map(|it| it.shown.clone());
+        FaultContext {
             first,
-            message: fault.message(self.process.system.family),
-            shown: match first {
-                true => shown.to_owned(),
-                false => String::new(),
-            },
-            ..self.place.clone()
+            message: fault.message(self.process.system.libc),
+            shown: shown.filter(|_| first).unwrap_or_default(),
+            ..attempt.context.clone()
         }
     }
 
-    fn missing(&self, fault: &Fault, place: Place) -> Missing {
+    fn missing(&self, attempt: &Attempt, fault: &Fault, context: FaultContext) -> Missing {
         let (name, needed_by, broken, searched) = match fault {
             Fault::Missing {
                 name,
@@ -221,71 +196,63 @@ impl Teller<'_, '_, '_, '_> {
                 path,
                 ..
             } => (name, needed_by, path.as_str(), [].as_slice()),
-            Fault::Limit {
-                name, needed_by, ..
-            } => (name, needed_by, "", [].as_slice()),
             _ => return Missing::default(),
         };
         let file = name.rsplit('/').next().unwrap_or(name);
-        let (fit, other) = self.elsewhere(file, broken);
-        let opener = self.fall.map_or("", |fall| fall.opener.as_str());
-        let needed = needed_by.as_deref().unwrap_or(opener);
-        let user = self.describer.root.resolve(needed).ok();
-        let opened = needed_by.is_none() && place.when != "start";
-        let alternatives = self.fall.filter(|_| opened);
+        let (elsewhere, wrong_machine) = self.elsewhere(file, broken);
+        let opener = attempt.failure.map_or("", |it| it.opener.as_str());
+        let user = needed_by.as_deref().unwrap_or(opener);
+        let user_file = self.describer.root.resolve(user).ok();
+        let opened = needed_by.is_none() && context.when != "start";
+        let alternatives = attempt.failure.filter(|_| opened);
         Missing {
             library: name.clone(),
-            needed_by: needed.to_owned(),
-            layer: user
-                .filter(|_| !needed.is_empty())
+            needed_by: user.to_owned(),
+            layer: user_file
+                .filter(|_| !user.is_empty())
                 .and_then(|it| it.layer()),
             opened,
-            alternatives: alternatives.map_or_else(Vec::new, |fall| fall.alternatives.clone()),
+            alternatives: alternatives.map_or_else(Vec::new, |it| it.alternatives.clone()),
             host_provided: self.describer.knowledge.is_host_provided(name),
             broken: broken.to_owned(),
-            wrong_machine: other,
-            elsewhere: fit,
-            // Filled in for all at once.
+            wrong_machine,
+            elsewhere,
+            // `Model::facts` fills this in for all processes.
             after_ldconfig: String::new(),
-            searched: places(searched),
-            place,
+            searched: directories(searched),
+            context,
         }
     }
 
-    /// Files of a name or SONAME for this machine, and for others.
-    fn elsewhere(&self, name: &str, but: &str) -> (Vec<String>, Vec<String>) {
-        let mut fit = Vec::new();
+    /// Files with this name or SONAME except one, those for the machine of the process and those for others.
+    fn elsewhere(&self, name: &str, except: &str) -> (Vec<String>, Vec<String>) {
+        let system = self.process.system;
+        let mut fitting = Vec::new();
         let mut other = Vec::new();
         for node in self.describer.named(name) {
             let path = node.path();
-            let Some(elf) = node.elf().filter(|_| path != but) else {
+            let Some(elf) = node.elf().filter(|_| path != except) else {
                 continue;
             };
-            let system = self.process.system;
             match (elf.machine, elf.class) == (system.machine, system.class) {
-                true => fit.push(path),
+                true => fitting.push(path),
                 false => other.push(path),
             }
         }
-        fit.truncate(FILES);
-        other.truncate(FILES);
-        (fit, other)
+        fitting.truncate(LISTED_FILES);
+        other.truncate(LISTED_FILES);
+        (fitting, other)
     }
 
-    fn unmet(&self, place: Place, object: &str, version: &str, provider: &str) -> UnmetVersion {
+    /// The newest version of the same kind that a file defines; empty if there is none.
+    fn newest(&self, provider: &str, version: &str) -> String {
         let file = self.describer.root.resolve(provider).ok();
         let elf = file.and_then(Node::elf);
         let newest = elf.and_then(|elf| self.describer.newest.of_kind(elf, version));
-        UnmetVersion {
-            place,
-            object: self.object(object),
-            provider: self.object(provider),
-            version: version.to_owned(),
-            newest: newest.unwrap_or_default().to_owned(),
-        }
+        newest.unwrap_or_default().to_owned()
     }
 
-    fn add_symbol(&self, known: &mut UndefinedSymbols, fault: &Fault) {
+    fn add_symbol(&self, attempt: &Attempt, known: &mut UndefinedSymbols, fault: &Fault) {
         let Fault::Symbol {
             symbol,
             version,
@@ -296,10 +263,11 @@ impl Teller<'_, '_, '_, '_> {
             return;
         };
         known.count += 1;
-        if known.provider.is_none() && known.count == 1 {
-            known.provider = provider.as_deref().map(|path| self.object(path));
+        if known.count == 1 {
+            let provider = provider.as_deref();
+            known.provider = provider.map(|path| self.object(attempt, path));
         }
-        if known.symbols.len() < SYMBOLS {
+        if known.symbols.len() < LISTED_SYMBOLS {
             known.symbols.push(Symbol {
                 name: symbol.clone(),
                 demangled: demangled(symbol),
@@ -308,10 +276,10 @@ impl Teller<'_, '_, '_, '_> {
         }
     }
 
-    /// An object by the path that the loader calls it by: loaded, or loaded and discarded again.
-    fn object(&self, path: &str) -> ObjectFacts {
+    /// An object by its path (`l_name`), whether it is loaded or was discarded.
+    fn object(&self, attempt: &Attempt, path: &str) -> ObjectFacts {
         if let Some(&id) = self.objects.get(path) {
-            let object = &self.process.run.objects()[id];
+            let object = &self.process.playback.objects()[id];
             return self.describer.loaded(self.process, object);
         }
         let Ok(node) = self.describer.root.resolve(path) else {
@@ -321,27 +289,28 @@ impl Teller<'_, '_, '_, '_> {
             };
         };
         ObjectFacts {
-            package: self.place.package.clone(),
-            when: self.place.when.clone(),
+            package: attempt.context.package.clone(),
+            when: attempt.context.when.clone(),
             ..self.describer.file(self.process, node, path)
         }
     }
 }
 
-fn places(searched: &[Tried]) -> Vec<String> {
+/// The directories, each once.
+fn directories(searched: &[SearchedDirectory]) -> Vec<String> {
     let mut known = HashSet::new();
-    let places = searched.iter().map(|tried| &tried.place);
-    let places = places.filter(|place| known.insert(*place));
-    places.map(ToString::to_string).collect()
+    let directories = searched.iter().map(|it| &it.directory);
+    let directories = directories.filter(|it| known.insert(*it));
+    directories.map(ToString::to_string).collect()
 }
 
-/// A symbol as it is written in C++; as it is, if it is not mangled, or if it is longer than a person would read (a short name can
-/// stand for gigabytes).
+/// The C++ name of a mangled symbol; the symbol itself if it is not mangled, or if the name is too long (a short symbol can expand to
+/// gigabytes).
 fn demangled(symbol: &str) -> String {
     struct Short(String);
     impl DemangleWrite for Short {
         fn write_string(&mut self, text: &str) -> fmt::Result {
-            if self.0.len() + text.len() > WRITTEN {
+            if self.0.len() + text.len() > DEMANGLED_BYTES {
                 return Err(fmt::Error);
             }
             self.0.push_str(text);

@@ -1,20 +1,23 @@
-//! The processes of an image, and what the loader does in each: the Python that the image starts with the packages that use GPUs
-//! imported, every other Python environment that has such packages, and programs that are linked to the GPU libraries.
+//! The processes of an image, and what the loader does in each: the Python that the image starts, with the packages that use GPUs
+//! imported; every other Python environment that has such packages; and programs that are linked to GPU libraries.
 //!
 //! Which libraries a package loads, in which order and how, is data: `rules/knowledge/processes/`.
 
 mod cache;
-mod describe;
-mod executables;
+mod collect;
+mod describer;
 pub mod facts;
 mod faults;
+mod files;
+mod first_uses;
+mod installed;
+mod interpreter;
 mod knowledge;
 mod model;
-mod opens;
 mod plan;
-mod python;
-mod run;
-mod setting;
+mod playback;
+mod programs;
+mod reasons;
 mod shadowed;
 #[cfg(test)]
 mod tests;
@@ -23,5 +26,5 @@ mod versions;
 
 pub use facts::LoaderFacts;
 pub use knowledge::Knowledge;
-pub use model::{Model, ModelledProcess, Programs};
-pub use run::{Asked, Cause, Fall, Run};
+pub use model::{Model, ModeledProcess, Programs};
+pub use playback::{Cause, DriverRequest, LoadFailure, Playback};

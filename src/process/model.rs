@@ -1,32 +1,43 @@
-//! Which processes an image has, and each of them played.
+//! Which processes an image has, and what each of them loads.
 //!
-//! The packages of an environment are imported in one process, PyTorch first: those who use several import it first, and the
-//! others rely on what it has loaded. Frameworks that bring all of their own (`process` in their tables) are used alone, so they
-//! get a process of their own, with nothing of PyTorch loaded.
+//! The packages of an environment are imported in one process, PyTorch first: programs that use several packages import it first,
+//! and the other packages rely on what it has loaded. Frameworks that bring everything themselves (`process` in their tables) are
+//! used alone, so each gets a process of its own, without PyTorch.
 
 use std::collections::BTreeSet;
 
-use super::executables;
 use super::facts::Import;
+use super::first_uses;
+use super::installed::{PackageIndex, PythonSetup};
+use super::interpreter::Interpreter;
 use super::knowledge::Knowledge;
-use super::opens;
-use super::python::{Interpreter, Setting};
-use super::run::Run;
-use super::setting::Imports;
+use super::plan::Plan;
+use super::playback::Playback;
+use super::programs;
+use crate::error::Result;
 use crate::image::{Node, RootFilesystem};
 use crate::launch::Launch;
-use crate::loader::{Process, System};
+use crate::limits::Limit;
+use crate::loader::{Bounds, Process, System};
 use crate::stack::sites::Sites;
 use crate::stack::{Environment, Labels, Stack};
 
-/// The programs of an image that are modelled, not yet started.
+/// The programs of an image that are modeled, not yet started.
 #[derive(Debug)]
 pub struct Programs<'r, 'k> {
     root: &'r RootFilesystem<'r>,
     knowledge: &'k Knowledge,
     programs: Vec<Program<'r>>,
-    /// How many more there are.
+    /// The number of programs beyond [`Limit::Programs`].
     left_out: usize,
+}
+
+/// What the programs of one image are started with.
+struct Context<'c, 'r> {
+    root: &'r RootFilesystem<'r>,
+    launch: &'c Launch,
+    knowledge: &'c Knowledge,
+    bounds: &'c Bounds,
 }
 
 /// One program and the loader that starts it.
@@ -39,22 +50,22 @@ struct Program<'r> {
     environment: String,
     library_path_from: String,
     system: System<'r>,
-    setting: Setting,
-    /// The packages that are imported, in order.
+    setup: PythonSetup,
+    /// The packages to import, in order.
     packages: Vec<String>,
 }
 
-/// One process that was played.
-pub struct ModelledProcess<'s> {
+/// One process, played.
+pub struct ModeledProcess<'s> {
     /// As [`super::facts::ProcessFacts::name`].
     pub name: String,
-    /// Whether it is the process that the image starts.
+    /// The image starts this process.
     pub main: bool,
-    /// The executable.
+    /// Path of the program.
     pub executable: String,
     /// Prefix of the Python environment; empty for other programs.
     pub environment: String,
-    /// `image` or the path of a script; empty if LD_LIBRARY_PATH is not set.
+    /// As [`Launch::library_path_from`].
     pub library_path_from: String,
     /// The loader.
     pub system: &'s System<'s>,
@@ -63,7 +74,7 @@ pub struct ModelledProcess<'s> {
     /// The packages that were imported, in order.
     pub imports: Vec<Import>,
     /// What happened.
-    pub run: Run<'s>,
+    pub playback: Playback<'s>,
 }
 
 /// The processes of an image, played.
@@ -71,55 +82,35 @@ pub struct Model<'s> {
     pub(super) root: &'s RootFilesystem<'s>,
     pub(super) knowledge: &'s Knowledge,
     /// The processes, the one that the image starts first.
-    pub processes: Vec<ModelledProcess<'s>>,
-    /// How many more programs the image has that are not modelled.
+    pub processes: Vec<ModeledProcess<'s>>,
+    /// The number of programs that are not modeled.
     pub left_out: usize,
 }
 
 impl<'r, 'k> Programs<'r, 'k> {
-    /// The programs of an image. `launch` says what the image starts, `stack` its Python environments and what is installed.
+    /// The programs of an image. `launch` says what the image starts, `stack` which Python environments it has.
     pub fn of(
         root: &'r RootFilesystem<'r>,
         launch: &Launch,
         stack: &Stack,
         knowledge: &'k Knowledge,
+        bounds: &Bounds,
     ) -> Self {
-        let mut programs = Vec::new();
-        let imports = Imports::of(root, launch, stack, knowledge);
-        let labels = Labels::of(&stack.environments);
-        for environment in &stack.environments {
-            let setting = imports.setting(root, environment);
-            let label = (!programs.is_empty()).then(|| labels.label(environment));
-            programs.extend(pythons(
-                root,
-                launch,
-                environment,
-                &setting,
-                knowledge,
-                label,
-            ));
-        }
-        let found = executables::find(root, knowledge, launch);
-        for path in found.paths {
-            let is_command = launch.executable.as_deref() == Some(path.as_str());
-            let Some(system) = system(root, &path, launch, knowledge) else {
-                continue;
-            };
-            let program = Program {
-                name: path.clone(),
-                main: is_command,
-                path,
-                environment: String::new(),
-                library_path_from: launch.library_path_from.clone(),
-                system,
-                setting: Setting::default(),
-                packages: Vec::new(),
-            };
-            programs.push(program);
-        }
+        let context = Context {
+            root,
+            launch,
+            knowledge,
+            bounds,
+        };
+        let mut programs = context.pythons(stack);
+        let mut paths = programs::find(root, knowledge, launch);
+        let most = usize::try_from(bounds.limits.of(Limit::Programs)).unwrap_or(usize::MAX);
+        let left_out = paths.len().saturating_sub(most);
+        paths.truncate(most);
+        programs.extend(paths.into_iter().filter_map(|path| context.program(path)));
         if programs
             .iter()
-            .any(|program| program.main && program.environment.is_empty())
+            .any(|it| it.main && it.environment.is_empty())
         {
             for program in programs.iter_mut().filter(|it| !it.environment.is_empty()) {
                 program.main = false;
@@ -130,22 +121,23 @@ impl<'r, 'k> Programs<'r, 'k> {
             root,
             knowledge,
             programs,
-            left_out: found.left_out,
+            left_out,
         }
     }
 
-    /// Plays them all.
-    pub fn model(&self) -> Model<'_> {
-        Model {
+    /// Plays all processes.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or the request was cancelled.
+    pub fn model(&self) -> Result<Model<'_>> {
+        let programs = self.programs.iter();
+        let processes = programs.map(|program| play(self.root, self.knowledge, program));
+        Ok(Model {
             root: self.root,
             knowledge: self.knowledge,
-            processes: self
-                .programs
-                .iter()
-                .map(|program| play(self.root, self.knowledge, program))
-                .collect(),
+            processes: processes.collect::<Result<_>>()?,
             left_out: self.left_out,
-        }
+        })
     }
 }
 
@@ -153,88 +145,118 @@ fn play<'s>(
     root: &'s RootFilesystem<'s>,
     knowledge: &'s Knowledge,
     program: &'s Program<'s>,
-) -> ModelledProcess<'s> {
-    let run = Run::start(Process::start(&program.system, &program.path));
-    let mut interpreter = Interpreter::new(root, knowledge, &program.setting, run);
-    let starts = interpreter.run.process.is_some();
+) -> Result<ModeledProcess<'s>> {
+    let playback = Playback::new(Process::start(&program.system, &program.path)?);
+    let starts = playback.process.is_some();
+    let mut interpreter = Interpreter::new(root, knowledge, &program.setup, playback);
     for package in program.packages.iter().filter(|_| starts) {
         if let Some(plan) = knowledge.plan(package) {
-            interpreter.import(plan);
+            interpreter.import(plan)?;
         }
     }
-    interpreter.first_uses();
+    interpreter.first_uses()?;
     let Interpreter {
-        mut run, imports, ..
+        mut playback,
+        imports,
+        ..
     } = interpreter;
-    opens::follow(&mut run, knowledge, &program.setting);
-    ModelledProcess {
+    first_uses::follow(&mut playback, knowledge, &program.setup)?;
+    if let Some(process) = &playback.process {
+        playback.undefined_calls = process.undefined_calls()?;
+    }
+    Ok(ModeledProcess {
         name: program.name.clone(),
         main: program.main,
         executable: program.path.clone(),
         environment: program.environment.clone(),
         library_path_from: program.library_path_from.clone(),
         system: &program.system,
-        sites: program.setting.path.iter().collect(),
+        sites: program.setup.path.iter().collect(),
         imports,
-        run,
-    }
+        playback,
+    })
 }
 
-/// The processes of one environment: that of most packages, and one for each framework that is used alone. `label` is what it is
-/// called; `None` for that of the image's process.
-fn pythons<'r>(
-    root: &'r RootFilesystem<'r>,
-    launch: &Launch,
-    environment: &Environment,
-    setting: &Setting,
-    knowledge: &Knowledge,
-    label: Option<String>,
-) -> Vec<Program<'r>> {
-    let installed = |name: &str| setting.installed.contains_key(name);
-    let packages = knowledge.packages().filter(|plan| !plan.companion);
-    let packages: Vec<_> = packages.filter(|plan| installed(&plan.package)).collect();
-    let mut kinds: Vec<&str> = packages.iter().map(|plan| plan.process.as_str()).collect();
-    let mut seen = BTreeSet::new();
-    kinds.retain(|kind| seen.insert(*kind));
-    kinds.sort_by_key(|kind| !kind.is_empty());
-
-    let main = label.is_none();
-    let mut programs: Vec<Program> = Vec::new();
-    for kind in kinds {
-        let Some(system) = system(root, &environment.interpreter, launch, knowledge) else {
-            return programs;
-        };
-        let mut about = Vec::new();
-        about.extend(label.as_deref());
-        about.extend((!programs.is_empty()).then_some(kind));
-        let name = match about.is_empty() {
-            true => "python".to_owned(),
-            false => format!("python ({})", about.join(", ")),
-        };
-        let own = packages.iter().filter(|plan| plan.process == kind);
-        programs.push(Program {
-            name,
-            main,
-            path: environment.interpreter.clone(),
-            environment: environment.prefix.clone(),
-            library_path_from: launch.library_path_from.clone(),
-            system,
-            setting: setting.clone(),
-            packages: own.map(|plan| plan.package.clone()).collect(),
-        });
+impl<'r> Context<'_, 'r> {
+    /// The processes of all Python environments, the main one first.
+    fn pythons(&self, stack: &Stack) -> Vec<Program<'r>> {
+        let index = PackageIndex::of(self.root, self.launch, stack, self.knowledge);
+        let labels = Labels::of(&stack.environments);
+        let mut programs = Vec::new();
+        for environment in &stack.environments {
+            let setup = index.setup(self.root, environment);
+            let label = (!programs.is_empty()).then(|| labels.label(environment));
+            programs.extend(self.of_environment(environment, &setup, label));
+        }
+        programs
     }
-    programs
-}
 
-fn system<'r>(
-    root: &'r RootFilesystem<'r>,
-    program: &str,
-    launch: &Launch,
-    knowledge: &Knowledge,
-) -> Option<System<'r>> {
-    let elf = root.resolve(program).ok().and_then(Node::elf)?;
-    let environment = launch.environment.clone();
-    let mut system = System::of(root, elf, environment, &launch.working_directory)?;
-    system.host_libraries = knowledge.host.clone();
-    Some(system)
+    /// The processes of one environment: one for most packages, and one for each framework that is used alone. `label` names the
+    /// environment; `None` for the main one.
+    fn of_environment(
+        &self,
+        environment: &Environment,
+        setup: &PythonSetup,
+        label: Option<String>,
+    ) -> Vec<Program<'r>> {
+        let is_installed = |plan: &&Plan| setup.installed.contains_key(&plan.package);
+        let packages = self.knowledge.packages().filter(|plan| !plan.companion);
+        let packages: Vec<_> = packages.filter(is_installed).collect();
+        let mut groups: Vec<&str> = packages.iter().map(|plan| plan.process.as_str()).collect();
+        let mut seen = BTreeSet::new();
+        groups.retain(|group| seen.insert(*group));
+        groups.sort_by_key(|group| !group.is_empty());
+
+        let main = label.is_none();
+        let mut programs: Vec<Program> = Vec::new();
+        for group in groups {
+            let Some(system) = self.system(&environment.interpreter) else {
+                return programs;
+            };
+            let mut details = Vec::new();
+            details.extend(label.as_deref());
+            details.extend((!programs.is_empty()).then_some(group));
+            let name = match details.is_empty() {
+                true => "python".to_owned(),
+                false => format!("python ({})", details.join(", ")),
+            };
+            let own = packages.iter().filter(|plan| plan.process == group);
+            programs.push(Program {
+                name,
+                main,
+                path: environment.interpreter.clone(),
+                environment: environment.prefix.clone(),
+                library_path_from: self.launch.library_path_from.clone(),
+                system,
+                setup: setup.clone(),
+                packages: own.map(|plan| plan.package.clone()).collect(),
+            });
+        }
+        programs
+    }
+
+    /// A program without Python.
+    fn program(&self, path: String) -> Option<Program<'r>> {
+        Some(Program {
+            name: path.clone(),
+            main: self.launch.executable.as_ref() == Some(&path),
+            environment: String::new(),
+            library_path_from: self.launch.library_path_from.clone(),
+            system: self.system(&path)?,
+            setup: PythonSetup::default(),
+            packages: Vec::new(),
+            path,
+        })
+    }
+
+    fn system(&self, program: &str) -> Option<System<'r>> {
+        let elf = self.root.resolve(program).ok().and_then(Node::elf)?;
+        let launch = self.launch;
+        let environment = launch.environment.clone();
+        let mut system = System::of(self.root, elf, environment, &launch.working_directory)?;
+        system.host_libraries = self.knowledge.host.clone();
+        system.bounds = self.bounds.clone();
+        system.subject = format!("the process {program}");
+        Some(system)
+    }
 }

@@ -1,17 +1,18 @@
-//! Libraries of which another copy is loaded than the one that lies where their user's package expects it.
+//! Libraries whose loaded copy is not the one that the package which needs them provides.
 
 use std::collections::HashSet;
 
-use super::describe::{Describer, is_python};
+use super::describer::{Describer, is_python};
 use super::facts::Shadowed;
-use super::model::ModelledProcess;
+use super::model::ModeledProcess;
+use super::reasons;
 use crate::image::Node;
-use crate::loader::{Object, Reason, Source};
+use crate::loader::Object;
 use crate::stack::sites::Inside;
 
-/// All of one process.
-pub(super) fn of(describer: &Describer, process: &ModelledProcess) -> Vec<Shadowed> {
-    let Some(loaded) = &process.run.process else {
+/// The shadowed libraries of a process.
+pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> Vec<Shadowed> {
+    let Some(loaded) = &process.playback.process else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -46,8 +47,8 @@ pub(super) fn of(describer: &Describer, process: &ModelledProcess) -> Vec<Shadow
     found
 }
 
-/// The copy that an object's package brings: in the object's own DT_RPATH or DT_RUNPATH or beside it, else, where a library from
-/// outside of site-packages is loaded, in NVIDIA's wheels.
+/// The copy that an object's package provides: in the object's own DT_RPATH or DT_RUNPATH, or in its directory; else, if the loaded
+/// copy is outside of site-packages, in NVIDIA's wheels.
 fn expected<'r>(
     describer: &Describer<'_, 'r>,
     object: &Object,
@@ -78,14 +79,14 @@ fn expected<'r>(
     wheels.find_map(|wheel| describer.library_in(&format!("{wheel}/lib"), name))
 }
 
-/// Why the loaded copy wins.
-fn reason(process: &ModelledProcess, winner: &Object, asks: &Object) -> String {
-    let objects = process.run.objects();
+/// Why the loaded copy was loaded.
+fn reason(process: &ModeledProcess, winner: &Object, asks: &Object) -> String {
+    let objects = process.playback.objects();
     let requester = winner.requester.and_then(|id| objects.get(id));
     match requester {
         Some(requester) if is_python(requester) && requester.path != asks.path => {
             let id = objects.iter().position(|it| it.path == winner.path);
-            let cause = id.and_then(|id| process.run.causes.get(id));
+            let cause = id.and_then(|id| process.playback.causes.get(id));
             format!(
                 "an earlier load by {}",
                 cause.map_or("Python", |it| &it.package)
@@ -94,44 +95,6 @@ fn reason(process: &ModelledProcess, winner: &Object, asks: &Object) -> String {
         Some(requester) if requester.path != asks.path => {
             format!("an earlier load by {}", requester.path)
         }
-        _ => said(&winner.reason),
-    }
-}
-
-/// A reason for people.
-pub(super) fn said(reason: &Reason) -> String {
-    match reason {
-        Reason::Executable => "the program".to_owned(),
-        Reason::Interpreter => "the loader".to_owned(),
-        Reason::Preload => "LD_PRELOAD or ld.so.preload".to_owned(),
-        Reason::Path => "its path".to_owned(),
-        Reason::Found(source) => origin_of(source),
-    }
-}
-
-/// Where a place that is searched comes from, for people.
-pub(super) fn origin_of(source: &Source) -> String {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    match source {
-        Source::Rpath(of) => format!("DT_RPATH of {}", name(of)),
-        Source::Runpath(of) => format!("DT_RUNPATH of {}", name(of)),
-        Source::LibraryPath => "LD_LIBRARY_PATH".to_owned(),
-        Source::Cache => "ld.so.cache".to_owned(),
-        Source::Default => "default directories".to_owned(),
-    }
-}
-
-/// A reason as one word.
-pub(super) fn word(reason: &Reason) -> &'static str {
-    match reason {
-        Reason::Executable => "executable",
-        Reason::Interpreter => "interpreter",
-        Reason::Preload => "preload",
-        Reason::Path => "path",
-        Reason::Found(Source::Rpath(_)) => "rpath",
-        Reason::Found(Source::Runpath(_)) => "runpath",
-        Reason::Found(Source::LibraryPath) => "ld-library-path",
-        Reason::Found(Source::Cache) => "cache",
-        Reason::Found(Source::Default) => "default",
+        _ => reasons::text(&winner.reason),
     }
 }

@@ -11,7 +11,7 @@ use crate::elf::facts::{Bound, Identity, Import};
 use crate::image::RootFilesystem;
 use crate::launch::{Launch, Overlay};
 use crate::layer::{Content, Entry, EntryKind, LayerFacts};
-use crate::limits::Limits;
+use crate::loader::Bounds;
 use crate::stack::{self, Catalogue};
 
 const SITE: &str = "usr/local/lib/python3.11/site-packages";
@@ -142,12 +142,12 @@ impl Sample {
             &config,
             &launch,
             &Catalogue::builtin().unwrap(),
-            &Limits::default(),
+            &Bounds::default(),
         )
         .unwrap();
         let knowledge = Knowledge::builtin().unwrap();
-        let programs = Programs::of(&root, &launch, &stack, &knowledge);
-        programs.model().facts()
+        let programs = Programs::of(&root, &launch, &stack, &knowledge, &Bounds::default());
+        programs.model().unwrap().facts()
     }
 }
 
@@ -196,7 +196,7 @@ fn torch_preloads_the_compilers_of_the_wheels() {
         facts
             .missing
             .iter()
-            .all(|missing| missing.place.when == "use")
+            .all(|missing| missing.context.when == "use")
     );
 }
 
@@ -211,15 +211,15 @@ fn a_missing_library_is_told_once_and_as_the_program_shows_it() {
         panic!("{:?}", facts.missing);
     };
     assert_eq!(missing.library, "libcudart.so.12");
-    assert_eq!(missing.place.package, "torch");
-    assert!(missing.place.first && missing.place.main && !missing.place.optional);
+    assert_eq!(missing.context.package, "torch");
+    assert!(missing.context.first && missing.context.main && !missing.context.optional);
     assert_eq!(
-        missing.place.message,
+        missing.context.message,
         "libcudart.so.12: cannot open shared object file: No such file or directory"
     );
     // The fallback looks for all wheels, and misses the first of its list.
     assert_eq!(
-        missing.place.shown,
+        missing.context.shown,
         "ValueError: libcublas.so.*[0-9] not found in the system path"
     );
     let succeeds: Vec<bool> = facts.processes[0]
@@ -244,7 +244,7 @@ fn a_failed_extension_is_told_in_the_words_of_its_package() {
         .facts("{}");
     let undefined = &facts.undefined_symbols[0];
     assert_eq!(
-        undefined.place.shown,
+        undefined.context.shown,
         "RuntimeError: operator torchvision::nms does not exist"
     );
     assert_eq!(
@@ -331,14 +331,14 @@ Version: 2.9.0
         let facts = of(command);
         assert_eq!(facts.processes[0].executable, "/usr/local/bin/python3.11");
         assert_eq!(facts.missing.len(), 1, "{command}");
-        let place = &facts.missing[0].place;
-        assert_eq!(place.process, "python (/usr/local with Python 3.13)");
-        assert!(!place.main);
+        let context = &facts.missing[0].context;
+        assert_eq!(context.process, "python (/usr/local with Python 3.13)");
+        assert!(!context.main);
     }
     let facts = of("python3.13");
     assert_eq!(facts.processes[0].executable, "/usr/local/bin/python3.13");
     assert_eq!(facts.missing[0].library, "libgone.so");
-    assert!(facts.missing[0].place.main);
+    assert!(facts.missing[0].context.main);
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn programs_of_gpu_libraries_are_processes_and_tools_are_not() {
     assert_eq!(process.name, "/opt/server/bin/server");
     assert!(process.main);
     assert_eq!(facts.missing[0].library, "libserver.so");
-    assert_eq!(facts.missing[0].place.when, "start");
+    assert_eq!(facts.missing[0].context.when, "start");
     assert_eq!(facts.missing[0].elsewhere, ["/opt/server/lib/libserver.so"]);
 }
 

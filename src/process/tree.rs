@@ -1,20 +1,20 @@
-//! A model as a tree for people: who needs what, where it was looked for, what answered and what else there is.
+//! A model as a tree: who needs what, where it was searched for, what answered, and which other copies exist.
 
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::describe::Describer;
+use super::describer::Describer;
 use super::facts::{Import, ObjectFacts, is_zero};
-use super::model::{Model, ModelledProcess};
-use super::shadowed::origin_of;
+use super::model::{Model, ModeledProcess};
+use super::reasons;
 use crate::image::FileIdentity;
-use crate::loader::{Fault, Object, Tried};
+use crate::loader::{Fault, Object, SearchedDirectory};
 
-/// So many files of the same name are listed.
+/// Files of the same name that are listed.
 const OTHERS: usize = 16;
 
-/// All processes of one image.
+/// All processes of an image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Tree {
     /// The processes, the one that the image starts first.
@@ -29,66 +29,66 @@ pub struct Tree {
 pub struct ProcessTree {
     /// As [`super::facts::ProcessFacts::name`].
     pub name: String,
-    /// Whether it is the process that the image starts.
+    /// The image starts this process.
     pub main: bool,
     /// LD_LIBRARY_PATH of the process; empty if it is not set.
     pub library_path: String,
-    /// Where that was read; as [`super::facts::ProcessFacts::library_path_from`].
+    /// Who sets it; as [`super::facts::ProcessFacts::library_path_from`].
     pub library_path_from: String,
     /// The GPU packages that are imported, in order.
     pub imports: Vec<Import>,
-    /// What it maps, in order.
-    pub objects: Vec<Mapped>,
-    /// What could not be loaded.
-    pub failures: Vec<Failed>,
+    /// The mapped files, in load order.
+    pub objects: Vec<MappedObject>,
+    /// What could not be loaded, in order.
+    pub failures: Vec<FailedLoad>,
 }
 
 /// One mapped file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Mapped {
-    /// What it is, and why it answered.
+pub struct MappedObject {
+    /// The file, and why it answered.
     #[serde(flatten)]
     pub facts: ObjectFacts,
-    /// Place in `objects` of the one that asked for it first; absent for the program and for what Python or the program opens.
+    /// Index in `objects` of the first requester; absent for the program and for what Python or the program opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<usize>,
-    /// Places in `objects` of what its DT_NEEDED entries lead to, in order.
+    /// Indexes in `objects` of what its DT_NEEDED entries resolve to, in order.
     pub needs: Vec<usize>,
-    /// Where it was looked for before it was found, in order.
+    /// The directories that were searched before it was found, in order.
     pub searched: Vec<Searched>,
-    /// Other files of that name or SONAME in the image, which this process does not map; at most 16.
+    /// Other files of this name or SONAME in the image that this process does not map; at most 16.
     pub others: Vec<String>,
 }
 
-/// One place that was looked in.
+/// A directory that was searched without success.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Searched {
     /// A directory, or `/etc/ld.so.cache`.
     pub place: String,
-    /// Why it was looked in: `DT_RPATH of libtorch_cuda.so`, `LD_LIBRARY_PATH` …
+    /// The search path that lists it: `DT_RPATH of libtorch_cuda.so`, `LD_LIBRARY_PATH` …
     pub reason: String,
-    /// A file of the name was there, for another machine.
+    /// It holds a file of the name for a different machine.
     pub wrong_machine: bool,
 }
 
-/// What could not be loaded.
+/// A library that could not be loaded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Failed {
-    /// The package whose import or first use it is; empty where a program starts.
+pub struct FailedLoad {
+    /// The package whose import or first use fails; empty at program start.
     pub package: String,
     /// `start`, `import` or first `use`.
     pub when: String,
-    /// The program goes on without it.
+    /// The program continues without it.
     pub optional: bool,
-    /// The name that was asked for.
+    /// The requested name.
     pub library: String,
-    /// Path of the object that needs or opens it; empty where Python or the program asks.
+    /// Path of the object that needs or opens it; empty if Python or the program does.
     pub needed_by: String,
-    /// What the loader says.
+    /// The loader's message.
     pub message: String,
-    /// Where it was looked for, in order.
+    /// The directories that were searched, in order.
     pub searched: Vec<Searched>,
-    /// Files of that name or SONAME in the image.
+    /// Files of this name or SONAME in the image.
     pub others: Vec<String>,
 }
 
@@ -104,24 +104,23 @@ impl Model<'_> {
     }
 }
 
-fn tree(describer: &Describer, process: &ModelledProcess) -> ProcessTree {
-    let objects = process.run.objects();
+fn tree(describer: &Describer, process: &ModeledProcess) -> ProcessTree {
+    let objects = process.playback.objects();
     let mut others = Others::of(describer, objects);
-    let mapped = objects.iter().map(|object| Mapped {
+    let mapped = objects.iter().map(|object| MappedObject {
         facts: describer.loaded(process, object),
         parent: object.requester.filter(|id| *id != 0 || object.at_start),
         needs: object.needed.clone(),
         searched: object.searched.iter().map(searched).collect(),
         others: others.of_object(object),
     });
-    let falls = process.run.falls.iter();
-    let failures = falls.flat_map(|fall| {
-        let faults = fall.failure.faults.iter();
-        faults.map(|fault| Failed {
-            package: fall.cause.package.clone(),
-            when: fall.cause.when.to_owned(),
-            optional: fall.optional,
-            ..failed(describer, process, fault, &fall.opener)
+    let failures = process.playback.failures.iter().flat_map(|it| {
+        let faults = it.failure.faults.iter();
+        faults.map(|fault| FailedLoad {
+            package: it.cause.package.clone(),
+            when: it.cause.when.to_owned(),
+            optional: it.optional,
+            ..failed(describer, process, fault, &it.opener)
         })
     });
     ProcessTree {
@@ -169,8 +168,13 @@ impl<'d, 'k, 'r> Others<'d, 'k, 'r> {
     }
 }
 
-fn failed(describer: &Describer, process: &ModelledProcess, fault: &Fault, opener: &str) -> Failed {
-    let message = fault.message(process.system.family);
+fn failed(
+    describer: &Describer,
+    process: &ModeledProcess,
+    fault: &Fault,
+    opener: &str,
+) -> FailedLoad {
+    let message = fault.message(process.system.libc);
     let files = |name: &str| {
         describer
             .named(name)
@@ -183,42 +187,39 @@ fn failed(describer: &Describer, process: &ModelledProcess, fault: &Fault, opene
         Fault::Missing {
             name,
             needed_by,
-            searched: tried,
-        } => Failed {
+            searched: directories,
+        } => FailedLoad {
             library: name.clone(),
             needed_by: needed_by.clone().unwrap_or_else(|| opener.to_owned()),
             message,
-            searched: tried.iter().map(searched).collect(),
+            searched: directories.iter().map(searched).collect(),
             others: files(name),
-            ..Failed::default()
+            ..FailedLoad::default()
         },
         Fault::Broken {
             name, needed_by, ..
-        }
-        | Fault::Limit {
-            name, needed_by, ..
-        } => Failed {
+        } => FailedLoad {
             library: name.clone(),
             needed_by: needed_by.clone().unwrap_or_else(|| opener.to_owned()),
             message,
             others: files(name),
-            ..Failed::default()
+            ..FailedLoad::default()
         },
         Fault::Version { object, .. }
         | Fault::Symbol { object, .. }
-        | Fault::ExecutableStack { object } => Failed {
+        | Fault::ExecutableStack { object } => FailedLoad {
             library: object.clone(),
             needed_by: opener.to_owned(),
             message,
-            ..Failed::default()
+            ..FailedLoad::default()
         },
     }
 }
 
-fn searched(tried: &Tried) -> Searched {
+fn searched(searched: &SearchedDirectory) -> Searched {
     Searched {
-        place: tried.place.to_string(),
-        reason: origin_of(&tried.source),
-        wrong_machine: tried.wrong_machine,
+        place: searched.directory.to_string(),
+        reason: reasons::search_path(&searched.search_path),
+        wrong_machine: searched.wrong_machine,
     }
 }

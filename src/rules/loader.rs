@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::process::facts::{
-    CacheFacts, DriverLibrary, ExecutableStack, Import, LoaderFacts, Missing, ObjectFacts, Place,
-    ProcessFacts, Shadowed, UndefinedSymbols, UnmetVersion,
+    CacheFacts, DriverLibrary, ExecutableStack, FaultContext, Import, LoaderFacts, Missing,
+    ObjectFacts, ProcessFacts, Shadowed, UndefinedSymbols, UnmetVersion,
 };
 
 /// Writes the loader model as expressions see it.
@@ -101,11 +101,11 @@ impl<'f> LoaderView<'f> {
     fn of(facts: &'f LoaderFacts) -> Self {
         LoaderView {
             objects: facts.objects,
-            missing: faults(&facts.missing, |fault| &fault.place),
-            unmet_versions: faults(&facts.unmet_versions, |fault| &fault.place),
-            undefined_symbols: faults(&facts.undefined_symbols, |fault| &fault.place),
+            missing: faults(&facts.missing, |fault| &fault.context),
+            unmet_versions: faults(&facts.unmet_versions, |fault| &fault.context),
+            undefined_symbols: faults(&facts.undefined_symbols, |fault| &fault.context),
             shadowed: facts.shadowed.iter().map(Copy::of).collect(),
-            executable_stacks: faults(&facts.executable_stacks, |fault| &fault.place),
+            executable_stacks: faults(&facts.executable_stacks, |fault| &fault.context),
             processes: facts.processes.iter().map(Process::of).collect(),
             sets: facts
                 .processes
@@ -118,7 +118,7 @@ impl<'f> LoaderView<'f> {
     }
 }
 
-fn faults<T>(facts: &[T], place: impl Fn(&T) -> &Place) -> Vec<Fault<'_, T>> {
+fn faults<T>(facts: &[T], place: impl Fn(&T) -> &FaultContext) -> Vec<Fault<'_, T>> {
     let fault = |facts| {
         let place = place(facts);
         Fault {
@@ -182,8 +182,8 @@ fn sets<'f>(process: &'f ProcessFacts, facts: &'f LoaderFacts) -> Vec<Set<'f>> {
     let symbols = facts.undefined_symbols.iter();
     let versions = facts.unmet_versions.iter();
     let refused = symbols
-        .map(|fault| (&fault.place, &fault.object))
-        .chain(versions.map(|fault| (&fault.place, &fault.object)))
+        .map(|fault| (&fault.context, &fault.object))
+        .chain(versions.map(|fault| (&fault.context, &fault.object)))
         .filter(|(place, _)| place.process == process.name)
         .map(|(_, object)| object);
     let mut seen = BTreeSet::new();
@@ -222,7 +222,7 @@ fn role(main: bool, process: &str) -> &'static str {
 
 /// What comes of a fault, in words: `importing torch fails`, `the first use of onnxruntime in python (/opt/venv) falls back to
 /// the CPU`.
-fn outcome(place: &Place) -> String {
+fn outcome(place: &FaultContext) -> String {
     let (process, package) = (&place.process, &place.package);
     let attempt = match place.when.as_str() {
         "start" => format!("starting {process}"),
@@ -249,14 +249,14 @@ mod tests {
 
     #[test]
     fn outcomes_name_the_process_where_it_is_another_one() {
-        let place = |when: &str, package: &str, main, without: &str| Place {
+        let place = |when: &str, package: &str, main, without: &str| FaultContext {
             process: "python (/opt/venv)".to_owned(),
             package: package.to_owned(),
             when: when.to_owned(),
             main,
             optional: !without.is_empty(),
             without: without.to_owned(),
-            ..Place::default()
+            ..FaultContext::default()
         };
         for (place, expected) in [
             (place("import", "torch", true, ""), "importing torch fails"),

@@ -8,10 +8,11 @@ mod gpu;
 mod interpreter;
 mod inventory;
 mod libraries;
+mod library_search;
+mod loaded;
 mod packages;
 mod python;
 pub mod requirements;
-mod selection;
 pub mod sites;
 mod system;
 mod toolkit;
@@ -23,9 +24,10 @@ use oci_spec::image::ImageConfiguration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
 use crate::image::RootFilesystem;
 use crate::launch::Launch;
-use crate::limits::{LimitExceeded, Limits};
+use crate::loader::Bounds;
 
 pub use catalogue::Catalogue;
 pub use container_toolkit::ContainerToolkit;
@@ -156,14 +158,14 @@ pub enum EvidenceKind {
 /// Files that cannot be understood are no evidence. Components are ordered by name, the copy that the process gets first.
 ///
 /// # Errors
-/// There is so much in the image that reading it would pass one of the limits.
+/// A limit is exceeded, or the request was cancelled.
 pub fn read(
     root: &RootFilesystem,
     config: &ImageConfiguration,
     launch: &Launch,
     catalogue: &Catalogue,
-    limits: &Limits,
-) -> Result<Stack, LimitExceeded> {
+    bounds: &Bounds,
+) -> Result<Stack> {
     let inventory = Inventory::take(root, &catalogue.toolkit);
     let distributions = packages::python::distributions(&inventory);
     let packages = packages::read(&inventory, &distributions, catalogue);
@@ -183,14 +185,13 @@ pub fn read(
     toolkit::add_header_evidence(&mut components, &headers);
     components.extend(unclaimed(&packages, &components));
 
-    let selected = selection::select(
-        &mut components,
-        &inventory,
+    let candidates = loaded::Candidates {
+        inventory: &inventory,
         launch,
-        &environments,
-        &copies_of_torch,
-    );
-    let selected = selected.cloned();
+        environments: &environments,
+        torch: &copies_of_torch,
+    };
+    let selected = loaded::mark(&mut components, &candidates, bounds)?.cloned();
     components.iter_mut().for_each(evidence::settle);
     let loaded_torch = components
         .iter()
@@ -216,7 +217,9 @@ pub fn read(
         components: &components,
         machine: requirements::machine(config.architecture()),
     };
-    let unmet_requirements = requirements::unmet(&installed, &catalogue.requirements, limits)?;
+    let unmet_requirements =
+        requirements::unmet(&installed, &catalogue.requirements, &bounds.limits)
+            .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
     let container_toolkit = ContainerToolkit::of_image(
         &inventory,
         &environments,

@@ -7,7 +7,7 @@ use imgcheck::internals::finding::{Finding, Severity};
 use imgcheck::internals::image::{RootFilesystem, configuration};
 use imgcheck::internals::launch::{Launch, Overlay};
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::internals::limits::Limits;
+use imgcheck::internals::loader::Bounds;
 use imgcheck::internals::process::{Knowledge, Programs};
 use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
 use imgcheck::internals::stack::{self, Catalogue};
@@ -169,12 +169,13 @@ impl Image {
             &config,
             &launch,
             &Catalogue::builtin().unwrap(),
-            &Limits::default(),
+            &Bounds::default(),
         )
         .unwrap();
         let knowledge = Knowledge::builtin().unwrap();
-        let loader = Programs::of(&root, &launch, &stack, &knowledge)
+        let loader = Programs::of(&root, &launch, &stack, &knowledge, &Bounds::default())
             .model()
+            .unwrap()
             .facts();
         stack.follow(loader.main_files());
         let driver = stack.driver_floor(&stack::toolkits().unwrap());

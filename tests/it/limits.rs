@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use imgcheck::internals::limits::{ALL, Limit, Limits};
 use serde_json::json;
+use testkit::elf::{SharedObject, Symbol, SymbolKind};
 use testkit::{
     Compression, Image, Item, blob, compress, descriptor, docker_archive, file, oci_layout,
     write_archive,
@@ -21,6 +22,8 @@ struct Case {
     make: fn(&Path) -> Vec<String>,
     /// Whether it can be raised so far that the image is read, in the time of a test.
     raised: bool,
+    /// What the report says if exceeding the limit is no error.
+    counted: Option<&'static str>,
 }
 
 const fn case(limit: Limit, low: &'static str, make: fn(&Path) -> Vec<String>) -> Case {
@@ -29,6 +32,7 @@ const fn case(limit: Limit, low: &'static str, make: fn(&Path) -> Vec<String>) -
         low,
         make,
         raised: true,
+        counted: None,
     }
 }
 
@@ -87,6 +91,14 @@ const CASES: [Case; ALL.len()] = [
             file("lib/x.so", elf(b"loaded", &rest)),
         )
     }),
+    case(Limit::LoaderObjects, "2", |at| layer(at, &servers(1))),
+    case(Limit::LoaderDirectories, "1", |at| layer(at, &servers(1))),
+    case(Limit::LoaderLookups, "1", |at| layer(at, &servers(1))),
+    case(Limit::LoaderSymbols, "1", |at| layer(at, &servers(1))),
+    Case {
+        counted: Some("\"programs_left_out\": 2"),
+        ..case(Limit::Programs, "1", |at| layer(at, &servers(3)))
+    },
     case(Limit::Requirements, "1", requirements),
     case(Limit::RuleItems, "2", |at| rule(at, "[1, 2, 3]", "it == 4")),
     endless(Limit::RuleTime, "1s", |at| rule(at, &numbers(), &slow())),
@@ -148,6 +160,28 @@ fn extended(at: &Path, records: &[(&str, &str)], content: &[u8]) -> Vec<String> 
 /// The records of a sparse file (GNU tar manual, "Storing Sparse Files", format 0.1).
 fn sparse<'a>(map: &'a str, size: &'a str) -> [(&'static str, &'a str); 2] {
     [("GNU.sparse.size", size), ("GNU.sparse.map", map)]
+}
+
+/// Programs with two libraries and an undefined symbol.
+fn servers(count: usize) -> Vec<Item> {
+    let library = SharedObject {
+        machine: 62,
+        ..SharedObject::default()
+    };
+    let program = SharedObject {
+        interpreter: Some("/lib64/ld-linux-x86-64.so.2".to_owned()),
+        rpath: Some("/a:/b".to_owned()),
+        needed: ["libx.so", "libcudart.so.12"].map(str::to_owned).to_vec(),
+        symbols: vec![Symbol {
+            name: "f".to_owned(),
+            kind: SymbolKind::Import,
+        }],
+        ..library.clone()
+    };
+    let libraries = ["ld-linux-x86-64.so.2", "libx.so", "libcudart.so.12"];
+    let libraries = libraries.map(|name| file(&format!("lib64/{name}"), library.bytes()));
+    let programs = (0..count).map(|it| file(&format!("usr/bin/server{it}"), program.bytes()));
+    libraries.into_iter().chain(programs).collect()
 }
 
 fn program() -> Item {
@@ -312,6 +346,15 @@ fn attempt(case: &Case) -> Result<(), String> {
         let error = errors(&output);
         let wrong = |problem: &str| Err(format!("{name}={value}: {problem}\n{error}"));
         match output.status.code() {
+            Some(0 | 1) if case.counted.is_some() => {
+                let arguments = with(&arguments, &[&setting, "--format", "json"]);
+                let report = run(place.path(), &arguments, &[]).stdout;
+                let report = String::from_utf8_lossy(&report);
+                return match case.counted.is_some_and(|text| report.contains(text)) {
+                    true => Ok(()),
+                    false => wrong("the report does not count what is left out"),
+                };
+            }
             Some(0 | 1) if times > 0 => return Ok(()),
             Some(3) => {}
             code => return wrong(&format!("exit code {code:?}")),

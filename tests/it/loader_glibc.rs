@@ -13,7 +13,7 @@ use testkit::tools::say;
 use imgcheck::internals::elf::{self, Depth, Recipes};
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::internals::loader::{Family, Mode, Process, System};
+use imgcheck::internals::loader::{Libc, OpenMode, Process, System};
 
 /// Opens what its arguments name and tells how it went, then lists what is mapped. An argument is `CALLER MODE NAME`: `-` or the
 /// name of a library whose function opens it; `g` or `l`.
@@ -227,6 +227,7 @@ fn modelled(
     let elf = root.resolve(path).unwrap().elf().unwrap();
     let system = System::of(root, elf, environment, "/").unwrap();
     let mut process = Process::start(&system, path)
+        .unwrap()
         .map_err(|failure| failure.faults)
         .unwrap();
     let mut out = String::new();
@@ -248,13 +249,13 @@ fn modelled(
                 }
             }
         };
-        let mode = Mode {
+        let mode = OpenMode {
             global: mode == "g",
             lazy: false,
         };
-        match process.open(name, caller, mode) {
+        match process.open(name, caller, mode).unwrap() {
             Ok(_) => out.push_str("opened\n"),
-            Err(failure) => writeln!(out, "{}", failure.faults[0].message(Family::Glibc)).unwrap(),
+            Err(failure) => writeln!(out, "{}", failure.faults[0].message(Libc::Glibc)).unwrap(),
         }
     }
     for object in &process.objects()[1..] {

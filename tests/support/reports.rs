@@ -8,7 +8,7 @@ use imgcheck::internals::finding::{
     Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity,
 };
 use imgcheck::internals::process::facts::{Import, ObjectFacts};
-use imgcheck::internals::process::tree::{Failed, Mapped, ProcessTree, Searched, Tree};
+use imgcheck::internals::process::tree::{FailedLoad, MappedObject, ProcessTree, Searched, Tree};
 use imgcheck::internals::report::{
     FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict,
 };
@@ -172,7 +172,7 @@ fn tree(text: &str) -> Tree {
             wrong_machine: false,
         }]
     };
-    let object = |parent| Mapped {
+    let object = |parent| MappedObject {
         facts: ObjectFacts {
             path: format!("/{text}"),
             soname: text.to_owned(),
@@ -200,7 +200,7 @@ fn tree(text: &str) -> Tree {
                 succeeds: true,
             }],
             objects: vec![object(None), object(Some(0))],
-            failures: vec![Failed {
+            failures: vec![FailedLoad {
                 package: "torch".to_owned(),
                 when: "import".to_owned(),
                 optional: false,

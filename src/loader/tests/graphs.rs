@@ -84,8 +84,8 @@ proptest! {
             };
             for (number, global) in &opened {
                 let before = paths(&process, "");
-                let mode = Mode { global: *global, lazy: false };
-                match process.open(&name(*number), 0, mode) {
+                let mode = OpenMode { global: *global, lazy: false };
+                match process.open(&name(*number), 0, mode).unwrap() {
                     Ok(id) => {
                         let list = &process.objects()[id].search_list;
                         let once: HashSet<_> = list.iter().collect();

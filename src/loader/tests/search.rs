@@ -40,8 +40,11 @@ fn rpath_does_not_reach_across_dlopen() {
         .library("/p/lib/libdeep.so", &[]);
     sample.run(|process| {
         let mut process = process.map_err(messages).unwrap();
-        let opener = process.open("/p/opener.so", 0, LOCAL).unwrap();
-        let failure = process.open("plugin.so", opener, LOCAL).unwrap_err();
+        let opener = process.open("/p/opener.so", 0, LOCAL).unwrap().unwrap();
+        let failure = process
+            .open("plugin.so", opener, LOCAL)
+            .unwrap()
+            .unwrap_err();
         assert_eq!(messages(failure), [missing("libdeep.so")]);
     });
 }

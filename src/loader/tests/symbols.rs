@@ -10,12 +10,12 @@ fn a_failed_dlopen_leaves_nothing() {
     sample.run(|process| {
         let mut process = process.map_err(messages).unwrap();
         let before = process.objects().len();
-        let failure = process.open("/p/liba.so", 0, GLOBAL).unwrap_err();
+        let failure = process.open("/p/liba.so", 0, GLOBAL).unwrap().unwrap_err();
         assert_eq!(failure.discarded.len(), 2);
         assert_eq!(messages(failure), [missing("libgone.so")]);
         assert_eq!(process.objects().len(), before);
         assert!(process.named("/p/libb.so").is_none());
-        assert!(process.open("/p/libb.so", 0, LOCAL).is_ok());
+        assert!(process.open("/p/libb.so", 0, LOCAL).unwrap().is_ok());
     });
 }
 
@@ -99,7 +99,13 @@ fn a_symbol_is_looked_up_with_its_version() {
 #[test]
 fn functions_that_are_bound_late_fail_when_they_are_called() {
     let sample = Sample::of(importing(&["f"], Bound::Lazy, elf(&[])));
-    let calls = sample.run(|process| process.map_err(messages).unwrap().undefined_calls());
+    let calls = sample.run(|process| {
+        process
+            .map_err(messages)
+            .unwrap()
+            .undefined_calls()
+            .unwrap()
+    });
     assert_eq!(calls.len(), 1);
     let eager = sample.set("LD_BIND_NOW", "1");
     assert_eq!(eager.fails(), ["/app/main: undefined symbol: f"]);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::parts::{DIM, Relations, failure_line, heading, is_match, matches, object_line, title};
-use crate::process::tree::{Failed, ProcessTree, Searched};
+use crate::process::tree::{FailedLoad, ProcessTree, Searched};
 use crate::report::one_line;
 
 /// Writes everything about one library; `false` if the process has nothing to do with it.
@@ -11,7 +11,7 @@ pub(super) fn write(out: &mut String, process: &ProcessTree, library: &str) -> b
     let ids: Vec<usize> = (0..process.objects.len())
         .filter(|&id| is_match(&process.objects[id], library))
         .collect();
-    let failures: Vec<&Failed> = process
+    let failures: Vec<&FailedLoad> = process
         .failures
         .iter()
         .filter(|failure| matches(&failure.library, library))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::parts::{Relations, TreeQuery, is_match, matches};
-use crate::process::tree::{Failed, ProcessTree, Tree};
+use crate::process::tree::{FailedLoad, ProcessTree, Tree};
 use crate::report::printable;
 
 /// The loader model in Graphviz's DOT language: solid arrows are DT_NEEDED, dashed arrows libraries opened at run time, red is
@@ -90,7 +90,7 @@ fn failures(
     shown: &[usize],
 ) {
     let is_shown =
-        |failure: &&Failed| library.is_none_or(|library| matches(&failure.library, library));
+        |failure: &&FailedLoad| library.is_none_or(|library| matches(&failure.library, library));
     let by_path: HashMap<&str, usize> = shown
         .iter()
         .map(|&id| (process.objects[id].facts.path.as_str(), id))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::process::tree::{Failed, Mapped, ProcessTree};
+use crate::process::tree::{FailedLoad, MappedObject, ProcessTree};
 use crate::report::details::library_path_source;
 use crate::report::one_line;
 
@@ -54,7 +54,7 @@ pub(super) fn title(process: &ProcessTree, package: &str, when: &str) -> String 
 }
 
 /// `libcudnn.so.9 => /…/libcudnn.so.9  9.10.2  DT_RPATH of libtorch_cuda.so`.
-pub(super) fn object_line(object: &Mapped) -> String {
+pub(super) fn object_line(object: &MappedObject) -> String {
     let facts = &object.facts;
     let mut line = match facts.request == facts.path || facts.request.contains('/') {
         true => one_line(&facts.path),
@@ -78,7 +78,7 @@ pub(super) fn object_line(object: &Mapped) -> String {
     line
 }
 
-pub(super) fn failure_line(failure: &Failed) -> String {
+pub(super) fn failure_line(failure: &FailedLoad) -> String {
     let message = one_line(&failure.message);
     let needed_by = match failure.needed_by.as_str() {
         "" => String::new(),
@@ -90,7 +90,7 @@ pub(super) fn failure_line(failure: &Failed) -> String {
     }
 }
 
-pub(super) fn is_match(object: &Mapped, library: &str) -> bool {
+pub(super) fn is_match(object: &MappedObject, library: &str) -> bool {
     let facts = &object.facts;
     [&facts.path, &facts.soname, &facts.request]
         .iter()

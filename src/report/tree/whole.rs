@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::parts::{BOLD, failure_line, heading, object_line, title};
-use crate::process::tree::{Failed, Mapped, ProcessTree};
+use crate::process::tree::{FailedLoad, MappedObject, ProcessTree};
 
 /// The deepest indentation, in columns.
 const DEEPEST: usize = 90;
@@ -34,7 +34,7 @@ pub(super) fn write(out: &mut String, process: &ProcessTree) {
 struct Section<'p> {
     title: String,
     roots: Vec<usize>,
-    failures: Vec<&'p Failed>,
+    failures: Vec<&'p FailedLoad>,
 }
 
 /// The start, each import and the first uses, in their order.
@@ -64,7 +64,7 @@ fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
         })
         .map(|(id, object)| (of(&object.facts.package, &object.facts.when), id))
         .collect();
-    let failures: Vec<(usize, &Failed)> = process
+    let failures: Vec<(usize, &FailedLoad)> = process
         .failures
         .iter()
         .map(|failure| (of(&failure.package, &failure.when), failure))
@@ -79,7 +79,7 @@ fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
 }
 
 /// Whether an object was loaded in a different step than its parent.
-fn is_elsewhere(process: &ProcessTree, object: &Mapped, parent: usize) -> bool {
+fn is_elsewhere(process: &ProcessTree, object: &MappedObject, parent: usize) -> bool {
     let (facts, parent) = (&object.facts, process.objects.get(parent));
     parent.is_none_or(|it| (&it.facts.package, &it.facts.when) != (&facts.package, &facts.when))
 }

@@ -8,7 +8,7 @@ use imgcheck::internals::elf::Depth;
 use imgcheck::internals::finding::Severity;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::ReadContext;
-use imgcheck::internals::loader::{Mode, Process, System};
+use imgcheck::internals::loader::{OpenMode, Process, System};
 use imgcheck::internals::process::LoaderFacts;
 use imgcheck::internals::process::facts::{ObjectFacts, ProcessFacts};
 
@@ -20,6 +20,7 @@ fn replay(root: &RootFilesystem, run: &Run) -> Vec<String> {
     let program = root.resolve(&run.objects[0]).unwrap();
     let system = System::of(root, program.elf().unwrap(), run.environment.clone(), "/").unwrap();
     let mut process = Process::start(&system, &run.objects[0])
+        .unwrap()
         .map_err(|failure| failure.faults)
         .unwrap();
     for request in &run.dlopens {
@@ -31,12 +32,12 @@ fn replay(root: &RootFilesystem, run: &Run) -> Vec<String> {
             let mut objects = process.objects().iter();
             objects.position(|object| object.node.identity() == caller)
         });
-        let mode = Mode {
+        let mode = OpenMode {
             global: request.mode.as_deref() == Some("global"),
             lazy: false,
         };
         let before = process.objects().len();
-        let opened = process.open(name, caller.unwrap_or(0), mode);
+        let opened = process.open(name, caller.unwrap_or(0), mode).unwrap();
         match (opened, request.path.as_deref()) {
             (Ok(id), Some(path)) => {
                 let path = root.resolve(path).unwrap().path();

@@ -2,10 +2,11 @@
 
 use imgcheck::internals::elf::ElfFacts;
 use imgcheck::internals::elf::facts::{GpuCode, Identity, Reading, ReadingKind};
+use imgcheck::internals::error::Error;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::launch::{Launch, Overlay};
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::internals::limits::Limits;
+use imgcheck::internals::loader::Bounds;
 use imgcheck::internals::stack::{self, Catalogue, Component, Stack};
 use oci_spec::image::ImageConfiguration;
 use serde_json::json;
@@ -70,6 +71,10 @@ impl Image {
     }
 
     pub fn stack(self) -> Stack {
+        self.try_stack().unwrap()
+    }
+
+    pub fn try_stack(self) -> Result<Stack, Error> {
         let config: ImageConfiguration = serde_json::from_value(json!({
             "architecture": "amd64", "os": "linux", "config": self.config,
             "rootfs": {"type": "layers", "diff_ids": []},
@@ -82,16 +87,17 @@ impl Image {
             &config,
             &launch,
             &Catalogue::builtin().unwrap(),
-            &Limits::default(),
+            &Bounds::default(),
         )
-        .unwrap()
     }
 }
 
 /// An ELF file of x86-64 that no recipe knows.
 pub fn plain(soname: &str) -> ElfFacts {
     ElfFacts {
+        class: 64,
         machine: 62,
+        object_type: 3,
         soname: Some(soname.to_owned()).filter(|soname| !soname.is_empty()),
         ..ElfFacts::default()
     }

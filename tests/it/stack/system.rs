@@ -28,6 +28,7 @@ fn system_packages_own_what_is_on_their_lists() {
             "var/lib/dpkg/info/cuda-cudart-12-8.list",
             "/usr/local/cuda-12.8/lib64/libcudart.so.12.8.90\n",
         )
+        .elf("usr/lib/x86_64-linux-gnu/libc.so.6", plain("libc.so.6"))
         .elf(
             "usr/lib/x86_64-linux-gnu/libnccl.so.2.27.3",
             library("nccl", "libnccl.so.2", Some("2.27.3")),

@@ -27,7 +27,7 @@ pub(super) fn versions(builder: &mut Builder) {
     let own = all
         .into_iter()
         .flatten()
-        .filter(|unmet| unmet.place.process == builder.process.name && !unmet.place.optional);
+        .filter(|unmet| unmet.context.process == builder.process.name && !unmet.context.optional);
     let lacks: Vec<(&str, &str)> = own
         .map(|unmet| (unmet.provider.path.as_str(), unmet.version.as_str()))
         .collect();

@@ -200,12 +200,12 @@ impl<'b, 'a> Finder<'b, 'a> {
         let versions = loader
             .unmet_versions
             .iter()
-            .filter(|it| is_here(&it.place.process))
+            .filter(|it| is_here(&it.context.process))
             .map(|it| (&it.object, &it.provider));
         let symbols = loader
             .undefined_symbols
             .iter()
-            .filter(|it| is_here(&it.place.process))
+            .filter(|it| is_here(&it.context.process))
             .filter_map(|it| Some((&it.object, it.provider.as_ref()?)));
         for (object, provider) in versions.chain(symbols) {
             if let (Some(from), Some(to)) = (self.row(&object.path), self.row(&provider.path))

@@ -8,7 +8,7 @@ use super::placement::{
     CardKind, Column, LoadFailure, Placement, directory_of, file_name, normal_path, short_directory,
 };
 use crate::process::facts::Missing;
-use crate::process::tree::Failed;
+use crate::process::tree::FailedLoad;
 
 /// How many missing libraries are drawn.
 const MISSING: usize = 40;
@@ -17,7 +17,7 @@ const MISSING: usize = 40;
 /// the library that they belong to.
 pub(super) fn missing(builder: &mut Builder) {
     let process = builder.process;
-    let mut by_library: BTreeMap<&str, Vec<&Failed>> = BTreeMap::new();
+    let mut by_library: BTreeMap<&str, Vec<&FailedLoad>> = BTreeMap::new();
     let mut order: Vec<&str> = Vec::new();
     for failure in &process.failures {
         let same = by_library.entry(&failure.library).or_default();
@@ -31,7 +31,7 @@ pub(super) fn missing(builder: &mut Builder) {
         let failures = &by_library[library];
         let known = known(builder, library);
         let is_optional = failures.iter().all(|failure| failure.optional)
-            && !known.is_some_and(|it| matches!(it.place.without.as_str(), "gpu" | "package"));
+            && !known.is_some_and(|it| matches!(it.context.without.as_str(), "gpu" | "package"));
         if !is_optional && drawn >= MISSING {
             builder.graph.left_out += 1;
             continue;
@@ -50,10 +50,10 @@ pub(super) fn missing(builder: &mut Builder) {
 fn known<'a>(builder: &Builder<'a>, library: &str) -> Option<&'a Missing> {
     let missing = builder.image.loader.map(|loader| &loader.missing);
     let mut missing = missing.into_iter().flatten();
-    missing.find(|it| it.place.process == builder.process.name && it.library == library)
+    missing.find(|it| it.context.process == builder.process.name && it.library == library)
 }
 
-fn add_missing(builder: &mut Builder, library: &str, failures: &[&Failed], is_optional: bool) {
+fn add_missing(builder: &mut Builder, library: &str, failures: &[&FailedLoad], is_optional: bool) {
     let Some(failure) = failures.first() else {
         return;
     };
@@ -99,7 +99,7 @@ fn add_missing(builder: &mut Builder, library: &str, failures: &[&Failed], is_op
 /// The card of a missing library: that of the library it is a part of, or one for everything that a file lacks.
 fn placement(
     builder: &Builder,
-    failure: &Failed,
+    failure: &FailedLoad,
     reason: LoadFailure,
     is_optional: bool,
 ) -> Placement {
@@ -127,7 +127,7 @@ fn placement(
 }
 
 /// The file or import that needs the library.
-fn needed_by(failure: &Failed) -> String {
+fn needed_by(failure: &FailedLoad) -> String {
     match failure.needed_by.as_str() {
         "" if failure.package.is_empty() => "needed by the program".to_owned(),
         "" => format!("needed by import {}", failure.package),
@@ -142,7 +142,7 @@ fn without_file_names(message: &str) -> &str {
 }
 
 /// Adds a file that cannot be loaded because of a missing library, to the card of its directory.
-fn add_unloaded(builder: &mut Builder, failure: &Failed) {
+fn add_unloaded(builder: &mut Builder, failure: &FailedLoad) {
     let path = failure.needed_by.as_str();
     let is_shown = |row: &Row| row.unloaded == path;
     let cards = &builder.graph.cards;
@@ -181,7 +181,7 @@ fn load_failure(builder: &Builder, library: &str) -> LoadFailure {
     }
 }
 
-fn tooltip(failure: &Failed) -> String {
+fn tooltip(failure: &FailedLoad) -> String {
     let mut text = failure.message.clone();
     for place in &failure.searched {
         text.push_str(&format!("\nnot in {} ({})", place.place, place.reason));

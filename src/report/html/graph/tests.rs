@@ -7,17 +7,17 @@ use super::placement::{CardKind, normal_path, short_directory};
 use super::{FaultKind, Picture, build, picture};
 use crate::process::LoaderFacts;
 use crate::process::facts::{Import, Missing, ObjectFacts, Shadowed};
-use crate::process::tree::{Failed, Mapped, ProcessTree};
+use crate::process::tree::{FailedLoad, MappedObject, ProcessTree};
 
 const SITE: &str = "/usr/lib/python3/site-packages";
 
-fn object(path: &str, library: &str, parent: Option<usize>, needs: &[usize]) -> Mapped {
+fn object(path: &str, library: &str, parent: Option<usize>, needs: &[usize]) -> MappedObject {
     let directory = path.strip_prefix(SITE).map_or(String::new(), |below| {
         let parts: Vec<&str> = below.trim_start_matches('/').split('/').collect();
         let kept = if parts[0] == "nvidia" { 2 } else { 1 };
         parts[..kept.min(parts.len())].join("/")
     });
-    Mapped {
+    MappedObject {
         facts: ObjectFacts {
             path: path.to_owned(),
             library: library.to_owned(),
@@ -35,17 +35,17 @@ fn object(path: &str, library: &str, parent: Option<usize>, needs: &[usize]) -> 
         },
         parent,
         needs: needs.to_vec(),
-        ..Mapped::default()
+        ..MappedObject::default()
     }
 }
 
-fn with_version(mut object: Mapped, version: &str) -> Mapped {
+fn with_version(mut object: MappedObject, version: &str) -> MappedObject {
     let readings = &mut object.facts.readings;
     readings.insert("version".to_owned(), version.to_owned());
     object
 }
 
-fn cudnn(directory: &str, part: &str, version: &str) -> Mapped {
+fn cudnn(directory: &str, part: &str, version: &str) -> MappedObject {
     let mut it = object(
         &format!("{directory}/libcudnn{part}.so.9"),
         "cudnn",
@@ -100,14 +100,14 @@ fn healthy() -> ProcessTree {
     }
 }
 
-fn missing(library: &str, needed_by: &str) -> Failed {
-    Failed {
+fn missing(library: &str, needed_by: &str) -> FailedLoad {
+    FailedLoad {
         package: "torch".to_owned(),
         when: "import".to_owned(),
         library: library.to_owned(),
         needed_by: needed_by.to_owned(),
         message: format!("{library}: cannot open shared object file: No such file or directory"),
-        ..Failed::default()
+        ..FailedLoad::default()
     }
 }
 
@@ -257,7 +257,7 @@ fn every_missing_library_is_drawn_beside_its_requester() {
 #[test]
 fn an_optional_library_is_no_fault_unless_the_gpu_is_lost_without_it() {
     let mut process = healthy();
-    let optional = Failed {
+    let optional = FailedLoad {
         optional: true,
         ..missing("libavcodec.so.61", "")
     };
@@ -267,8 +267,8 @@ fn an_optional_library_is_no_fault_unless_the_gpu_is_lost_without_it() {
         library: "libavcodec.so.61".to_owned(),
         ..Missing::default()
     };
-    known.place.process = "python".to_owned();
-    known.place.without = "gpu".to_owned();
+    known.context.process = "python".to_owned();
+    known.context.without = "gpu".to_owned();
     let loader = LoaderFacts {
         missing: vec![known],
         ..LoaderFacts::default()

@@ -1,4 +1,4 @@
-//! Plain programs that are linked to GPU libraries, such as an inference server: each is a process.
+//! Programs that are linked to GPU libraries, such as an inference server: each is a process of its own.
 
 use std::collections::HashMap;
 
@@ -7,23 +7,12 @@ use crate::elf::ElfFacts;
 use crate::image::{Node, RootFilesystem};
 use crate::launch::Launch;
 
-/// So many programs of one image are modelled.
-const PROGRAMS: usize = 16;
-
-/// The programs of an image.
-pub(super) struct Found {
-    /// Those that are modelled, by path: the image's command, those in PATH, then all others.
-    pub paths: Vec<String>,
-    /// How many others there are.
-    pub left_out: usize,
-}
-
-/// Looks for the programs.
-pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, launch: &Launch) -> Found {
+/// The paths of the programs: the launched one first, then those in PATH, then all others.
+pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, launch: &Launch) -> Vec<String> {
     let mut programs = Vec::new();
     let is_gpu = |name: &String| knowledge.executables.libraries.is_match(name);
     let needs_gpu = |elf: &ElfFacts| elf.needed.iter().any(is_gpu);
-    // Whether libraries need one of a GPU, by name.
+    // Whether a library needs a GPU library, by name.
     let mut libraries: HashMap<&str, bool> = HashMap::new();
     for node in root.walk_tree() {
         let Some(elf) = node.elf() else {
@@ -65,15 +54,10 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, launch: &Launch
         let is_command = launch.executable.as_deref() == Some(path.as_str());
         (!is_command, place.unwrap_or(usize::MAX), path.clone())
     });
-    let left_out = found.len().saturating_sub(PROGRAMS);
-    found.truncate(PROGRAMS);
-    Found {
-        paths: found,
-        left_out,
-    }
+    found
 }
 
-/// Not a tool of the CUDA toolkit, and not a helper within a package.
+/// Whether a program is neither a tool of the CUDA toolkit nor a helper within a package.
 fn is_of_interest(node: Node, knowledge: &Knowledge) -> bool {
     let rules = &knowledge.executables;
     let path = node.path();

@@ -1,0 +1,270 @@
+//! Steps of an import that load files: extension modules, and libraries that ctypes opens.
+
+use globset::Glob;
+
+use super::installed::InstalledPackage;
+use super::interpreter::{Interpreter, Stop};
+use super::knowledge::fits;
+use super::plan::{OnFailure, OnMissing, Plan, Preload, Step};
+use super::playback::OpenRequest;
+use crate::error::Result;
+use crate::image::Node;
+use crate::loader::{Failure, ObjectId, OpenMode};
+
+/// Why a list of files is not loaded.
+enum ListFailure<'s> {
+    /// No file matches this pattern.
+    NotFound(String),
+    /// The file at this path cannot be loaded.
+    NotLoaded(String, Failure<'s>),
+}
+
+impl<'s> Interpreter<'s, '_> {
+    /// The directory that a path is imported from: that of the package, or another of the search path.
+    pub(super) fn site_of(&self, installed: &InstalledPackage, path: &str) -> Option<String> {
+        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let has = |site: &&String| {
+            let found = self.root.resolve(&format!("{site}/{directory}"));
+            found.is_ok_and(Node::is_directory)
+        };
+        let own = std::iter::once(&installed.site);
+        own.chain(&self.setup.path).find(has).cloned()
+    }
+
+    /// Imports an extension module by directory and name. A module without a file is skipped: it is built in, or written in Python.
+    pub(super) fn import_module(
+        &mut self,
+        plan: &Plan,
+        step: &Step,
+        module: Option<(String, &String)>,
+    ) -> Result<(), Stop> {
+        let Some((site, name)) = module else {
+            return Ok(());
+        };
+        let Some(path) = self.extension_module(&format!("{site}/{name}")) else {
+            return Ok(());
+        };
+        if !self.modules.insert(path.clone()) {
+            return Ok(());
+        }
+        let request = OpenRequest {
+            name: &path,
+            caller: 0,
+            mode: OpenMode {
+                global: step.global,
+                ..OpenMode::default()
+            },
+        };
+        let opened = self.playback.open(&request, &self.cause(plan))?;
+        if let (Ok(id), "_ctypes") = (&opened, name.as_str()) {
+            self.ctypes = *id;
+        }
+        self.settle(plan, step, &path, opened.map(drop))
+    }
+
+    /// The file of an extension module: Python tries these suffixes in turn (`importlib.machinery.EXTENSION_SUFFIXES`).
+    fn extension_module(&self, path: &str) -> Option<String> {
+        let (directory, name) = path.rsplit_once('/')?;
+        let node = self.root.resolve(directory).ok()?;
+        let tag = self.setup.release.replace('.', "");
+        let tuples = [
+            "x86_64-linux-gnu",
+            "aarch64-linux-gnu",
+            "x86_64-linux-musl",
+            "aarch64-linux-musl",
+        ];
+        let tagged = tuples.map(|tuple| format!("{name}.cpython-{tag}-{tuple}.so"));
+        let plain = [format!("{name}.abi3.so"), format!("{name}.so")];
+        let mut names = tagged.into_iter().chain(plain);
+        let file = names.find(|file| node.lookup(file).is_some())?;
+        Some(format!("{directory}/{file}"))
+    }
+
+    /// Opens files of the package by path; files that this build of the package does not have are skipped.
+    pub(super) fn open_files(
+        &mut self,
+        plan: &Plan,
+        installed: &InstalledPackage,
+        step: &Step,
+        path: &str,
+    ) -> Result<(), Stop> {
+        let Some(path) = installed.fill(path) else {
+            return Ok(());
+        };
+        let Some(site) = self.site_of(installed, &path) else {
+            return Ok(());
+        };
+        for file in self.matching(&format!("{site}/{path}")) {
+            let mut opened = self.open(plan, &file, step.global)?;
+            if let (Err(failure), Some(fallback)) = (&opened, &step.on_failure)
+                && self.helps(plan, fallback, failure)
+            {
+                match self.preload(plan, installed, &fallback.preload, false)? {
+                    Ok(()) => opened = self.open(plan, &file, step.global)?,
+                    Err(ListFailure::NotFound(pattern)) => {
+                        let shown = fallback.shown.replace("{file}", &pattern);
+                        let step = Step {
+                            shown,
+                            ..step.clone()
+                        };
+                        return self.settle(plan, &step, &file, opened);
+                    }
+                    Err(ListFailure::NotLoaded(path, failure)) => {
+                        return self.settle(plan, step, &path, Err(failure));
+                    }
+                }
+            }
+            self.settle(plan, step, &file, opened)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a package tries its fallback after a failure.
+    fn helps(&self, plan: &Plan, fallback: &OnFailure, failure: &Failure) -> bool {
+        let (Some(fault), Some(process)) = (failure.faults.first(), &self.playback.process) else {
+            return false;
+        };
+        let message = fault.message(process.system().libc);
+        let list = plan.lists.get(&fallback.preload.list);
+        let mut stems = list
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.file.split('.').next());
+        !fallback.if_named || stems.any(|stem| message.contains(stem))
+    }
+
+    /// `ctypes.CDLL` of a path.
+    fn open(&mut self, plan: &Plan, path: &str, global: bool) -> Result<Result<(), Failure<'s>>> {
+        self.open_for(plan, path, global, self.ctypes)
+    }
+
+    fn open_for(
+        &mut self,
+        plan: &Plan,
+        name: &str,
+        global: bool,
+        caller: ObjectId,
+    ) -> Result<Result<(), Failure<'s>>> {
+        let mode = OpenMode {
+            global,
+            ..OpenMode::default()
+        };
+        let request = OpenRequest { name, caller, mode };
+        Ok(self.playback.open(&request, &self.cause(plan))?.map(drop))
+    }
+
+    /// The files at a path whose last component may be a pattern.
+    fn matching(&self, path: &str) -> Vec<String> {
+        let Some((directory, name)) = path.rsplit_once('/') else {
+            return Vec::new();
+        };
+        if !name.contains(['*', '[', '?']) {
+            let exists = self.root.resolve(path).is_ok();
+            return exists.then(|| path.to_owned()).into_iter().collect();
+        }
+        let Ok(glob) = Glob::new(name) else {
+            return Vec::new();
+        };
+        let matcher = glob.compile_matcher();
+        self.root
+            .read_dir(directory)
+            .filter(|node| matcher.is_match(node.name()))
+            .map(|node| format!("{directory}/{}", node.name()))
+            .collect()
+    }
+
+    /// Opens the first of several names that can be opened.
+    pub(super) fn open_first(
+        &mut self,
+        plan: &Plan,
+        installed: &InstalledPackage,
+        step: &Step,
+        names: &[String],
+    ) -> Result<(), Stop> {
+        let Some(caller) = self.caller(step) else {
+            return Ok(());
+        };
+        let mut last = None;
+        for name in names.iter().filter_map(|name| installed.fill(name)) {
+            match self.open_for(plan, &name, step.global, caller)? {
+                Ok(()) => return Ok(()),
+                Err(failure) => last = Some((name, failure)),
+            }
+        }
+        match last {
+            Some((name, failure)) => self.settle(plan, step, &name, Err(failure)),
+            None => Ok(()),
+        }
+    }
+
+    /// The object that calls dlopen: ctypes, or the one that the step names; `None` if that is not loaded.
+    fn caller(&self, step: &Step) -> Option<ObjectId> {
+        if step.by.is_empty() {
+            return Some(self.ctypes);
+        }
+        let mut objects = self.playback.objects().iter();
+        objects.position(|object| {
+            let soname = object.elf.soname.as_deref();
+            soname == Some(&step.by) || object.node.name() == step.by
+        })
+    }
+
+    /// Opens a list of files that the package locates itself; a missing one is no failure.
+    pub(super) fn open_list(
+        &mut self,
+        plan: &Plan,
+        installed: &InstalledPackage,
+        step: &Step,
+        list: &Preload,
+    ) -> Result<(), Stop> {
+        match self.preload(plan, installed, list, step.global)? {
+            Err(ListFailure::NotLoaded(path, failure)) => {
+                self.settle(plan, step, &path, Err(failure))
+            }
+            Ok(()) | Err(ListFailure::NotFound(_)) => Ok(()),
+        }
+    }
+
+    fn preload(
+        &mut self,
+        plan: &Plan,
+        installed: &InstalledPackage,
+        list: &Preload,
+        global: bool,
+    ) -> Result<Result<(), ListFailure<'s>>> {
+        let (Some(entries), Some(layout)) =
+            (plan.lists.get(&list.list), plan.layouts.get(&list.layout))
+        else {
+            return Ok(Ok(()));
+        };
+        let entries = entries.iter();
+        for entry in entries.filter(|entry| fits(&installed.cuda, &entry.cuda)) {
+            let found = self.setup.path.iter().find_map(|site| {
+                let condition = &layout.if_directory;
+                let counts = condition.is_empty()
+                    || self.root.resolve(&format!("{site}/{condition}")).is_ok();
+                let mut paths = layout.paths.iter().filter(|_| counts);
+                paths.find_map(|path| {
+                    let path = installed.fill(&path.replace("{folder}", &entry.folder))?;
+                    // Python takes the first match in directory order, which an image does not tell.
+                    let path = format!("{site}/{path}/{}", entry.file);
+                    self.matching(&path).into_iter().next()
+                })
+            });
+            let failure = match found {
+                None => ListFailure::NotFound(entry.file.clone()),
+                Some(path) => match self.open(plan, &path, global)? {
+                    Ok(()) => continue,
+                    Err(failure) => ListFailure::NotLoaded(path, failure),
+                },
+            };
+            match list.missing {
+                _ if entry.optional => {}
+                OnMissing::Skip => {}
+                OnMissing::Stop => return Ok(Ok(())),
+                OnMissing::Fail => return Ok(Err(failure)),
+            }
+        }
+        Ok(Ok(()))
+    }
+}

@@ -1,0 +1,223 @@
+//! A Python interpreter that imports packages: plays each step of the tables on the loader.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::facts::Import;
+use super::installed::{InstalledPackage, PythonSetup};
+use super::knowledge::{Knowledge, fits};
+use super::plan::{Action, Plan, Step};
+use super::playback::{Cause, LoadFailure, Playback, is_not_found};
+use crate::error::{Error, Result};
+use crate::image::RootFilesystem;
+use crate::loader::{Failure, ObjectId};
+
+/// How far the import of a package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ImportState {
+    Importing,
+    Imported,
+    Failed,
+}
+
+/// Why an import ends early.
+pub(super) enum Stop {
+    /// A step failed that the import cannot do without. The failure is noted.
+    Failed,
+    /// A limit is exceeded, or the request was cancelled.
+    Error(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Error(error)
+    }
+}
+
+pub(super) struct Interpreter<'s, 'k> {
+    pub root: &'s RootFilesystem<'s>,
+    knowledge: &'k Knowledge,
+    pub setup: &'k PythonSetup,
+    pub playback: Playback<'s>,
+    pub imports: Vec<Import>,
+    states: BTreeMap<String, ImportState>,
+    /// The extension modules that are imported already.
+    pub modules: BTreeSet<String>,
+    /// The object that ctypes calls dlopen from.
+    pub ctypes: ObjectId,
+    /// Packages whose outcome is unknown because they need a package that is not modeled.
+    unknown: BTreeSet<String>,
+    /// Steps of first use.
+    late: Vec<(&'k Plan, &'k Step)>,
+    /// `import`, and then `use`.
+    phase: &'static str,
+    /// Whether the current step is optional, and what the program continues without.
+    optional: (bool, String),
+}
+
+impl<'s, 'k> Interpreter<'s, 'k> {
+    pub fn new(
+        root: &'s RootFilesystem<'s>,
+        knowledge: &'k Knowledge,
+        setup: &'k PythonSetup,
+        playback: Playback<'s>,
+    ) -> Self {
+        Interpreter {
+            root,
+            knowledge,
+            setup,
+            playback,
+            imports: Vec::new(),
+            states: BTreeMap::new(),
+            modules: BTreeSet::new(),
+            ctypes: 0,
+            unknown: BTreeSet::new(),
+            late: Vec::new(),
+            phase: "import",
+            optional: Default::default(),
+        }
+    }
+
+    /// Imports a package, unless that was done or tried before. False if the import fails.
+    pub fn import(&mut self, plan: &'k Plan) -> Result<bool> {
+        if let Some(state) = self.states.get(&plan.package) {
+            return Ok(*state != ImportState::Failed);
+        }
+        let setup = self.setup;
+        let Some(installed) = setup.installed.get(&plan.package) else {
+            return Ok(true);
+        };
+        let Some(release) = plan.release(&installed.version) else {
+            return Ok(true);
+        };
+        self.states
+            .insert(plan.package.clone(), ImportState::Importing);
+        let (late, steps): (Vec<&Step>, Vec<&Step>) =
+            release.steps.iter().partition(|step| step.late);
+        self.late.extend(late.into_iter().map(|step| (plan, step)));
+        let mut steps = steps.into_iter();
+        let state = match steps.try_for_each(|step| self.step(plan, installed, step)) {
+            Ok(()) => ImportState::Imported,
+            Err(Stop::Failed) => ImportState::Failed,
+            Err(Stop::Error(error)) => return Err(error),
+        };
+        let succeeds = state == ImportState::Imported;
+        self.states.insert(plan.package.clone(), state);
+        if !plan.companion && !self.unknown.contains(&plan.package) {
+            self.imports.push(Import {
+                package: plan.package.clone(),
+                version: installed.version.clone(),
+                succeeds,
+            });
+        }
+        Ok(succeeds)
+    }
+
+    /// Plays what the imported packages load at first use.
+    pub fn first_uses(&mut self) -> Result<()> {
+        self.phase = "use";
+        let setup = self.setup;
+        for (plan, step) in std::mem::take(&mut self.late) {
+            let is_imported = self.states.get(&plan.package) == Some(&ImportState::Imported);
+            if let Some(installed) = setup.installed.get(&plan.package)
+                && is_imported
+                && let Err(Stop::Error(error)) = self.step(plan, installed, step)
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn cause(&self, plan: &Plan) -> Cause {
+        Cause {
+            package: plan.package.clone(),
+            when: self.phase,
+            optional: self.optional.0,
+            without: self.optional.1.clone(),
+        }
+    }
+
+    fn step(&mut self, plan: &Plan, installed: &InstalledPackage, step: &Step) -> Result<(), Stop> {
+        if !self.applies(step) {
+            return Ok(());
+        }
+        self.optional = (step.optional, step.without.clone());
+        match &step.action {
+            Action::Import(package) => self.import_other(plan, package, step.optional),
+            Action::Standard(names) => {
+                let directory = self.setup.dynload.clone();
+                for name in names {
+                    let module = directory.as_ref().map(|found| (found.clone(), name));
+                    self.import_module(plan, step, module)?;
+                }
+                Ok(())
+            }
+            Action::Module(names) => {
+                for name in names {
+                    let site = self.site_of(installed, name);
+                    self.import_module(plan, step, site.map(|site| (site, name)))?;
+                }
+                Ok(())
+            }
+            Action::Open(path) => self.open_files(plan, installed, step, path),
+            Action::Find(names) => self.open_first(plan, installed, step, names),
+            Action::Preload(list) => self.open_list(plan, installed, step, list),
+        }
+    }
+
+    /// A package that cannot be imported has faults of its own, which are not those of the importer. If it is unknown what a
+    /// package loads (an old release, an editable install), nothing is known about those that need it.
+    fn import_other(&mut self, importer: &Plan, package: &str, optional: bool) -> Result<(), Stop> {
+        let Some(plan) = self.knowledge.plan(package) else {
+            return Ok(());
+        };
+        let installed = self.setup.installed.get(package);
+        let is_modeled = installed.is_some_and(|it| plan.release(&it.version).is_some());
+        if !is_modeled && !optional {
+            self.unknown.insert(importer.package.clone());
+        }
+        match (is_modeled && self.import(plan)?) || optional {
+            true => Ok(()),
+            false => Err(Stop::Failed),
+        }
+    }
+
+    fn applies(&self, step: &Step) -> bool {
+        let is_mapped = |text: &String| {
+            let mut objects = self.playback.objects().iter();
+            objects.any(|object| object.node.path().contains(text))
+        };
+        step.if_mapped.as_ref().is_none_or(is_mapped) && fits(&self.setup.release, &step.if_python)
+    }
+
+    /// Notes a failure; the import continues only after an optional step.
+    pub fn settle(
+        &mut self,
+        plan: &Plan,
+        step: &Step,
+        request: &str,
+        opened: Result<(), Failure<'s>>,
+    ) -> Result<(), Stop> {
+        let Err(failure) = opened else {
+            return Ok(());
+        };
+        let is_of_host = self.knowledge.is_host_provided(request);
+        if (step.optional || is_of_host) && is_not_found(&failure) {
+            return Ok(());
+        }
+        self.playback.failures.push(LoadFailure {
+            cause: self.cause(plan),
+            opener: String::new(),
+            optional: step.optional,
+            shown: step.shown.clone(),
+            without: step.without.clone(),
+            alternatives: Vec::new(),
+            request: request.to_owned(),
+            failure,
+        });
+        match step.optional {
+            true => Ok(()),
+            false => Err(Stop::Failed),
+        }
+    }
+}

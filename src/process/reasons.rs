@@ -1,0 +1,41 @@
+//! Why a file answers, in words and as one word.
+
+use crate::loader::{Reason, SearchPath};
+
+/// A reason for people.
+pub(super) fn text(reason: &Reason) -> String {
+    match reason {
+        Reason::Executable => "the program".to_owned(),
+        Reason::Interpreter => "the loader".to_owned(),
+        Reason::Preload => "LD_PRELOAD or ld.so.preload".to_owned(),
+        Reason::Path => "its path".to_owned(),
+        Reason::Found(path) => search_path(path),
+    }
+}
+
+/// A search path for people.
+pub(super) fn search_path(path: &SearchPath) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    match path {
+        SearchPath::Rpath(of) => format!("DT_RPATH of {}", name(of)),
+        SearchPath::Runpath(of) => format!("DT_RUNPATH of {}", name(of)),
+        SearchPath::LibraryPath => "LD_LIBRARY_PATH".to_owned(),
+        SearchPath::Cache => "ld.so.cache".to_owned(),
+        SearchPath::Default => "default directories".to_owned(),
+    }
+}
+
+/// A reason as one word, for the report.
+pub(super) fn word(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::Executable => "executable",
+        Reason::Interpreter => "interpreter",
+        Reason::Preload => "preload",
+        Reason::Path => "path",
+        Reason::Found(SearchPath::Rpath(_)) => "rpath",
+        Reason::Found(SearchPath::Runpath(_)) => "runpath",
+        Reason::Found(SearchPath::LibraryPath) => "ld-library-path",
+        Reason::Found(SearchPath::Cache) => "cache",
+        Reason::Found(SearchPath::Default) => "default",
+    }
+}

@@ -1,0 +1,202 @@
+//! Where the program of the image finds a library, as the loader model says.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::inventory::{Inventory, directory_of};
+use super::torch::TorchCopy;
+use crate::error::Result;
+use crate::image::Node;
+use crate::launch::Launch;
+use crate::loader::abi::Abi;
+use crate::loader::hwcaps::GlibcVersion;
+use crate::loader::{Bounds, Lookup, ObjectId, System, ldconfig};
+
+/// Where a copy is found, best first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// Position in the import path of Python.
+    Site(usize),
+    /// In a wheel of NVIDIA's, without PyTorch: frameworks find their wheels by their own DT_RPATH. Position of the wheel.
+    FrameworkWheel(usize),
+    /// Found by the loader. Position of the requester, and number of directories that are searched before.
+    Searched(usize, usize),
+    /// Found after `ldconfig`, which NVIDIA's container toolkit runs when it starts a container.
+    AfterLdconfig,
+    /// In a wheel of NVIDIA's that PyTorch's libraries do not search. Position of the wheel.
+    Wheel(usize),
+    /// Not found.
+    #[default]
+    Nowhere,
+}
+
+/// The loader of the program: the interpreter of the process's Python environment, else the launched executable, else a plain program
+/// for the machine of the image's libraries.
+pub(super) fn program_system<'r>(
+    inventory: &Inventory<'r>,
+    launch: &Launch,
+    interpreter: Option<&str>,
+    bounds: &Bounds,
+) -> Option<System<'r>> {
+    let root = inventory.root;
+    let (environment, directory) = (&launch.environment, &launch.working_directory);
+    let mut programs = interpreter.into_iter().chain(launch.executable.as_deref());
+    let of_program = programs.find_map(|path| {
+        let elf = root.resolve(path).ok().and_then(Node::elf)?;
+        System::of(root, elf, environment.clone(), directory)
+    });
+    let mut machines: BTreeMap<(u16, u8), usize> = BTreeMap::new();
+    for file in &inventory.elf {
+        *machines
+            .entry((file.facts.machine, file.facts.class))
+            .or_default() += 1;
+    }
+    let mut system = of_program.or_else(|| {
+        let (machine, _) = machines.into_iter().max_by_key(|(_, count)| *count)?;
+        System::of_machine(root, machine, environment.clone(), directory)
+    })?;
+    system.bounds = bounds.clone();
+    "the library search".clone_into(&mut system.subject);
+    Some(system)
+}
+
+/// Looks up libraries by name, each name once.
+pub(super) struct LibrarySearch<'s> {
+    lookup: Option<Lookup<'s>>,
+    system: Option<&'s System<'s>>,
+    /// PyTorch's libraries, and last the program.
+    requesters: Vec<ObjectId>,
+    /// Those of PyTorch's libraries that need a name.
+    needed: HashMap<&'s str, Vec<ObjectId>>,
+    /// The directories of NVIDIA's wheels, and their positions.
+    wheels: HashMap<String, usize>,
+    /// Directories in which names are found, and the place of that.
+    found: HashMap<String, Option<(String, Place)>>,
+    after_ldconfig: OnceCell<HashMap<String, String>>,
+}
+
+impl<'s> LibrarySearch<'s> {
+    pub fn new<'r: 's>(
+        inventory: &'s Inventory<'r>,
+        system: Option<&'s System<'s>>,
+        interpreter: Option<&str>,
+        torch: Option<&TorchCopy<'s, 'r>>,
+        sites: &[String],
+    ) -> Self {
+        let program = interpreter.and_then(|path| inventory.root.resolve(path).ok());
+        let program = program.filter(|node| node.elf().is_some());
+        let mut lookup = system.map(|system| Lookup::new(system, program));
+        let mut requesters = Vec::new();
+        let mut needed: HashMap<&str, Vec<ObjectId>> = HashMap::new();
+        if let Some(lookup) = &mut lookup {
+            for file in torch.into_iter().flat_map(|torch| &torch.libraries) {
+                let id = lookup.add(file.node, file.facts);
+                requesters.push(id);
+                for name in &file.facts.needed {
+                    needed.entry(name).or_default().push(id);
+                }
+            }
+            requesters.push(Lookup::PROGRAM);
+        }
+        LibrarySearch {
+            lookup,
+            system,
+            requesters,
+            needed,
+            wheels: wheel_directories(inventory, sites),
+            found: HashMap::new(),
+            after_ldconfig: OnceCell::new(),
+        }
+    }
+
+    /// Whether one of PyTorch's libraries needs a name.
+    pub fn torch_needs(&self, name: &str) -> bool {
+        self.needed.contains_key(name)
+    }
+
+    /// The best place of a directory among those in which one of some names is found.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or the request was cancelled.
+    pub fn place_of(&mut self, names: &[&str], directory: &str) -> Result<Place> {
+        let wheel = self.wheels.get(directory).copied();
+        let has_torch = self.requesters.len() > 1;
+        let mut best = match wheel {
+            Some(position) if has_torch => Place::Wheel(position),
+            Some(position) => Place::FrameworkWheel(position),
+            None => Place::Nowhere,
+        };
+        for name in names {
+            if let Some((found, place)) = self.find(name)?
+                && found == directory
+            {
+                best = best.min(place);
+            }
+        }
+        if best > Place::AfterLdconfig {
+            let answers = self.after_ldconfig();
+            let is_answer = |name: &&str| answers.get(*name).is_some_and(|it| it == directory);
+            if names.iter().any(|name| is_answer(&name)) {
+                best = Place::AfterLdconfig;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The directory in which the loader finds a name: for PyTorch's libraries that need it, else for any of them, else for the program.
+    fn find(&mut self, name: &str) -> Result<Option<(String, Place)>> {
+        if let Some(known) = self.found.get(name) {
+            return Ok(known.clone());
+        }
+        let needing = self.needed.get(name).map_or(&[][..], Vec::as_slice);
+        let mut found = None;
+        if let Some(lookup) = &mut self.lookup {
+            for (position, id) in needing.iter().chain(&self.requesters).enumerate() {
+                if let Some(file) = lookup.find(name, *id)? {
+                    let place = Place::Searched(position, file.position);
+                    found = Some((directory_of(&file.node.path()).to_owned(), place));
+                    break;
+                }
+            }
+        }
+        self.found.insert(name.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    /// The directory in which each name is found after `ldconfig`.
+    fn after_ldconfig(&self) -> &HashMap<String, String> {
+        self.after_ldconfig.get_or_init(|| {
+            let mut directories = HashMap::new();
+            let Some(system) = self.system else {
+                return directories;
+            };
+            let Some(abi) = Abi::of(system.machine, system.class) else {
+                return directories;
+            };
+            let glibc = system.glibc.unwrap_or(GlibcVersion::ASSUMED);
+            let rebuilt = ldconfig::rebuild(system.root, abi, glibc);
+            for (entry, file) in rebuilt.cache.entries.into_iter().zip(rebuilt.files) {
+                let directory = directory_of(&file.path()).to_owned();
+                directories.entry(entry.name).or_insert(directory);
+            }
+            directories
+        })
+    }
+}
+
+/// The `lib` directories of NVIDIA's wheels, in the order of the sites. Other sites may have a link to the `nvidia` of one.
+fn wheel_directories(inventory: &Inventory, sites: &[String]) -> HashMap<String, usize> {
+    let mut seen = HashSet::new();
+    let mut directories = HashMap::new();
+    let libraries = sites
+        .iter()
+        .filter_map(|site| inventory.root.resolve(&format!("{site}/nvidia")).ok())
+        .filter(|nvidia| seen.insert(*nvidia))
+        .flat_map(Node::children)
+        .flat_map(Node::children)
+        .filter(|node| node.name() == "lib" && node.is_directory());
+    for (position, node) in libraries.enumerate() {
+        directories.entry(node.path()).or_insert(position);
+    }
+    directories
+}

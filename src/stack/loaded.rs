@@ -1,0 +1,229 @@
+//! Which copy of each component the process of the image gets.
+//!
+//! The loader model decides for everything that a process maps (`Stack::follow`). This is for the rest: Python packages come from the
+//! Python that the launched command uses, or from the first one that has PyTorch; a library is the file that the loader finds by its
+//! name on behalf of PyTorch's libraries or of the program.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::evidence::is_version;
+use super::interpreter::{directories, environment, real_directory};
+use super::inventory::{ElfFile, Inventory, directory_of, name_of};
+use super::library_search::{LibrarySearch, Place, program_system};
+use super::python::Environment;
+use super::sites::Sites;
+use super::torch::TorchCopy;
+use super::{Component, Evidence, EvidenceKind};
+use crate::error::Result;
+use crate::launch::Launch;
+use crate::loader::Bounds;
+
+/// What the loaded copies are chosen from.
+pub(super) struct Candidates<'c, 'r> {
+    pub inventory: &'c Inventory<'r>,
+    pub launch: &'c Launch,
+    pub environments: &'c [Environment],
+    pub torch: &'c [TorchCopy<'c, 'r>],
+}
+
+/// The rank of a copy among the copies of one component; the smallest is loaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// PyTorch needs a different SONAME.
+    is_unwanted: bool,
+    place: Place,
+}
+
+impl Rank {
+    fn at(place: Option<usize>) -> Self {
+        Rank {
+            is_unwanted: false,
+            place: place.map_or(Place::Nowhere, Place::Site),
+        }
+    }
+}
+
+/// Marks the loaded copy of each component. Returns the Python environment of the process.
+///
+/// # Errors
+/// The library search exceeds a limit, or the request was cancelled.
+pub(super) fn mark<'c>(
+    components: &mut [Component],
+    candidates: &Candidates<'c, '_>,
+    bounds: &Bounds,
+) -> Result<Option<&'c Environment>> {
+    let Candidates {
+        inventory,
+        launch,
+        environments,
+        torch: copies,
+    } = *candidates;
+    let named = environment(launch, inventory, environments);
+    let environment = environment_with_torch(named, environments, copies).or(named);
+    let mut sites = directories(launch, "PYTHONPATH", inventory);
+    sites.extend(environment.into_iter().flat_map(|it| it.sites.clone()));
+    let mut places: Sites = sites.iter().collect();
+    let torch = chosen_torch(copies, &places);
+    // PyTorch counts even if no interpreter searches its directory, and so do the packages that were installed with it.
+    if let Some(torch) = torch {
+        let site = directory_of(&torch.directory);
+        sites.push(site.to_owned());
+        places.push(site);
+    }
+    let program = environment.map(|it| it.interpreter.as_str());
+    let system = program_system(inventory, launch, program, bounds);
+    let mut search = LibrarySearch::new(inventory, system.as_ref(), program, torch, &sites);
+    let elf: BTreeMap<&str, &ElfFile> = inventory
+        .elf
+        .iter()
+        .map(|file| (file.path.as_str(), file))
+        .collect();
+    let mut best: BTreeMap<String, (Rank, usize)> = BTreeMap::new();
+    for (index, component) in components.iter().enumerate() {
+        let is_stub = component.details.get("kind").is_some_and(|it| it == "stub");
+        let rank = match component.name.as_str() {
+            "torch" if torch.is_some_and(|it| it.directory == component.path) => Rank::default(),
+            "torch" => continue,
+            "python" => rank_of_python(component, named.or(environment), torch),
+            "cuda-toolkit" => rank_of_toolkit(component, inventory),
+            _ if is_stub => continue,
+            name => {
+                let rank = match elf.contains_key(component.path.as_str()) {
+                    true => rank_of_library(component, &mut search)?,
+                    false => Rank::at(places.holding(&component.path).map(|it| it.place)),
+                };
+                // Nothing needs the forward-compatibility driver unless a search path lists it.
+                if name == "cuda-compat" && rank.place == Place::Nowhere {
+                    continue;
+                }
+                rank
+            }
+        };
+        let entry = best.entry(component.name.clone()).or_insert((rank, index));
+        *entry = (*entry).min((rank, index));
+    }
+    for (_, index) in best.into_values() {
+        components[index].loaded = true;
+    }
+    note_environment(components, environment, torch, launch);
+    Ok(environment)
+}
+
+/// The environment that has PyTorch: the named one, one of the same interpreter (a link in a second `bin`), or the first.
+fn environment_with_torch<'e>(
+    named: Option<&'e Environment>,
+    environments: &'e [Environment],
+    copies: &[TorchCopy],
+) -> Option<&'e Environment> {
+    let copies = copies.iter();
+    let sites: HashSet<&str> = copies.map(|copy| directory_of(&copy.directory)).collect();
+    let has_torch = |environment: &&Environment| {
+        let mut own = environment.sites.iter();
+        own.any(|site| sites.contains(site.as_str()))
+    };
+    let same = |environment: &&Environment| {
+        named.is_some_and(|named| named.interpreter == environment.interpreter)
+    };
+    let all = || environments.iter().filter(has_torch);
+    named
+        .filter(has_torch)
+        .or_else(|| all().find(same))
+        .or_else(|| all().next())
+}
+
+fn rank_of_library(component: &Component, search: &mut LibrarySearch) -> Result<Rank> {
+    // auditwheel renames the libraries that it bundles and leaves their SONAMEs as they were, so both count.
+    let sonames = component.evidence.iter();
+    let sonames = sonames.filter(|evidence| evidence.kind == EvidenceKind::Soname);
+    let names: BTreeMap<&str, ()> = sonames
+        .flat_map(|evidence| [evidence.detail.as_str(), name_of(&evidence.path)])
+        .chain([name_of(&component.path)])
+        .map(|name| (name, ()))
+        .collect();
+    let names: Vec<&str> = names.into_keys().collect();
+    Ok(Rank {
+        is_unwanted: !names.iter().any(|name| search.torch_needs(name)),
+        place: search.place_of(&names, directory_of(&component.path))?,
+    })
+}
+
+fn chosen_torch<'c, 'i, 'r>(
+    copies: &'c [TorchCopy<'i, 'r>],
+    sites: &Sites,
+) -> Option<&'c TorchCopy<'i, 'r>> {
+    let place = |copy: &&TorchCopy| sites.place_of(directory_of(&copy.directory));
+    copies
+        .iter()
+        .min_by_key(|copy| place(copy).unwrap_or(usize::MAX))
+}
+
+/// The interpreter of the environment; without one, that of the release in the path of PyTorch.
+fn rank_of_python(
+    component: &Component,
+    environment: Option<&Environment>,
+    torch: Option<&TorchCopy>,
+) -> Rank {
+    let is_selected =
+        environment.is_some_and(|environment| environment.interpreter == component.path);
+    let fits_torch = torch.is_some_and(|torch| {
+        let release = name_of(&component.path);
+        torch.directory.split('/').any(|part| part == release)
+    });
+    Rank {
+        is_unwanted: torch.is_some() && !fits_torch && !is_selected,
+        place: Place::Site(usize::from(!is_selected)),
+    }
+}
+
+/// `/usr/local/cuda` is a link to the toolkit in use.
+fn rank_of_toolkit(component: &Component, inventory: &Inventory) -> Rank {
+    let current = real_directory(inventory, "/usr/local/cuda");
+    Rank::at((current.as_deref() == Some(&component.path)).then_some(0))
+}
+
+/// Adds the detail `environment` to PyTorch and its Python, and the evidence of PYTHON_VERSION to the loaded Python.
+fn note_environment(
+    components: &mut [Component],
+    environment: Option<&Environment>,
+    torch: Option<&TorchCopy>,
+    launch: &Launch,
+) {
+    let site = torch.map(|torch| directory_of(&torch.directory));
+    let environment = environment.filter(|environment| {
+        environment
+            .sites
+            .iter()
+            .any(|own| Some(own.as_str()) == site)
+    });
+    let prefix = match environment {
+        Some(environment) => Some(environment.prefix.as_str()),
+        None => site
+            .and_then(|site| site.split_once("/lib/python"))
+            .map(|(prefix, _)| prefix),
+    };
+    for component in components {
+        let is_interpreter = component.name == "python"
+            && environment.is_some_and(|found| found.interpreter == component.path);
+        let is_torch = component.name == "torch" && component.loaded;
+        // A second Python with the same prefix does not belong to the environment.
+        if component.name == "python" && environment.is_some() && !is_interpreter {
+            let own = component.details.get("environment").map(String::as_str);
+            if own == prefix {
+                component.details.remove("environment");
+            }
+        }
+        if let Some(prefix) = prefix.filter(|_| is_interpreter || is_torch) {
+            component
+                .details
+                .insert("environment".to_owned(), prefix.to_owned());
+        }
+        if component.name == "python"
+            && component.loaded
+            && let version = launch.variable("PYTHON_VERSION")
+            && is_version(version)
+        {
+            let evidence = Evidence::new(EvidenceKind::Env, version, "", "PYTHON_VERSION");
+            component.evidence.push(evidence);
+        }
+    }
+}
