@@ -184,11 +184,11 @@ mod tests {
             hidden,
             "RUN --mount=type=cache \\\n  xxxxxx\n##\n##\nCOPY xxx xxx /x\n#\n#\n#\nRUN c\n"
         );
-        let told: Vec<_> = found
+        let documents: Vec<_> = found
             .iter()
             .map(|found| (found.delimiter.as_str(), found.script))
             .collect();
-        assert_eq!(told, [("E", true), ("A", false), ("B", false)]);
+        assert_eq!(documents, [("E", true), ("A", false), ("B", false)]);
         assert!(text[found[2].instruction..].starts_with("COPY"));
         assert_eq!(&text[found[0].body.clone()], "\ta\n");
     }

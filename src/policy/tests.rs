@@ -368,7 +368,7 @@ fn requirements_are_checked_when_they_are_read() {
 }
 
 proptest! {
-    /// Whatever stands in a file, it is read or refused with its name.
+    /// Any file is read, or rejected with its name.
     #[test]
     fn no_file_panics(from in 0usize..600, length in 0usize..40, instead in ".{0,12}") {
         let whole: Vec<char> = CONFIG.chars().collect();

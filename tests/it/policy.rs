@@ -706,7 +706,7 @@ fn a_wrong_file_is_shown_with_its_place_and_the_way_out() {
         ),
         (
             "ignore:\n  - rule: claim-os\n",
-            vec![":2:11", "has no reason", "add `reason:`"],
+            vec![":2:11", "has no reason", "add a `reason:`"],
         ),
         (
             "ignore:\n  - {rule: claim-os, reason: ' '}\n",

@@ -225,10 +225,10 @@ fn what_is_no_gpu_or_driver_is_exit_code_2_with_what_was_meant() {
         ),
         (["--gpu", "sm_91"], ["`sm_91`", "did you mean `sm_90`?"]),
         (["--gpu", "MI300X"], ["`MI300X`", "nvidia-smi"]),
-        (["--driver", "535"], ["only a branch", "535.183.06"]),
+        (["--driver", "535"], ["only a driver branch", "535.183.06"]),
         (
             ["--driver", "latest"],
-            ["no version of a driver", "535.183.06"],
+            ["not a driver version", "535.183.06"],
         ),
     ] {
         let error = failure(2, &[&["check", image][..], &arguments].concat());

@@ -48,10 +48,11 @@ pub fn fault(text: &Text<'_>, error: &parse_dockerfile::Error) -> Error {
     let rest = text.text.get(start..).unwrap_or_default();
     let word = rest.split(char::is_whitespace).next().unwrap_or_default();
     let problem = format!("{error:#}");
-    let help = match problem.starts_with("unknown instruction") {
-        true => nearest(&word.to_uppercase(), INSTRUCTIONS.iter().copied())
+    let keyword = word.to_uppercase();
+    let help = match INSTRUCTIONS.contains(&keyword.as_str()) {
+        true => None,
+        false => nearest(&keyword, INSTRUCTIONS.iter().copied())
             .map(|near| format!("did you mean `{near}`?")),
-        false => None,
     };
     text.fault(start..start + word.len().max(1), &problem, help.as_deref())
 }

@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn unknown_options_and_missing_values_are_rejected() {
-        for (written, said) in [
+        for (written, problem) in [
             ("--bogus", "unknown option `--bogus`"),
             ("--requirment x", "did you mean `--requirement`?"),
             ("--pre --hsah=x", "did you mean `--hash`?"),
@@ -179,8 +179,8 @@ mod tests {
             ("-i", "`-i` has no value"),
             ("--hash", "`--hash` has no value"),
         ] {
-            let said_instead = options(written).unwrap_err();
-            assert!(said_instead.contains(said), "{written}: {said_instead}");
+            let error = options(written).unwrap_err();
+            assert!(error.contains(problem), "{written}: {error}");
         }
     }
 }

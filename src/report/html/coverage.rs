@@ -210,7 +210,7 @@ fn cell(capability: Capability, coverage: &Coverage) -> Cell {
     let (sass, ptx) = (of(&coverage.sass), of(&coverage.ptx));
     let support = support_of(capability, coverage);
     let (by, runs) = (support.by, support.how);
-    let (kind, said) = match runs {
+    let (kind, remark) = match runs {
         CodeKind::Sass if !sass.is_empty() && !ptx.is_empty() => ("both", None),
         CodeKind::Sass if !sass.is_empty() => ("sass", None),
         CodeKind::Sass => ("same", Some(format!("runs the machine code of {by}"))),
@@ -225,7 +225,7 @@ fn cell(capability: Capability, coverage: &Coverage) -> Cell {
     Cell {
         kind,
         variants: variants(&sass),
-        tooltip: said
+        tooltip: remark
             .into_iter()
             .chain(sass.into_iter().chain(ptx))
             .collect::<Vec<String>>()

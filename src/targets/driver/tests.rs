@@ -42,14 +42,14 @@ fn a_version_is_read_and_compared_by_its_numbers() {
     assert!(version("570.26.0") < version("570.26.1"));
     assert_eq!(version("535.183.06").cuda(), Some("12.2"));
     assert_eq!(version("601.10").cuda(), None);
-    for (text, said) in [
+    for (text, problem) in [
         ("535", "only a driver branch"),
         ("latest", "not a driver version"),
         ("", "not a driver version"),
         ("535.", "not a driver version"),
     ] {
         let error = DriverVersion::parse(text).unwrap_err();
-        assert!(error.problem.contains(said), "{text}: {error}");
+        assert!(error.problem.contains(problem), "{text}: {error}");
         assert!(error.help.contains("535.183.06"));
     }
 }
