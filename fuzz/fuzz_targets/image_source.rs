@@ -13,7 +13,7 @@ use imgcheck::internals::error::Result;
 use imgcheck::internals::image::configuration::{environment, labels};
 use imgcheck::internals::image::provenance::build_steps;
 use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Access, Image, Selection};
+use imgcheck::internals::source::{self, Image, Request};
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
 use libfuzzer_sys::fuzz_target;
@@ -23,23 +23,22 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
     let name = format!("imgcheck-fuzz-{}", std::process::id());
     std::env::temp_dir().join(name)
 });
-static ACCESS: LazyLock<Access> = LazyLock::new(Access::default);
 
 fuzz_target!(|text: &str| {
     let documents = documents(text);
     let file = file(&archive(&documents));
     let path = PathBuf::from(format!("/proc/self/fd/{}", Arc::as_ref(&file).as_raw_fd()));
     for all_platforms in [false, true] {
-        let selection = Selection {
-            platform: None,
+        let request = Request {
             all_platforms,
+            ..Request::default()
         };
-        let images = open(&ImageReference::Path(path.clone()), &selection);
+        let images = open(&ImageReference::Path(path.clone()), &request);
         check(images.as_deref().unwrap_or_default());
-        let archived = open(&ImageReference::OciArchive(path.clone(), None), &selection);
+        let archived = open(&ImageReference::OciArchive(path.clone(), None), &request);
         check(archived.as_deref().unwrap_or_default());
         if written(&documents) {
-            let unpacked = open(&ImageReference::Oci(DIRECTORY.clone(), None), &selection);
+            let unpacked = open(&ImageReference::Oci(DIRECTORY.clone(), None), &request);
             same(&archived, &unpacked);
         }
         let _ = fs::remove_dir_all(&*DIRECTORY);
@@ -47,12 +46,12 @@ fuzz_target!(|text: &str| {
     let first = documents.first().map(|document| document.name.clone());
     let _ = open(
         &ImageReference::DockerArchive(path, first),
-        &Selection::default(),
+        &Request::default(),
     );
 });
 
-fn open(target: &ImageReference, selection: &Selection) -> Result<Vec<Image>> {
-    source::open(target, selection, &ACCESS)
+fn open(target: &ImageReference, request: &Request) -> Result<Vec<Image>> {
+    source::open(target, request)
 }
 
 fn check(images: &[Image]) {

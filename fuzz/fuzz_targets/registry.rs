@@ -16,7 +16,7 @@ use std::time::Duration;
 use imgcheck::internals::layer::ReadMethod;
 use imgcheck::internals::reference::transport::{ImageReference, Remote};
 use imgcheck::internals::source::registry::{Options, Registries, RetryPolicy};
-use imgcheck::internals::source::{self, Access, Selection};
+use imgcheck::internals::source::{self, Request};
 use imgcheck_fuzz::documents::documents;
 use imgcheck_fuzz::layers::scan;
 use libfuzzer_sys::fuzz_target;
@@ -41,12 +41,12 @@ fuzz_target!(|text: &str| {
     }
     *lock(&ANSWERS) = answers.into_iter().map(|it| it.bytes).rev().collect();
     let (run, registry) = client();
-    let access = Access {
-        registry,
-        ..Access::default()
+    let request = Request {
+        registries: registry,
+        ..Request::default()
     };
     let target = ImageReference::Remote(Remote::Registry, format!("{address}/fuzz/{run}:tag"));
-    for image in source::open(&target, &Selection::default(), &access).unwrap_or_default() {
+    for image in source::open(&target, &request).unwrap_or_default() {
         for layer in image.layers.iter().take(2) {
             if let Ok(scanned) = scan(layer) {
                 assert!(scanned.method != ReadMethod::Seek);

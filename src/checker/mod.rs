@@ -6,7 +6,6 @@ mod analyze;
 mod builder;
 mod check;
 mod facts;
-mod held;
 mod judge;
 mod lint;
 mod read;
@@ -17,7 +16,6 @@ mod request;
 mod rules;
 mod state;
 mod stored;
-mod stream;
 mod subject;
 
 pub use builder::CheckerBuilder;

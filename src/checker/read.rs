@@ -11,14 +11,13 @@ use super::request::ImageRequest;
 use super::state::Checker;
 use super::subject::Subject;
 use super::subject::{LayerOrigin, Origin};
-use super::{held, stream};
 use crate::error::{Error, Result};
 use crate::launch::Overlay;
-use crate::layer::ReadMethod;
+use crate::layer::{ReadMethod, SourceLayers};
 use crate::limits::Limit;
 use crate::reference::name::Name;
 use crate::reference::transport::ImageReference;
-use crate::source::{self, Access, Found, Image, Selection};
+use crate::source::{self, Image, Request};
 
 /// Bytes of a file that tell whether it holds facts.
 const START: usize = 64;
@@ -70,28 +69,17 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
     let context = checker
         .layers
         .request(request.depth, limits, cancellation, progress);
-    let access = Access {
-        registry: checker.registries.clone(),
-        cache: checker.cache.with_cancellation(&request.cancellation),
-        limits,
-        credentials: request.credentials.clone(),
-        cancellation: request.cancellation.clone(),
-    };
-    let selection = Selection {
+    let source_request = Request {
         platform: request.platform.clone(),
         all_platforms: request.all_platforms,
+        registries: checker.registries.clone(),
+        credentials: request.credentials.clone(),
+        cache: checker.cache.with_cancellation(&request.cancellation),
+        limits,
+        cancellation: request.cancellation.clone(),
     };
-    let images = match source::find(&request.target, &selection, &access)? {
-        Found::Images(images) => images,
-        Found::Instead(images, tried) => {
-            progress.note(&format!(
-                "Docker could not be asked ({tried}); checking the image of the registry"
-            ));
-            images
-        }
-        Found::Passing(passing) => stream::read(&context, *passing)?,
-        Found::Held(held) => held::read(&context, *held)?,
-    };
+    let mut layers = SourceLayers::new(&context);
+    let images = source::read(&request.target, &source_request, &mut layers)?;
     if request.reference.is_some() {
         check_one_image(&images)?;
     }
@@ -101,7 +89,7 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
         let origins = image.layers.iter().zip(&layers);
         let origin = Origin {
             source: image.kind,
-            access: image.way,
+            access: image.access,
             digest: image.digest,
             layers: origins
                 .map(|(blob, layer)| LayerOrigin {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::NaiveDate;
 
 use crate::launch::Overlay;
-use crate::source::{SourceKind, Way};
+use crate::source::{AccessMethod, SourceKind};
 
 /// What [`ImageFacts`](crate::ImageFacts) are judged as: the reference whose promises count, and the day.
 ///
@@ -34,7 +34,7 @@ pub struct Subject {
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
     pub source: SourceKind,
-    pub access: Option<Way>,
+    pub access: Option<AccessMethod>,
     /// Digest of the manifest.
     pub digest: Option<String>,
     /// As many as the image has layers, or none.

@@ -13,7 +13,7 @@ use crate::elf::{Depth, Recipes};
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::progress::{NoProgress, Progress};
-use crate::source::Place;
+use crate::source::LayerLocation;
 
 /// Reads the layers of many requests: knowledge, cache and capacity that they share. Clones share them, too.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ pub struct ReadContext<'a> {
     pub(super) cache: FactsCache,
     pub(super) workers: RequestWorkers,
     /// Layers that were read already, by where their bytes are: that two layers have the same digest is only a claim.
-    pub(super) layers: Mutex<HashMap<Place, ReadLayer>>,
+    pub(super) layers: Mutex<HashMap<LayerLocation, ReadLayer>>,
 }
 
 /// The facts of a layer, and how they were obtained.

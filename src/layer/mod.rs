@@ -5,6 +5,7 @@ mod bytes;
 pub mod cache;
 mod chunked;
 mod compression;
+mod consumer;
 mod content;
 mod context;
 mod directory;
@@ -22,6 +23,7 @@ mod zstd;
 
 pub use budget::Budget;
 pub use compression::{Compression, SNIFFED, sniff};
+pub use consumer::SourceLayers;
 pub use context::{LayerReader, ReadContext, ReadLayer, ReadMethod};
 pub use facts::{Content, Entry, EntryKind, LayerFacts};
 pub use patterns::FilePatterns;

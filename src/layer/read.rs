@@ -15,7 +15,7 @@ use super::{chunked, directory, seek};
 use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::source::{Image, LayerBlob, LayerData, Place};
+use crate::source::{Image, LayerBlob, LayerData, LayerLocation};
 
 impl ReadContext<'_> {
     /// The facts of all layers of an image, lowest first.
@@ -36,12 +36,12 @@ impl ReadContext<'_> {
 
     fn read_missing(&self, blobs: &[LayerBlob], missing: &[&LayerBlob]) -> Result<Vec<ReadLayer>> {
         // An image may contain a layer several times.
-        let mut times: HashMap<Place, u64> = HashMap::new();
+        let mut times: HashMap<LayerLocation, u64> = HashMap::new();
         for blob in blobs {
-            *times.entry(blob.data.place()).or_default() += 1;
+            *times.entry(blob.data.location()).or_default() += 1;
         }
         let budget = Budget::default();
-        let count = |place: &Place, layer: &ReadLayer| {
+        let count = |place: &LayerLocation, layer: &ReadLayer| {
             let times = times.get(place).copied().unwrap_or(1);
             let counted = budget.layer(&layer.facts, times, &self.limits);
             counted.map_err(|exceeded| Error::limit("all layers", exceeded))
@@ -54,14 +54,14 @@ impl ReadContext<'_> {
         let read = parallel::map(LAYERS as usize, missing.len(), |at| {
             let _share = self.workers.layer(&self.cancellation)?;
             let layer = self.read_layer(missing[at])?;
-            count(&missing[at].data.place(), &layer)?;
+            count(&missing[at].data.location(), &layer)?;
             self.progress.layer();
             Ok(layer)
         })?;
-        let places = missing.iter().map(|blob| blob.data.place());
+        let places = missing.iter().map(|blob| blob.data.location());
         self.layers().extend(places.zip(read));
         let layers = self.layers();
-        let places = blobs.iter().map(|blob| blob.data.place());
+        let places = blobs.iter().map(|blob| blob.data.location());
         Ok(places
             .filter_map(|place| layers.get(&place).cloned())
             .collect())
@@ -74,7 +74,7 @@ impl ReadContext<'_> {
         let mut missing: Vec<&LayerBlob> = blobs
             .iter()
             .filter(|blob| {
-                let place = blob.data.place();
+                let place = blob.data.location();
                 !layers.contains_key(&place) && seen.insert(place)
             })
             .collect();
@@ -84,10 +84,10 @@ impl ReadContext<'_> {
 
     /// Remembers a layer that was read by other means, for [`ReadContext::read_image`].
     pub fn remember(&self, blob: &LayerBlob, layer: ReadLayer) {
-        self.layers().insert(blob.data.place(), layer);
+        self.layers().insert(blob.data.location(), layer);
     }
 
-    fn layers(&self) -> MutexGuard<'_, HashMap<Place, ReadLayer>> {
+    fn layers(&self) -> MutexGuard<'_, HashMap<LayerLocation, ReadLayer>> {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,7 +132,7 @@ impl ReadContext<'_> {
             LayerData::Overlay(overlay) => {
                 directory::scan_overlay(self, overlay).map(layer(ReadMethod::Directory))
             }
-            LayerData::Passed(_) | LayerData::Held(_) => Err(Error::layer(
+            LayerData::Streamed(_) | LayerData::EngineOnly(_) => Err(Error::layer(
                 name,
                 "was not in the archive that was streamed",
             )),

@@ -27,7 +27,7 @@ use crate::finding::{Finding, IgnoredFinding, Severity};
 use crate::process::LoaderFacts;
 use crate::process::tree::Tree;
 use crate::rules::RuleSet;
-use crate::source::{SourceKind, Way};
+use crate::source::{AccessMethod, SourceKind};
 use crate::stack::Component;
 use crate::targets::TargetFacts;
 
@@ -43,7 +43,7 @@ pub struct Inspection {
     /// The kind of source.
     pub source: SourceKind,
     /// How the image was read from Docker or Podman; `None` for other sources.
-    pub access: Option<Way>,
+    pub access: Option<AccessMethod>,
     /// `os/architecture[/variant]`; empty for a root directory.
     pub platform: String,
     /// How much of each file was read. Only a deep read finds GPU code outside the usual sections.

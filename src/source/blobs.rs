@@ -1,14 +1,15 @@
-//! Blobs named by their digest, wherever they are kept: OCI layouts and registries describe images in the same way.
+//! Content-addressed blobs: OCI layouts and registries describe images in the same way.
 
 use oci_spec::image::{Descriptor, ImageConfiguration};
 use serde::de::DeserializeOwned;
 
-use super::{LayerData, spelling};
+use super::image::LayerData;
+use super::json_names;
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 
-/// What a document is; registries keep the two apart.
+/// The kind of a document; registries have separate endpoints for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DocumentKind {
     /// A manifest or an index.
@@ -17,18 +18,21 @@ pub(super) enum DocumentKind {
     Config,
 }
 
-/// A place with blobs.
+/// A collection of blobs.
 pub(super) trait Blobs {
-    /// The place, for messages.
+    /// The collection, for messages.
     fn subject(&self) -> String;
 
-    /// What the blob is called there, for messages. An error if the digest is none.
+    /// The name of the blob there, for messages.
+    ///
+    /// # Errors
+    /// The digest is invalid.
     fn blob_name(&self, digest: &str) -> Result<String>;
 
-    /// Whether the blob is there, as far as can be told without fetching it.
+    /// Whether the collection contains the blob, as far as is known without fetching it.
     fn has_blob(&self, digest: &str) -> Result<bool>;
 
-    /// A document, which has the digest.
+    /// Reads a document and verifies its digest.
     fn read_document(&self, kind: DocumentKind, digest: &str) -> Result<Vec<u8>>;
 
     /// A layer, not yet read.
@@ -46,11 +50,11 @@ pub(super) fn read<T: DeserializeOwned>(
         &blobs.subject(),
         &blobs.blob_name(digest)?,
         &bytes,
-        spelling::OCI,
+        json_names::OCI,
     )
 }
 
-/// Parses a document, in which these names have one spelling.
+/// Parses a document, and rejects ambiguous spellings of these names.
 pub(super) fn parse<T: DeserializeOwned>(
     subject: &str,
     name: &str,
@@ -58,16 +62,12 @@ pub(super) fn parse<T: DeserializeOwned>(
     names: &[&str],
 ) -> Result<T> {
     let document = serde_json::from_slice(bytes);
-    let checked = document.and_then(|parsed| spelling::check(bytes, names).map(|()| parsed));
-    checked.map_err(|error| {
-        Error::damaged(
-            subject,
-            format!("{name} is not the JSON it should be: {error}"),
-        )
-    })
+    let checked = document.and_then(|parsed| json_names::check(bytes, names).map(|()| parsed));
+    checked.map_err(|error| Error::damaged(subject, format!("{name} is not valid JSON: {error}")))
 }
 
-/// An error if the bytes do not have the digest.
+/// # Errors
+/// The bytes do not have the digest.
 pub(super) fn verify(subject: &str, name: &str, bytes: &[u8], expected: &str) -> Result<()> {
     let found = digest::sha256(bytes);
     if found == expected {
@@ -75,11 +75,11 @@ pub(super) fn verify(subject: &str, name: &str, bytes: &[u8], expected: &str) ->
     }
     Err(Error::damaged(
         subject,
-        format!("{name} is damaged: its digest is {found}, it should be {expected}"),
+        format!("{name} is damaged: its digest is {found}, expected {expected}"),
     ))
 }
 
-/// The diff ids of a config, of which there must be one for each of `layers` layers.
+/// The diff ids of a configuration, one for each of `layers` layers.
 pub(super) fn diff_ids(
     subject: &str,
     config: &ImageConfiguration,
@@ -93,7 +93,7 @@ pub(super) fn diff_ids(
         return Err(Error::damaged(
             subject,
             format!(
-                "the config names {} layers, the manifest {layers}",
+                "the configuration has {} layers, the manifest {layers}",
                 diff_ids.len()
             ),
         ));
@@ -101,7 +101,7 @@ pub(super) fn diff_ids(
     match diff_ids.iter().find(|id| digest::hexadecimal(id).is_none()) {
         Some(id) => Err(Error::damaged(
             subject,
-            format!("the config has a diff id that is not a SHA-256 digest: `{id}`"),
+            format!("the configuration has the diff id `{id}`, which is not a SHA-256 digest"),
         )),
         None => Ok(diff_ids.clone()),
     }

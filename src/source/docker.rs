@@ -1,15 +1,18 @@
-//! `docker save` archives: `manifest.json` names a config and layers for each image. Newer engines put an OCI layout into
-//! the same file, which says more (manifest digests, platforms) and is then what is read.
+//! `docker save` archives: `manifest.json` names the configuration and the layers of each image. Newer versions of Docker add an
+//! OCI layout to the archive, which is preferred, since it has manifest digests and platforms.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 
-use super::platform::{Candidate, Platform, select};
+use super::image::{Annotations, Image, LayerBlob, SourceKind};
+use super::platform::{Candidate, Platform, Selection, select};
+use super::request::{LayerConsumer, Request, Source};
 use super::store::Store;
-use super::{Annotations, Image, LayerBlob, SourceKind, Wanted, blobs, oci, reference, spelling};
+use super::{blobs, json_names, names, oci};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
@@ -23,24 +26,37 @@ struct Entry {
     layers: Option<Vec<String>>,
 }
 
+/// `docker-archive:PATH[:REFERENCE]`.
+pub(super) struct DockerArchive {
+    pub path: PathBuf,
+    pub reference: Option<String>,
+}
+
+impl Source for DockerArchive {
+    fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
+        let selection = request.selection(self.reference.as_deref())?;
+        open(&Store::archive(&self.path, request)?, &selection)
+    }
+}
+
 /// Whether the store is a docker archive.
-pub(super) fn is(store: &Store) -> bool {
+pub(super) fn is_archive(store: &Store) -> bool {
     store.contains("manifest.json")
 }
 
-/// The wanted images of a docker archive.
-pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
-    if !is(store) {
+/// The selected images of a docker archive.
+pub(super) fn open(store: &Store, selection: &Selection) -> Result<Vec<Image>> {
+    if !is_archive(store) {
         return Err(not_a_docker_archive(store));
     }
     let (entries, _): (Vec<Entry>, _) =
-        store.document("manifest.json", spelling::DOCKER_ARCHIVE)?;
-    if oci::is(store) {
+        store.document("manifest.json", json_names::DOCKER_ARCHIVE)?;
+    if oci::is_layout(store) {
         let tags: Vec<String> = entries
             .into_iter()
             .flat_map(|entry| entry.repo_tags.unwrap_or_default())
             .collect();
-        let images = oci::open_as(store, wanted, SourceKind::DockerArchive)?;
+        let images = oci::open_as(store, selection, SourceKind::DockerArchive)?;
         return Ok(images
             .into_iter()
             .map(|image| with_short_name(image, &tags))
@@ -50,11 +66,11 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
     for mut entry in entries {
         let tags = entry.repo_tags.take().unwrap_or_default();
         let met = candidates.len() + tags.len().max(1);
-        let checked = wanted.limits.check(Limit::Manifests, met as u64);
+        let checked = selection.limits.check(Limit::Manifests, met as u64);
         checked.map_err(|exceeded| Error::limit(store.subject(), exceeded))?;
         let config = config(store, &entry.config)?;
         let platform = Platform::of_config(&config.0);
-        // All tags of an image share what may be long.
+        // The tags of an image share its documents, which may be long.
         let item = Rc::new((entry, config));
         let references = if tags.is_empty() {
             vec![None]
@@ -69,27 +85,27 @@ pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
             });
         }
     }
-    select(&store.subject(), candidates, wanted)?
+    select(&store.subject(), candidates, selection)?
         .into_iter()
-        .map(|candidate| image(store, candidate, &wanted.limits))
+        .map(|candidate| image(store, candidate, &selection.limits))
         .collect()
 }
 
 fn not_a_docker_archive(store: &Store) -> Error {
     let problem = if store.contains("repositories") {
-        "saved by a Docker older than 1.10, without a manifest.json"
+        "saved by a version of Docker before 1.10, without manifest.json"
     } else {
-        "not a docker archive: it has no manifest.json"
+        "not a docker archive: manifest.json is missing"
     };
-    store.error(problem)
+    Error::unsupported(store.subject(), problem)
 }
 
-/// The engine writes `docker.io/library/x:1` into the OCI index and `x:1`, which people know, into `RepoTags`.
+/// Docker writes `docker.io/library/x:1` into the OCI index, and `x:1`, which people know, into `RepoTags`.
 fn with_short_name(image: Image, tags: &[String]) -> Image {
     let short = image
         .reference
         .as_ref()
-        .and_then(|long| tags.iter().find(|tag| reference::same(tag, long)))
+        .and_then(|long| tags.iter().find(|tag| names::same(tag, long)))
         .cloned();
     Image {
         reference: short.or(image.reference),
@@ -97,13 +113,12 @@ fn with_short_name(image: Image, tags: &[String]) -> Image {
     }
 }
 
-/// A configuration, which all tags of an image share, and its digest.
+/// A configuration and its digest.
 type Config = (Arc<ImageConfiguration>, String);
 
-/// The config and its digest. Its file is named by the digest, which is verified; archives of other tools that use free
-/// names have nothing to verify.
+/// The configuration, verified if its file name is a digest, which is not so in the archives of all tools.
 fn config(store: &Store, name: &str) -> Result<Config> {
-    let (config, bytes): (ImageConfiguration, _) = store.document(name, spelling::OCI)?;
+    let (config, bytes): (ImageConfiguration, _) = store.document(name, json_names::OCI)?;
     if let Some(digest) = digest_of_name(name) {
         blobs::verify(&store.subject(), name, &bytes, &digest)?;
     }
@@ -140,7 +155,7 @@ fn image(
     Ok(Image {
         reference: candidate.reference,
         kind: SourceKind::DockerArchive,
-        way: None,
+        access: None,
         platform: candidate.platform.to_string(),
         digest: None,
         config_digest: Some(config_digest.clone()),

@@ -1,19 +1,19 @@
-//! The members of an archive by name, and the links between them.
+//! The members of a tar archive by name, with the links between them.
 
 use std::collections::HashMap;
 
 use crate::archive::path::{display, normalise};
 use crate::archive::{Kind, Member};
 
-/// Old archives link a layer to an equal one of another image; there is never a long chain of links.
+/// The longest chain of links. Old archives link a layer to an equal layer of another image.
 const LINK_DEPTH: usize = 8;
 
-/// What is known of each member; links are followed by name, within the archive.
+/// Members by name. Links are followed by name, within the archive.
 #[derive(Debug)]
-pub(super) struct Members<T>(HashMap<String, Found<T>>);
+pub(super) struct Members<T>(HashMap<String, Entry<T>>);
 
 #[derive(Debug)]
-enum Found<T> {
+enum Entry<T> {
     File(T),
     Link(String),
 }
@@ -25,35 +25,35 @@ impl<T> Default for Members<T> {
 }
 
 impl<T> Members<T> {
-    /// Takes a file, in place of any earlier member of its name.
-    pub fn file(&mut self, name: String, file: T) {
-        self.0.insert(name, Found::File(file));
+    /// Adds a file. It replaces an earlier member with its name.
+    pub fn add_file(&mut self, name: String, file: T) {
+        self.0.insert(name, Entry::File(file));
     }
 
-    /// Takes a link; other members are passed over.
-    pub fn link(&mut self, member: &Member) {
+    /// Adds a link; ignores other members.
+    pub fn add_link(&mut self, member: &Member) {
         let name = normalise(&member.path);
         let target = match member.kind {
             Kind::HardLink => normalise(&member.link),
-            Kind::Symlink => beside(&name, &display(&member.link)),
+            Kind::Symlink => resolve(&name, &display(&member.link)),
             _ => return,
         };
-        self.0.insert(name, Found::Link(target));
+        self.0.insert(name, Entry::Link(target));
     }
 
-    /// The file of this name, or that a link of this name leads to, with the name that it has itself.
+    /// The file with this name, or to which a link with this name leads, and its own name.
     pub fn get(&self, name: &str) -> Option<(String, &T)> {
         let mut name = normalise(name.as_bytes());
         for _ in 0..LINK_DEPTH {
             match self.0.get(&name)? {
-                Found::File(file) => return Some((name, file)),
-                Found::Link(target) => name.clone_from(target),
+                Entry::File(file) => return Some((name, file)),
+                Entry::Link(target) => name.clone_from(target),
             }
         }
         None
     }
 
-    /// Whether there is something of this name at the top.
+    /// Whether the top directory contains this name.
     pub fn has_at_top(&self, prefix: &str) -> bool {
         self.0
             .keys()
@@ -61,8 +61,8 @@ impl<T> Members<T> {
     }
 }
 
-/// The target of a symbolic link, seen from the directory of the link.
-fn beside(link: &str, target: &str) -> String {
+/// The target of a symbolic link, relative to its directory.
+fn resolve(link: &str, target: &str) -> String {
     let directory = link.rsplit_once('/').map_or("", |(directory, _)| directory);
     if target.starts_with('/') {
         normalise(target.as_bytes())

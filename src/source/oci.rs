@@ -1,19 +1,23 @@
 //! OCI image layouts (OCI image specification, "Image Layout"), in a directory or in a tar file.
 
+use std::path::PathBuf;
+
 use oci_spec::image::{Descriptor, ImageConfiguration, MediaType};
 use serde::Deserialize;
 
 use super::blobs::{self, Blobs, DocumentKind};
-use super::platform::{Candidate, Platform, select};
+use super::image::{Image, LayerBlob, SourceKind};
+use super::platform::{Candidate, Platform, Selection, select};
+use super::request::{LayerConsumer, Request, Source};
 use super::store::Store;
-use super::{Image, LayerBlob, SourceKind, Wanted, reference, spelling};
+use super::{json_names, names};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 
-/// Indexes may point to indexes; nobody needs more than two levels.
+/// Indexes may list indexes; two levels occur in practice.
 const INDEX_DEPTH: usize = 4;
 
-/// An index or a manifest: which of them, its members say, as registries find out too.
+/// An index or a manifest. Its members decide which of them it is, as in registries.
 #[derive(Debug, Deserialize)]
 struct Document {
     manifests: Option<Vec<Descriptor>>,
@@ -21,12 +25,12 @@ struct Document {
     layers: Option<Vec<Descriptor>>,
 }
 
-/// What a document turned out to be.
+/// The content of a document.
 #[derive(Debug)]
 enum Content {
     Index(Vec<Descriptor>),
     Manifest(Box<Manifest>),
-    /// Something else than an image, of this media type.
+    /// Not an image, but an artifact of this media type.
     Artifact(String),
 }
 
@@ -37,65 +41,88 @@ struct Manifest {
     layers: Vec<Descriptor>,
 }
 
-/// An image that is listed.
+/// An image in an index.
 #[derive(Debug)]
 struct Listed {
     descriptor: Descriptor,
-    /// Where it had to be read to know what it is; else it is read only if it is wanted.
+    /// Present if it had to be read to determine the platform; otherwise it is read only if it is selected.
     manifest: Option<Box<Manifest>>,
 }
 
+/// `oci:PATH[:REFERENCE]` or `oci-archive:PATH[:REFERENCE]`.
+pub(super) struct OciLayout {
+    pub path: PathBuf,
+    /// Whether the layout is in a tar file.
+    pub is_archive: bool,
+    pub reference: Option<String>,
+}
+
+impl Source for OciLayout {
+    fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
+        let store = match self.is_archive {
+            true => Store::archive(&self.path, request)?,
+            false => Store::directory(&self.path, request.limits)?,
+        };
+        open(&store, &request.selection(self.reference.as_deref())?)
+    }
+}
+
 /// Whether the store is an OCI layout.
-pub(super) fn is(store: &Store) -> bool {
+pub(super) fn is_layout(store: &Store) -> bool {
     store.contains("oci-layout") && store.contains("index.json")
 }
 
-/// The wanted images of an OCI layout.
-pub(super) fn open(store: &Store, wanted: &Wanted) -> Result<Vec<Image>> {
+/// The selected images of an OCI layout.
+pub(super) fn open(store: &Store, selection: &Selection) -> Result<Vec<Image>> {
     let kind = if store.is_archive() {
         SourceKind::OciArchive
     } else {
         SourceKind::Oci
     };
-    open_as(store, wanted, kind)
+    open_as(store, selection, kind)
 }
 
-/// The same, for an archive that is also something else.
-pub(super) fn open_as(store: &Store, wanted: &Wanted, kind: SourceKind) -> Result<Vec<Image>> {
-    for name in ["oci-layout", "index.json"] {
-        if !store.contains(name) {
-            return Err(store.error(format!("not an OCI layout: it has no {name}")));
-        }
-    }
-    let (index, _): (Document, _) = store.document("index.json", spelling::OCI)?;
-    images(store, index.manifests.unwrap_or_default(), wanted, kind)
-}
-
-/// The wanted ones among the images that descriptors lead to.
-pub(super) fn images(
-    blobs: &dyn Blobs,
-    list: Vec<Descriptor>,
-    wanted: &Wanted,
+/// The same, for an archive that is also a docker archive.
+pub(super) fn open_as(
+    store: &Store,
+    selection: &Selection,
     kind: SourceKind,
 ) -> Result<Vec<Image>> {
-    let mut found = Found::new(wanted.limits);
-    found.descend(blobs, list, None, 0)?;
-    found.check_complete(blobs, wanted)?;
-    let candidates = found.candidates(blobs)?;
+    for name in ["oci-layout", "index.json"] {
+        if !store.contains(name) {
+            let problem = format!("not an OCI layout: {name} is missing");
+            return Err(Error::unsupported(store.subject(), problem));
+        }
+    }
+    let (index, _): (Document, _) = store.document("index.json", json_names::OCI)?;
+    images(store, index.manifests.unwrap_or_default(), selection, kind)
+}
+
+/// The selected images among those that the descriptors lead to.
+pub(super) fn images(
+    blobs: &dyn Blobs,
+    descriptors: Vec<Descriptor>,
+    selection: &Selection,
+    kind: SourceKind,
+) -> Result<Vec<Image>> {
+    let mut list = ImageList::new(selection.limits);
+    list.descend(blobs, descriptors, None, 0)?;
+    list.check_complete(blobs, selection)?;
+    let candidates = list.candidates(blobs)?;
     let mut images = Vec::new();
     let mut artifact = None;
-    for mut candidate in select(&blobs.subject(), candidates, wanted)? {
+    for mut candidate in select(&blobs.subject(), candidates, selection)? {
         let content = match candidate.item.manifest.take() {
             Some(manifest) => Content::Manifest(manifest),
             None => read(blobs, &candidate.item.descriptor)?,
         };
         match content {
             Content::Manifest(manifest) => {
-                images.push(image(blobs, candidate, &manifest, kind, &wanted.limits)?);
+                images.push(image(blobs, candidate, &manifest, kind, &selection.limits)?);
             }
             Content::Artifact(kind) if names_a_platform(&candidate.item.descriptor) => {
                 let problem =
-                    format!("listed as an image for a platform, but it is an artifact ({kind})");
+                    format!("an index lists an artifact ({kind}) as an image for a platform");
                 return Err(error(blobs, problem));
             }
             Content::Artifact(kind) => artifact = Some(kind),
@@ -103,7 +130,7 @@ pub(super) fn images(
                 let name = blobs.blob_name(candidate.item.descriptor.digest().as_ref())?;
                 return Err(error(
                     blobs,
-                    format!("{name} is an index, where a manifest is listed"),
+                    format!("{name} is an index, but is listed as a manifest"),
                 ));
             }
         }
@@ -119,7 +146,10 @@ fn error(blobs: &dyn Blobs, problem: impl Into<String>) -> Error {
 }
 
 fn only_an_artifact(blobs: &dyn Blobs, kind: &str) -> Error {
-    error(blobs, format!("holds no image, only an artifact ({kind})"))
+    Error::unsupported(
+        blobs.subject(),
+        format!("contains no image, only an artifact ({kind})"),
+    )
 }
 
 /// Reads an index or a manifest.
@@ -149,21 +179,21 @@ fn read(blobs: &dyn Blobs, descriptor: &Descriptor) -> Result<Content> {
     }
 }
 
-/// What the indexes of a place lead to.
-struct Found {
+/// The images that indexes lead to.
+struct ImageList {
     limits: Limits,
     seen: u64,
     listed: Vec<(Option<String>, Listed)>,
-    /// Listed, but not stored here, with the name of the image: `docker save` keeps the index of a multi-platform image with
-    /// only one platform.
+    /// Listed, but not stored here, with the name of the image: `docker save` writes the whole index of a multi-platform image,
+    /// but only one platform.
     missing: Vec<(Option<String>, String)>,
-    /// Stored, but something else than an image, by its media type.
+    /// The media type of something stored that is not an image.
     artifact: Option<String>,
 }
 
-impl Found {
+impl ImageList {
     fn new(limits: Limits) -> Self {
-        Found {
+        ImageList {
             limits,
             seen: 0,
             listed: Vec::new(),
@@ -208,7 +238,7 @@ impl Found {
             self.missing.push((reference, blobs.blob_name(digest)?));
             return Ok(());
         }
-        if says_all(&descriptor) {
+        if is_complete(&descriptor) {
             let manifest = None;
             self.listed.push((
                 reference,
@@ -238,22 +268,23 @@ impl Found {
         Ok(())
     }
 
-    /// An error where a wanted image is not stored. A platform may be absent if it is not asked for and another one is there.
-    fn check_complete(&self, blobs: &dyn Blobs, wanted: &Wanted) -> Result<()> {
-        let is_wanted = |name: &Option<String>| match (&wanted.reference, name) {
-            (Some(wanted), Some(name)) => reference::same(wanted, name),
-            (wanted, _) => wanted.is_none(),
+    /// # Errors
+    /// A selected image is not stored. A platform may be missing if it is not selected and another one is stored.
+    fn check_complete(&self, blobs: &dyn Blobs, selection: &Selection) -> Result<()> {
+        let is_selected = |name: &Option<String>| match (&selection.reference, name) {
+            (Some(reference), Some(name)) => names::same(reference, name),
+            (reference, _) => reference.is_none(),
         };
         let has_other = |name: &Option<String>| self.listed.iter().any(|(it, _)| it == name);
         let absent = self
             .missing
             .iter()
-            .find(|(name, _)| is_wanted(name) && (wanted.all_platforms || !has_other(name)));
+            .find(|(name, _)| is_selected(name) && (selection.all_platforms || !has_other(name)));
         match absent {
             None => Ok(()),
             Some((_, blob)) => Err(error(
                 blobs,
-                format!("{blob} is missing; the image is not complete"),
+                format!("{blob} is missing, so the image is incomplete"),
             )),
         }
     }
@@ -283,22 +314,22 @@ impl Found {
     }
 }
 
-/// Whether the descriptor says what the manifest is, so that only the wanted one need be fetched.
-fn says_all(descriptor: &Descriptor) -> bool {
+/// Whether the descriptor is of a manifest and names its platform, so that the manifest need not be fetched to select it.
+fn is_complete(descriptor: &Descriptor) -> bool {
     let media_type = descriptor.media_type();
     let manifest = *media_type == MediaType::ImageManifest
         || media_type.to_string() == "application/vnd.docker.distribution.manifest.v2+json";
     manifest && descriptor.platform().is_some()
 }
 
-/// Whether a descriptor names a platform that can run.
+/// Whether a descriptor names a real platform.
 fn names_a_platform(descriptor: &Descriptor) -> bool {
     let platform = descriptor.platform().as_ref();
     platform.is_some_and(|platform| !Platform::of_descriptor(platform).is_unknown())
 }
 
-/// BuildKit puts provenance and SBOM beside each image, as a manifest of the platform `unknown/unknown`. What names a platform
-/// that can run is an image, whatever else it says of itself: an engine would start it.
+/// BuildKit stores provenance and SBOM of each image as a manifest of the platform `unknown/unknown`. A manifest with a real
+/// platform is an image, whatever its annotations say, since Docker would start it.
 fn is_attestation(descriptor: &Descriptor) -> bool {
     match descriptor.platform() {
         Some(platform) => Platform::of_descriptor(platform).is_unknown(),
@@ -347,7 +378,7 @@ fn image(
     Ok(Image {
         reference: candidate.reference.map(with_repository),
         kind,
-        way: None,
+        access: None,
         platform: candidate.platform.to_string(),
         digest: Some(candidate.item.descriptor.digest().to_string()),
         config_digest: Some(manifest.config.digest().to_string()),
@@ -362,7 +393,7 @@ fn layer_blob(blobs: &dyn Blobs, layer: &Descriptor, diff_id: String) -> Result<
         return Err(error(
             blobs,
             format!(
-                "layer {digest} is kept elsewhere (a non-distributable layer), so it cannot be read here"
+                "layer {digest} is non-distributable and stored elsewhere, so it cannot be read"
             ),
         ));
     }
@@ -380,8 +411,8 @@ fn is_foreign(media_type: &MediaType) -> bool {
     text.contains("nondistributable") || text.contains("foreign")
 }
 
-/// `org.opencontainers.image.ref.name` is often only a tag (skopeo's `oci:DIR:TAG`). Of which image is not known, but a tag must
-/// not be read as the name of a repository.
+/// `org.opencontainers.image.ref.name` is often only a tag (skopeo's `oci:DIR:TAG`), which must not be taken for the name of a
+/// repository.
 fn with_repository(name: String) -> String {
     if name.contains([':', '/', '@']) {
         name

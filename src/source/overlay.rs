@@ -1,39 +1,39 @@
-//! A layer as the kernel's overlay file system keeps it (Linux, `Documentation/filesystems/overlayfs.rst`).
+//! A layer directory of the kernel's overlay file system (Linux, `Documentation/filesystems/overlayfs.rst`).
 
 use std::fs;
 use std::path::PathBuf;
 
-/// An upper directory of an overlay: what a layer adds, and marks for what it removes.
+/// The upper directory of a layer: the files that it adds, and marks for those that it removes.
 #[derive(Debug, Clone)]
 pub struct Overlay {
-    /// The storage that the rest is part of.
+    /// The storage directory of the container engine.
     pub storage: PathBuf,
-    /// What the layer adds: a directory, from the storage on.
+    /// The directory of the layer, relative to the storage.
     pub directory: PathBuf,
-    /// Which extended attributes mark what it removes.
+    /// The extended attributes that mark removed files.
     pub attributes: Attributes,
-    /// Is there, from the storage on, as long as the directory is whole: its owner removes this one first.
+    /// A path relative to the storage that exists as long as the directory is complete: the engine removes it first.
     pub record: PathBuf,
 }
 
 impl Overlay {
-    /// Where the directory is.
+    /// The path of the directory.
     pub fn path(&self) -> PathBuf {
         self.storage.join(&self.directory)
     }
 }
 
-/// The name space of the attributes of an overlay.
+/// The namespace of the extended attributes of an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attributes {
-    /// `trusted.overlay.`, which only the administrator of the machine sees.
+    /// `trusted.overlay.`, visible only with CAP_SYS_ADMIN.
     Trusted,
-    /// `user.overlay.`, of an overlay that a user has mounted (`userxattr`).
+    /// `user.overlay.`, of an overlay mounted by a user (`userxattr`).
     User,
 }
 
 impl Attributes {
-    /// The name of an attribute.
+    /// The full name of an attribute.
     pub fn name(self, attribute: &str) -> String {
         let space = match self {
             Attributes::Trusted => "trusted",
@@ -42,9 +42,9 @@ impl Attributes {
         format!("{space}.overlay.{attribute}")
     }
 
-    /// Whether this process sees them: of trusted ones the kernel says that there are none, even to the root of a user
-    /// namespace (`xattr(7)`).
-    pub(super) fn are_seen(self) -> bool {
+    /// Whether this process can read them: the kernel hides trusted attributes even from the root user of a user namespace
+    /// (`xattr(7)`).
+    pub(super) fn are_visible(self) -> bool {
         const SYS_ADMIN: u64 = 1 << 21;
         let capabilities = || {
             let status = fs::read_to_string("/proc/self/status").ok()?;

@@ -1,13 +1,25 @@
-//! Platforms, and the choice among those of an image.
+//! Platforms, and the selection of images by reference and platform.
 
 use std::fmt;
+use std::str::FromStr;
 
 use oci_spec::image::ImageConfiguration;
 
-use super::{Wanted, reference};
+use super::names;
 use crate::error::{Error, Result};
+use crate::limits::Limits;
 
-/// `os/architecture[/variant]` in Go's names.
+/// Which images of a source are requested.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Selection {
+    /// The reference that the source records.
+    pub reference: Option<String>,
+    pub platform: Option<Platform>,
+    pub all_platforms: bool,
+    pub limits: Limits,
+}
+
+/// `os/architecture[/variant]`, in the names of Go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Platform {
     os: String,
@@ -16,30 +28,7 @@ pub(super) struct Platform {
 }
 
 impl Platform {
-    /// Reads what was typed: `linux/amd64`, `linux/arm64/v8`, `arm64`, `aarch64`.
-    pub fn parse(text: &str) -> Result<Self> {
-        let parts: Vec<&str> = text.split('/').collect();
-        match parts[..] {
-            [architecture] if !architecture.is_empty() => {
-                Ok(Self::new("linux", architecture, None))
-            }
-            [os, architecture] if !os.is_empty() && !architecture.is_empty() => {
-                Ok(Self::new(os, architecture, None))
-            }
-            [os, architecture, variant] if parts.iter().all(|part| !part.is_empty()) => {
-                Ok(Self::new(os, architecture, Some(variant)))
-            }
-            _ => Err(Error::Usage {
-                problem: format!("`{text}` is not a platform"),
-                help: Some(
-                    "write os/architecture[/variant], such as linux/amd64 or linux/arm64"
-                        .to_owned(),
-                ),
-            }),
-        }
-    }
-
-    /// The usual names of the same thing are one: `x86_64` is amd64, `aarch64` and arm64's only variant `v8` are arm64.
+    /// Normalizes names: `x86_64` is amd64, `aarch64` and arm64's only variant `v8` are arm64.
     pub fn new(os: &str, architecture: &str, variant: Option<&str>) -> Self {
         let architecture = match architecture {
             "x86_64" | "x86-64" => "amd64",
@@ -72,7 +61,7 @@ impl Platform {
         )
     }
 
-    /// As the interface of an engine wants it: JSON with the members of an OCI platform.
+    /// The JSON form of an OCI platform, for the API of a container engine.
     pub fn json(&self) -> String {
         serde_json::json!({
             "os": self.os,
@@ -82,7 +71,7 @@ impl Platform {
         .to_string()
     }
 
-    /// What build tools write for attestations, which are no images.
+    /// Build tools write `unknown/unknown` for attestations, which are not images.
     pub fn is_unknown(&self) -> bool {
         self.os == "unknown" && self.architecture == "unknown"
     }
@@ -91,10 +80,32 @@ impl Platform {
         Self::new("linux", std::env::consts::ARCH, None)
     }
 
-    fn meets(&self, wanted: &Platform) -> bool {
+    fn matches(&self, wanted: &Platform) -> bool {
         self.os == wanted.os
             && self.architecture == wanted.architecture
             && (wanted.variant.is_none() || self.variant == wanted.variant)
+    }
+}
+
+impl FromStr for Platform {
+    type Err = Error;
+
+    /// Parses `linux/amd64`, `linux/arm64/v8`, `arm64`, `aarch64`.
+    fn from_str(text: &str) -> Result<Self> {
+        let words: Vec<&str> = text.split('/').collect();
+        match words[..] {
+            [architecture] if !architecture.is_empty() => {
+                Ok(Self::new("linux", architecture, None))
+            }
+            [os, architecture] if !os.is_empty() && !architecture.is_empty() => {
+                Ok(Self::new(os, architecture, None))
+            }
+            [os, architecture, variant] if words.iter().all(|word| !word.is_empty()) => {
+                Ok(Self::new(os, architecture, Some(variant)))
+            }
+            _ => Err(Error::usage(format!("`{text}` is not a platform"))
+                .with_help("write os/architecture[/variant], such as linux/amd64 or linux/arm64")),
+        }
     }
 }
 
@@ -107,7 +118,7 @@ impl fmt::Display for Platform {
     }
 }
 
-/// An image that a source holds: one reference, one platform.
+/// An image of a source: one reference, one platform.
 #[derive(Debug)]
 pub(super) struct Candidate<T> {
     pub reference: Option<String>,
@@ -115,34 +126,34 @@ pub(super) struct Candidate<T> {
     pub item: T,
 }
 
-/// The wanted images: those of the wanted reference, and of each reference those of the wanted platform.
+/// The selected images: those with the reference, and of each reference those of the platform.
 pub(super) fn select<T>(
     subject: &str,
-    mut there: Vec<Candidate<T>>,
-    wanted: &Wanted,
+    mut available: Vec<Candidate<T>>,
+    selection: &Selection,
 ) -> Result<Vec<Candidate<T>>> {
-    if there.is_empty() {
-        return Err(Error::not_found(subject, "holds no image"));
+    if available.is_empty() {
+        return Err(Error::not_found(subject, "contains no image"));
     }
-    if let Some(name) = &wanted.reference {
-        let names = references(&there);
-        there.retain(|candidate| {
+    if let Some(name) = &selection.reference {
+        let names = references(&available);
+        available.retain(|candidate| {
             candidate
                 .reference
                 .as_ref()
-                .is_some_and(|recorded| reference::same(name, recorded))
+                .is_some_and(|recorded| names::same(name, recorded))
         });
-        if there.is_empty() {
+        if available.is_empty() {
             return Err(Error::not_found(
                 subject,
-                format!("holds no image {name}; it holds {names}"),
+                format!("image {name} not found; it contains {names}"),
             ));
         }
     }
     let mut selected = Vec::new();
-    while let Some(first) = there.first() {
+    while let Some(first) = available.first() {
         let name = first.reference.clone();
-        let (group, rest) = there
+        let (group, rest) = available
             .into_iter()
             .partition(|candidate| candidate.reference == name);
         let group: Vec<Candidate<T>> = group;
@@ -151,66 +162,71 @@ pub(super) fn select<T>(
             .map(|candidate| candidate.platform.clone())
             .collect();
         let image = name.map_or_else(|| subject.to_owned(), |name| format!("{subject}: {name}"));
-        let chosen = choose(&image, &platforms, wanted)?;
+        let chosen = choose(&image, &platforms, selection)?;
         let numbered = group
             .into_iter()
             .enumerate()
             .filter(|(at, _)| chosen.contains(at));
         selected.extend(numbered.map(|(_, candidate)| candidate));
-        there = rest;
+        available = rest;
     }
     Ok(selected)
 }
 
-fn references<T>(there: &[Candidate<T>]) -> String {
-    let mut names: Vec<&str> = there
+fn references<T>(available: &[Candidate<T>]) -> String {
+    let mut names: Vec<&str> = available
         .iter()
         .map(|candidate| {
             candidate
                 .reference
                 .as_deref()
-                .unwrap_or("one without a name")
+                .unwrap_or("an image without a name")
         })
         .collect();
     names.dedup();
     names.join(", ")
 }
 
-/// The platforms among `there` (all of one image) that are wanted, as positions. An error lists what there is.
-pub(super) fn choose(subject: &str, there: &[Platform], wanted: &Wanted) -> Result<Vec<usize>> {
-    if wanted.all_platforms {
-        return Ok((0..there.len()).collect());
+/// The positions of the selected platforms among `available`, which are all of one image. The error lists them.
+pub(super) fn choose(
+    subject: &str,
+    available: &[Platform],
+    selection: &Selection,
+) -> Result<Vec<usize>> {
+    if selection.all_platforms {
+        return Ok((0..available.len()).collect());
     }
-    let platform = wanted.platform.clone().unwrap_or_else(Platform::host);
-    let matching: Vec<usize> = (0..there.len())
-        .filter(|&at| there[at].meets(&platform))
+    let platform = selection.platform.clone().unwrap_or_else(Platform::host);
+    let matching: Vec<usize> = (0..available.len())
+        .filter(|&at| available[at].matches(&platform))
         .collect();
     if let Some(&first) = matching.first() {
-        // Of several variants the plain one, else the first.
+        // Of several variants the one without a variant, else the first.
         let best = matching
             .iter()
-            .map(|&at| &there[at])
+            .map(|&at| &available[at])
             .find(|found| found.variant == platform.variant);
-        let best = best.unwrap_or(&there[first]);
+        let best = best.unwrap_or(&available[first]);
         return Ok(matching
             .iter()
             .copied()
-            .filter(|&at| &there[at] == best)
+            .filter(|&at| &available[at] == best)
             .collect());
     }
-    if wanted.platform.is_none() && there.iter().all(|other| Some(other) == there.first()) {
-        return Ok((0..there.len()).collect());
+    if selection.platform.is_none()
+        && available
+            .iter()
+            .all(|other| Some(other) == available.first())
+    {
+        return Ok((0..available.len()).collect());
     }
-    Err(no_such_platform(subject, &platform, there))
+    Err(no_such_platform(subject, &platform, available))
 }
 
-fn no_such_platform(subject: &str, platform: &Platform, there: &[Platform]) -> Error {
-    let mut names: Vec<String> = there.iter().map(Platform::to_string).collect();
+fn no_such_platform(subject: &str, platform: &Platform, available: &[Platform]) -> Error {
+    let mut names: Vec<String> = available.iter().map(Platform::to_string).collect();
     names.dedup();
-    let problem = format!(
-        "there is no image for {platform}; there is {}",
-        names.join(", ")
-    );
+    let problem = format!("no image for {platform}; available: {}", names.join(", "));
     let name = names.first().map_or("PLATFORM", String::as_str);
     Error::not_found(subject, problem).with_help(format!(
         "choose one with --platform {name}, or all with --all-platforms"
@@ -225,21 +241,21 @@ mod tests {
     fn choice(there: &[&str], platform: Option<&str>) -> Result<Vec<usize>> {
         let there: Vec<Platform> = there
             .iter()
-            .map(|text| Platform::parse(text).unwrap())
+            .map(|text| text.parse::<Platform>().unwrap())
             .collect();
-        let platform = platform.map(|text| Platform::parse(text).unwrap());
+        let platform = platform.map(|text| text.parse::<Platform>().unwrap());
         choose(
             "x",
             &there,
-            &Wanted {
+            &Selection {
                 platform,
-                ..Wanted::default()
+                ..Selection::default()
             },
         )
     }
 
     #[test]
-    fn names_of_one_platform_are_equal() {
+    fn platform_names_are_normalized() {
         for text in [
             "linux/arm64",
             "arm64",
@@ -248,18 +264,22 @@ mod tests {
             "linux/aarch64",
         ] {
             assert_eq!(
-                Platform::parse(text).unwrap().to_string(),
+                text.parse::<Platform>().unwrap().to_string(),
                 "linux/arm64",
                 "{text}"
             );
         }
         for text in ["", "/", "linux/", "a/b/c/d", "linux//v8"] {
-            assert_eq!(Platform::parse(text).unwrap_err().exit_code(), 2, "{text}");
+            assert_eq!(
+                text.parse::<Platform>().unwrap_err().exit_code(),
+                2,
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn the_wanted_platform_else_this_machines_else_the_only_one() {
+    fn the_default_is_the_platform_of_this_machine_else_the_only_one() {
         let host = Platform::host().to_string();
         let there = ["linux/s390x", host.as_str(), "windows/amd64"];
         assert_eq!(choice(&there, None).unwrap(), [1]);
@@ -276,12 +296,12 @@ mod tests {
     }
 
     #[test]
-    fn a_platform_that_is_not_there_lists_those_that_are() {
+    fn a_missing_platform_lists_the_available_ones() {
         let error = choice(&["linux/s390x", "linux/ppc64le"], None).unwrap_err();
         assert!(
             error
                 .to_string()
-                .contains("there is linux/s390x, linux/ppc64le"),
+                .contains("available: linux/s390x, linux/ppc64le"),
             "{error}"
         );
         assert!(choice(&["linux/s390x"], Some("linux/mips")).is_err());

@@ -1,24 +1,24 @@
-//! Blobs that lie elsewhere and are fetched.
+//! Blobs to download.
 
 use std::fmt::Debug;
 use std::io::{self, Read};
 use std::ops::Range;
 
-/// A blob that is fetched from elsewhere. All of it may be asked for again, from several threads.
+/// A blob to download, from several threads and repeatedly if necessary.
 pub trait RemoteBlob: Debug + Send + Sync {
-    /// Where it lies, for messages and to tell one blob from another.
+    /// Identifies the blob, also in messages.
     fn address(&self) -> String;
 
-    /// Its bytes from the first to the last.
+    /// All bytes of the blob.
     ///
     /// # Errors
-    /// From here and from the reader: what went wrong with the connection once everything that could be tried again was.
-    /// The text names what was tried. An end before the last byte is such an error, never a quiet end.
+    /// Here and from the reader: an [`Error`](crate::error::Error) after all attempts failed, or as soon as the request is
+    /// cancelled. A body that ends early is an error, never a silent end.
     fn open(&self) -> io::Result<Box<dyn Read + Send>>;
 
-    /// The bytes of one range, all of them.
+    /// All bytes of a range.
     ///
     /// # Errors
-    /// As [`RemoteBlob::open`]; [`io::ErrorKind::Unsupported`] if only the whole blob can be had.
+    /// As [`RemoteBlob::open`]; [`io::ErrorKind::Unsupported`] if the server supports only whole blobs.
     fn read_range(&self, range: Range<u64>) -> io::Result<Vec<u8>>;
 }

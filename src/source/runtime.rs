@@ -46,6 +46,11 @@ impl Runtime {
     ) -> Result<T> {
         self.0.handle.block_on(cancellation.wait_for(future))
     }
+
+    /// Runs a task in the background.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.handle.spawn(task);
+    }
 }
 
 impl Drop for Background {

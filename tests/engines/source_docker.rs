@@ -6,7 +6,7 @@ use std::path::Path;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::layer::{EntryKind, LayerFacts, ReadContext};
 use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Access, Image, Selection};
+use imgcheck::internals::source::{self, Image, Request};
 use testkit::engine::Daemon;
 use testkit::tools::{run, tool};
 use testkit::{file, hard_link, symlink, write_archive};
@@ -24,12 +24,7 @@ fn facts(images: &[Image]) -> Vec<LayerFacts> {
 }
 
 fn open(path: &Path) -> Vec<Image> {
-    source::open(
-        &ImageReference::Path(path.to_owned()),
-        &Selection::default(),
-        &Access::default(),
-    )
-    .unwrap()
+    source::open(&ImageReference::Path(path.to_owned()), &Request::default()).unwrap()
 }
 
 #[test]
@@ -150,8 +145,5 @@ fn one_image_in_every_storage_has_the_same_facts() {
         "docker-archive:{}:docker.io/x/y:1",
         both.display()
     ));
-    assert!(
-        facts(&source::open(&chosen, &Selection::default(), &Access::default()).unwrap())
-            == expected
-    );
+    assert!(facts(&source::open(&chosen, &Request::default()).unwrap()) == expected);
 }

@@ -16,7 +16,7 @@ use imgcheck::internals::elf::Depth;
 use imgcheck::internals::layer::ReadContext;
 use imgcheck::internals::layer::cache::FactsCache;
 use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Access, Selection};
+use imgcheck::internals::source::{self, Request};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -170,7 +170,7 @@ fn facts_of_real_images_are_read_as_they_were_written() {
         }
         let scratch = tempdir().unwrap();
         let target = ImageReference::parse(path.to_str().unwrap());
-        let images = source::open(&target, &Selection::default(), &Access::default()).unwrap();
+        let images = source::open(&target, &Request::default()).unwrap();
         for depth in [Depth::Default, Depth::Deep] {
             let context = ReadContext::builtin(depth).unwrap();
             let cache = FactsCache::new(cache(scratch.path(), u64::MAX), depth, &context.limits);

@@ -16,7 +16,7 @@ use imgcheck::internals::error::Result;
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts, ReadContext};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::remote::RemoteBlob;
-use imgcheck::internals::source::{self, Access, LayerBlob, LayerData, Selection};
+use imgcheck::internals::source::{self, LayerBlob, LayerData, Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use testkit::chunked::{Format, lazy};
@@ -97,7 +97,7 @@ fn served(blob: &LayerBlob, has_ranges: bool) -> (LayerBlob, Arc<Served>) {
 
 fn layers(layout: &Path) -> Vec<LayerBlob> {
     let target = ImageReference::Path(layout.to_owned());
-    let images = source::open(&target, &Selection::default(), &Access::default()).unwrap();
+    let images = source::open(&target, &Request::default()).unwrap();
     images.into_iter().flat_map(|image| image.layers).collect()
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use imgcheck::internals::error::Error;
 use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Access, Selection, SourceKind};
+use imgcheck::internals::source::{self, Request, SourceKind};
 use serde_json::{Value, json};
 use testkit::{
     Compression, Image, Item, blob, docker_archive, file, oci_layout, symlink, write_archive,
@@ -58,31 +58,19 @@ impl Place {
 }
 
 fn open(path: &Path) -> imgcheck::internals::error::Result<Vec<source::Image>> {
-    source::open(
-        &ImageReference::Path(path.to_owned()),
-        &Selection::default(),
-        &Access::default(),
-    )
+    source::open(&ImageReference::Path(path.to_owned()), &Request::default())
 }
 
 fn open_text(text: &str) -> imgcheck::internals::error::Result<Vec<source::Image>> {
-    source::open(
-        &ImageReference::parse(text),
-        &Selection::default(),
-        &Access::default(),
-    )
+    source::open(&ImageReference::parse(text), &Request::default())
 }
 
 fn platform(path: &Path, platform: &str) -> imgcheck::internals::error::Result<Vec<source::Image>> {
-    let selection = Selection {
+    let request = Request {
         platform: Some(platform.to_owned()),
-        all_platforms: false,
+        ..Request::default()
     };
-    source::open(
-        &ImageReference::Path(path.to_owned()),
-        &selection,
-        &Access::default(),
-    )
+    source::open(&ImageReference::Path(path.to_owned()), &request)
 }
 
 fn references(images: &[source::Image]) -> Vec<Option<&str>> {
@@ -192,7 +180,7 @@ fn explicit_transports_open_what_they_name_and_nothing_else() {
     }
     assert_eq!(
         problem(open_text(&format!("oci-archive:{docker_text}")), &docker),
-        "not an OCI layout: it has no oci-layout"
+        "not an OCI layout: oci-layout is missing"
     );
     assert_eq!(
         problem(open_text(&format!("oci:{docker_text}")), &docker),
@@ -239,7 +227,7 @@ fn images_are_chosen_by_any_spelling_of_their_reference() {
     let missing = open_text(&format!("docker-archive:{}:four", path.display()));
     assert_eq!(
         problem(missing, &path),
-        "holds no image four; it holds one:1, h.io/two:latest, three:3"
+        "image four not found; it contains one:1, h.io/two:latest, three:3"
     );
 }
 
@@ -285,7 +273,7 @@ fn layers_that_are_links_to_equal_ones_are_followed() {
     let path = place.archive(&items);
     assert_eq!(
         problem(open(&path), &path),
-        "loop is missing; the image is not complete"
+        "loop is missing, so the image is incomplete"
     );
 }
 
@@ -319,16 +307,11 @@ fn platforms_of_an_index() {
         "linux/arm64"
     );
     assert_eq!(platform(&path, "amd64").unwrap()[0].platform, "linux/amd64");
-    let all = Selection {
-        platform: None,
+    let all = Request {
         all_platforms: true,
+        ..Request::default()
     };
-    let images = source::open(
-        &ImageReference::Path(path.clone()),
-        &all,
-        &Access::default(),
-    )
-    .unwrap();
+    let images = source::open(&ImageReference::Path(path.clone()), &all).unwrap();
     assert_eq!(images.len(), 2);
     assert_eq!(references(&images), [Some("x:1"), Some("x:1")]);
     let error = platform(&path, "linux/s390x").unwrap_err();
@@ -336,7 +319,7 @@ fn platforms_of_an_index() {
     assert!(
         error
             .to_string()
-            .contains("there is no image for linux/s390x; there is linux/amd64, linux/arm64"),
+            .contains("no image for linux/s390x; available: linux/amd64, linux/arm64"),
         "{error}"
     );
     assert_eq!(platform(&path, "linux//").unwrap_err().exit_code(), 2);
@@ -368,18 +351,14 @@ fn attestations_are_no_images() {
             json!("attestation-manifest");
     });
     let path = place.layout(&items);
-    let all = Selection {
-        platform: None,
+    let all = Request {
         all_platforms: true,
+        ..Request::default()
     };
     assert_eq!(
-        source::open(
-            &ImageReference::Path(path.clone()),
-            &all,
-            &Access::default()
-        )
-        .unwrap()
-        .len(),
+        source::open(&ImageReference::Path(path.clone()), &all)
+            .unwrap()
+            .len(),
         1
     );
     assert_eq!(open(&path).unwrap()[0].platform, "linux/s390x");
@@ -412,13 +391,13 @@ fn what_is_no_image() {
     fs::write(&text, "hello").unwrap();
     assert_eq!(
         problem(open(&text), &text),
-        "not an image: it is not a tar archive"
+        "not an image: not a tar archive"
     );
     for bytes in [&[b'x'; 4096][..], b""] {
         fs::write(&text, bytes).unwrap();
         assert_eq!(
             problem(open(&text), &text),
-            "not an image: it is not a tar archive"
+            "not an image: not a tar archive"
         );
     }
     let neither = "not an image: a tar archive without manifest.json (docker save) and index.json (OCI layout)";
@@ -489,11 +468,11 @@ fn missing_and_damaged_parts_of_a_docker_archive() {
     };
     assert_eq!(
         of(&without(&config)),
-        format!("{config} is missing; the image is not complete")
+        format!("{config} is missing, so the image is incomplete")
     );
     assert_eq!(
         of(&without(&layer)),
-        format!("{layer} is missing; the image is not complete")
+        format!("{layer} is missing, so the image is incomplete")
     );
 
     let mut items = whole.clone();
@@ -501,15 +480,15 @@ fn missing_and_damaged_parts_of_a_docker_archive() {
     assert!(of(&items).starts_with(&format!("{config} is damaged: its digest is sha256:")));
     let mut items = whole.clone();
     change(&mut items, "manifest.json", |bytes| bytes.truncate(9));
-    assert!(of(&items).starts_with("manifest.json is not the JSON it should be: "));
+    assert!(of(&items).starts_with("manifest.json is not valid JSON: "));
     let mut items = whole.clone();
     change(&mut items, "manifest.json", |bytes| *bytes = b"[]".to_vec());
-    assert_eq!(of(&items), "holds no image");
+    assert_eq!(of(&items), "contains no image");
     let mut items = whole;
     change_json(&mut items, "manifest.json", |manifest| {
         manifest[0]["Layers"].as_array_mut().unwrap().pop();
     });
-    assert_eq!(of(&items), "the config names 2 layers, the manifest 1");
+    assert_eq!(of(&items), "the configuration has 2 layers, the manifest 1");
     change(&mut items, "manifest.json", |bytes| {
         bytes.resize(17 << 20, b' ')
     });
@@ -541,11 +520,11 @@ fn missing_and_damaged_parts_of_an_oci_layout() {
 
     assert_eq!(
         of(&|items| remove(items, &layer)),
-        format!("{layer} is missing; the image is not complete")
+        format!("{layer} is missing, so the image is incomplete")
     );
     assert_eq!(
         of(&|items| remove(items, &config)),
-        format!("{config} is missing; the image is not complete")
+        format!("{config} is missing, so the image is incomplete")
     );
     let size = of(&|items| change(items, &layer, |bytes| bytes.truncate(512)));
     assert!(
@@ -562,11 +541,11 @@ fn missing_and_damaged_parts_of_an_oci_layout() {
     let index = |with: &dyn Fn(&mut Value)| of(&|items| change_json(items, "index.json", with));
     assert_eq!(
         index(&|index| index["manifests"] = json!([])),
-        "holds no image"
+        "contains no image"
     );
     assert!(
         index(&|index| index["manifests"][0]["digest"] = json!("sha256:../../etc/passwd"))
-            .starts_with("index.json is not the JSON it should be")
+            .starts_with("index.json is not valid JSON")
     );
     assert!(
         index(&|index| index["manifests"][0]["digest"] = json!("blake3:0123"))
@@ -590,7 +569,7 @@ fn artifacts_and_deep_indexes_are_refused() {
     let path = place.archive(&items);
     assert_eq!(
         problem(open(&path), &path),
-        "holds no image, only an artifact (application/vnd.cncf.helm.config.v1+json)"
+        "contains no image, only an artifact (application/vnd.cncf.helm.config.v1+json)"
     );
 
     for _ in 0..6 {

@@ -13,7 +13,7 @@ use crate::error::ErrorCode;
 use crate::finding::{self, Confidence, Location, Severity};
 use crate::process::LoaderFacts;
 use crate::report::{self, Inspection};
-use crate::source::{SourceKind, Way};
+use crate::source::{AccessMethod, SourceKind};
 use crate::stack::{Component, DriverFloor, Evidence, Gpu};
 use crate::targets::TargetFacts;
 
@@ -86,7 +86,7 @@ pub(super) struct Contents<'a> {
     source: SourceKind,
     /// How the image was read from Docker or Podman. Absent for other sources.
     #[serde(skip_serializing_if = "Option::is_none")]
-    access: Option<Way>,
+    access: Option<AccessMethod>,
     /// `os/architecture[/variant]`; empty for a root directory.
     platform: &'a str,
     /// How much of each file was read. Only a deep read finds GPU code outside the usual sections.

@@ -1,30 +1,27 @@
-//! Where an engine may listen, in the order of its own client.
+//! The addresses of container engines, in the order of their own clients.
 
 use std::path::PathBuf;
 
-use super::Engine;
-use super::context::{Contexts, Tls};
-use crate::error::{Error, Result};
-
-/// A value of the environment; an empty one counts as none.
-pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
+use super::context::{Contexts, Tls, Variable};
+use super::kind::EngineKind;
+use crate::error::Result;
 
 const DOCKER_SOCKET: &str = "/var/run/docker.sock";
 const PODMAN_SOCKET: &str = "/run/podman/podman.sock";
 
-/// One place to ask.
+/// The address of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
     /// `unix://PATH`, `tcp://HOST:PORT`, `ssh://USER@HOST`.
     pub host: String,
-    /// Who says so: `DOCKER_HOST`, a context; `None` for the usual places.
+    /// What chose it: `DOCKER_HOST`, a context; `None` for a default socket.
     pub origin: Option<String>,
-    /// The certificates, where TLS is used.
+    /// The certificates, if TLS is used.
     pub tls: Option<Tls>,
 }
 
 impl Address {
-    fn usual(socket: impl std::fmt::Display) -> Self {
+    fn default_socket(socket: impl std::fmt::Display) -> Self {
         Address {
             host: format!("unix://{socket}"),
             origin: None,
@@ -32,7 +29,7 @@ impl Address {
         }
     }
 
-    /// The socket, of an engine that listens on one.
+    /// The path of a Unix socket.
     pub fn socket(&self) -> Option<PathBuf> {
         self.host.strip_prefix("unix://").map(PathBuf::from)
     }
@@ -47,17 +44,17 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The places where the engine may listen. What the user chose is the only one; else the usual ones, best first.
-pub(super) fn addresses(engine: Engine, variable: Variable) -> Result<Vec<Address>> {
-    match engine {
-        Engine::Docker => docker(variable),
-        Engine::Podman => Ok(podman(variable)),
+/// The address that the user chose, else the default sockets, best first.
+pub(super) fn addresses(kind: EngineKind, variable: Variable) -> Result<Vec<Address>> {
+    match kind {
+        EngineKind::Docker => docker(variable),
+        EngineKind::Podman => Ok(podman(variable)),
     }
 }
 
-/// As the command `docker` chooses: `DOCKER_HOST`, then `DOCKER_CONTEXT`, then the context that `docker context use` set.
+/// As the command `docker`: `DOCKER_HOST`, then `DOCKER_CONTEXT`, then the context of `docker context use`.
 fn docker(variable: Variable) -> Result<Vec<Address>> {
-    let contexts = Contexts::of(variable);
+    let contexts = Contexts::new(variable);
     if let Some(host) = variable("DOCKER_HOST") {
         let tls = variable("DOCKER_TLS_VERIFY").map(|_| {
             let directory = variable("DOCKER_CERT_PATH").map(PathBuf::from);
@@ -71,21 +68,21 @@ fn docker(variable: Variable) -> Result<Vec<Address>> {
     }
     let runtime = variable("XDG_RUNTIME_DIR").map(|directory| format!("{directory}/docker.sock"));
     let home = variable("HOME").map(|home| format!("{home}/.docker/run/docker.sock"));
-    let rootless = runtime.into_iter().chain(home).map(Address::usual);
-    Ok(std::iter::once(Address::usual(DOCKER_SOCKET))
+    let rootless = runtime.into_iter().chain(home).map(Address::default_socket);
+    Ok(std::iter::once(Address::default_socket(DOCKER_SOCKET))
         .chain(rootless)
         .collect())
 }
 
-/// A user's own Podman before the one of the system, as `podman --remote` looks for them.
+/// As `podman --remote`: the Podman of the user before that of the system.
 fn podman(variable: Variable) -> Vec<Address> {
     if let Some(host) = variable("CONTAINER_HOST") {
         return vec![chosen(&host, "CONTAINER_HOST".to_owned(), None)];
     }
     variable("XDG_RUNTIME_DIR")
-        .map(|directory| Address::usual(format!("{directory}/podman/podman.sock")))
+        .map(|directory| Address::default_socket(format!("{directory}/podman/podman.sock")))
         .into_iter()
-        .chain([Address::usual(PODMAN_SOCKET)])
+        .chain([Address::default_socket(PODMAN_SOCKET)])
         .collect()
 }
 
@@ -103,37 +100,30 @@ fn chosen(host: &str, origin: String, tls: Option<Tls>) -> Address {
     }
 }
 
-/// No address could be found out.
-pub(super) fn misconfigured(subject: String, problem: String) -> Error {
-    Error::config(format!("{subject}: {problem}")).with_help(
-        "see `docker context ls`, or say where the engine listens: DOCKER_HOST=unix:///var/run/docker.sock",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn hosts(engine: Engine, variables: &[(&str, &str)]) -> Vec<String> {
+    fn hosts(kind: EngineKind, variables: &[(&str, &str)]) -> Vec<String> {
         let variable = |name: &str| {
             variables
                 .iter()
                 .find(|(known, _)| *known == name)
                 .map(|(_, value)| (*value).to_owned())
         };
-        let addresses = addresses(engine, &variable).unwrap();
+        let addresses = addresses(kind, &variable).unwrap();
         addresses.iter().map(Address::to_string).collect()
     }
 
     #[test]
-    fn the_usual_sockets() {
+    fn default_sockets() {
         let variables = [
             ("XDG_RUNTIME_DIR", "/run/user/7"),
             ("HOME", "/home/no-such-user"),
         ];
         assert_eq!(
-            hosts(Engine::Docker, &variables),
+            hosts(EngineKind::Docker, &variables),
             [
                 "unix:///var/run/docker.sock",
                 "unix:///run/user/7/docker.sock",
@@ -141,20 +131,20 @@ mod tests {
             ]
         );
         assert_eq!(
-            hosts(Engine::Podman, &variables),
+            hosts(EngineKind::Podman, &variables),
             [
                 "unix:///run/user/7/podman/podman.sock",
                 "unix:///run/podman/podman.sock"
             ]
         );
         assert_eq!(
-            hosts(Engine::Podman, &[]),
+            hosts(EngineKind::Podman, &[]),
             ["unix:///run/podman/podman.sock"]
         );
     }
 
     #[test]
-    fn what_the_user_chose_is_the_only_place() {
+    fn a_chosen_address_is_the_only_one() {
         for (value, host) in [
             ("unix:///tmp/x.sock", "unix:///tmp/x.sock (DOCKER_HOST)"),
             ("10.0.0.1:2375", "tcp://10.0.0.1:2375 (DOCKER_HOST)"),
@@ -165,10 +155,13 @@ mod tests {
                 ("DOCKER_HOST", value),
                 ("DOCKER_CONTEXT", "no-such-context"),
             ];
-            assert_eq!(hosts(Engine::Docker, &variables), [host]);
+            assert_eq!(hosts(EngineKind::Docker, &variables), [host]);
         }
         assert_eq!(
-            hosts(Engine::Podman, &[("CONTAINER_HOST", "unix:///tmp/x.sock")]),
+            hosts(
+                EngineKind::Podman,
+                &[("CONTAINER_HOST", "unix:///tmp/x.sock")]
+            ),
             ["unix:///tmp/x.sock (CONTAINER_HOST)"]
         );
     }

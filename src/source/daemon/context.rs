@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::address::{Variable, misconfigured};
 use crate::digest;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 
-/// The context that stands for no context.
+/// Looks up an environment variable; an empty one counts as missing.
+pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The name of the default context, which is not stored.
 const DEFAULT: &str = "default";
 
 /// The certificates of a connection.
@@ -22,7 +24,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// The names that `docker` gives them.
+    /// The files with the names that `docker` uses.
     pub fn in_directory(directory: &Path) -> Self {
         Tls {
             authority: directory.join("ca.pem"),
@@ -59,8 +61,8 @@ struct Endpoint {
 }
 
 impl Contexts {
-    /// Those of the user that the environment tells of.
-    pub fn of(variable: Variable) -> Self {
+    /// The contexts of the configuration directory that the environment names.
+    pub fn new(variable: Variable) -> Self {
         let directory = variable("DOCKER_CONFIG").map(PathBuf::from);
         let home = || PathBuf::from(variable("HOME").unwrap_or_default()).join(".docker");
         Contexts {
@@ -68,7 +70,7 @@ impl Contexts {
         }
     }
 
-    /// The context in use; `None` if it is the default one.
+    /// The current context; `None` for the default one.
     pub fn current(&self, variable: Variable) -> Result<Option<String>> {
         let name = match variable("DOCKER_CONTEXT") {
             Some(name) => Some(name),
@@ -81,15 +83,18 @@ impl Contexts {
         Ok(name.filter(|name| !name.is_empty() && name != DEFAULT))
     }
 
-    /// Where the engine of a context listens, and its certificates.
+    /// The host of a context, and its certificates.
     pub fn endpoint(&self, name: &str) -> Result<(String, Option<Tls>)> {
         let hashed = digest::sha256(name.as_bytes());
         let directory = digest::hexadecimal(&hashed).unwrap_or_default();
         let contexts = self.configuration.join("contexts");
         let path = contexts.join("meta").join(directory).join("meta.json");
-        let wrong = |problem: &str| misconfigured(format!("Docker context {name}"), problem.into());
-        let meta: Meta = json(&path)?
-            .ok_or_else(|| wrong(&format!("there is no such context ({})", path.display())))?;
+        let wrong = |problem: String| {
+            let subject = format!("Docker context {name}");
+            misconfigured(ErrorCode::NotFound, subject, problem)
+        };
+        let meta: Meta =
+            json(&path)?.ok_or_else(|| wrong(format!("context not found ({})", path.display())))?;
         let endpoint = meta
             .endpoints
             .into_iter()
@@ -97,7 +102,7 @@ impl Contexts {
         let host = endpoint
             .and_then(|(_, endpoint)| endpoint.host)
             .filter(|host| !host.is_empty())
-            .ok_or_else(|| wrong("it names no Docker engine"))?;
+            .ok_or_else(|| wrong("it has no Docker endpoint".to_owned()))?;
         let certificates = contexts.join("tls").join(directory).join("docker");
         let tls = certificates
             .is_dir()
@@ -106,9 +111,10 @@ impl Contexts {
     }
 }
 
-/// `None` where there is no such file.
+/// `None` if the file does not exist.
 fn json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let wrong = |problem: String| misconfigured(path.display().to_string(), problem);
+    let wrong =
+        |problem: String| misconfigured(ErrorCode::Damaged, path.display().to_string(), problem);
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -116,14 +122,20 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     };
     serde_json::from_slice(&bytes)
         .map(Some)
-        .map_err(|error| wrong(format!("is not the JSON it should be: {error}")))
+        .map_err(|error| wrong(format!("is not valid JSON: {error}")))
+}
+
+fn misconfigured(code: ErrorCode, subject: String, problem: String) -> Error {
+    Error::new(code, subject, problem).with_help(
+        "see `docker context ls`, or set DOCKER_HOST, as in DOCKER_HOST=unix:///var/run/docker.sock",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::Engine;
     use super::super::address::{Address, addresses};
+    use super::super::kind::EngineKind;
     use super::*;
 
     fn write(directory: &Path, name: &str, text: &str) {
@@ -157,11 +169,11 @@ mod tests {
             "DOCKER_CONTEXT" => context.map(str::to_owned),
             _ => None,
         };
-        addresses(Engine::Docker, &variable)
+        addresses(EngineKind::Docker, &variable)
     }
 
     #[test]
-    fn the_context_in_use_says_where_the_engine_is() {
+    fn the_current_context_names_the_engine() {
         let directory = configuration("far");
         for context in [None, Some("far")] {
             let addresses = found(directory.path(), context).unwrap();
@@ -175,18 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn a_context_that_is_not_there_is_an_error() {
+    fn a_missing_context_is_an_error() {
         let directory = configuration("default");
         assert!(found(directory.path(), None).unwrap()[0].origin.is_none());
         let error = found(directory.path(), Some("near"))
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("Docker context near: there is no such context"),
+            error.contains("Docker context near: context not found"),
             "{error}"
         );
         write(directory.path(), "config.json", "{");
         let error = found(directory.path(), None).unwrap_err().to_string();
-        assert!(error.contains("config.json: is not the JSON"), "{error}");
+        assert!(error.contains("config.json: is not valid JSON"), "{error}");
     }
 }

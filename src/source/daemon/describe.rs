@@ -1,4 +1,4 @@
-//! An image as its engine tells of it.
+//! An image as its container engine describes it.
 
 use bollard::models::{
     ImageHistoryResponseItem, ImageInspect, ImageManifestSummaryKindEnum, OciDescriptor,
@@ -7,50 +7,51 @@ use bollard::models::{
 use oci_spec::image::{Descriptor, ImageConfiguration};
 use serde_json::{Value, json};
 
-use super::Engine;
+use super::kind::EngineKind;
 use crate::digest;
+use crate::source::image::{AccessMethod, Image, SourceKind};
+use crate::source::names;
 use crate::source::platform::Platform;
-use crate::source::{Image, SourceKind, Way, reference};
 
-/// What an image is called, and how it was found.
+/// The name of an image, and its engine.
 #[derive(Debug, Clone)]
-pub(in crate::source) struct Described {
+pub(super) struct ImageName {
     kind: SourceKind,
-    /// The reference that it is compared with.
+    /// The reference whose claims are checked.
     name: Option<String>,
 }
 
-impl Described {
-    /// The image that was asked for as `typed`. An id or a digest promises nothing, so the first tag stands for it.
-    pub fn of(engine: Engine, typed: &str, inspect: &ImageInspect) -> Self {
-        let kind = match engine {
-            Engine::Docker => SourceKind::DockerDaemon,
-            Engine::Podman => SourceKind::Podman,
+impl ImageName {
+    /// The name of the image requested as `typed`. An id or a digest claims nothing, so it is replaced by the first tag.
+    pub fn new(kind: EngineKind, typed: &str, inspect: &ImageInspect) -> Self {
+        let kind = match kind {
+            EngineKind::Docker => SourceKind::DockerDaemon,
+            EngineKind::Podman => SourceKind::Podman,
         };
         let tags = inspect.repo_tags.clone().unwrap_or_default();
         let digests = inspect.repo_digests.clone().unwrap_or_default();
         let known = tags.iter().chain(&digests);
-        let is_typed = |known: &String| reference::same(typed, known);
+        let is_typed = |known: &String| names::same(typed, known);
         let name = match known.into_iter().any(is_typed) {
             true => Some(typed.to_owned()),
             false => tags.into_iter().next(),
         };
-        Described { kind, name }
+        ImageName { kind, name }
     }
 
-    /// The image with its name and the way it was read.
-    pub fn name(self, image: Image, way: Way) -> Image {
+    /// The image with its name, and how it was accessed.
+    pub fn apply(&self, image: Image, access: AccessMethod) -> Image {
         Image {
-            reference: self.name,
+            reference: self.name.clone(),
             kind: self.kind,
-            way: Some(way),
+            access: Some(access),
             ..image
         }
     }
 }
 
-/// The manifests that are there of an image whose id is that of a manifest or an index, as engines say that keep images in
-/// containerd; of an index only itself where the engine does not tell what it lists. Empty for all other engines.
+/// The available manifests of an image in containerd, whose id is the digest of a manifest or an index; only the index itself if
+/// the engine does not list its content. Empty for images outside containerd.
 pub(super) fn manifests(inspect: &ImageInspect) -> Vec<Descriptor> {
     let listed = inspect.manifests.iter().flatten();
     let images = listed.filter(|manifest| {
@@ -68,11 +69,11 @@ pub(super) fn manifests(inspect: &ImageInspect) -> Vec<Descriptor> {
     }
 }
 
-fn descriptor(told: &OciDescriptor, platform: Option<&OciPlatform>) -> Option<Descriptor> {
+fn descriptor(described: &OciDescriptor, platform: Option<&OciPlatform>) -> Option<Descriptor> {
     let mut members = json!({
-        "mediaType": told.media_type,
-        "digest": told.digest,
-        "size": told.size,
+        "mediaType": described.media_type,
+        "digest": described.digest,
+        "size": described.size,
     });
     if let Some(platform) = platform {
         members["platform"] = json!({
@@ -84,27 +85,27 @@ fn descriptor(told: &OciDescriptor, platform: Option<&OciPlatform>) -> Option<De
     serde_json::from_value(members).ok()
 }
 
-/// The platforms of the image that are there.
+/// The available platforms of the image.
 pub(super) fn platforms(inspect: &ImageInspect) -> Vec<Platform> {
-    let told = manifests(inspect);
-    let told = told
+    let manifests = manifests(inspect);
+    let platforms = manifests
         .iter()
         .filter_map(|manifest| manifest.platform().as_ref());
-    let told: Vec<Platform> = told.map(Platform::of_descriptor).collect();
-    match told.is_empty() {
+    let platforms: Vec<Platform> = platforms.map(Platform::of_descriptor).collect();
+    match platforms.is_empty() {
         true => vec![main_platform(inspect)],
-        false => told,
+        false => platforms,
     }
 }
 
-/// The platform of the image; of an index the one that the engine would take.
+/// The platform of the image; of an index the one that the engine would run.
 pub(super) fn main_platform(inspect: &ImageInspect) -> Platform {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let (os, architecture) = (text(&inspect.os), text(&inspect.architecture));
     Platform::new(&os, &architecture, inspect.variant.as_deref())
 }
 
-/// The diff ids of the layers; `None` if the engine does not tell them as it should.
+/// The diff ids of the layers; `None` if the engine does not report valid ones.
 pub(super) fn diff_ids(inspect: &ImageInspect) -> Option<Vec<String>> {
     let layers = inspect.root_fs.as_ref()?.layers.clone()?;
     layers
@@ -113,8 +114,8 @@ pub(super) fn diff_ids(inspect: &ImageInspect) -> Option<Vec<String>> {
         .then_some(layers)
 }
 
-/// The configuration, put together from what the engine tells of it. `None` if it does not tell which build step made which
-/// layer: of each step it tells only how large its layer is, and an empty one may or may not be there.
+/// The configuration, composed of what the engine reports. `None` if that does not determine which build step made which layer:
+/// the engine reports only the size of each step, and a step of size 0 may or may not have a layer.
 pub(super) fn configuration(
     inspect: &ImageInspect,
     history: &[ImageHistoryResponseItem],
@@ -151,7 +152,7 @@ pub(super) fn configuration(
     serde_json::from_value(document).ok()
 }
 
-/// Not a step that only changes the configuration.
+/// Whether the step does more than change the configuration.
 fn may_have_layer(step: &ImageHistoryResponseItem) -> bool {
     const WITHOUT_LAYER: [&str; 13] = [
         "ARG",
@@ -174,7 +175,7 @@ fn may_have_layer(step: &ImageHistoryResponseItem) -> bool {
     step.size > 0 || !WITHOUT_LAYER.contains(&word)
 }
 
-/// `null` stands for what a configuration leaves out.
+/// The engine reports missing members as `null`.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => members

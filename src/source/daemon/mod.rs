@@ -1,160 +1,201 @@
-//! Images that an engine on this machine holds: Docker's or Podman's. No container is created, and nothing is left behind.
+//! Images of a container engine (Docker, Podman). No container is created, and nothing is left behind.
 
 mod address;
-mod containerd;
-mod containers;
+mod cached_documents;
+mod connection;
+mod content_store;
 mod context;
 mod describe;
-mod engine;
+mod docker_storage;
 mod export;
-mod held;
-mod known;
-mod overlay2;
+mod image;
+mod kind;
+mod podman_storage;
 mod storage;
+mod storage_root;
 
+use super::image::Image;
 use super::platform::{self, Platform};
-use super::{Access, Wanted};
+use super::request::{LayerConsumer, Request, Source};
 use crate::error::{Error, ErrorCode, Result};
 use crate::reference::name::Name;
-use address::addresses;
-pub(super) use describe::Described;
-use engine::Refusal;
-pub use held::Held;
+use address::{Address, addresses};
+use connection::{Connection, EngineError};
+pub(super) use image::DaemonImage;
+pub(super) use kind::EngineKind;
 
-/// Whose engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Engine {
-    Docker,
-    Podman,
+/// `docker-daemon:REFERENCE` or `podman:REFERENCE`.
+pub(super) struct Daemon {
+    pub kind: EngineKind,
+    pub reference: String,
 }
 
-/// What was found where engines listen.
+/// The result of looking for an image.
+pub(super) enum Lookup {
+    /// An engine has the image.
+    Image(Box<DaemonImage>),
+    /// Engines answered, but none has the image.
+    NoSuchImage(Vec<Attempt>),
+    /// No engine answered.
+    NoEngine(Vec<Attempt>),
+}
+
+/// An address where the image was not found.
 #[derive(Debug)]
-pub(super) enum Answer {
-    /// An engine holds the image.
-    Held(Box<Held>),
-    /// There is an engine, and it has no such image.
-    NoSuchImage(String),
-    /// There is no engine to ask.
-    NoEngine(String),
+pub(super) struct Attempt {
+    address: Address,
+    code: ErrorCode,
+    problem: String,
+    /// The socket does not exist.
+    has_no_socket: bool,
 }
 
-/// The image of an engine that was named: an error where it cannot be had.
-pub(super) fn demand(
-    engine: Engine,
-    reference: &str,
-    wanted: &Wanted,
-    access: &Access,
-) -> Result<Held> {
-    match open(engine, reference, wanted, access)? {
-        Answer::Held(held) => Ok(*held),
-        Answer::NoSuchImage(tried) => {
-            Err(Error::not_found(reference, tried).with_help(engine.no_such_image(reference)))
-        }
-        Answer::NoEngine(tried) => {
-            let problem = format!("no engine to ask: {tried}");
-            Err(Error::new(ErrorCode::Unreachable, reference, problem)
-                .with_help(engine.no_engine(&tried)))
+impl Attempt {
+    /// Whether an engine was expected there: the user chose the address, or its socket exists.
+    pub fn is_unexpected(&self) -> bool {
+        self.address.origin.is_some() || !self.has_no_socket
+    }
+}
+
+/// All attempts in one line.
+pub(super) fn describe_all(attempts: &[Attempt]) -> String {
+    let texts: Vec<String> = attempts
+        .iter()
+        .map(|attempt| format!("{}: {}", attempt.address, attempt.problem))
+        .collect();
+    texts.join("; ")
+}
+
+impl Source for Daemon {
+    fn images(&self, request: &Request, layers: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
+        match self.find(request)? {
+            Lookup::Image(image) => image.read(request, layers),
+            Lookup::NoSuchImage(attempts) => Err(self.no_such_image(&attempts)),
+            Lookup::NoEngine(attempts) => Err(self.no_engine(&attempts)),
         }
     }
 }
 
-/// Asks where engines listen, in the order of the engine's own client, until one of them answers.
-///
-/// # Errors
-/// The configuration is broken, the reference is none, or an engine answered with something unexpected.
-pub(super) fn open(
-    engine: Engine,
-    reference: &str,
-    wanted: &Wanted,
-    access: &Access,
-) -> Result<Answer> {
-    // It becomes a part of what is asked, and must be nothing else.
-    reference.parse::<Name>()?;
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let mut tried = Vec::new();
-    let mut lacking = Vec::new();
-    for address in addresses(engine, &variable)? {
-        let connection = match engine::Engine::connect(&address) {
-            Ok(connection) => connection,
-            Err(problem) => {
-                tried.push(format!("{address}: {problem}"));
-                continue;
+impl Daemon {
+    /// Asks the engines in the order of their own client, until one has the image.
+    ///
+    /// # Errors
+    /// The configuration or the reference is invalid, an engine answered with an error, or the request was cancelled.
+    pub fn find(&self, request: &Request) -> Result<Lookup> {
+        let reference = &self.reference;
+        // It becomes part of a URL path.
+        reference.parse::<Name>()?;
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let mut attempts = Vec::new();
+        let mut has_engine = false;
+        for address in addresses(self.kind, &variable)? {
+            match self.ask(&address, request) {
+                Ok(image) => return Ok(Lookup::Image(Box::new(image))),
+                Err(Refusal::Error(error)) => return Err(error),
+                Err(Refusal::Attempt(attempt)) => {
+                    has_engine |= attempt.code == ErrorCode::NotFound;
+                    attempts.push(attempt);
+                }
+            }
+        }
+        Ok(match has_engine {
+            true => Lookup::NoSuchImage(attempts),
+            false => Lookup::NoEngine(attempts),
+        })
+    }
+
+    fn ask(&self, address: &Address, request: &Request) -> Result<DaemonImage, Refusal> {
+        let attempt = |code, problem, has_no_socket| {
+            Refusal::Attempt(Attempt {
+                address: address.clone(),
+                code,
+                problem,
+                has_no_socket,
+            })
+        };
+        let connection =
+            Connection::open(address, &request.cancellation).map_err(|error| match error {
+                EngineError::Interrupted(error) => Refusal::Error(error),
+                EngineError::NoSocket(problem) => attempt(ErrorCode::Unreachable, problem, true),
+                EngineError::Failed(code, problem) => attempt(code, problem, false),
+                EngineError::NoSuchImage => {
+                    let problem = "not a container engine".to_owned();
+                    attempt(ErrorCode::Unreachable, problem, false)
+                }
+            })?;
+        let inspect = match connection.inspect(&self.reference) {
+            Ok(inspect) => inspect,
+            Err(EngineError::Interrupted(error)) => return Err(Refusal::Error(error)),
+            Err(EngineError::NoSuchImage) => {
+                let problem = "image not found".to_owned();
+                return Err(attempt(ErrorCode::NotFound, problem, false));
+            }
+            Err(EngineError::NoSocket(problem)) => {
+                return Err(self.failed(address, ErrorCode::Unreachable, &problem));
+            }
+            Err(EngineError::Failed(code, problem)) => {
+                return Err(self.failed(address, code, &problem));
             }
         };
-        match connection.inspect(reference) {
-            Ok(inspect)
-                if platform::choose("", &describe::platforms(&inspect), wanted).is_err() =>
-            {
-                let platforms = describe::platforms(&inspect);
-                let platforms: Vec<String> = platforms.iter().map(Platform::to_string).collect();
-                let platforms = platforms.join(", ");
-                lacking.push(format!("{address}: it has the image only for {platforms}"));
+        let platforms = describe::platforms(&inspect);
+        let selection = request.selection(None).map_err(Refusal::Error)?;
+        if platform::choose("", &platforms, &selection).is_err() {
+            let platforms: Vec<String> = platforms.iter().map(Platform::to_string).collect();
+            let problem = format!("has the image only for {}", platforms.join(", "));
+            return Err(attempt(ErrorCode::NotFound, problem, false));
+        }
+        DaemonImage::new(self.kind, connection, &self.reference, &inspect, request)
+            .map_err(Refusal::Error)
+    }
+
+    fn failed(&self, address: &Address, code: ErrorCode, problem: &str) -> Refusal {
+        let (command, reference) = (self.kind.command(), &self.reference);
+        let error = Error::new(code, reference, format!("{address}: {problem}"));
+        Refusal::Error(error.with_help(format!(
+            "save it: {command} save -o image.tar {reference}; then imgcheck image.tar"
+        )))
+    }
+
+    fn no_such_image(&self, attempts: &[Attempt]) -> Error {
+        let (command, reference) = (self.kind.command(), &self.reference);
+        Error::not_found(reference, describe_all(attempts)).with_help(format!(
+            "see `{command} images`, or pull it: {command} pull {reference}; to check the image of the registry, write docker://{reference}"
+        ))
+    }
+
+    fn no_engine(&self, attempts: &[Attempt]) -> Error {
+        let forbidden = |attempt: &Attempt| attempt.code == ErrorCode::Forbidden;
+        let (code, help) = match attempts.iter().any(forbidden) {
+            true => (
+                ErrorCode::Forbidden,
+                format!(
+                    "run imgcheck as a user who may use `{}` (for Docker: the group docker, or sudo), or save the image there and check the file",
+                    self.kind.command()
+                ),
+            ),
+            false => (ErrorCode::Unreachable, self.how_to_start().to_owned()),
+        };
+        let name = self.kind.name();
+        let problem = format!("{name} could not be reached: {}", describe_all(attempts));
+        Error::new(code, &self.reference, problem).with_help(help)
+    }
+
+    fn how_to_start(&self) -> &'static str {
+        match self.kind {
+            EngineKind::Docker => {
+                "start it (systemctl start docker), set its address (DOCKER_HOST, docker context use), or check the image of the registry: docker://REFERENCE"
             }
-            Ok(inspect) => {
-                let held = Held::of(engine, connection, reference, &inspect, wanted, access)?;
-                return Ok(Answer::Held(Box::new(held)));
-            }
-            Err(Refusal::NotFound) => lacking.push(format!("{address}: it has no such image")),
-            Err(Refusal::Failed(problem)) => {
-                let problem = format!("{address} says: {problem}");
-                return Err(Error::new(ErrorCode::Unreachable, reference, problem)
-                    .with_help(engine.other_way(reference)));
+            EngineKind::Podman => {
+                "start its service (systemctl --user start podman.socket), or set its address (CONTAINER_HOST)"
             }
         }
-    }
-    let all = |texts: &[String]| texts.join("; ");
-    match lacking.is_empty() {
-        true => Ok(Answer::NoEngine(all(&tried))),
-        false => Ok(Answer::NoSuchImage(all(&[tried, lacking].concat()))),
     }
 }
 
-/// Whether somebody expects an engine where none answered: one is there, or was named. A machine without any has nothing at the
-/// usual sockets.
-pub(super) fn is_wanted(tried: &str) -> bool {
-    tried
-        .split("; ")
-        .any(|attempt| attempt.contains(" (") || !attempt.ends_with("no such file or directory"))
-}
-
-/// Whether an engine's record names one directory beside others, and leads nowhere else.
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-impl Engine {
-    fn command(self) -> &'static str {
-        match self {
-            Engine::Docker => "docker",
-            Engine::Podman => "podman",
-        }
-    }
-
-    fn no_such_image(self, reference: &str) -> String {
-        format!(
-            "see `{0} images`, or get it: {0} pull {reference}; the registry itself is asked with docker://{reference}",
-            self.command()
-        )
-    }
-
-    fn no_engine(self, tried: &str) -> String {
-        if tried.contains("permission denied") {
-            return format!(
-                "run as a user who may use `{0}` (for Docker: the group docker, or sudo), or save the image there and check the file",
-                self.command()
-            );
-        }
-        match self {
-            Engine::Docker => "start it (systemctl start docker), say where it listens (DOCKER_HOST, docker context use), or ask the registry: docker://REFERENCE".to_owned(),
-            Engine::Podman => "start its service (systemctl --user start podman.socket), or say where it listens (CONTAINER_HOST)".to_owned(),
-        }
-    }
-
-    fn other_way(self, reference: &str) -> String {
-        format!(
-            "save it: {} save -o image.tar {reference}; then imgcheck image.tar",
-            self.command()
-        )
-    }
+/// Why an address does not lead to the image.
+enum Refusal {
+    /// Another address may.
+    Attempt(Attempt),
+    /// The search ends.
+    Error(Error),
 }

@@ -7,8 +7,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client as Http, ClientBuilder, RequestBuilder, Response};
 use tokio::time::timeout;
 
-use super::Options;
 use super::failure::{Failure, Kind, chain};
+use super::options::Options;
 use super::retry::RetryPolicy;
 use crate::error::{Error, ErrorCode, Result};
 use crate::source::runtime::Runtime;

@@ -16,8 +16,8 @@ use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
-use crate::source::LayerData;
 use crate::source::blobs::{self, Blobs, DocumentKind};
+use crate::source::image::LayerData;
 
 /// The manifest types that are supported; without them registries convert to older ones.
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.index.v1+json, \

@@ -7,128 +7,65 @@ mod authorization;
 mod body;
 mod challenge;
 mod client;
-mod credentials;
+pub(super) mod credentials;
 mod download;
 mod failure;
 mod images;
+mod options;
+pub(super) mod registries;
 mod repository;
 mod retry;
 mod tags;
 
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::{Access, Image, SourceKind, Wanted, oci};
+use super::image::{Image, SourceKind};
+use super::oci;
+use super::request::{LayerConsumer, Request, Source};
 use crate::digest;
 use crate::error::{Error, ErrorCode, Result};
 use crate::reference::name::Name;
 use address::Address;
 pub use address::Mirror;
-use client::Client;
 pub use credentials::Credentials;
 use failure::{Failure, Kind};
 use images::RepositoryBlobs;
-use repository::{Repository, Session};
+pub use options::Options;
+pub use registries::Registries;
+use repository::Repository;
 pub use retry::RetryPolicy;
 
-/// How registries are reached.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Trust any certificate, and allow plain HTTP. Loopback addresses may always use plain HTTP.
-    pub insecure: bool,
-    /// Files with certificates (PEM) of authorities to trust in addition to the system's.
-    pub ca_certificates: Vec<PathBuf>,
-    /// Registries to ask before others, in this order.
-    pub mirrors: Vec<Mirror>,
-    /// Time limits and further attempts.
-    pub policy: RetryPolicy,
-    /// Send no requests: only images in the cache can be read.
-    pub offline: bool,
-}
+/// `docker://REFERENCE`.
+pub(super) struct Registry(pub String);
 
-/// Access to registries: options, connections and tokens. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct Registries(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    options: Options,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    client: Option<Client>,
-    sessions: HashMap<Address, Arc<Session>>,
-}
-
-impl std::fmt::Debug for State {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_set().entries(self.sessions.keys()).finish()
+impl Source for Registry {
+    fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
+        open(&self.0, request)
     }
 }
 
-impl Registries {
-    /// Reads nothing and connects to nothing yet.
-    pub fn new(options: Options) -> Self {
-        Registries(Arc::new(Shared {
-            options,
-            state: Mutex::default(),
-        }))
-    }
-
-    /// The mirrors of a repository, then its registry.
-    fn addresses(&self, name: &Name) -> Vec<Address> {
-        let own = Address::of(name);
-        let mirrors = self.0.options.mirrors.iter();
-        mirrors
-            .filter(|mirror| mirror.registry == own.registry)
-            .map(|mirror| own.on(mirror))
-            .chain([own.clone()])
-            .collect()
-    }
-
-    /// Credentials of the request are for its own registry only, and their session is never shared.
-    fn repository(&self, address: Address, registry: &str, access: &Access) -> Result<Repository> {
-        let credentials = access
-            .credentials
-            .clone()
-            .filter(|_| address.registry == registry);
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let client = match &state.client {
-            Some(client) => client.clone(),
-            None => state.client.insert(Client::new(&self.0.options)?).clone(),
-        };
-        let session = match credentials {
-            None => Arc::clone(state.sessions.entry(address.clone()).or_default()),
-            Some(_) => Arc::default(),
-        };
-        Ok(Repository {
-            address,
-            client,
-            session,
-            credentials,
-            cancellation: access.cancellation.clone(),
-        })
-    }
-}
-
-/// The selected images of a reference.
-pub(super) fn open(reference: &str, wanted: &Wanted, access: &Access) -> Result<Vec<Image>> {
+/// The selected images of a reference, from a mirror or its registry.
+pub(super) fn open(reference: &str, request: &Request) -> Result<Vec<Image>> {
+    let selection = request.selection(None)?;
     let name = reference.parse::<Name>()?.canonical();
     let manifest = manifest_name(reference, &name)?;
-    let registry = name.registry.clone().unwrap_or_default();
     let mut before = String::new();
     let mut last = None;
-    for address in access.registry.addresses(&name) {
-        let repository = access.registry.repository(address, &registry, access)?;
+    for address in request.registries.addresses(&name) {
+        // The credentials of the request are for its own registry, not for mirrors.
+        let is_own = Some(&address.registry) == name.registry.as_ref();
+        let credentials = request.credentials.clone().filter(|_| is_own);
+        let cancellation = request.cancellation.clone();
+        let repository = request
+            .registries
+            .repository(address, credentials, cancellation)?;
         let blobs =
-            RepositoryBlobs::new(reference, repository, access.cache.clone(), access.limits);
+            RepositoryBlobs::new(reference, repository, request.cache.clone(), request.limits);
         let repository = &blobs.repository;
         let failure = match repository.run(blobs.resolve(&manifest)) {
             Ok(descriptor) => {
-                let images = oci::images(&blobs, vec![descriptor], wanted, SourceKind::Registry)?;
+                let kind = SourceKind::Registry;
+                let images = oci::images(&blobs, vec![descriptor], &selection, kind)?;
                 let named = images.into_iter().map(|image| Image {
                     reference: Some(reference.to_owned()),
                     ..image
@@ -137,7 +74,7 @@ pub(super) fn open(reference: &str, wanted: &Wanted, access: &Access) -> Result<
             }
             Err(failure) => failure,
         };
-        access.cancellation.check()?;
+        request.cancellation.check()?;
         if let Some((_, failure)) = last.replace((Arc::clone(repository), failure)) {
             before.push_str(&format!("{}; then ", failure.problem));
         }
@@ -149,7 +86,7 @@ pub(super) fn open(reference: &str, wanted: &Wanted, access: &Access) -> Result<
         Kind::Final(ErrorCode::NotFound) => not_found(&repository, &manifest, failure),
         _ => failure,
     };
-    access.cancellation.check()?;
+    request.cancellation.check()?;
     let problem = format!("{before}{}", failure.problem);
     Err(Failure { problem, ..failure }.into_error(reference))
 }

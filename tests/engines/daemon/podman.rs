@@ -143,7 +143,7 @@ fn is_that_of_its_archive(driver: &'static str, access: &str) {
 
     let error = failure("podman:x/torch:2.6", &environment);
     assert!(
-        error.contains(&format!("{host} (CONTAINER_HOST): it has no such image")),
+        error.contains(&format!("{host} (CONTAINER_HOST): image not found")),
         "{error}"
     );
 }

@@ -75,7 +75,10 @@ fn an_archive_that_is_cut_between_two_members_is_no_image() {
     let output = run(&mut check(&[path.to_str().unwrap()]));
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(error.contains("cut off: the archive has no end"), "{error}");
+    assert!(
+        error.contains("truncated: the archive has no end marker"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn an_image_that_a_layout_names_and_does_not_hold_is_no_pass() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(
-        said.contains("is missing; the image is not complete"),
+        said.contains("is missing, so the image is incomplete"),
         "{said}"
     );
     // Of the other one nothing is missing.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Access, Selection};
+use imgcheck::internals::source;
 use imgcheck::{Checker, Day, ImageReport, ImageRequest, Subject};
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
@@ -90,7 +90,7 @@ fn root(image: &Path) -> ImageReference {
 
 /// The opened root directory of an image, with the image's configuration.
 pub fn open(image: &Path) -> source::Image {
-    let mut opened = source::open(&root(image), &Selection::default(), &Access::default())
+    let mut opened = source::open(&root(image), &source::Request::default())
         .unwrap()
         .remove(0);
     let text = fs::read_to_string(image.join("image.json")).unwrap();

@@ -7,7 +7,7 @@ use imgcheck::internals::cancellation::Cancellation;
 use imgcheck::internals::error::{Error, ErrorCode};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::registry::{Credentials, Options, Registries, RetryPolicy};
-use imgcheck::internals::source::{self, Access, LayerData, Selection};
+use imgcheck::internals::source::{self, LayerData, Request};
 
 use super::run::image;
 use testkit::registry::{Answer, Content, Seen, Server, error, respond, trickle, with};
@@ -29,8 +29,8 @@ fn registries() -> Registries {
 }
 
 /// Opens an image and reads its layers.
-fn pull(target: &ImageReference, access: &Access) -> Result<(), Error> {
-    for image in source::open(target, &Selection::default(), access)? {
+fn pull(target: &ImageReference, request: &Request) -> Result<(), Error> {
+    for image in source::open(target, request)? {
         for layer in &image.layers {
             let LayerData::Remote(blob) = &layer.data else {
                 panic!("not a remote layer")
@@ -55,13 +55,13 @@ fn ends_soon_at(reference: &str) {
     let target = ImageReference::parse(reference);
     for has_deadline in [false, true] {
         let cancellation = Cancellation::default();
-        let access = Access {
-            registry: registries(),
+        let request = Request {
+            registries: registries(),
             cancellation: match has_deadline {
                 true => cancellation.with_deadline(Instant::now() + BEFORE),
                 false => cancellation.clone(),
             },
-            ..Access::default()
+            ..Request::default()
         };
         let start = Instant::now();
         let canceller = (!has_deadline).then(|| {
@@ -70,7 +70,7 @@ fn ends_soon_at(reference: &str) {
                 cancellation.cancel();
             })
         });
-        let error = pull(&target, &access).unwrap_err();
+        let error = pull(&target, &request).unwrap_err();
         let elapsed = start.elapsed();
         let expected = match has_deadline {
             true => ErrorCode::Timeout,
@@ -145,11 +145,11 @@ fn a_rate_limit_says_how_long_to_wait() {
         let is_manifest = seen.part().starts_with("manifests/");
         is_manifest.then(|| with(respond(429, ""), "retry-after", "3600"))
     });
-    let access = Access {
-        registry: registries(),
-        ..Access::default()
+    let request = Request {
+        registries: registries(),
+        ..Request::default()
     };
-    let error = pull(&ImageReference::parse(&server.reference("1")), &access).unwrap_err();
+    let error = pull(&ImageReference::parse(&server.reference("1")), &request).unwrap_err();
     assert_eq!(error.code(), ErrorCode::RateLimited);
     assert_eq!(error.retry_after(), Some(Duration::from_secs(3600)));
 }
@@ -171,15 +171,15 @@ fn credentials_of_a_request_are_used_for_it_only() {
     let target = ImageReference::parse(&server.reference("1"));
     let registries = registries();
     let code = |password: Option<&str>| {
-        let access = Access {
-            registry: registries.clone(),
+        let request = Request {
+            registries: registries.clone(),
             credentials: password.map(|password| Credentials::Password {
                 user: "user".to_owned(),
                 password: password.to_owned(),
             }),
-            ..Access::default()
+            ..Request::default()
         };
-        pull(&target, &access).map_err(|error| error.code())
+        pull(&target, &request).map_err(|error| error.code())
     };
     assert_eq!(code(None), Err(ErrorCode::Unauthorized));
     assert_eq!(code(Some("secret")), Ok(()));

@@ -17,12 +17,12 @@ fn document(text: impl Into<Vec<u8>>) -> Server {
 #[test]
 fn what_is_no_manifest_is_refused() {
     for (text, problem) in [
-        ("<html>welcome</html>", "is not the JSON it should be"),
-        ("", "is not the JSON it should be"),
-        ("[]", "is not the JSON it should be"),
+        ("<html>welcome</html>", "is not valid JSON"),
+        ("", "is not valid JSON"),
+        ("[]", "is not valid JSON"),
         ("{}", "neither an image manifest nor an image index"),
         (r#"{"schemaVersion":1,"fsLayers":[]}"#, "Docker's schema 1"),
-        (r#"{"manifests":[]}"#, "holds no image"),
+        (r#"{"manifests":[]}"#, "contains no image"),
         (
             r#"{"manifests":[{"mediaType":"x","digest":"sha256:../../x","size":1}]}"#,
             "JSON",

@@ -49,7 +49,7 @@ fn of_an_index_only_the_wanted_platform_is_fetched() {
 
     let run = Run::new(&server.reference("1"));
     let outcome = run.arg("--platform").arg("linux/riscv64").go();
-    outcome.fails_with(&["no image for linux/riscv64; there is linux/amd64, linux/s390x"]);
+    outcome.fails_with(&["no image for linux/riscv64; available: linux/amd64, linux/s390x"]);
 }
 
 #[test]

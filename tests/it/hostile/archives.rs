@@ -148,7 +148,7 @@ fn ends() -> Vec<Attack> {
         Attack {
             name: "archive-without-an-end",
             holds: "a docker archive that was cut off behind its last member",
-            outcome: Outcome::Refused("cut off: the archive has no end"),
+            outcome: Outcome::Refused("truncated: the archive has no end marker"),
             make: |scratch| {
                 let whole = small();
                 fs::write(scratch.join("image.tar"), &whole[..whole.len() - 1024]).unwrap();

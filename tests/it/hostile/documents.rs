@@ -104,7 +104,7 @@ fn json_itself() -> Vec<Attack> {
         Attack {
             name: "json-a-hundred-thousand-deep",
             holds: "a `manifest.json` of 100,000 lists in each other",
-            outcome: Outcome::Refused("is not the JSON it should be: recursion limit exceeded"),
+            outcome: Outcome::Refused("is not valid JSON: recursion limit exceeded"),
             make: |scratch| {
                 let unknown = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
                 let entry = format!(
@@ -133,7 +133,7 @@ fn json_itself() -> Vec<Attack> {
         Attack {
             name: "json-with-huge-numbers",
             holds: "a size of a thousand digits in an index",
-            outcome: Outcome::Refused("is not the JSON it should be"),
+            outcome: Outcome::Refused("is not valid JSON"),
             make: |scratch| {
                 let text = format!(
                     r#"{{"schemaVersion":2,"manifests":[{{"mediaType":"{MANIFEST}","digest":"{}","size":{}}}]}}"#,
@@ -147,7 +147,7 @@ fn json_itself() -> Vec<Attack> {
         Attack {
             name: "json-that-is-cut-off",
             holds: "a configuration that ends in the middle",
-            outcome: Outcome::Refused("is not the JSON it should be"),
+            outcome: Outcome::Refused("is not valid JSON"),
             make: |scratch| {
                 archive(
                     scratch,
@@ -170,7 +170,7 @@ fn lists() -> Vec<Attack> {
         Attack {
             name: "a-million-diff-ids",
             holds: "a configuration of 1,000,000 empty diff ids for one layer",
-            outcome: Outcome::Refused("the config names 1000000 layers, the manifest 1"),
+            outcome: Outcome::Refused("the configuration has 1000000 layers, the manifest 1"),
             make: |scratch| {
                 changed(scratch, |_, config| {
                     config["rootfs"]["diff_ids"] = vec![""; 1_000_000].into();

@@ -23,7 +23,7 @@ fn digests() -> Vec<Attack> {
         Attack {
             name: "digest-that-is-a-path",
             holds: "an index that names a manifest `sha256:../../../etc/passwd`",
-            outcome: Outcome::Refused("is not the JSON it should be"),
+            outcome: Outcome::Refused("is not valid JSON"),
             make: |scratch| with_digest(scratch, "sha256:../../../etc/passwd"),
         },
         Attack {
@@ -143,7 +143,7 @@ fn names() -> Vec<Attack> {
         Attack {
             name: "layer-named-as-host-file",
             holds: "a `manifest.json` with the layers `../../../etc/passwd` and `/etc/passwd`",
-            outcome: Outcome::Refused("is missing; the image is not complete"),
+            outcome: Outcome::Refused("is missing, so the image is incomplete"),
             make: |scratch| {
                 changed(scratch, |manifest, config| {
                     manifest[0]["Layers"] = json!(["../../../etc/passwd", "/etc/passwd"]);
@@ -154,7 +154,7 @@ fn names() -> Vec<Attack> {
         Attack {
             name: "configuration-named-as-host-file",
             holds: "a `manifest.json` with the configuration `/etc/passwd`",
-            outcome: Outcome::Refused("is missing; the image is not complete"),
+            outcome: Outcome::Refused("is missing, so the image is incomplete"),
             make: |scratch| {
                 changed(scratch, |manifest, _| {
                     manifest[0]["Config"] = "/etc/passwd".into()
@@ -164,19 +164,19 @@ fn names() -> Vec<Attack> {
         Attack {
             name: "layer-as-link-to-host-file",
             holds: "a docker archive whose `layer.tar` is a symbolic link to `/etc/passwd`",
-            outcome: Outcome::Refused("is missing; the image is not complete"),
+            outcome: Outcome::Refused("is missing, so the image is incomplete"),
             make: |scratch| with_links(scratch, &[symlink(NAME, "/etc/passwd")]),
         },
         Attack {
             name: "layers-as-links-in-a-circle",
             holds: "a docker archive whose `layer.tar` is a symbolic link to a link back",
-            outcome: Outcome::Refused("is missing; the image is not complete"),
+            outcome: Outcome::Refused("is missing, so the image is incomplete"),
             make: |scratch| with_links(scratch, &[symlink(NAME, "other"), symlink("other", NAME)]),
         },
         Attack {
             name: "layer-as-fifo",
             holds: "a docker archive whose `layer.tar` is a fifo",
-            outcome: Outcome::Refused("is missing; the image is not complete"),
+            outcome: Outcome::Refused("is missing, so the image is incomplete"),
             make: |scratch| with_links(scratch, &[Item::Fifo(NAME.into())]),
         },
     ]

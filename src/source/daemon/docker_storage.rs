@@ -1,44 +1,43 @@
-//! The storage of an engine with the driver `overlay2`, read where it lies: each layer is a directory that the kernel's
-//! overlay file system merges with those below it (moby, `daemon/graphdriver/overlay2` and `layer/filestore.go`).
+//! The storage directories of Docker with the driver `overlay2`: each layer is a directory that the kernel's overlay file system
+//! merges with those below it (moby, `daemon/graphdriver/overlay2` and `layer/filestore.go`).
 
 use std::path::{Path, PathBuf};
 
 use bollard::models::SystemInfo;
 
-use super::is_name;
-use super::storage::Root;
+use super::storage_root::{StorageRoot, is_name};
 use crate::digest;
 use crate::limits::Limits;
+use crate::source::image::{Annotations, LayerBlob, LayerData};
 use crate::source::overlay::Attributes;
-use crate::source::{Annotations, LayerBlob, LayerData};
 
 const DRIVER: &str = "overlay2";
 
-/// The root directory of an engine.
+/// The root directory of Docker.
 #[derive(Debug)]
-pub(super) struct Storage {
-    root: Root,
+pub(super) struct DockerStorage {
+    root: StorageRoot,
     attributes: Attributes,
 }
 
-impl Storage {
-    /// The storage of the engine that says this of itself; `None` if this process cannot read it as the kernel does.
-    pub fn of(info: &SystemInfo, limits: &Limits) -> Option<Self> {
+impl DockerStorage {
+    /// `None` if this process cannot read the storage in the way the kernel does.
+    pub fn new(info: &SystemInfo, limits: &Limits) -> Option<Self> {
         if info.driver.as_deref() != Some(DRIVER) {
             return None;
         }
         let status = info.driver_status.as_deref().unwrap_or_default();
-        let says = |name: &str, value: &str| status.iter().any(|pair| pair[..] == [name, value]);
-        if says("Native Overlay Diff", "false") {
-            // Directories are moved and files are linked to lower ones then, so that a layer is more than its directory.
+        let has = |name: &str, value: &str| status.iter().any(|pair| pair[..] == [name, value]);
+        if has("Native Overlay Diff", "false") {
+            // Then directories are renamed and files refer to lower ones, so a layer is more than its directory.
             return None;
         }
-        let attributes = match says("userxattr", "true") {
+        let attributes = match has("userxattr", "true") {
             true => Attributes::User,
             false => Attributes::Trusted,
         };
-        attributes.are_seen().then_some(Storage {
-            root: Root::of(info, limits)?,
+        attributes.are_visible().then_some(DockerStorage {
+            root: StorageRoot::new(info, limits)?,
             attributes,
         })
     }
@@ -50,7 +49,7 @@ impl Storage {
         (digest::sha256(&bytes) == id).then_some(bytes)
     }
 
-    /// The layers with these diff ids, the lowest first; `None` unless all are there.
+    /// The layers with these diff ids, lowest first; `None` unless all exist.
     pub fn layers(&self, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
         let mut chain = String::new();
         let layers = diff_ids.iter().map(|diff_id| {
@@ -73,7 +72,7 @@ impl Storage {
         }
         let size = read("size")?.parse().ok()?;
         let directory = Path::new(DRIVER).join(name).join("diff");
-        // The engine renames the record before it removes anything of the layer.
+        // Docker renames the record before it removes anything of the layer.
         let overlay = self.root.overlay(directory, self.attributes, record)?;
         Some(LayerBlob {
             diff_id: diff_id.to_owned(),

@@ -1,4 +1,4 @@
-//! The storage of Podman, read where it lies (containers/storage, driver `overlay`, of the root user).
+//! The storage directories of Podman (containers/storage, driver `overlay`, of the root user).
 
 use std::path::Path;
 
@@ -6,18 +6,17 @@ use bollard::models::SystemInfo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::is_name;
-use super::storage::Root;
+use super::storage_root::{StorageRoot, is_name};
 use crate::digest;
 use crate::limits::Limits;
+use crate::source::image::{Annotations, LayerBlob, LayerData};
 use crate::source::overlay::Attributes;
-use crate::source::{Annotations, LayerBlob, LayerData};
 
 const DRIVER: &str = "overlay";
 
 /// The root directory (`graphRoot`) of Podman.
 #[derive(Debug)]
-pub(super) struct Storage(Root);
+pub(super) struct PodmanStorage(StorageRoot);
 
 /// An element of `overlay-images/images.json`.
 #[derive(Debug, Deserialize)]
@@ -36,21 +35,21 @@ struct Layer {
     diff_size: Option<u64>,
 }
 
-impl Storage {
-    /// The storage of the Podman that says this of itself; `None` if this process cannot read it as the kernel does.
-    pub fn of(info: &SystemInfo, limits: &Limits) -> Option<Self> {
+impl PodmanStorage {
+    /// `None` if this process cannot read the storage in the way the kernel does.
+    pub fn new(info: &SystemInfo, limits: &Limits) -> Option<Self> {
         let status = info.driver_status.as_deref().unwrap_or_default();
         let is_whole = status
             .iter()
             .any(|pair| pair[..] == ["Native Overlay Diff", "true"]);
         let is_readable = info.driver.as_deref() == Some(DRIVER) && is_whole;
-        let is_seen = is_readable && Attributes::Trusted.are_seen();
-        is_seen
-            .then(|| Root::of(info, limits).map(Storage))
+        let is_visible = is_readable && Attributes::Trusted.are_visible();
+        is_visible
+            .then(|| StorageRoot::new(info, limits).map(PodmanStorage))
             .flatten()
     }
 
-    /// The configuration of the image `id`, which is its digest: one of the files that are kept with the image.
+    /// The configuration of the image `id`, which is its digest: one of the files stored with the image.
     pub fn configuration(&self, id: &str) -> Option<Vec<u8>> {
         let directory = Path::new("overlay-images").join(digest::hexadecimal(id)?);
         let files = self.0.list(&directory)?;
@@ -60,13 +59,13 @@ impl Storage {
             .find(|bytes| digest::sha256(bytes) == id)
     }
 
-    /// The layers of the image `id`, the lowest first; `None` unless they are there and have these diff ids.
+    /// The layers of the image `id`, lowest first; `None` unless all exist and have these diff ids.
     pub fn layers(&self, id: &str, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
         let images: Vec<Image> = self.list("overlay-images/images.json")?;
         let layers: Vec<Layer> = self.list("overlay-layers/layers.json")?;
         let hex = digest::hexadecimal(id)?;
         let mut next = images.into_iter().find(|image| image.id == hex)?.layer;
-        let mut found = Vec::with_capacity(diff_ids.len());
+        let mut layers_found = Vec::with_capacity(diff_ids.len());
         for diff_id in diff_ids.iter().rev() {
             let layer = layers
                 .iter()
@@ -74,24 +73,25 @@ impl Storage {
             if layer.diff_digest.as_ref() != Some(diff_id) {
                 return None;
             }
-            found.push(self.layer(layer, diff_id)?);
+            layers_found.push(self.layer(layer, diff_id)?);
             next.clone_from(&layer.parent);
         }
-        found.reverse();
-        next.is_none_or(|below| below.is_empty()).then_some(found)
+        layers_found.reverse();
+        next.is_none_or(|below| below.is_empty())
+            .then_some(layers_found)
     }
 
     fn layer(&self, layer: &Layer, diff_id: &str) -> Option<LayerBlob> {
-        let place = Path::new(DRIVER);
-        let own = place.join(Some(&layer.id).filter(|id| is_name(id))?);
+        let driver = Path::new(DRIVER);
+        let own = driver.join(Some(&layer.id).filter(|id| is_name(id))?);
         let link = self.0.line(&own.join("link"))?;
-        // With composefs the directory holds blobs, not files.
+        // With composefs the directory contains blobs, not files.
         let is_composefs = self.0.list(&own.join("composefs-data")).is_some();
         if !is_name(&link) || is_composefs {
             return None;
         }
-        // The short name of the layer is removed before it.
-        let record = place.join("l").join(link);
+        // Podman removes the short name of a layer before the layer.
+        let record = driver.join("l").join(link);
         let overlay = self
             .0
             .overlay(own.join("diff"), Attributes::Trusted, record)?;

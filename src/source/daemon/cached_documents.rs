@@ -1,20 +1,20 @@
-//! Images of which the documents are known from an earlier run, and the layers are only in what the engine sends.
+//! Images whose documents are in the cache, and whose layers can only be read from the stream of the engine.
 
 use oci_spec::image::Descriptor;
 
 use crate::cache::{Cache, Key};
 use crate::error::{Error, Result};
-use crate::source::LayerData;
 use crate::source::blobs::{Blobs, DocumentKind};
+use crate::source::image::LayerData;
 
-/// The documents that the cache has.
-pub(super) struct Known<'a> {
-    /// What the engine calls the image.
+/// The documents in the cache.
+pub(super) struct CachedDocuments<'a> {
+    /// The id of the image.
     pub id: &'a str,
     pub cache: &'a Cache,
 }
 
-impl Blobs for Known<'_> {
+impl Blobs for CachedDocuments<'_> {
     fn subject(&self) -> String {
         self.id.to_owned()
     }
@@ -33,10 +33,10 @@ impl Blobs for Known<'_> {
         };
         self.cache
             .get(&key)
-            .ok_or_else(|| Error::not_found(self.id, format!("{digest} was not seen before")))
+            .ok_or_else(|| Error::not_found(self.id, format!("{digest} is not in the cache")))
     }
 
     fn layer(&self, layer: &Descriptor) -> Result<LayerData> {
-        Ok(LayerData::Held(layer.digest().to_string()))
+        Ok(LayerData::EngineOnly(layer.digest().to_string()))
     }
 }

@@ -1,12 +1,12 @@
-//! Names in JSON that not all readers take for the same. Go's `encoding/json`, with which engines and registries read documents,
-//! takes `Layers` for `layers`, and of several the last; then an engine may run other layers than those that were checked.
+//! Ambiguous names in JSON documents. Go's `encoding/json`, which container engines and registries use, accepts `Layers` for
+//! `layers`, and the last of several; so Docker could run different layers than those that were checked.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Names of OCI manifests, indexes and configurations that decide what an image is.
+/// Names in OCI manifests, indexes and configurations that determine the image.
 pub(super) const OCI: &[&str] = &[
     "manifests",
     "config",
@@ -30,18 +30,19 @@ pub(super) const OCI: &[&str] = &[
     "Labels",
 ];
 
-/// Names of the `manifest.json` of a docker archive.
+/// Names in the `manifest.json` of a docker archive.
 pub(super) const DOCKER_ARCHIVE: &[&str] = &["Config", "RepoTags", "Layers"];
 
-/// Objects whose names are free.
+/// Objects with arbitrary names.
 const FREE: &[&str] = &["annotations", "ExposedPorts", "Labels", "Volumes"];
 
-/// An error if a name in the document is one of the known ones to Go, but is written differently.
+/// # Errors
+/// Go would take a name in the document for one of these names, but it is spelled differently.
 pub(super) fn check(document: &[u8], known: &[&str]) -> serde_json::Result<()> {
     Spelling(known).deserialize(&mut serde_json::Deserializer::from_slice(document))
 }
 
-/// Whether Go takes one for the other (`foldName`): two letters beyond ASCII are folded to one of ASCII.
+/// Whether Go takes one for the other (`foldName`, which also folds two non-ASCII letters to ASCII).
 fn is_same(one: &str, other: &str) -> bool {
     let fold = |letter: char| match letter {
         '\u{17f}' => 's',
@@ -75,7 +76,7 @@ impl<'de> Visitor<'de> for Spelling<'_> {
                 && *known != name
             {
                 return Err(A::Error::custom(format!(
-                    "`{name}` is not how `{known}` is written, and not all readers take it for that"
+                    "`{name}` is an ambiguous spelling of `{known}`"
                 )));
             }
             match FREE.iter().any(|free| *free == name) {
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_one_spelling() {
+    fn ambiguous_names_are_rejected() {
         for wrong in [
             r#"{"Layers": [], "layers": []}"#,
             r#"{"layer\u017f": []}"#,

@@ -1,6 +1,6 @@
-//! Whether two spellings of a reference name the same image.
+//! Comparison of references.
 
-/// Whether `wanted` names the image recorded as `recorded`: the same text, or the same after Docker's defaults
+/// Whether both name the same image: the same text, or the same after Docker's defaults
 /// (`docker.io`, `library/`, `latest`) are filled in.
 pub(super) fn same(wanted: &str, recorded: &str) -> bool {
     wanted == recorded || complete(wanted) == complete(recorded)

@@ -1,0 +1,81 @@
+//! The root directory of a container engine.
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use bollard::models::SystemInfo;
+use rustix::fs::Dir;
+
+use crate::beneath::{self, Links};
+use crate::limits::{Limit, Limits};
+use crate::source::overlay::{Attributes, Overlay};
+
+/// The root directory of an engine. No link in it is followed, no device or fifo opened.
+#[derive(Debug)]
+pub(super) struct StorageRoot {
+    path: PathBuf,
+    directory: OwnedFd,
+    /// The largest file to read, in bytes.
+    limit: u64,
+}
+
+impl StorageRoot {
+    /// The directory that the engine reports. `None` if it cannot be read.
+    pub fn new(info: &SystemInfo, limits: &Limits) -> Option<Self> {
+        let path = PathBuf::from(info.docker_root_dir.as_ref()?);
+        Some(StorageRoot {
+            directory: beneath::root(&path).ok()?,
+            path,
+            limit: limits.of(Limit::DocumentBytes),
+        })
+    }
+
+    /// The content of a small file.
+    pub fn read(&self, name: &Path) -> Option<Vec<u8>> {
+        let file = beneath::file(&self.directory, name, Links::Refused).ok()?;
+        let mut bytes = Vec::new();
+        let one_more = self.limit.saturating_add(1);
+        file.take(one_more).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 <= self.limit).then_some(bytes)
+    }
+
+    /// The content of a small text file, trimmed.
+    pub fn line(&self, name: &Path) -> Option<String> {
+        let text = String::from_utf8(self.read(name)?).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// The content of a directory.
+    pub fn list(&self, name: &Path) -> Option<Vec<PathBuf>> {
+        let directory = self.directory(name)?;
+        let names = Dir::read_from(directory).ok()?.flatten();
+        let names = names.map(|found| found.file_name().to_string_lossy().into_owned());
+        Some(names.map(|found| name.join(found)).collect())
+    }
+
+    /// A layer, if its directory exists.
+    pub fn overlay(
+        &self,
+        directory: PathBuf,
+        attributes: Attributes,
+        record: PathBuf,
+    ) -> Option<Overlay> {
+        self.directory(&directory)?;
+        Some(Overlay {
+            storage: self.path.clone(),
+            directory,
+            attributes,
+            record,
+        })
+    }
+
+    fn directory(&self, name: &Path) -> Option<OwnedFd> {
+        beneath::directory(&self.directory, name, Links::Refused).ok()
+    }
+}
+
+/// Whether a name from the storage is that of a directory beside others, and leads nowhere else.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}

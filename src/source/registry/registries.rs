@@ -1,0 +1,82 @@
+//! Access to registries: options, connections and tokens.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::address::Address;
+use super::client::Client;
+use super::credentials::Credentials;
+use super::options::Options;
+use super::repository::{Repository, Session};
+use crate::cancellation::Cancellation;
+use crate::error::Result;
+use crate::reference::name::Name;
+
+/// Access to registries: options, connections and tokens. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Registries(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    options: Options,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    client: Option<Client>,
+    sessions: HashMap<Address, Arc<Session>>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.sessions.keys()).finish()
+    }
+}
+
+impl Registries {
+    /// Reads nothing and connects to nothing yet.
+    pub fn new(options: Options) -> Self {
+        Registries(Arc::new(Shared {
+            options,
+            state: Mutex::default(),
+        }))
+    }
+
+    /// The mirrors of a repository, then its registry.
+    pub(super) fn addresses(&self, name: &Name) -> Vec<Address> {
+        let own = Address::of(name);
+        let mirrors = self.0.options.mirrors.iter();
+        mirrors
+            .filter(|mirror| mirror.registry == own.registry)
+            .map(|mirror| own.on(mirror))
+            .chain([own.clone()])
+            .collect()
+    }
+
+    /// A repository at an address. Sessions with credentials of their own are never shared.
+    pub(super) fn repository(
+        &self,
+        address: Address,
+        credentials: Option<Credentials>,
+        cancellation: Cancellation,
+    ) -> Result<Repository> {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = match &state.client {
+            Some(client) => client.clone(),
+            None => state.client.insert(Client::new(&self.0.options)?).clone(),
+        };
+        let session = match credentials {
+            None => Arc::clone(state.sessions.entry(address.clone()).or_default()),
+            Some(_) => Arc::default(),
+        };
+        Ok(Repository {
+            address,
+            client,
+            session,
+            credentials,
+            cancellation,
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! The members of a tar file, found by reading only its headers.
+
+use std::io;
+use std::path::Path;
+
+use super::members::Members;
+use crate::archive::path::normalise;
+use crate::archive::{ArchiveError, FileRange, Kind, RangeInput, Walk};
+use crate::cancellation::Cancellation;
+use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
+
+/// The position of a member in the tar file, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Range {
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// Memory for a member in addition to its names, in bytes.
+const MEMBER: u64 = 128;
+
+/// The members of a tar file.
+pub(super) fn index(
+    path: &Path,
+    range: FileRange,
+    limits: Limits,
+    cancellation: &Cancellation,
+) -> Result<Members<Range>> {
+    let subject = path.display().to_string();
+    refuse_compressed(&subject, &range)?;
+    let mut walk = Walk::new(RangeInput::new(range), limits);
+    let mut members = Members::default();
+    let mut last = String::new();
+    let mut memory = 0;
+    loop {
+        cancellation.check()?;
+        let member = match walk.advance() {
+            Ok(Some(member)) => member,
+            Ok(None) if walk.has_end_marker() => return Ok(members),
+            Ok(None) if last.is_empty() => return Err(not_an_archive(&subject)),
+            Ok(None) => return Err(truncated(&subject, &last)),
+            Err(error) => return Err(broken(&subject, error, &last)),
+        };
+        last = normalise(&member.path);
+        memory += MEMBER + (member.path.len() + member.link.len()) as u64;
+        limits
+            .check(Limit::FactsBytes, memory)
+            .map_err(|exceeded| Error::limit(&subject, exceeded))?;
+        match member.kind {
+            Kind::File if member.sparse.is_none() => members.add_file(
+                last.clone(),
+                Range {
+                    offset: member.offset,
+                    length: member.stored,
+                },
+            ),
+            _ => members.add_link(&member),
+        }
+    }
+}
+
+/// The error of an archive that is invalid after the member `last`.
+pub(super) fn broken(subject: &str, error: ArchiveError, last: &str) -> Error {
+    match error {
+        ArchiveError::Io(error) => Error::io(subject, error).in_context("cannot be read: "),
+        ArchiveError::Limit { offset, exceeded } => {
+            Error::limit(format!("{subject}: byte {offset}"), exceeded)
+        }
+        _ if last.is_empty() => not_an_archive(subject),
+        error => Error::damaged(subject, format!("{error} ({last})")),
+    }
+}
+
+/// What is missing could be needed for the image, or be another platform of it.
+fn truncated(subject: &str, last: &str) -> Error {
+    let problem = format!("truncated: the archive has no end marker ({last} is the last member)");
+    Error::damaged(subject, problem)
+        .with_help("save the image again; an incomplete image cannot be checked")
+}
+
+pub(super) fn not_an_archive(subject: &str) -> Error {
+    Error::unsupported(subject, "not an image: not a tar archive")
+        .with_help("give a `docker save` archive, an OCI layout or a root directory")
+}
+
+fn refuse_compressed(subject: &str, range: &FileRange) -> Result<()> {
+    let mut magic = [0; MAGIC];
+    let read = range.read_at(0, &mut magic);
+    read.map_err(|error: io::Error| Error::io(subject, error).in_context("cannot be read: "))?;
+    match Compression::of(&magic) {
+        None => Ok(()),
+        Some(compression) => {
+            let command = compression.command;
+            Err(compression.error(subject).with_help(format!(
+                "decompress it: {command} {subject} > image.tar; then imgcheck image.tar"
+            )))
+        }
+    }
+}
+
+/// Bytes that identify the compression of a file.
+const MAGIC: usize = 6;
+
+/// How a whole archive is compressed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Compression {
+    name: &'static str,
+    /// The command that decompresses it.
+    pub command: &'static str,
+}
+
+impl Compression {
+    /// The compression of a file that starts with these bytes.
+    pub fn of(start: &[u8]) -> Option<Self> {
+        let (name, command) = match start {
+            [0x1f, 0x8b, ..] => ("gzip", "gzip -dc"),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => ("zstd", "zstd -dc"),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => ("xz", "xz -dc"),
+            [b'B', b'Z', b'h', ..] => ("bzip2", "bzip2 -dc"),
+            _ => return None,
+        };
+        Some(Compression { name, command })
+    }
+
+    pub fn error(self, subject: &str) -> Error {
+        let name = self.name;
+        Error::unsupported(
+            subject,
+            format!("the archive is compressed as a whole with {name}, which is not supported"),
+        )
+    }
+}
