@@ -451,7 +451,7 @@ fn a_mistake_in_a_grammar_file_is_shown_where_it_is() {
     assert!(wrong.contains("not valid"), "{wrong}");
     let unknown = problem("tokens:\n- near: [cuda]\n  read: 'x(?<cudaa>[0-9])'\n");
     assert!(
-        unknown.contains("`cudaa`") && unknown.contains("no subject"),
+        unknown.contains("`cudaa`") && unknown.contains("not a subject"),
         "{unknown}"
     );
     let misspelt = problem("tokens:\n- nere: [cuda]\n  read: 'x'\n");

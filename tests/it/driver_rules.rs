@@ -330,7 +330,7 @@ fn a_compat_directory_on_the_library_path() {
     let message = image.message("driver-compat-on-path");
     assert!(
         message.contains(
-            "release 570.124.06 for CUDA 12.8, which works on host drivers 535, 550 only"
+            "driver 570.124.06 for CUDA 12.8, which only works with the host drivers 535, 550"
         ),
         "{message}"
     );
@@ -422,7 +422,7 @@ fn pins_that_are_broken() {
     let message = cudnn("9.1.0.70").message("torch-requirement-unmet");
     assert_eq!(
         message,
-        "torch 2.8.0+cu128 requires nvidia-cudnn-cu12==9.10.2.21, installed is 9.1.0.70"
+        "torch 2.8.0+cu128 requires nvidia-cudnn-cu12==9.10.2.21, but 9.1.0.70 is installed"
     );
 }
 

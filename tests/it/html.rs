@@ -98,7 +98,7 @@ fn a_finding_is_told_with_all_that_the_text_report_tells() {
         "the tag claims PyTorch 2.9",
         "pytorch-cuda: v2.9 What to do",
         "RUN /bin/sh -c pip install --no-cache-dir torch==2.8.0 # buildkit",
-        "tag the image 2.8.0 , or install torch==2.9 and build it again",
+        "tag the image 2.8.0 , or install torch==2.9 and rebuild it",
         "525.60.13 or later",
         "nothing is missing, shadowed or mixed",
         "Why it matters and how to confirm it",

@@ -184,7 +184,7 @@ fn images_of_one_call_must_agree() {
         ]
     );
     let message = images[2]["findings"][0]["message"].as_str().unwrap();
-    let expected = "os is ubuntu22.04 here, and debian12 in pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime, pytorch-cuda:v2.9";
+    let expected = "os is ubuntu22.04 in this image, but debian12 in pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime, pytorch-cuda:v2.9";
     assert_eq!(message, expected);
     // Of two both are at fault.
     let (_, report) = check(directory.path(), &[HONEST, other], &[]);
