@@ -1,5 +1,6 @@
-//! Files below a directory that may be somebody else's. Nothing outside of it is opened, and no device or fifo, whatever happens to
-//! the tree meanwhile (a device only where there is no `/proc` to open it again by): the kernel is told so for each path (`openat2(2)`, RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS).
+//! Files below an untrusted directory. Nothing outside the directory is opened, and no device or FIFO (except a device where
+//! `/proc` is not mounted), even if the tree changes meanwhile: the kernel enforces it for each path (`openat2(2)`,
+//! RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS).
 
 #[cfg(test)]
 mod tests;
@@ -12,32 +13,32 @@ use std::path::{Component, Path};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
-/// How often a path is looked up when the kernel cannot tell whether a `..` in a link stays below, for something was renamed
-/// meanwhile anywhere on the machine (EAGAIN).
+/// Attempts at a path while a concurrent rename anywhere on the machine keeps the kernel from deciding whether a `..` in a link
+/// stays below the directory (EAGAIN).
 const ATTEMPTS: usize = 1000;
 
-/// What is done about symbolic links on the way.
+/// How symbolic links are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// None is followed: ELOOP.
+    /// Links are an error: ELOOP.
     Refused,
-    /// They are followed as long as they stay below the directory. Where the kernel cannot be told so, none is.
+    /// Links are followed as long as they stay below the directory, and not at all if the kernel cannot enforce that.
     Beneath,
 }
 
-/// Opens the directory that the user named; links that lead there are the user's word.
+/// Opens the directory that the user named, following links.
 ///
 /// # Errors
-/// There is no such directory, or it may not be read.
+/// The directory does not exist, or access is denied.
 pub fn root(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// Opens a directory below another one, or that one itself by the empty path.
+/// Opens a directory below another one; the empty path is that directory itself.
 ///
 /// # Errors
-/// It is none, is not there, may not be read, or is not below.
+/// It is not a directory, does not exist, is not below the other one, or access is denied.
 pub fn directory(root: impl AsFd, path: &Path, links: Links) -> io::Result<OwnedFd> {
     open(root, path, OFlags::DIRECTORY, links)
 }
@@ -45,16 +46,16 @@ pub fn directory(root: impl AsFd, path: &Path, links: Links) -> io::Result<Owned
 /// Opens a regular file below a directory for reading.
 ///
 /// # Errors
-/// As [`directory`]; also if it is no regular file.
+/// As [`directory`]; also if it is not a regular file.
 pub fn file(root: impl AsFd, path: &Path, links: Links) -> io::Result<File> {
-    // Opening a device may already do something, so first it is only found.
+    // Opening a device can have side effects, so the path is only resolved at first.
     let found = open(&root, path, OFlags::PATH, links)?;
     check(&found)?;
     let own = format!("/proc/self/fd/{}", found.as_raw_fd());
     let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
     match rustix::fs::open(own, flags, Mode::empty()) {
         Ok(file) => Ok(file.into()),
-        // There is no /proc.
+        // /proc is not mounted.
         Err(Errno::NOENT) => {
             let file = open(&root, path, OFlags::NONBLOCK, links)?;
             check(&file)?;
@@ -68,7 +69,7 @@ fn check(file: impl AsFd) -> io::Result<()> {
     match FileType::from_raw_mode(fstat(file)?.st_mode) {
         FileType::RegularFile => Ok(()),
         FileType::Symlink => Err(Errno::LOOP.into()),
-        _ => Err(io::Error::other("it is not a regular file")),
+        _ => Err(io::Error::other("not a regular file")),
     }
 }
 
@@ -87,7 +88,7 @@ fn open(root: impl AsFd, path: &Path, flags: OFlags, links: Links) -> io::Result
         .find(|opened| !matches!(opened, Err(Errno::AGAIN)))
         .unwrap_or(Err(Errno::AGAIN));
     match opened {
-        // Linux before 5.6, and sandboxes that do not know the call.
+        // Linux before 5.6, and sandboxes that do not support the call.
         Err(Errno::NOSYS | Errno::PERM) => step_by_step(root, path, flags),
         Err(Errno::XDEV) => Err(leads_out()),
         opened => Ok(opened?),
@@ -97,11 +98,11 @@ fn open(root: impl AsFd, path: &Path, flags: OFlags, links: Links) -> io::Result
 fn leads_out() -> io::Error {
     io::Error::new(
         io::ErrorKind::CrossesDevices,
-        "it leads out of the directory",
+        "the path leads out of the directory",
     )
 }
 
-/// The same where the kernel cannot be told what to follow on the way: nothing is.
+/// The same without support by the kernel: no link is followed.
 fn step_by_step(root: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let mut opened = root.as_fd().try_clone_to_owned()?;
     let mut components = path.components().peekable();

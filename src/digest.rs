@@ -4,17 +4,17 @@ use sha2::{Digest, Sha256};
 
 const HEX_LENGTH: usize = 64;
 
-/// The digest of bytes that are read piece by piece.
+/// Computes the digest of bytes that arrive in pieces.
 #[derive(Debug, Default, Clone)]
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Takes the next piece.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// `sha256:…` of all that was taken.
+    /// `sha256:…` of all bytes.
     pub fn finish(self) -> String {
         let mut text = String::with_capacity("sha256:".len() + HEX_LENGTH);
         text.push_str("sha256:");
@@ -34,8 +34,8 @@ pub fn sha256(bytes: &[u8]) -> String {
     hasher.finish()
 }
 
-/// The hexadecimal part of a well-formed digest. `None` for any other algorithm or spelling: nothing else is ever used as
-/// a file name or a key.
+/// The hexadecimal part of a valid digest. `None` for any other algorithm or spelling, so that nothing else is ever used as a
+/// file name or a key.
 pub fn hexadecimal(digest: &str) -> Option<&str> {
     digest
         .strip_prefix("sha256:")
@@ -55,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_of_an_empty_json_object_is_the_one_of_the_specification() {
+    fn the_digest_of_an_empty_object_is_that_of_the_specification() {
         let digest = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
         assert_eq!(sha256(b"{}"), digest);
         assert_eq!(hexadecimal(digest), digest.get(7..));
     }
 
     #[test]
-    fn nothing_else_is_a_digest() {
+    fn invalid_digests_are_rejected() {
         for text in ["", "sha256:", "sha256:..", "sha512:00", "SHA256:00"] {
             assert_eq!(hexadecimal(text), None, "{text}");
         }

@@ -2,9 +2,9 @@
 
 use rustls::crypto::ring;
 
-/// Chooses ring for all TLS of this process. To be called before a client is built, for none of ours brings a provider of its own;
-/// later calls change nothing.
+/// Makes ring the TLS provider of this process, unless it has one already. Call it before building a client, since none of them
+/// includes a provider.
 pub fn install() {
-    // The error is that one is installed already.
+    // The error says that a provider is already installed.
     let _ = ring::default_provider().install_default();
 }

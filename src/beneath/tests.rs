@@ -102,8 +102,8 @@ fn links_are_followed_as_far_as_they_may_be() {
         let found = file(&root, Path::new(path), Links::Beneath);
         found.unwrap_err().to_string()
     };
-    assert_eq!(error("out/file"), "it leads out of the directory");
-    assert_eq!(error("d"), "it is not a regular file");
+    assert_eq!(error("out/file"), "the path leads out of the directory");
+    assert_eq!(error("d"), "not a regular file");
 }
 
 #[test]
