@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use imgcheck::internals::cache::{Cache, Key, CacheOptions};
+use imgcheck::internals::cache::{Cache, CacheOptions, Key};
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::cache::{FactsCache, version};
@@ -44,7 +44,9 @@ fuzz_target!(|bytes: &[u8]| {
         return damaged(&key, bytes);
     };
     let _ = RootFilesystem::merge([&found, &found]).files().count();
-    facts.put(&diff_id, &found);
+    facts
+        .put(&diff_id, &found)
+        .expect("the cache can be written");
     assert_eq!(
         facts.get(&diff_id),
         Some(found),

@@ -19,8 +19,9 @@ use libfuzzer_sys::fuzz_target;
 /// How long one may take; then its answer is none.
 const TIME: Duration = Duration::from_secs(2);
 
-static SAMPLE: LazyLock<Value> =
-    LazyLock::new(|| cel::to_value(Shape::of_type::<Facts>().sample("")).expect("the sample as a value"));
+static SAMPLE: LazyLock<Value> = LazyLock::new(|| {
+    cel::to_value(Shape::of_type::<Facts>().sample("")).expect("the sample as a value")
+});
 
 fuzz_target!(|text: &str| {
     // As in a rule file, where the expression is a scalar.

@@ -13,7 +13,7 @@ use imgcheck::internals::image::{RootFilesystem, configuration};
 use imgcheck::internals::launch::{Launch, Overlay};
 use imgcheck::internals::loader::Bounds;
 use imgcheck::internals::process::{Knowledge, Programs};
-use imgcheck::internals::report::tree::{self, Question};
+use imgcheck::internals::report::tree::{self, TreeQuery};
 use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
 use imgcheck::internals::stack::{self, Catalogue, ToolkitRow};
 use imgcheck::internals::targets::{self, Target, TargetInput};
@@ -74,12 +74,12 @@ fuzz_target!(|text: &str| {
     };
     let loader = model.facts();
     for library in ["", "lib"] {
-        let question = Question {
+        let query = TreeQuery {
             image: "image",
             library: Some(library).filter(|it| !it.is_empty()),
         };
-        let _ = tree::text(question, &model.tree());
-        let _ = tree::dot(question, &model.tree());
+        let _ = tree::text(query, &model.tree());
+        let _ = tree::dot(query, &model.tree());
     }
     stack.follow(loader.main_files());
 

@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock};
 
 use imgcheck::internals::digest::hexadecimal;
 use imgcheck::internals::error::Result;
+use imgcheck::internals::image::configuration::build_steps;
 use imgcheck::internals::image::configuration::{environment, labels};
-use imgcheck::internals::image::provenance::build_steps;
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Image, Request};
 use imgcheck_fuzz::documents::{Document, archive, documents};
