@@ -11,6 +11,7 @@ use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::{RootFilesystem, configuration};
 use imgcheck::internals::launch::{Launch, Overlay};
+use imgcheck::internals::limits::Limits;
 use imgcheck::internals::loader::Bounds;
 use imgcheck::internals::process::{Knowledge, Programs};
 use imgcheck::internals::report::tree::{self, TreeQuery};
@@ -68,7 +69,13 @@ fuzz_target!(|text: &str| {
         .grammar
         .image_claims(image.reference.as_deref(), &labels, &environment);
 
-    let programs = Programs::of(&root, &launch, &stack, &tables.processes, &Bounds::default());
+    let programs = Programs::of(
+        &root,
+        &launch,
+        &stack,
+        &tables.processes,
+        &Bounds::default(),
+    );
     let Ok(model) = programs.model() else {
         return;
     };

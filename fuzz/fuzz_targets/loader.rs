@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use imgcheck::internals::image::{Node, RootFilesystem, configuration};
-use imgcheck::internals::loader::{OpenMode, Object, Process, System};
+use imgcheck::internals::loader::{Object, OpenMode, Process, System};
 use imgcheck_fuzz::described::Described;
 use libfuzzer_sys::fuzz_target;
 
