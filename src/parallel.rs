@@ -1,17 +1,17 @@
-//! The same work on many items, on several threads.
+//! Runs work on several scoped threads.
 
 use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// How many threads the machine runs at once.
+/// How many threads the machine can run at the same time.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs `work` for each number below `count`, on at most so many threads, and gives the results in order. Items are begun in
-/// order; one error ends all, and of several the one of the first item is given.
+/// Runs `work` for each number below `count` on at most `threads` threads, and returns the results in order. Items are started in
+/// order. An error stops all threads; of several errors, that of the first item is returned.
 pub fn map<T: Send, E: Send>(
     threads: usize,
     count: usize,
@@ -42,8 +42,8 @@ pub fn map<T: Send, E: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Runs `produce`, and meanwhile `work` on each item that it hands over, on so many threads; the present one works, too, when
-/// it has produced all. The results come in any order.
+/// Runs `produce` on this thread, and `work` on each item that it hands over on `threads - 1` other threads; this thread joins them when it
+/// has produced everything. Returns the results in any order.
 pub fn fed<T: Send, R: Send, P>(
     threads: usize,
     produce: impl FnOnce(&mut dyn FnMut(T)) -> P,
@@ -67,7 +67,7 @@ pub fn fed<T: Send, R: Send, P>(
     })
 }
 
-/// Runs `beside` on another thread while `own` runs; one after the other where the system gives no thread.
+/// Runs `beside` on another thread while `own` runs; one after the other if no thread can be started.
 pub fn both<A: Send, B>(beside: impl Fn() -> A + Sync, own: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let other = thread::Builder::new().spawn_scoped(scope, &beside);
@@ -77,14 +77,14 @@ pub fn both<A: Send, B>(beside: impl Fn() -> A + Sync, own: impl FnOnce() -> B) 
     })
 }
 
-/// What a thread gives. If it panicked, this one does: a part of the work that was lost is never taken for nothing.
+/// Waits for a thread, and panics if it did: lost work must not look like no work.
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Starts all threads but the present one, or as many as the system gives: fewer do the same work.
+/// Starts `threads - 1` threads, or as many as possible: fewer threads do the same work.
 fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     threads: usize,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_handed_over_is_worked_on() {
+    fn every_item_is_processed() {
         for threads in [0, 1, 3] {
             let (count, mut results) = fed(
                 threads,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_any_thread_ends_all() {
+    fn a_panic_in_any_thread_is_propagated() {
         let panics =
             |work: &(dyn Fn() + std::panic::RefUnwindSafe)| std::panic::catch_unwind(work).is_err();
         let work = |item: usize| match item {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_error_ends_all() {
+    fn an_error_stops_all_threads() {
         let begun = AtomicUsize::new(0);
         let work = |item| {
             begun.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The fields of one tar header block. The layout is that of the `tar` crate; numbers are read as Go's `archive/tar` reads
-//! them: octal with any padding, empty for zero, or base-256.
+//! The fields of a tar header. The layout comes from the `tar` crate; numbers are parsed like Go's `archive/tar` does: octal with any
+//! padding, empty for zero, or base-256.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use tar::Header;
 
 use super::overlay;
 
-/// Position of the type of a member in the block.
+/// Offset of the type in the header.
 const TYPE: usize = 156;
-/// Positions in the block: the magic with its version, the prefix of POSIX, and the mark at the end of a header of star.
+/// Offsets in the header: the magic number with its version, the prefix of POSIX, and the trailer of star.
 const MAGIC: Range<usize> = 257..265;
 const PREFIX: Range<usize> = 345..500;
 const TRAILER: Range<usize> = 508..512;
-/// In a header of star a time follows a shorter prefix; in one of GNU two times stand in its place.
+/// A star header has a shorter prefix, followed by a time; a GNU header has two times instead of a prefix.
 const STAR_PREFIX: usize = 131;
 const GNU_TIME: usize = 12;
 
-/// The name in the header: with the prefix where `readHeader` of Go's `archive/tar` sees one.
+/// The path in the header, with the prefix if `readHeader` of Go's `archive/tar` uses it.
 pub fn path(header: &Header) -> Vec<u8> {
     let name = until_nul(&header.as_old().name);
     match prefix(header.as_bytes()) {
@@ -33,7 +33,7 @@ fn prefix(block: &[u8; 512]) -> &[u8] {
             until_nul(&field[..STAR_PREFIX])
         }
         [b'u', b's', b't', b'a', b'r', 0, ..] => until_nul(field),
-        // Go before 1.8 wrote a prefix over the times, where none belongs.
+        // Go before 1.8 wrote a prefix where the times belong.
         b"ustar  \0" if !field[..2 * GNU_TIME].chunks(GNU_TIME).all(is_time) => {
             Some(until_nul(field))
                 .filter(|it| it.is_ascii())
@@ -43,7 +43,7 @@ fn prefix(block: &[u8; 512]) -> &[u8] {
     }
 }
 
-/// Whether Go takes a field for a time: octal digits, or base-256, which is no text either.
+/// Whether Go treats a field as a time: octal digits or base-256.
 fn is_time(field: &[u8]) -> bool {
     let digits = field.trim_ascii_start();
     let is_padding = |byte: &u8| matches!(byte, b' ' | 0);
@@ -52,13 +52,13 @@ fn is_time(field: &[u8]) -> bool {
     matches!(field, [0 | 0x80.., ..]) || digits.iter().all(|byte| matches!(byte, b'0'..=b'7'))
 }
 
-/// Whether the stored checksum is that of the block, in the unsigned sum of POSIX or the signed one of old writers.
+/// Whether the checksum is right, either the unsigned one of POSIX or the signed one of old writers.
 pub fn checksum_is_right(header: &Header) -> bool {
     let field = &header.as_old().cksum;
     let Some(stored) = number(field) else {
         return false;
     };
-    // The field itself counts as spaces.
+    // The checksum field counts as spaces.
     let spaces = field.len() as u64 * u64::from(b' ');
     let unsigned = sum(header.as_bytes()) - sum(field) + spaces;
     if stored == unsigned {
@@ -73,8 +73,8 @@ fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().map(|byte| u64::from(*byte)).sum()
 }
 
-/// A numeric field: octal digits between spaces or NULs, or base-256 when the first bit is set (GNU tar's extension for
-/// large values). `None` for anything else, and for a negative number.
+/// Parses a number: octal digits between spaces or NULs, or base-256 if the first bit is set (the extension of GNU tar for large
+/// values). `None` for anything else, and for negative numbers.
 pub fn number(field: &[u8]) -> Option<u64> {
     match field.first() {
         Some(&first) if first & 0x80 != 0 => base_256(first, &field[1..]),
@@ -108,8 +108,7 @@ fn octal(field: &[u8]) -> Option<u64> {
         })
 }
 
-/// Whether the member is a character device that the kernel's overlay takes for a whiteout. Of a header without numbers Go
-/// reads zeros.
+/// Whether the member is a character device that the kernel's overlay file system treats as a whiteout. Like in Go, missing numbers are 0.
 pub fn is_whiteout_device(header: &Header) -> bool {
     let numbers = match (header.as_ustar(), header.as_gnu()) {
         (Some(ustar), _) => [number(&ustar.dev_major), number(&ustar.dev_minor)],
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_seen_where_go_sees_one() {
+    fn prefixes_are_read_like_go_does() {
         let long = [b'a'; 155];
         for (magic, prefix, trailer, path) in [
             (&b"ustar\x0000"[..], &b"a"[..], &b""[..], &b"a/b"[..]),

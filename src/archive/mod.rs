@@ -1,11 +1,11 @@
-//! Tar archives, read by a walk of our own: from header to header, without reading the bodies that nobody asks for.
+//! Reads tar archives from header to header, and only the contents that are needed.
 //!
-//! The same walk serves a file that can be read at random, where a body is skipped by moving a number, and a stream that
-//! comes out of a decompressor. Formats: V7, ustar, GNU and pax, with their sparse files. Where they leave a choice, the
-//! walk does what Go's `archive/tar` does, because that is what unpacks images in container engines.
+//! The same code reads files, where content is skipped by seeking, and streams. Formats: V7, ustar, GNU and pax, with their sparse
+//! files. Where they are ambiguous, archives are read like Go's `archive/tar` does, because container engines unpack images with it.
 
 mod header;
 pub mod input;
+mod member;
 pub mod overlay;
 pub mod path;
 mod pax;
@@ -13,8 +13,9 @@ pub mod sparse;
 pub mod walk;
 
 pub use input::{FileRange, Input, RangeInput, StreamInput};
+pub use member::{Member, MemberKind};
 pub use sparse::Segment;
-pub use walk::{Kind, Member, Walk};
+pub use walk::Walk;
 
 use std::io;
 
@@ -25,7 +26,7 @@ use crate::limits::LimitExceeded;
 /// The block size of tar: headers are one block, contents are padded to whole ones.
 pub const BLOCK: u64 = 512;
 
-/// Whether the first bytes of a file can be those of an archive: a header, the zeros of an empty archive, or nothing.
+/// Whether a file that starts with these bytes can be an archive: with a header, the zeros of an empty archive, or nothing.
 pub fn begins_archive(start: &[u8]) -> bool {
     match start.first_chunk::<{ BLOCK as usize }>() {
         None => start.is_empty(),
@@ -37,7 +38,7 @@ pub fn begins_archive(start: &[u8]) -> bool {
     }
 }
 
-/// Why an archive could not be walked to its end.
+/// Why an archive cannot be read to its end.
 #[derive(Debug, Error)]
 pub enum ArchiveError {
     /// The archive ends inside a header or a member.
@@ -48,23 +49,23 @@ pub enum ArchiveError {
         /// What was being read.
         inside: String,
     },
-    /// A header is wrong.
+    /// A header is invalid.
     #[error("not a valid tar header at byte {offset}: {problem}")]
     Header {
-        /// Position of the header.
+        /// Offset of the header.
         offset: u64,
         /// What is wrong with it.
         problem: String,
     },
-    /// A limit was passed.
+    /// A limit is exceeded.
     #[error("byte {offset}: {exceeded}")]
     Limit {
-        /// Position in the archive.
+        /// Offset in the archive.
         offset: u64,
-        /// The limit, and what was met.
+        /// The limit and the value found.
         exceeded: LimitExceeded,
     },
-    /// The bytes could not be read.
+    /// The input cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

@@ -1,7 +1,7 @@
-//! Paths of members as text, inside the root.
+//! Normalizes paths of members.
 
-/// A path from the root: no leading `/`, no empty, `.` or `..` component, never above the root. Bytes that are not UTF-8
-/// are written as `\xNN`. The root itself is empty.
+/// A path from the root: without leading `/`, without empty, `.` or `..` components, never above the root. Bytes that are not UTF-8 are
+/// written as `\xNN`. The root is the empty path.
 pub fn normalise(raw: &[u8]) -> String {
     let text = display(raw);
     if is_normal(&text) {
@@ -20,7 +20,7 @@ pub fn normalise(raw: &[u8]) -> String {
     components.join("/")
 }
 
-/// Whether a path needs no work, as most do. Hidden files count as if they did.
+/// Whether a path is normalized already, as most are. May be false for hidden files.
 fn is_normal(path: &str) -> bool {
     let bytes = path.as_bytes();
     let special = |pair: &[u8]| pair[0] == b'/' && matches!(pair[1], b'/' | b'.');
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_path_is_one_path() {
+    fn all_spellings_of_a_path_are_equal() {
         for raw in [
             "usr/lib",
             "./usr/lib",
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_escaped() {
+    fn invalid_utf8_is_escaped() {
         assert_eq!(normalise(b"etc/caf\xe9/x"), "etc/caf\\xe9/x");
         assert_eq!(normalise("etc/café".as_bytes()), "etc/café");
     }

@@ -1,8 +1,8 @@
-//! Extended headers (`x`): records of `LENGTH KEY=VALUE\n`, POSIX.1-2001 "pax Header Block".
+//! Pax extended headers (`x`): records `LENGTH KEY=VALUE\n`, see POSIX.1-2001, "pax Header Block".
 
 use super::overlay;
 
-/// The records of one extended header that change how a member is read.
+/// The records of an extended header that affect how a member is read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pax {
     pub path: Option<Vec<u8>>,
@@ -11,17 +11,17 @@ pub struct Pax {
     pub sparse: PaxSparse,
 }
 
-/// The `GNU.sparse.*` records: GNU tar manual, "Storing Sparse Files", formats 0.0, 0.1 and 1.0.
+/// The `GNU.sparse.*` records of the formats 0.0, 0.1 and 1.0: see the GNU tar manual, "Storing Sparse Files".
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PaxSparse {
-    /// The version, as written: empty where there is none.
+    /// The version as stored; empty if missing.
     pub major: Vec<u8>,
     pub minor: Vec<u8>,
-    /// The true name; `path` holds a made-up one.
+    /// The real name; `path` is a generated one.
     pub name: Option<Vec<u8>>,
     /// The expanded size.
     pub real_size: Option<u64>,
-    /// The map of formats 0.0 and 0.1: offsets and lengths in turn. `None` where no record of a map was seen.
+    /// The map of the formats 0.0 and 0.1: alternating offsets and lengths.
     pub numbers: Option<Vec<u64>>,
 }
 
@@ -30,13 +30,13 @@ pub struct PaxSparse {
 pub enum Map {
     /// In the extended header.
     Header,
-    /// In front of the content.
+    /// Before the content.
     Stored,
 }
 
 impl PaxSparse {
-    /// Where the map is; `None` for a file that is not sparse to Go (`readGNUSparsePAXHeaders`): of another version it is read as
-    /// it is stored, under its made-up name.
+    /// Where the map is; `None` for a file that Go does not treat as sparse (`readGNUSparsePAXHeaders`): one of another version is read as
+    /// it is stored, under its generated name.
     pub fn map(&self) -> Option<Map> {
         match (&*self.major, &*self.minor) {
             (b"0", b"0" | b"1") => Some(Map::Header),
@@ -48,7 +48,7 @@ impl PaxSparse {
 }
 
 impl Pax {
-    /// Reads the records. `Err` says what is wrong.
+    /// Parses the records. The error says what is wrong.
     pub fn parse(mut data: &[u8]) -> Result<Self, &'static str> {
         let mut pax = Pax::default();
         while !data.is_empty() {
@@ -62,7 +62,7 @@ impl Pax {
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), &'static str> {
         let number = || decimal(value).ok_or("a number of a pax record is wrong");
         let text = || (!value.is_empty()).then(|| value.to_vec());
-        // Of what is behind a NUL, readers make different things.
+        // Programs disagree about names with a NUL.
         let path = || match memchr::memchr(0, value) {
             Some(_) => Err("a name has a NUL in it"),
             None => Ok(text()),
@@ -91,7 +91,7 @@ impl Pax {
     }
 }
 
-/// Splits off the first record: its key, its value and what follows.
+/// Splits off the first record: key, value and remaining data.
 fn record(data: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let space = memchr::memchr(b' ', data.get(..data.len().min(20))?)?;
     let length = usize::try_from(decimal(&data[..space])?).ok()?;
@@ -110,7 +110,7 @@ fn map(value: &[u8]) -> Result<Vec<u64>, &'static str> {
         .collect()
 }
 
-/// A decimal number; `None` for anything else or one that does not fit.
+/// Parses a decimal number.
 pub fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_may_hold_newlines_and_equal_signs() {
+    fn values_can_contain_newlines_and_equal_signs() {
         let pax = Pax::parse(b"14 path=a\nb=c\n12 comment=\n13 size=1234\n").unwrap();
         assert_eq!(pax.path.as_deref(), Some(&b"a\nb=c"[..]));
         assert_eq!(pax.size, Some(1234));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_an_overlay_are_refused() {
+    fn overlay_attributes_are_errors() {
         let parse = |name: &str| {
             let record = format!("SCHILY.xattr.{name}=y");
             // With two digits, a space and a newline.
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_says_where_a_map_is() {
+    fn the_version_determines_where_the_map_is() {
         let map = |records: &[u8]| Pax::parse(records).unwrap().sparse.map();
         let (major, minor) = (b"22 GNU.sparse.major=1\n", b"22 GNU.sparse.minor=0\n");
         assert_eq!(map(&[&major[..], minor].concat()), Some(Map::Stored));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_records_are_errors() {
+    fn invalid_records_are_errors() {
         for data in [
             &b"x"[..],
             b"99 path=a\n",

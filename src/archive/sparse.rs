@@ -1,18 +1,18 @@
-//! The maps of sparse files: which ranges of the expanded file are stored, the rest being zeros.
+//! Maps of sparse files: which segments of the expanded file are stored; the rest is zeros.
 
-/// A stored range of a sparse file.
+/// A stored segment of a sparse file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// First byte in the expanded file.
+    /// Offset in the expanded file.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
-    /// First byte in the stored content.
+    /// Offset in the stored content.
     pub stored: u64,
 }
 
-/// Checks a map of (offset, length) pairs against the expanded and the stored size: ranges in order, not overlapping, inside
-/// the file, and exactly as much as is stored. `Err` says what is wrong.
+/// Checks a map of (offset, length) pairs against the expanded and the stored size: segments must be in order, must not overlap, must be
+/// inside the file, and must be exactly what is stored. The error says what is wrong.
 pub(super) fn segments(
     map: &[u64],
     expanded: u64,
@@ -46,14 +46,14 @@ pub(super) fn segments(
     Ok(segments)
 }
 
-/// A run of a file that is read from its beginning to its end.
+/// A stored segment or a hole, when a file is read sequentially.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub length: u64,
     pub hole: bool,
 }
 
-/// The stored ranges and the holes between them, in order.
+/// The stored segments and the holes between them, in order.
 pub(super) fn pieces(segments: &[Segment], expanded: u64) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(segments.len() * 2 + 1);
     let mut end = 0;

@@ -1,4 +1,4 @@
-//! The walk from member to member.
+//! Walks an archive from member to member.
 
 mod sparse_members;
 
@@ -7,60 +7,22 @@ use std::io;
 use tar::Header;
 
 use super::header::{self, checksum_is_right, number, until_nul};
+use super::member::{Member, MemberKind, has_content};
 use super::pax::Pax;
-use super::sparse::{Piece, Segment, pieces};
+use super::sparse::{Piece, pieces};
 use super::{ArchiveError, BLOCK, Input};
 use crate::limits::{Limit, Limits};
 
-/// One member of an archive: a file, a link, a directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// The path as written.
-    pub path: Vec<u8>,
-    /// What it is.
-    pub kind: Kind,
-    /// The target of a link as written.
-    pub link: Vec<u8>,
-    /// Permission bits.
-    pub mode: u32,
-    /// Bytes of content of a regular file, expanded if it is sparse; 0 otherwise.
-    pub size: u64,
-    /// Position of the stored content in the archive.
-    pub offset: u64,
-    /// Bytes stored.
-    pub stored: u64,
-    /// The stored ranges of a sparse file; `None` where the content is stored as it is.
-    pub sparse: Option<Vec<Segment>>,
-}
-
-/// What a member is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symbolic link.
-    Symlink,
-    /// A hard link to another member.
-    HardLink,
-    /// A device or fifo.
-    Special,
-    /// A character device of the number 0, which the kernel's overlay takes for a whiteout.
-    WhiteoutDevice,
-}
-
-/// Walks an archive. [`Walk::advance`] goes to the next member and [`Walk::content`] reads the present one, as far as the
-/// caller likes.
+/// Walks an archive. [`Walk::advance`] goes to the next member, [`Walk::content`] reads the current one, completely or in part.
 #[derive(Debug)]
 pub struct Walk<I> {
     input: I,
     limits: Limits,
     position: u64,
     members: u64,
-    /// Bytes of the slice that `content` returned last, not yet consumed.
+    /// Bytes of the last slice that `content` returned, which are not consumed yet.
     handed: usize,
-    /// Stored bytes of the present member that are not yet consumed.
+    /// Stored bytes of the current member that are not consumed yet.
     stored: u64,
     padding: u64,
     piece: Piece,
@@ -72,9 +34,9 @@ const NOTHING: Piece = Piece {
     length: 0,
     hole: true,
 };
-static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+const ZEROS: &[u8] = &[0; 16 << 10];
 
-/// The extension headers in front of a member.
+/// The extended headers of a member.
 #[derive(Default)]
 struct Extensions {
     pax: Pax,
@@ -99,12 +61,12 @@ impl<I: Input> Walk<I> {
         }
     }
 
-    /// The bytes of the archive that have been passed.
+    /// Offset in the archive.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// The input, somewhere after the last member that was returned.
+    /// The input, at or after the last member that was returned.
     pub fn into_input(self) -> I {
         self.input
     }
@@ -135,24 +97,24 @@ impl<I: Input> Walk<I> {
                 }
                 b'L' => extensions.path = self.long_name(start, size)?,
                 b'K' => extensions.link = self.long_name(start, size)?,
-                // Like Go and the engines built on it: a global header (git writes one with its commit) changes no member, but is
-                // one itself, to which the extended headers before it belong.
+                // Go, and container engines with it, ignore a global header (git writes one with its commit) and the extended
+                // headers before it.
                 b'g' => {
-                    self.pass(size, "an extended header")?;
+                    self.skip(size, "an extended header")?;
                     extensions = Extensions::default();
                     extended = false;
                     continue;
                 }
-                b'V' => self.pass(size, "a volume label")?,
+                b'V' => self.skip(size, "a volume label")?,
                 _ => return self.member(start, &header, size, extensions).map(Some),
             }
             extended = true;
         }
     }
 
-    /// The next part of the present member's content, with holes expanded; empty at its end.
+    /// The next bytes of the current member, with holes expanded; empty at its end.
     pub fn content(&mut self) -> Result<&[u8], ArchiveError> {
-        self.take_handed();
+        self.consume_handed();
         if self.piece.length == 0 {
             let Some(piece) = self.pieces.next() else {
                 return Ok(&[]);
@@ -174,26 +136,26 @@ impl<I: Input> Walk<I> {
         Ok(&self.input.fill_buf()?[..count])
     }
 
-    /// Makes the last `count` bytes that [`Walk::content`] gave its next ones again.
+    /// Makes [`Walk::content`] return the last `count` bytes again.
     pub fn give_back(&mut self, count: usize) {
-        // A hole was never taken from the input.
+        // Bytes of a hole do not come from the input.
         self.handed = self.handed.saturating_sub(count);
         self.piece.length += count as u64;
     }
 
-    fn take_handed(&mut self) {
+    fn consume_handed(&mut self) {
         let count = std::mem::take(&mut self.handed);
         self.input.consume(count);
         self.position += count as u64;
         self.stored -= count as u64;
     }
 
-    /// Passes over what is left of the present member.
+    /// Skips the rest of the current member.
     fn leave(&mut self) -> Result<(), ArchiveError> {
-        self.take_handed();
+        self.consume_handed();
         let stored = std::mem::take(&mut self.stored);
-        self.pass_exactly(stored, "the content of a member")?;
-        // Some writers leave out the padding of the last member.
+        self.skip_exactly(stored, "the content of a member")?;
+        // Some writers omit the padding of the last member.
         let padding = std::mem::take(&mut self.padding);
         self.position += self.input.skip(padding)?;
         self.piece = NOTHING;
@@ -222,8 +184,8 @@ impl<I: Input> Walk<I> {
             .or(pax.link)
             .unwrap_or_else(|| until_nul(&header.as_old().linkname).to_vec());
         let mode = field(start, "mode", number(&header.as_old().mode))?;
-        let kind = match kind(header.entry_type().as_byte(), &path) {
-            Kind::Special if header::is_whiteout_device(header) => Kind::WhiteoutDevice,
+        let kind = match MemberKind::of(header.entry_type().as_byte(), &path) {
+            MemberKind::Special if header::is_whiteout_device(header) => MemberKind::WhiteoutDevice,
             kind => kind,
         };
         let mut member = Member {
@@ -241,7 +203,7 @@ impl<I: Input> Walk<I> {
             sparse: None,
         };
         self.padding = padding(member.stored);
-        if kind == Kind::File {
+        if kind == MemberKind::File {
             member.size = member.stored;
             if header.entry_type().is_gnu_sparse() {
                 self.old_sparse(start, header, &mut member)?;
@@ -271,8 +233,8 @@ impl<I: Input> Walk<I> {
         checked.map_err(|exceeded| ArchiveError::Limit { offset, exceeded })
     }
 
-    /// Whether the walk ended at the blocks of zeros that close an archive (POSIX `pax`, "ustar Interchange Format"). Some
-    /// programs leave them out; then only a digest tells a whole archive from one that was cut between two members.
+    /// Whether the walk ended at the end marker, two blocks of zeros (POSIX `pax`, "ustar Interchange Format"). Some programs omit it;
+    /// then only a digest distinguishes a complete archive from one that was truncated between two members.
     pub fn has_end_marker(&self) -> bool {
         self.end_marker
     }
@@ -302,7 +264,7 @@ impl<I: Input> Walk<I> {
         Ok(Some(header))
     }
 
-    /// The name in an extended header of GNU; an empty one names nothing.
+    /// The name in a GNU extended header; `None` if it is empty.
     fn long_name(&mut self, start: u64, size: u64) -> Result<Option<Vec<u8>>, ArchiveError> {
         // A NUL ends it.
         self.check(start, Limit::PathBytes, size.saturating_sub(1))?;
@@ -318,13 +280,13 @@ impl<I: Input> Walk<I> {
         Ok(data)
     }
 
-    fn pass(&mut self, size: u64, inside: &str) -> Result<(), ArchiveError> {
-        self.pass_exactly(size, inside)?;
+    fn skip(&mut self, size: u64, inside: &str) -> Result<(), ArchiveError> {
+        self.skip_exactly(size, inside)?;
         self.position += self.input.skip(padding(size))?;
         Ok(())
     }
 
-    fn pass_exactly(&mut self, count: u64, inside: &str) -> Result<(), ArchiveError> {
+    fn skip_exactly(&mut self, count: u64, inside: &str) -> Result<(), ArchiveError> {
         let skipped = self.input.skip(count)?;
         self.position += skipped;
         if skipped < count {
@@ -343,7 +305,7 @@ impl<I: Input> Walk<I> {
         }
     }
 
-    /// Fills the buffer as far as the input goes.
+    /// Fills the buffer, unless the input ends.
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<u64> {
         let mut done = 0;
         while done < buffer.len() {
@@ -365,23 +327,6 @@ impl<I: Input> Walk<I> {
             end: self.position,
             inside: inside.to_owned(),
         }
-    }
-}
-
-/// A type without content, whatever its size field says: Go's `isHeaderOnly`.
-fn has_content(entry_type: u8) -> bool {
-    !matches!(entry_type, b'1'..=b'6')
-}
-
-fn kind(entry_type: u8, path: &[u8]) -> Kind {
-    match entry_type {
-        b'1' => Kind::HardLink,
-        b'2' => Kind::Symlink,
-        b'3' | b'4' | b'6' => Kind::Special,
-        b'5' | b'D' => Kind::Directory,
-        // Before POSIX a directory was a file with a slash at the end.
-        0 if path.ends_with(b"/") => Kind::Directory,
-        _ => Kind::File,
     }
 }
 

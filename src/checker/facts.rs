@@ -63,7 +63,7 @@ pub(super) struct ImageLayer {
     /// Digest of the uncompressed layer; empty for a root directory.
     pub diff_id: String,
     /// The facts of the layer.
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(with = "LayerFacts")]
     pub facts: Arc<LayerFacts>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::facts::{Content, Entry, EntryKind};
 use crate::archive::path::{display, normalise};
-use crate::archive::{Kind, Member};
+use crate::archive::{Member, MemberKind};
 
 /// OCI image specification, "Whiteouts".
 const WHITEOUT: &str = ".wh.";
@@ -21,18 +21,18 @@ pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
         return Ok(None);
     }
     let link = normalise(&member.link);
-    if member.kind == Kind::HardLink && link.starts_with(WHITEOUT) {
+    if member.kind == MemberKind::HardLink && link.starts_with(WHITEOUT) {
         return Err(format!(
             "{path} is a hard link to the whiteout {link}, which not every container engine accepts"
         ));
     }
     let kind = match member.kind {
-        Kind::File => EntryKind::File(Content::Unread),
-        Kind::Directory => EntryKind::Directory,
-        Kind::Symlink => EntryKind::Symlink(display(&member.link)),
-        Kind::HardLink => EntryKind::HardLink(link),
-        Kind::Special => EntryKind::Special,
-        Kind::WhiteoutDevice => EntryKind::WhiteoutDevice,
+        MemberKind::File => EntryKind::File(Content::Unread),
+        MemberKind::Directory => EntryKind::Directory,
+        MemberKind::Symlink => EntryKind::Symlink(display(&member.link)),
+        MemberKind::HardLink => EntryKind::HardLink(link),
+        MemberKind::Special => EntryKind::Special,
+        MemberKind::WhiteoutDevice => EntryKind::WhiteoutDevice,
     };
     Ok(Some(Entry {
         path,
@@ -87,7 +87,7 @@ mod tests {
     fn of(path: &str) -> Result<Option<(String, EntryKind)>, String> {
         let member = Member {
             path: path.into(),
-            kind: Kind::File,
+            kind: MemberKind::File,
             link: Vec::new(),
             mode: 0o644,
             size: 0,

@@ -4,12 +4,13 @@
 //! [`FilePatterns`](super::FilePatterns): equal layers have equal facts, however they are read and on however many threads, and their
 //! serialized bytes are equal too.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::elf::{ElfFacts, Refusal};
 
 /// The facts of one layer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerFacts {
     /// The entries in the order of the archive. A path may occur twice; then the later one counts.
     pub entries: Vec<Entry>,
@@ -81,7 +82,7 @@ impl Content {
 }
 
 /// One entry of a layer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// Path from the root without leading or trailing `/`, and without empty and `.` components: `usr/lib/libc.so.6`. Bytes that are not
     /// UTF-8 are written as `\xNN`.
@@ -95,7 +96,7 @@ pub struct Entry {
 }
 
 /// What an entry is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum EntryKind {
     /// A directory.
     Directory,
@@ -116,7 +117,7 @@ pub enum EntryKind {
 }
 
 /// What was captured of a regular file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum Content {
     /// Nothing: not needed by any rule.
     Unread,

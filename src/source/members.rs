@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::archive::path::{display, normalise};
-use crate::archive::{Kind, Member};
+use crate::archive::{Member, MemberKind};
 
 /// The longest chain of links. Old archives link a layer to an equal layer of another image.
 const LINK_DEPTH: usize = 8;
@@ -34,8 +34,8 @@ impl<T> Members<T> {
     pub fn add_link(&mut self, member: &Member) {
         let name = normalise(&member.path);
         let target = match member.kind {
-            Kind::HardLink => normalise(&member.link),
-            Kind::Symlink => resolve(&name, &display(&member.link)),
+            MemberKind::HardLink => normalise(&member.link),
+            MemberKind::Symlink => resolve(&name, &display(&member.link)),
             _ => return,
         };
         self.0.insert(name, Entry::Link(target));

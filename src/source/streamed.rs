@@ -12,7 +12,7 @@ use super::request::{LayerConsumer, StreamedMember};
 use super::store::{Store, Streamed};
 use super::tar_index;
 use crate::archive::path::normalise;
-use crate::archive::{ArchiveError, Input, Kind, Member, StreamInput, Walk};
+use crate::archive::{ArchiveError, Input, Member, MemberKind, StreamInput, Walk};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 
@@ -63,7 +63,7 @@ impl StreamedArchive {
             .map_err(|error| broken(&subject, error, &last))?
         {
             match member.kind {
-                Kind::File => files.add(&member, Content(&mut walk), &limits, layers)?,
+                MemberKind::File => files.add(&member, Content(&mut walk), &limits, layers)?,
                 _ => files.members.add_link(&member),
             }
             last = normalise(&member.path);

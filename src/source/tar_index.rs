@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::members::Members;
 use crate::archive::path::normalise;
-use crate::archive::{ArchiveError, FileRange, Kind, RangeInput, Walk};
+use crate::archive::{ArchiveError, FileRange, MemberKind, RangeInput, Walk};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
@@ -48,7 +48,7 @@ pub(super) fn index(
             .check(Limit::FactsBytes, memory)
             .map_err(|exceeded| Error::limit(&subject, exceeded))?;
         match member.kind {
-            Kind::File if member.sparse.is_none() => members.add_file(
+            MemberKind::File if member.sparse.is_none() => members.add_file(
                 last.clone(),
                 Range {
                     offset: member.offset,

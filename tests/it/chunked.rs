@@ -187,7 +187,7 @@ fn sample() -> Vec<Item> {
 }
 
 #[test]
-fn the_facts_are_those_of_the_stream() {
+fn lazily_read_facts_equal_streamed_facts() {
     for format in [Format::ZstdChunked, Format::Estargz, Format::EstargzJoined] {
         let blob = chunked_blob(&lazy(&sample(), format, 50_000).stored);
         let fetched = compared(&blob);
@@ -200,7 +200,7 @@ fn the_facts_are_those_of_the_stream() {
 }
 
 #[test]
-fn a_layer_that_cannot_be_read_in_parts_is_streamed() {
+fn a_layer_without_a_usable_table_is_streamed() {
     let lazy = lazy(&sample(), Format::ZstdChunked, 50_000);
     let expected = scan(&chunked_blob(&lazy.stored)).unwrap();
     let streamed = |blob: &LayerBlob, ranges: bool, depth: Depth| {
@@ -255,7 +255,7 @@ fn a_layer_that_cannot_be_read_in_parts_is_streamed() {
 }
 
 #[test]
-fn what_was_tampered_with_is_an_error() {
+fn a_tampered_layer_is_an_error() {
     for format in [Format::ZstdChunked, Format::Estargz] {
         let lazy = lazy(&sample(), format, 50_000);
         let problem = |blob: &LayerBlob| scan(&served(blob, true).0).unwrap_err().to_string();

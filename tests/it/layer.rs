@@ -289,7 +289,7 @@ fn one_block_of_zeros_is_no_end() {
 
 /// A stream goes through the holes of each, and an archive can have thousands of files of some bytes and gigabytes of holes.
 #[test]
-fn the_holes_of_all_elf_files_count_together() {
+fn sparse_bytes_limits_the_sum_of_all_elf_files() {
     let place = tempfile::tempdir().unwrap();
     let root = place.path().join("root");
     fs::create_dir(&root).unwrap();

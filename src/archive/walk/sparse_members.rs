@@ -1,12 +1,13 @@
-//! Sparse members: where each format keeps its map.
+//! Sparse members: where each format stores its map.
 
 use tar::Header;
 
 use super::super::header::number;
+use super::super::member::Member;
 use super::super::pax::{Map, PaxSparse, decimal};
 use super::super::sparse::segments;
 use super::super::{ArchiveError, BLOCK, Input};
-use super::{Member, Walk, field, invalid};
+use super::{Walk, field, invalid};
 use crate::limits::Limit;
 
 impl<I: Input> Walk<I> {

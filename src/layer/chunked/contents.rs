@@ -11,7 +11,7 @@ use super::super::compression::check_length;
 use super::super::entry::entry;
 use super::super::facts::{Entry, EntryKind};
 use crate::archive::overlay::{ATTRIBUTE as OVERLAY_ATTRIBUTE, is_attribute, is_whiteout_device};
-use crate::archive::{Kind, Member};
+use crate::archive::{Member, MemberKind};
 use crate::digest::hexadecimal;
 use crate::limits::{Limit, Limits};
 
@@ -195,12 +195,14 @@ impl<'l> Builder<'l> {
         Ok(Member {
             path: row.name.as_bytes().to_vec(),
             kind: match &*row.kind {
-                "reg" => Kind::File,
-                "dir" => Kind::Directory,
-                "symlink" => Kind::Symlink,
-                "hardlink" => Kind::HardLink,
-                "char" if is_whiteout_device(row.dev_major, row.dev_minor) => Kind::WhiteoutDevice,
-                "char" | "block" | "fifo" => Kind::Special,
+                "reg" => MemberKind::File,
+                "dir" => MemberKind::Directory,
+                "symlink" => MemberKind::Symlink,
+                "hardlink" => MemberKind::HardLink,
+                "char" if is_whiteout_device(row.dev_major, row.dev_minor) => {
+                    MemberKind::WhiteoutDevice
+                }
+                "char" | "block" | "fifo" => MemberKind::Special,
                 other => return Err(format!("an unknown type: {other}")),
             },
             link: row.link_name.as_bytes().to_vec(),

@@ -14,7 +14,7 @@ fn context() -> ReadContext<'static> {
     ReadContext::builtin(Depth::Default).unwrap()
 }
 
-/// A layer as an overlay keeps it that its user has mounted, and the facts of it.
+/// A layer as the overlay file system of an unprivileged user stores it.
 struct Layer(tempfile::TempDir);
 
 impl Layer {
@@ -87,7 +87,7 @@ fn whiteouts_and_opaque_directories() {
 }
 
 #[test]
-fn what_is_partly_in_a_lower_layer_is_an_error() {
+fn a_layer_that_depends_on_lower_layers_is_an_error() {
     let moved = Layer::new();
     moved.directory("opt/moved");
     moved.mark("opt/moved", "redirect", "/opt/before");
@@ -99,7 +99,7 @@ fn what_is_partly_in_a_lower_layer_is_an_error() {
     for (layer, problem) in [
         (moved, "moved here from a lower layer"),
         (copied, "its content is in a lower layer"),
-        (removed, "was removed while it was read"),
+        (removed, "was removed while it was being read"),
     ] {
         let error = layer.scan().unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
@@ -116,7 +116,7 @@ fn a_layer_that_is_a_link_is_not_followed() {
 }
 
 #[test]
-fn devices_and_fifos_are_seen_and_never_opened() {
+fn devices_and_fifos_are_never_opened() {
     let place = tempfile::tempdir().unwrap();
     for (name, kind) in [
         ("fifo", FileType::Fifo),
@@ -140,7 +140,7 @@ fn devices_and_fifos_are_seen_and_never_opened() {
     );
 }
 
-/// Ends a race, also where a check fails.
+/// Ends a race, even if an assertion fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -189,21 +189,21 @@ fn race(inside: &str, make: impl FnOnce(&Path, &Path)) {
 }
 
 #[test]
-fn a_directory_that_becomes_a_link_shows_nothing_of_the_outside() {
+fn a_directory_replaced_by_a_link_is_not_followed() {
     race("etc", |evil, outside| {
         symlink(outside.join("etc"), evil).unwrap()
     });
 }
 
 #[test]
-fn a_file_that_becomes_a_link_shows_nothing_of_the_outside() {
+fn a_file_replaced_by_a_link_is_not_followed() {
     race("etc/os-release", |evil, outside| {
         symlink(outside.join("etc/os-release"), evil).unwrap();
     });
 }
 
 #[test]
-fn a_file_that_becomes_a_fifo_stops_no_scan() {
+fn a_file_replaced_by_a_fifo_does_not_block() {
     race("etc/os-release", |evil, _| {
         mknodat(CWD, evil, FileType::Fifo, Mode::RUSR, 0).unwrap();
     });

@@ -1,0 +1,61 @@
+//! The members of an archive.
+
+use super::sparse::Segment;
+
+/// One member of an archive: a file, a link, a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The path as stored.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: MemberKind,
+    /// The target of a link as stored.
+    pub link: Vec<u8>,
+    /// Permission bits.
+    pub mode: u32,
+    /// Size in bytes of a regular file, expanded if it is sparse; 0 for other kinds.
+    pub size: u64,
+    /// Offset of the stored content in the archive.
+    pub offset: u64,
+    /// Stored bytes.
+    pub stored: u64,
+    /// The stored segments of a sparse file.
+    pub sparse: Option<Vec<Segment>>,
+}
+
+/// What a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A hard link to another member.
+    HardLink,
+    /// A device or FIFO.
+    Special,
+    /// A character device with the number 0, which the kernel's overlay file system treats as a whiteout.
+    WhiteoutDevice,
+}
+
+impl MemberKind {
+    /// By the type in the header.
+    pub(super) fn of(entry_type: u8, path: &[u8]) -> Self {
+        match entry_type {
+            b'1' => MemberKind::HardLink,
+            b'2' => MemberKind::Symlink,
+            b'3' | b'4' | b'6' => MemberKind::Special,
+            b'5' | b'D' => MemberKind::Directory,
+            // Before POSIX, a directory was a file whose name ends with a slash.
+            0 if path.ends_with(b"/") => MemberKind::Directory,
+            _ => MemberKind::File,
+        }
+    }
+}
+
+/// Whether members of this type have content; others have none whatever their size field says (`isHeaderOnly` of Go).
+pub(super) fn has_content(entry_type: u8) -> bool {
+    !matches!(entry_type, b'1'..=b'6')
+}
