@@ -356,7 +356,7 @@ mod tests {
         limits.set(Limit::RuleItems, 2);
         let error = run(limits).unwrap_err().to_string();
         assert!(
-            error.contains("rule-items") && error.contains("this has 3 or more"),
+            error.contains("rule-items") && error.contains("at least 3"),
             "{error}"
         );
     }
