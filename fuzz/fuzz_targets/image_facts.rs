@@ -11,7 +11,6 @@ use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::{RootFilesystem, configuration};
 use imgcheck::internals::launch::{Launch, Overlay};
-use imgcheck::internals::limits::Limits;
 use imgcheck::internals::loader::Bounds;
 use imgcheck::internals::process::{Knowledge, Programs};
 use imgcheck::internals::report::tree::{self, TreeQuery};
@@ -48,7 +47,7 @@ fuzz_target!(|text: &str| {
         &config,
         &launch,
         &tables.catalogue,
-        &Limits::default(),
+        &Bounds::default(),
     );
     let Ok(mut stack) = stack else {
         return;
