@@ -36,7 +36,8 @@ impl Schema {
             Schema::Report => report::json::schema(),
             Schema::Facts => facts::schema(),
         };
-        format!("{:#}\n", schema.as_value())
+        // The schema itself has its keys in a readable order, its value does not.
+        serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
     }
 }
 
