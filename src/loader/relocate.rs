@@ -62,16 +62,21 @@ pub(super) fn undefined_at_load(process: &Process, new: &[ObjectId]) -> Result<V
     Ok(faults)
 }
 
-/// Undefined functions that are bound when they are first called.
-pub(super) fn undefined_calls(process: &Process) -> Result<Vec<Fault>> {
-    let mut faults = Vec::new();
-    let mut scope = Scope::new(process);
-    let is_glibc = process.system().libc == Libc::Glibc;
-    let objects = process.objects().iter();
-    for object in objects.filter(|object| !object.bound && is_glibc) {
-        scope.undefined(object, |bound| bound == Bound::Lazy, true, &mut faults)?;
+impl Process<'_> {
+    /// Undefined functions of lazily bound objects, which fail when they are first called.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or the request was cancelled.
+    pub fn undefined_calls(&self) -> Result<Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut scope = Scope::new(self);
+        let is_glibc = self.system().libc == Libc::Glibc;
+        let objects = self.objects().iter();
+        for object in objects.filter(|object| !object.bound && is_glibc) {
+            scope.undefined(object, |bound| bound == Bound::Lazy, true, &mut faults)?;
+        }
+        Ok(faults)
     }
-    Ok(faults)
 }
 
 /// Looks symbols up. Only whether an object defines a symbol matters, so the one that defined most so far is tried first.

@@ -10,6 +10,8 @@ use crate::error::Result;
 
 use super::EvidenceKind;
 use super::container_toolkit::ToolkitKnowledge;
+use super::evidence::first_numbers;
+use super::pattern::matches_pattern;
 use super::requirements::RequirementNames;
 
 /// Which package, of whatever package manager, belongs to which component of the stack.
@@ -119,35 +121,6 @@ impl Catalogue {
     }
 }
 
-/// The first `count` dot-separated parts of a version.
-pub(super) fn first_numbers(version: &str, count: usize) -> &str {
-    match version.match_indices('.').nth(count.saturating_sub(1)) {
-        Some((end, _)) => &version[..end],
-        None => version,
-    }
-}
-
-/// Whether a text fits a pattern, in which `#` stands for one or more digits and `*` for anything.
-pub(super) fn matches_pattern(pattern: &str, text: &str) -> bool {
-    let Some(special) = pattern.find(['#', '*']) else {
-        return pattern == text;
-    };
-    let Some(rest) = text.strip_prefix(&pattern[..special]) else {
-        return false;
-    };
-    let after = &pattern[special + 1..];
-    let longest = if pattern[special..].starts_with('*') {
-        rest.len()
-    } else {
-        rest.bytes().take_while(u8::is_ascii_digit).count()
-    };
-    let shortest = usize::from(pattern[special..].starts_with('#'));
-    (shortest..=longest)
-        .rev()
-        .filter_map(|length| rest.get(length..))
-        .any(|rest| matches_pattern(after, rest))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -190,15 +163,5 @@ mod tests {
             let row = catalogue.component(component).unwrap();
             assert_eq!(row.is_name(name), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn patterns() {
-        assert!(matches_pattern("libcudnn#-cuda-#", "libcudnn9-cuda-12"));
-        assert!(matches_pattern("cupy-cuda*", "cupy-cuda12x"));
-        assert!(matches_pattern("cuda-cudart-#-#", "cuda-cudart-12-8"));
-        assert!(!matches_pattern("libcudnn#", "libcudnn"));
-        assert!(!matches_pattern("libcudnn#", "libcudnn9-dev"));
-        assert!(!matches_pattern("torch", "torchvision"));
     }
 }

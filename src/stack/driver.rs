@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Stack;
-use super::catalogue::first_numbers;
-use super::evidence::{is_version, split_release};
+use super::evidence::{first_numbers, is_version, split_release};
 use crate::embedded;
 use crate::error::Result;
 

@@ -52,6 +52,14 @@ pub(super) fn split_release(version: &str) -> (&str, &str) {
     version.split_at(end)
 }
 
+/// The first `count` dot-separated parts of a version.
+pub(super) fn first_numbers(version: &str, count: usize) -> &str {
+    match version.match_indices('.').nth(count.saturating_sub(1)) {
+        Some((end, _)) => &version[..end],
+        None => version,
+    }
+}
+
 /// Whether a text can be a version: short, in one line, and starting with a digit.
 pub(super) fn is_version(text: &str) -> bool {
     text.len() <= 100

@@ -1,6 +1,7 @@
 //! Which PyTorch, CUDA, cuDNN, Python … an image holds, each version with all the evidence for it.
 
 mod catalogue;
+mod component;
 pub mod container_toolkit;
 mod driver;
 mod evidence;
@@ -11,6 +12,7 @@ mod libraries;
 mod library_search;
 mod loaded;
 mod packages;
+mod pattern;
 mod python;
 pub mod requirements;
 pub mod sites;
@@ -21,8 +23,7 @@ mod torch;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use oci_spec::image::ImageConfiguration;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::image::RootFilesystem;
@@ -30,6 +31,7 @@ use crate::launch::Launch;
 use crate::loader::Bounds;
 
 pub use catalogue::Catalogue;
+pub use component::{Component, Coverage, Distribution, Evidence, EvidenceKind};
 pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow, toolkits};
 pub use gpu::{Gpu, LibraryCoverage};
@@ -58,99 +60,6 @@ pub struct Stack {
     /// What the image asks of NVIDIA's container toolkit, and what it has of the driver itself.
     #[serde(skip)]
     pub container_toolkit: ContainerToolkit,
-}
-
-/// An installed Python distribution.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Distribution {
-    /// Name as PEP 503 normalises it: `nvidia-cudnn-cu12`.
-    pub name: String,
-    /// Version as written.
-    pub version: String,
-    /// `Requires-Dist`, as written (PEP 508).
-    pub requires: Vec<String>,
-    /// The directory that it is installed in: `…/site-packages`.
-    pub site: String,
-    /// Its metadata file.
-    pub path: String,
-    /// Index of the layer that put it there.
-    pub layer: Option<usize>,
-}
-
-/// Architectures that GPU code is for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Coverage {
-    /// Machine code: `sm_90a`.
-    pub sass: Vec<String>,
-    /// PTX: `compute_90`.
-    pub ptx: Vec<String>,
-}
-
-/// One copy of one part of the stack. The keys are those of the JSON report.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Component {
-    /// A name of the fixed list: `torch`, `cuda-runtime`, `cudnn`, `python`, `os` …
-    pub name: String,
-    /// The version that the strongest evidence gives; empty if nothing tells it.
-    pub version: String,
-    /// The file or directory that stands for it.
-    pub path: String,
-    /// Index of the layer that put it there.
-    pub layer: Option<usize>,
-    /// Whether the process of this image gets this copy: it maps it, or would find it first if it asked.
-    pub loaded: bool,
-    /// Further facts of this copy by name, such as `cuda`, `compiled-cudnn` and `build` of torch.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub details: BTreeMap<String, String>,
-    /// All that says something of its version, strongest first.
-    pub evidence: Vec<Evidence>,
-}
-
-/// One piece of evidence for a version.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Evidence {
-    /// How it was read.
-    pub kind: EvidenceKind,
-    /// The version or fact it gives.
-    pub value: String,
-    /// The file it was read from.
-    pub path: String,
-    /// Where in the file, or how.
-    pub detail: String,
-}
-
-/// How evidence was read, strongest first: where evidence disagrees, the smaller one wins.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum EvidenceKind {
-    /// A constant in machine code or data.
-    Code,
-    /// A string in a binary.
-    String,
-    /// The build id of a known file.
-    BuildId,
-    /// `METADATA` of a dist-info directory, or a Python file of the package.
-    PythonMetadata,
-    /// Debian's package database.
-    Dpkg,
-    /// Alpine's package database.
-    Apk,
-    /// The RPM database.
-    Rpm,
-    /// `conda-meta`.
-    Conda,
-    /// A C header or a version file of the toolkit.
-    HeaderFile,
-    /// DT_SONAME.
-    Soname,
-    /// The name of the file.
-    FileName,
-    /// An environment variable of the image.
-    Env,
-    /// A label of the image.
-    Label,
 }
 
 /// Reads the stack out of an image's files. `launch` says which process the image starts.

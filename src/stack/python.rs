@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::image::Node;
 
-use super::catalogue::first_numbers;
-use super::evidence::is_version;
+use super::evidence::{first_numbers, is_version};
 use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
 use super::packages::{OWNERS, Package, Packages};
 use super::{Component, Evidence, EvidenceKind};

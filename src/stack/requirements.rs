@@ -9,6 +9,7 @@
 //! What is not installed at all is not looked at: whether it is missed is what the loader model tells.
 
 mod compare;
+mod names;
 
 use std::collections::HashMap;
 
@@ -17,10 +18,12 @@ use pep440_rs::{Operator, VersionSpecifiers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::matches_pattern;
-use super::python::{Environment, Labels};
-use super::{Component, Distribution};
+use super::Distribution;
+use super::python::Labels;
 use crate::limits::{LimitExceeded, Limits};
+pub(super) use compare::Installed;
+pub(super) use names::RequirementNames;
+
 use compare::{Checks, Required, Scene, Visible, of_stack, scenes};
 
 /// A requirement that what is installed does not meet.
@@ -58,31 +61,6 @@ pub struct UnmetRequirement {
     pub environment: String,
     /// Whether that is the environment of the image's process.
     pub main: bool,
-}
-
-/// The table `rules/knowledge/requirements.yaml`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RequirementNames {
-    names: Vec<String>,
-}
-
-impl RequirementNames {
-    /// Whether a distribution is of the GPU stack.
-    fn contain(&self, name: &str) -> bool {
-        self.names.iter().any(|it| matches_pattern(it, name))
-    }
-}
-
-/// What is installed, and where.
-pub(super) struct Installed<'i> {
-    pub distributions: &'i [Distribution],
-    /// The one of the image's process first.
-    pub environments: &'i [Environment],
-    /// For the releases of the interpreters.
-    pub components: &'i [Component],
-    /// As `platform.machine()` gives it.
-    pub machine: &'static str,
 }
 
 /// `platform.machine()` of an image for an architecture (names of Go's GOARCH); empty for one that no wheel of the stack is for.

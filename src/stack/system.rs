@@ -1,6 +1,7 @@
 //! The distribution and its C and C++ libraries.
 
-use super::catalogue::{Catalogue, first_numbers};
+use super::catalogue::Catalogue;
+use super::evidence::first_numbers;
 use super::inventory::{ElfFile, Inventory, name_of};
 use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};

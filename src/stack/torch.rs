@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::catalogue::first_numbers;
+use super::evidence::first_numbers;
 use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
 use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};

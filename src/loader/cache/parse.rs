@@ -1,6 +1,6 @@
 //! The bytes of `ld.so.cache`. Layout: glibc's `sysdeps/generic/dl-cache.h`.
 
-use super::{Cache, CacheError, Entry, Format, Hwcap};
+use super::content::{Cache, CacheError, Entry, Format, Hwcap};
 use crate::archive::path::display;
 
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
@@ -22,7 +22,17 @@ const MAX_STRING: usize = 4096;
 
 type Result<T> = std::result::Result<T, CacheError>;
 
-pub(super) fn parse(bytes: &[u8]) -> Result<Cache> {
+impl Cache {
+    /// Reads the bytes of `ld.so.cache`. Time and memory are bounded by the size of the file and [`Cache::MAX_STRINGS`].
+    ///
+    /// # Errors
+    /// The loader cannot use the file.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        parse(bytes)
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Cache> {
     if bytes.starts_with(NEW_MAGIC) {
         return new(bytes, 0, Format::New);
     }

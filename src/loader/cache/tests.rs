@@ -1,9 +1,12 @@
 #![allow(clippy::unwrap_used)]
 
+use std::cmp::Ordering;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::loader::abi::Abi;
+use crate::loader::hwcaps::Hwcaps;
 use crate::loader::hwcaps::{CpuLevel, GlibcVersion};
 
 const SUBDIRECTORIES: [&str; 4] = ["valgrind", "x86-64-v2", "x86-64-v3", "x86-64-v4"];

@@ -5,10 +5,16 @@ use std::iter::Enumerate;
 use std::str::Split;
 
 use super::glob::Glob;
-use super::{MAX_DIRECTORIES, SIMPLER};
 use crate::image::RootFilesystem;
 use crate::loader::abi::{Abi, ELF_LIBC5, ELF_LIBC6};
 use crate::loader::hwcaps::GlibcVersion;
+
+/// Most directories that are searched. A real image has a dozen.
+pub(super) const MAX_DIRECTORIES: usize = 16 << 10;
+
+/// The first release whose `ldconfig` no longer knows the older directories for processors, nor any libc but 6. (The types behind
+/// directories are there in 2.36 and gone in 2.41; in which release they went is not known.)
+pub(super) const SIMPLER: GlibcVersion = GlibcVersion::new(2, 37);
 
 /// The file that `ldconfig` starts with.
 const CONFIGURATION: &str = "/etc/ld.so.conf";

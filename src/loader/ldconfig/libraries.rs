@@ -3,11 +3,21 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::Searched;
 use crate::elf::ElfFacts;
 use crate::image::{Node, RootFilesystem};
 use crate::loader::abi::{Abi, ELF, ELF_LIBC6};
 use crate::loader::cache::compare_names;
+
+/// A directory to search.
+pub(super) struct Searched<'r> {
+    pub node: Node<'r>,
+    /// The path as it will stand in the cache.
+    pub path: String,
+    /// The name of a subdirectory of `glibc-hwcaps`.
+    pub subdirectory: Option<String>,
+    /// Flags for libraries that do not tell their libc, from `=TYPE` behind the directory.
+    pub kind: Option<u32>,
+}
 
 /// A library of a directory: the best file of its SONAME.
 pub(super) struct Library<'r> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Rebuilt;
+use super::rebuild::Rebuilt;
 use crate::image::RootFilesystem;
 use crate::loader::cache::{Cache, CacheError, Entry};
 

@@ -2,8 +2,12 @@
 
 use super::*;
 use crate::elf::ElfFacts;
+use crate::image::RootFilesystem;
 use crate::layer::{Content, Entry as File, EntryKind, LayerFacts};
+use crate::loader::abi::Abi;
 use crate::loader::cache::CacheError;
+use crate::loader::cache::Entry;
+use crate::loader::hwcaps::GlibcVersion;
 
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::facts::{
+    AlternativeFacts, Capabilities, ContainerToolkit, Devices, OldestDriver, RequirementFacts,
+};
 use super::knowledge::ToolkitKnowledge;
 use super::requirement::{Host, Invalid, Property, Requirement, Verdict};
 use super::satisfiable::{Satisfiable, satisfiable};
-use super::{
-    AlternativeFacts, Capabilities, ContainerToolkit, Devices, OldestDriver, RequirementFacts,
-};
 
 const REQUIRE: &str = "NVIDIA_REQUIRE_";
 const REQUIRE_CUDA: &str = "NVIDIA_REQUIRE_CUDA";

@@ -4,7 +4,7 @@ use crate::stack::EvidenceKind;
 use crate::stack::catalogue::Catalogue;
 use crate::stack::inventory::Inventory;
 
-use super::{Owned, Package, Record};
+use super::package::{Owned, Package, Record};
 
 pub(super) fn packages(inventory: &Inventory, catalogue: &Catalogue) -> Vec<Package> {
     let mut packages = Vec::new();

@@ -9,7 +9,7 @@ use crate::stack::catalogue::Catalogue;
 use crate::stack::inventory::{Inventory, directory_of, name_of};
 
 use super::dpkg::identities;
-use super::{Owned, Package, Record};
+use super::package::{Owned, Package, Record};
 
 #[derive(Deserialize)]
 struct Metadata<'t> {

@@ -6,7 +6,7 @@ use crate::stack::EvidenceKind;
 use crate::stack::catalogue::Catalogue;
 use crate::stack::inventory::{Inventory, TextFile};
 
-use super::{Owned, Package, Record};
+use super::package::{Owned, Package, Record};
 
 const DATABASE: &str = "/var/lib/dpkg/";
 

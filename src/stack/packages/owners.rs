@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use crate::image::FileIdentity;
 
-use super::super::inventory::ElfFile;
-use super::{Owned, Package};
+use super::package::{Owned, Package};
+use crate::stack::inventory::ElfFile;
 
 /// So many packages of one component are told for one file or interpreter: none of an honest image has more.
-pub(in super::super) const OWNERS: usize = 16;
+pub(in crate::stack) const OWNERS: usize = 16;
 
 /// All packages of the stack in an image.
-pub(in super::super) struct Packages {
+pub(in crate::stack) struct Packages {
     all: Vec<Package>,
     by_component: HashMap<String, Places>,
 }
@@ -35,12 +35,12 @@ impl Packages {
         Packages { all, by_component }
     }
 
-    pub(in super::super) fn iter(&self) -> impl Iterator<Item = &Package> {
+    pub(in crate::stack) fn iter(&self) -> impl Iterator<Item = &Package> {
         self.all.iter()
     }
 
     /// The packages of a component that brought one of some files, in their order.
-    pub(in super::super) fn owners<'p>(
+    pub(in crate::stack) fn owners<'p>(
         &'p self,
         component: &str,
         files: &[&ElfFile],
@@ -58,7 +58,7 @@ impl Packages {
     }
 
     /// The packages of a component that brought a file, or are installed in a directory above it, in their order.
-    pub(in super::super) fn around<'p>(
+    pub(in crate::stack) fn around<'p>(
         &'p self,
         component: &str,
         file: &ElfFile,

@@ -7,7 +7,7 @@ use crate::stack::inventory::{Inventory, TextFile, directory_of, name_of};
 use crate::stack::{Distribution, EvidenceKind};
 use crate::version::requirement::normalized;
 
-use super::{Owned, Package, Record};
+use super::package::{Owned, Package, Record};
 
 /// All distributions whose metadata was kept, in the order of their paths.
 pub(in crate::stack) fn distributions(inventory: &Inventory) -> Vec<Distribution> {

@@ -8,12 +8,23 @@ use std::str::FromStr;
 
 use pep440_rs::{Version, VersionSpecifiers};
 
-use super::{Installed, RequirementNames};
+use super::names::RequirementNames;
 use crate::limits::{Limit, LimitExceeded, Limits};
-use crate::stack::Distribution;
 use crate::stack::python::Environment;
+use crate::stack::{Component, Distribution};
 use crate::version::marker;
 use crate::version::requirement::{Requirement, normalized};
+
+/// What is installed, and where.
+pub(in crate::stack) struct Installed<'i> {
+    pub distributions: &'i [Distribution],
+    /// The one of the image's process first.
+    pub environments: &'i [Environment],
+    /// For the releases of the interpreters.
+    pub components: &'i [Component],
+    /// As `platform.machine()` gives it.
+    pub machine: &'static str,
+}
 
 /// Copies of one distribution in one directory that a requirement is compared with. Beside the one that is installed there may be what
 /// was left of another.

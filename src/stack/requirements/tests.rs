@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::limits::Limit;
+use crate::stack::python::Environment;
 
 const SITE: &str = "/usr/lib/python3/dist-packages";
 

@@ -1,0 +1,180 @@
+//! The content of the cache, and looking it up.
+
+use std::cmp::Ordering;
+
+use thiserror::Error;
+
+use super::compare::compare_names;
+use crate::loader::hwcaps::Hwcaps;
+
+/// The content of `ld.so.cache`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    /// How the file is laid out.
+    pub format: Format,
+    /// What wrote it, such as `ldconfig (GNU libc) stable release version 2.36`; `None` before glibc 2.33.
+    pub generator: Option<String>,
+    /// The subdirectories of `glibc-hwcaps` that entries refer to, sorted; an empty name for one that cannot be read.
+    pub subdirectories: Vec<String>,
+    /// The libraries, in the order of the file.
+    pub entries: Vec<Entry>,
+}
+
+/// The layout of `ld.so.cache`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Of libc 5 and glibc before 2.2: magic `ld.so-1.7.0`. glibc reads it to this day.
+    Old,
+    /// Of glibc since 2.2: magic `glibc-ld.so.cache1.1`. The default since 2.32.
+    New,
+    /// The new one behind an old one. The default before 2.32; glibc reads the new part only.
+    Compatible,
+}
+
+/// One library of the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What is asked for: the SONAME, else the file name.
+    pub name: String,
+    /// Where it is.
+    pub path: String,
+    /// ABI and C library, see [`Abi::cache_flags`](crate::loader::abi::Abi::cache_flags).
+    pub flags: u32,
+    /// The oldest kernel that it runs on: `0xOOMMmmpp`, system, major, minor, patch; 0 for any. glibc 2.36 no longer reads it,
+    /// and no kernel of today is too old, so it never decides here.
+    pub kernel: u32,
+    /// Which processors it is for.
+    pub hwcap: Hwcap,
+}
+
+/// Which processors an entry of the cache is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hwcap {
+    /// Capability bits of glibc before 2.37; 0 for every processor.
+    Bits(u64),
+    /// A subdirectory of `glibc-hwcaps` (since glibc 2.33).
+    Subdirectory {
+        /// Index into [`Cache::subdirectories`].
+        index: u32,
+        /// The micro-architecture level that the file itself asks for (GNU_PROPERTY_X86_ISA_1_NEEDED): 0 for the baseline of
+        /// x86-64, 3 for x86-64-v4.
+        isa_level: u16,
+    },
+}
+
+/// Why `ld.so.cache` cannot be used.
+///
+/// glibc says nothing and goes on as if a file with a wrong head were not there; offsets it checks only when it meets them, and
+/// then ends the search. This reader refuses the file as a whole, as `ldconfig -p` does.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CacheError {
+    /// Neither of the magic strings.
+    #[error("not a loader cache: no known magic at the start")]
+    Magic,
+    /// Shorter than its head or its entries.
+    #[error("cut off: {entries} entries do not fit into {size} bytes")]
+    CutOff {
+        /// Number of entries that the head tells.
+        entries: u32,
+        /// Bytes of the file.
+        size: usize,
+    },
+    /// Made for another byte order, or marked as invalid.
+    #[error("not in little-endian byte order (flag {0})")]
+    ByteOrder(u8),
+    /// A name or path starts or ends behind the end of the file.
+    #[error("string at offset {offset} of entry {entry} leaves the file")]
+    String {
+        /// Number of the entry, from 0.
+        entry: usize,
+        /// Where it should start, from the start of the string table.
+        offset: u32,
+    },
+    /// A path that Linux would refuse.
+    #[error("string of entry {0} is longer than a path can be (4096 bytes)")]
+    LongString(usize),
+    /// Strings that lie over each other so that they are many times as long as the file.
+    #[error("names and paths are longer than {0} bytes together")]
+    Strings(usize),
+    /// The extension section is damaged.
+    #[error("damaged extension section: {0}")]
+    Extension(&'static str),
+}
+
+impl Cache {
+    /// Bytes that all names and paths of a cache may have: a few thousand times what an image has.
+    pub const MAX_STRINGS: usize = 64 << 20;
+
+    /// The entry that the loader takes for a library's name, on a processor and with the glibc that `hwcaps` describes
+    /// (`_dl_load_cache_lookup`, `search_cache` of `elf/dl-cache.c`). The file need not be there.
+    ///
+    /// The binary search is glibc's own, so that a cache out of order gives the same answer.
+    pub fn lookup(&self, name: &str, hwcaps: &Hwcaps) -> Option<&Entry> {
+        let (found, right) = self.search(name)?;
+        let same = |at: usize| self.order(name, at) == Some(Ordering::Equal);
+        let mut first = found;
+        while first > 0 && same(first - 1) {
+            first -= 1;
+        }
+        let mut best: Option<(&Entry, usize)> = None;
+        for at in first..=right {
+            if at > found && !same(at) {
+                break;
+            }
+            let entry = &self.entries[at];
+            if !hwcaps.abi().accepts(entry.flags) {
+                continue;
+            }
+            match entry.hwcap {
+                // The entries for certain processors come before those for all.
+                Hwcap::Bits(_) if best.is_some() => break,
+                Hwcap::Bits(bits) => {
+                    if hwcaps.accepts_bits(bits) {
+                        return Some(entry);
+                    }
+                }
+                Hwcap::Subdirectory { isa_level, .. } => {
+                    let rank = self
+                        .subdirectory(entry)
+                        .and_then(|name| hwcaps.rank(name))
+                        .filter(|_| hwcaps.accepts_isa_level(isa_level));
+                    if let Some(rank) = rank
+                        && best.is_none_or(|(_, other)| rank < other)
+                    {
+                        best = Some((entry, rank));
+                    }
+                }
+            }
+        }
+        best.map(|(entry, _)| entry)
+    }
+
+    /// The subdirectory of `glibc-hwcaps` that an entry of this cache stands for.
+    pub fn subdirectory(&self, entry: &Entry) -> Option<&str> {
+        match entry.hwcap {
+            Hwcap::Subdirectory { index, .. } => {
+                self.subdirectories.get(index as usize).map(String::as_str)
+            }
+            Hwcap::Bits(_) => None,
+        }
+    }
+
+    /// An entry with this name, and the last position that the search has not ruled out.
+    fn search(&self, name: &str) -> Option<(usize, usize)> {
+        let (mut left, mut right) = (0, self.entries.len().checked_sub(1)?);
+        while left <= right {
+            let middle = (left + right) / 2;
+            match self.order(name, middle)? {
+                Ordering::Equal => return Some((middle, right)),
+                // The file is in descending order.
+                Ordering::Less => left = middle + 1,
+                Ordering::Greater => right = middle.checked_sub(1)?,
+            }
+        }
+        None
+    }
+
+    fn order(&self, name: &str, at: usize) -> Option<Ordering> {
+        Some(compare_names(name, &self.entries.get(at)?.name))
+    }
+}

@@ -1,0 +1,230 @@
+//! The cache that `ldconfig` would write (`elf/ldconfig.c`, `elf/cache.c`).
+
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashSet};
+
+use super::configuration::{Configuration, Directory, MAX_DIRECTORIES, SIMPLER, configuration};
+use super::libraries::{Library, Searched, libraries};
+use crate::image::{Node, RootFilesystem};
+use crate::loader::abi::Abi;
+use crate::loader::cache::{Cache, Entry, Format, Hwcap, compare_names};
+use crate::loader::hwcaps::{GlibcVersion, older_bit};
+
+/// What `ldconfig` would write.
+#[derive(Debug)]
+pub struct Rebuilt<'r> {
+    /// The cache. Its generator is unknown.
+    pub cache: Cache,
+    /// For each entry of the cache the file behind it. Where no file has the name that the entry tells, `ldconfig` would make a
+    /// link to this one.
+    pub files: Vec<Node<'r>>,
+    /// The directories, and what of their configuration could not be read.
+    pub configuration: Configuration,
+    /// Whether all directories were searched; false if a limit was reached.
+    pub complete: bool,
+}
+
+/// Directories to search, each once.
+struct Queue<'r> {
+    root: &'r RootFilesystem<'r>,
+    known: HashSet<String>,
+    directories: Vec<Searched<'r>>,
+}
+
+/// A library that was found, and for which processors.
+struct Found<'r> {
+    entry: Entry,
+    subdirectory: Option<String>,
+    file: Node<'r>,
+}
+
+/// What `ldconfig` of this glibc, for a system of this ABI, would write in the image.
+///
+/// The level that a file itself asks for (GNU_PROPERTY_X86_ISA_1_NEEDED, which matters below `glibc-hwcaps` only) and the kernel
+/// that it needs are not known, and are 0. Damaged ELF files are left out, although `ldconfig` takes one whose damage it does not see.
+pub fn rebuild<'r>(root: &'r RootFilesystem<'r>, abi: Abi, glibc: GlibcVersion) -> Rebuilt<'r> {
+    let configuration = configuration(root, abi, glibc);
+    let mut queue = Queue {
+        root,
+        known: HashSet::new(),
+        directories: Vec::new(),
+    };
+    for directory in &configuration.directories {
+        queue.add_configured(directory, glibc);
+    }
+    let (found, complete) = queue.search(abi, glibc);
+    let (cache, files) = assemble(found);
+    Rebuilt {
+        cache,
+        files,
+        complete: complete && configuration.complete,
+        configuration,
+    }
+}
+
+impl<'r> Queue<'r> {
+    fn add(&mut self, directory: Searched<'r>) -> bool {
+        let new = self.directories.len() < MAX_DIRECTORIES
+            && directory.node.is_directory()
+            && self.known.insert(directory.node.path());
+        if new {
+            self.directories.push(directory);
+        }
+        new
+    }
+
+    /// Adds a directory of the configuration, and behind it those of its `glibc-hwcaps`.
+    fn add_configured(&mut self, directory: &Directory, glibc: GlibcVersion) {
+        let Ok(node) = self.root.resolve(&directory.path) else {
+            return;
+        };
+        let path = &directory.path;
+        let added = self.add(Searched {
+            node,
+            path: path.clone(),
+            subdirectory: None,
+            kind: directory.kind,
+        });
+        if !added || glibc < GlibcVersion::new(2, 33) {
+            return;
+        }
+        let parent = format!("{}/glibc-hwcaps", node.path());
+        for child in self.root.read_dir(&parent) {
+            let name = child.name();
+            if name.starts_with('.') || name.contains(':') {
+                continue;
+            }
+            if let Ok(node) = self.root.resolve(&format!("{parent}/{name}")) {
+                self.add(Searched {
+                    node,
+                    path: format!("{path}/glibc-hwcaps/{name}"),
+                    subdirectory: Some(name.to_owned()),
+                    kind: directory.kind,
+                });
+            }
+        }
+    }
+
+    /// Searches all directories, and those for certain processors that are found in them.
+    fn search(mut self, abi: Abi, glibc: GlibcVersion) -> (Vec<Found<'r>>, bool) {
+        let (mut found, mut left, mut at) = (Vec::new(), Cache::MAX_STRINGS, 0);
+        let older = glibc < SIMPLER;
+        while let Some(directory) = self.directories.get(at) {
+            at += 1;
+            let bits = match directory.subdirectory {
+                None if older => path_bits(abi, &directory.path),
+                _ => 0,
+            };
+            for library in libraries(self.root, directory, abi, older) {
+                let found_here = directory.found(library, bits);
+                let strings = found_here.entry.path.len() + found_here.entry.name.len();
+                match left.checked_sub(strings) {
+                    Some(rest) => left = rest,
+                    None => return (found, false),
+                }
+                found.push(found_here);
+            }
+            if older && directory.subdirectory.is_none() {
+                for inner in directory.for_older_processors(self.root, abi) {
+                    self.add(inner);
+                }
+            }
+        }
+        let complete = self.directories.len() < MAX_DIRECTORIES;
+        (found, complete)
+    }
+}
+
+impl<'r> Searched<'r> {
+    fn found(&self, library: Library<'r>, bits: u64) -> Found<'r> {
+        // Below glibc-hwcaps no links are made, so that the file's own name must stand there.
+        let file = match self.subdirectory {
+            Some(_) => library.name,
+            None => &library.soname,
+        };
+        Found {
+            entry: Entry {
+                path: format!("{}/{file}", self.path),
+                name: library.soname,
+                flags: library.flags,
+                kernel: 0,
+                hwcap: Hwcap::Bits(bits),
+            },
+            subdirectory: self.subdirectory.clone(),
+            file: library.file,
+        }
+    }
+
+    fn for_older_processors(&self, root: &'r RootFilesystem<'r>, abi: Abi) -> Vec<Searched<'r>> {
+        let named = self
+            .node
+            .children()
+            .filter(|child| older_bit(abi, child.name()).is_some());
+        let inner = |child: Node<'r>| {
+            Some(Searched {
+                node: root.resolve(&child.path()).ok()?,
+                path: format!("{}/{}", self.path, child.name()),
+                subdirectory: None,
+                kind: self.kind,
+            })
+        };
+        named.filter_map(inner).collect()
+    }
+}
+
+/// The capability bits of a directory, from the last components of its path that have a meaning (`path_hwcap`).
+fn path_bits(abi: Abi, path: &str) -> u64 {
+    path.split('/')
+        .skip(1)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .map_while(|name| older_bit(abi, name))
+        .fold(0, |bits, bit| bits.wrapping_add(1 << bit))
+}
+
+/// Sorts what was found, and numbers the subdirectories.
+fn assemble(mut found: Vec<Found>) -> (Cache, Vec<Node>) {
+    found.sort_by(order);
+    let names: BTreeSet<String> = found
+        .iter()
+        .filter_map(|found| found.subdirectory.clone())
+        .collect();
+    let subdirectories: Vec<String> = names.into_iter().collect();
+    let index = |name: &String| subdirectories.binary_search(name).ok();
+    let (entries, files) = found
+        .into_iter()
+        .map(|mut found| {
+            if let Some(index) = found.subdirectory.as_ref().and_then(index) {
+                found.entry.hwcap = Hwcap::Subdirectory {
+                    index: u32::try_from(index).unwrap_or(u32::MAX),
+                    isa_level: 0,
+                };
+            }
+            (found.entry, found.file)
+        })
+        .unzip();
+    let cache = Cache {
+        format: Format::New,
+        generator: None,
+        subdirectories,
+        entries,
+    };
+    (cache, files)
+}
+
+/// The order of the cache: names and flags descending, then what is for certain processors, the more special the earlier.
+fn order(a: &Found, b: &Found) -> Ordering {
+    let bits = |found: &Found| match found.entry.hwcap {
+        Hwcap::Bits(bits) => (bits.count_ones(), bits),
+        Hwcap::Subdirectory { .. } => (0, 0),
+    };
+    let subdirectories = match (&a.subdirectory, &b.subdirectory) {
+        (Some(a), Some(b)) => a.cmp(b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    };
+    compare_names(&b.entry.name, &a.entry.name)
+        .then(b.entry.flags.cmp(&a.entry.flags))
+        .then(subdirectories)
+        .then(bits(b).cmp(&bits(a)))
+}
