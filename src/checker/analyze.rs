@@ -1,5 +1,9 @@
 //! From facts to all that rules see: the merged root filesystem, stack, claims and loader model.
 
+use std::time::{Duration, Instant};
+
+use chrono::NaiveDate;
+
 use crate::cancellation::Cancellation;
 use crate::error::Result;
 use crate::image::{RootFilesystem, configuration};
@@ -26,23 +30,24 @@ pub struct Analysis {
     pub facts: Facts,
     /// The loader model as a tree; empty unless the checker makes trees.
     pub tree: Tree,
+    pub day: NaiveDate,
+    pub cancellation: Cancellation,
+    /// What reading and analyzing took.
+    pub elapsed: Duration,
 }
 
 impl Analysis {
     /// Derives everything from the facts. Only a limit or the cancellation can stop it.
-    pub fn of(
-        checker: &Checker,
-        facts: &ImageFacts,
-        subject: &Subject,
-        cancellation: &Cancellation,
-    ) -> Result<Self> {
+    pub fn of(checker: &Checker, facts: &ImageFacts, subject: &Subject) -> Result<Self> {
+        let start = Instant::now();
+        subject.cancellation.check()?;
         let (knowledge, config) = (&checker.knowledge, &facts.config);
         let layers = facts.layers.iter().map(|layer| &*layer.facts);
         let bounds = Bounds {
             limits: checker.limits,
-            cancellation: cancellation.clone(),
+            cancellation: subject.cancellation.clone(),
         };
-        let root = RootFilesystem::merge_within(layers, &bounds.limits, cancellation)?;
+        let root = RootFilesystem::merge_within(layers, &bounds.limits, &bounds.cancellation)?;
         let launch = Launch::of(&root, config, &subject.overlay);
         let mut stack = stack::read(&root, config, &launch, &knowledge.catalogue, &bounds)?;
         let environment = configuration::environment(config);
@@ -94,6 +99,9 @@ impl Analysis {
             inspection,
             facts: rule_facts,
             tree: tree.unwrap_or_default(),
+            day: subject.day,
+            cancellation: subject.cancellation.clone(),
+            elapsed: subject.origin.reading + start.elapsed(),
         })
     }
 }

@@ -1,9 +1,6 @@
 //! From facts to findings and reports.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
-
-use chrono::NaiveDate;
 
 use super::analyze::Analysis;
 use super::facts::ImageFacts;
@@ -12,7 +9,6 @@ use super::report::{Report, Unread};
 use super::request::ImageRequest;
 use super::state::Checker;
 use super::subject::Subject;
-use crate::cancellation::Cancellation;
 use crate::error::Result;
 use crate::finding::Finding;
 use crate::policy::Subjects;
@@ -46,12 +42,9 @@ impl Checker {
     /// # Errors
     /// As [`judge`](Self::judge).
     pub fn report(&self, facts: &ImageFacts, subject: &Subject) -> Result<ImageReport> {
-        let start = Instant::now();
-        let analysis = Analysis::of(self, facts, subject, &Cancellation::default())?;
+        let analysis = Analysis::of(self, facts, subject)?;
         let fleet = judge::fleet(&self.policy, &[&analysis]);
-        let elapsed = subject.origin.reading + start.elapsed();
-        let judgement = judge::judge(self, analysis, &fleet, subject.day, elapsed)?;
-        Ok(judgement.report)
+        Ok(judge::judge(self, analysis, &fleet)?.report)
     }
 
     /// Reads and judges images. Those that cannot be read or judged are in [`Report::errors`].
@@ -75,7 +68,7 @@ impl Checker {
         let mut report = Report::new(self);
         let mut analyzed = Vec::new();
         for (facts, subject) in images {
-            match Analyzed::of(self, facts, subject, Cancellation::default()) {
+            match Analysis::of(self, facts, subject) {
                 Ok(image) => analyzed.push(image),
                 Err(error) => report
                     .errors
@@ -87,26 +80,20 @@ impl Checker {
     }
 
     /// Reads and analyzes the images of a request, one by one, so that the facts of one are freed before the next is analyzed.
-    fn analyze_all(&self, request: &ImageRequest) -> Result<Vec<Analyzed>> {
-        let images = self.images(request)?.into_iter().map(|(facts, subject)| {
-            request.cancellation.check()?;
-            Analyzed::of(self, &facts, &subject, request.cancellation.clone())
-        });
-        images.collect()
+    fn analyze_all(&self, request: &ImageRequest) -> Result<Vec<Analysis>> {
+        let images = self.images(request)?.into_iter();
+        images
+            .map(|(facts, subject)| Analysis::of(self, &facts, &subject))
+            .collect()
     }
 
-    fn judge_all(&self, report: &mut Report, images: Vec<Analyzed>) {
-        let analyses: Vec<&Analysis> = images.iter().map(|image| &image.analysis).collect();
-        let fleet = judge::fleet(&self.policy, &analyses);
+    fn judge_all(&self, report: &mut Report, images: Vec<Analysis>) {
+        let fleet = judge::fleet(&self.policy, &images.iter().collect::<Vec<_>>());
         let day = images.first().map(|image| image.day);
         let mut used_ignores = BTreeSet::new();
         for image in images {
-            let name = image.analysis.inspection.name().to_owned();
-            let judge = || {
-                image.cancellation.check()?;
-                judge::judge(self, image.analysis, &fleet, image.day, image.elapsed)
-            };
-            match judge() {
+            let name = image.inspection.name().to_owned();
+            match judge::judge(self, image, &fleet) {
                 Ok(judgement) => {
                     report.images.push(judgement.report);
                     used_ignores.extend(judgement.used_ignores);
@@ -127,31 +114,5 @@ impl Checker {
                 .errors
                 .push(Unread::unjudged("the configuration".to_owned(), error)),
         }
-    }
-}
-
-/// An image that waits for the others before it is judged.
-struct Analyzed {
-    analysis: Analysis,
-    day: NaiveDate,
-    /// What reading and analyzing took.
-    elapsed: Duration,
-    cancellation: Cancellation,
-}
-
-impl Analyzed {
-    fn of(
-        checker: &Checker,
-        facts: &ImageFacts,
-        subject: &Subject,
-        cancellation: Cancellation,
-    ) -> Result<Self> {
-        let start = Instant::now();
-        Ok(Analyzed {
-            analysis: Analysis::of(checker, facts, subject, &cancellation)?,
-            day: subject.day,
-            elapsed: subject.origin.reading + start.elapsed(),
-            cancellation,
-        })
     }
 }

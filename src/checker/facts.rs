@@ -39,6 +39,10 @@ const COMPRESSION_LEVEL: i32 = 9;
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(
+    title = "imgcheck image facts",
+    description = "All that imgcheck reads of one image, as `imgcheck facts -f facts` writes it (compressed with zstd)."
+)]
 pub struct ImageFacts {
     /// Version of the format.
     pub(super) schema: FactsSchema,
@@ -63,7 +67,6 @@ pub(super) struct ImageLayer {
     /// Digest of the uncompressed layer; empty for a root directory.
     pub diff_id: String,
     /// The facts of the layer.
-    #[schemars(with = "LayerFacts")]
     pub facts: Arc<LayerFacts>,
 }
 

@@ -2,17 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use chrono::NaiveDate;
 
 use super::analyze::Analysis;
 use super::state::Checker;
 use crate::error::{Error, Result};
-use crate::policy::{Member, Policy, PolicyFacts, PolicyOutcome, Subjects};
+use crate::policy::{Member, Policy, PolicyFacts, Subjects};
 use crate::report::{FileReport, ImageReport, Inspection, Verdict};
 use crate::rules::Facts;
-use crate::targets::{self, TargetFacts};
+use crate::targets;
 
 /// The report of an image, and the indexes of the ignores that one of its findings matched.
 pub(super) struct Judgement {
@@ -20,27 +20,41 @@ pub(super) struct Judgement {
     pub used_ignores: BTreeSet<usize>,
 }
 
-/// Judges one image. `elapsed` is what reading it took.
+/// Judges one image.
 pub(super) fn judge(
     checker: &Checker,
     analysis: Analysis,
     fleet: &PolicyFacts,
-    day: NaiveDate,
-    elapsed: Duration,
 ) -> Result<Judgement> {
     let start = Instant::now();
     let Analysis {
         inspection,
         facts,
         tree,
+        day,
+        cancellation,
+        elapsed,
     } = analysis;
-    let (targets, judged) = findings(checker, &inspection, facts, fleet, day)?;
+    let policy = &checker.policy;
+    let targets =
+        targets::judge(&policy.targets, &target_input(&inspection)).map_err(Error::misread)?;
+    let facts = Facts {
+        targets: targets.clone(),
+        policy: fleet.clone(),
+        ..facts
+    };
+    let found = checker.rules.evaluate_until(&facts, &cancellation);
+    let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
+    let name = inspection.reference.as_deref().unwrap_or_default();
+    let mut judged = policy.apply(found, name, day);
+    // The policy may have changed severities.
+    judged.findings.sort_by_key(|it| Reverse(it.severity));
     let elapsed = elapsed + start.elapsed();
     Ok(Judgement {
         report: ImageReport {
             facts: inspection,
             tree,
-            verdict: Verdict::of(&judged.findings, checker.policy.fail_on),
+            verdict: Verdict::of(&judged.findings, policy.fail_on),
             targets,
             findings: judged.findings,
             ignored: judged.ignored,
@@ -48,31 +62,6 @@ pub(super) fn judge(
         },
         used_ignores: judged.used,
     })
-}
-
-fn findings(
-    checker: &Checker,
-    inspection: &Inspection,
-    facts: Facts,
-    fleet: &PolicyFacts,
-    day: NaiveDate,
-) -> Result<(Vec<TargetFacts>, PolicyOutcome)> {
-    let policy = &checker.policy;
-    let targets = targets::judge(&policy.targets, &evidence(inspection)).map_err(Error::misread)?;
-    let facts = Facts {
-        targets: targets.clone(),
-        policy: fleet.clone(),
-        ..facts
-    };
-    let found = checker
-        .rules
-        .evaluate(&facts)
-        .map_err(|error| unjudged(inspection.name(), &error))?;
-    let name = inspection.reference.as_deref().unwrap_or_default();
-    let mut judged = policy.apply(found, name, day);
-    // The policy may have changed severities.
-    judged.findings.sort_by_key(|it| Reverse(it.severity));
-    Ok((targets, judged))
 }
 
 /// An image for which a rule cannot be evaluated counts as one that cannot be read.
@@ -112,7 +101,7 @@ pub(super) fn fleet(policy: &Policy, images: &[&Analysis]) -> PolicyFacts {
 }
 
 /// What decides whether an image runs on a target.
-fn evidence(facts: &Inspection) -> targets::TargetInput<'_> {
+fn target_input(facts: &Inspection) -> targets::TargetInput<'_> {
     targets::TargetInput {
         depth: facts.depth,
         gpu: &facts.gpu,

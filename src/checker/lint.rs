@@ -50,7 +50,7 @@ impl Checker {
         for path in files_of(files)? {
             cancellation.check()?;
             let sources = self.sources(&path, kind);
-            match sources.and_then(|sources| self.lint_one(sources, day)) {
+            match sources.and_then(|sources| self.lint_one(sources, day, cancellation)) {
                 Ok((file, used)) => {
                     report.files.push(file);
                     used_ignores.extend(used);
@@ -108,6 +108,7 @@ impl Checker {
         &self,
         mut sources: Sources,
         day: NaiveDate,
+        cancellation: &Cancellation,
     ) -> Result<(FileReport, BTreeSet<usize>)> {
         let mut references: BTreeMap<String, ReferenceReport> = BTreeMap::new();
         let stages = sources.stages.iter_mut();
@@ -126,7 +127,9 @@ impl Checker {
                 .collect();
         }
         let file = sources.file.clone();
-        let found = self.rules.evaluate(&Facts::of_sources(sources))?;
+        let found = self
+            .rules
+            .evaluate_until(&Facts::of_sources(sources), cancellation)?;
         let PolicyOutcome {
             mut findings,
             ignored,

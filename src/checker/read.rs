@@ -106,6 +106,7 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
             named: request.target.to_string(),
             day: request.day,
             overlay: Overlay::default(),
+            cancellation: request.cancellation.clone(),
             origin,
         };
         let blobs = image.layers.into_iter().zip(layers);
@@ -157,6 +158,7 @@ fn saved(checker: &Checker, request: &ImageRequest, path: &Path) -> Result<(Imag
         ImageFacts::decode(&bytes).map_err(|error| error.in_context(format!("{name}: ")))?;
     let mut subject = Subject::new("", request.day);
     subject.named = name;
+    subject.cancellation = request.cancellation.clone();
     subject.reference.clone_from(&request.reference);
     subject.origin.reading = started.elapsed();
     Ok((facts, subject))

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::NaiveDate;
 
+use crate::cancellation::Cancellation;
 use crate::launch::Overlay;
 use crate::source::{AccessMethod, SourceKind};
 
@@ -27,6 +28,7 @@ pub struct Subject {
     /// The day that decides whether an ignore has expired.
     pub(super) day: NaiveDate,
     pub(super) overlay: Overlay,
+    pub(super) cancellation: Cancellation,
     pub(super) origin: Origin,
 }
 
@@ -63,6 +65,7 @@ impl Subject {
             reference: Some(reference).filter(|text| !text.is_empty()),
             day,
             overlay: Overlay::default(),
+            cancellation: Cancellation::default(),
             origin: Origin {
                 source: SourceKind::Facts,
                 access: None,
@@ -103,6 +106,13 @@ impl Subject {
     #[must_use]
     pub fn launched_with(mut self, overlay: Overlay) -> Self {
         self.overlay = overlay;
+        self
+    }
+
+    /// Ends the judgement early.
+    #[must_use]
+    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
         self
     }
 

@@ -1,6 +1,7 @@
 //! Tests that run in this process, or run the program, and need no container engine.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod api;
 mod cache;
 mod chunked;
 mod claims;

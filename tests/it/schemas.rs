@@ -14,10 +14,11 @@ const SAMPLES: [&str; 2] = [
 ];
 
 /// The options of `imgcheck rules schema` by the names of the files.
-const PUBLISHED: [(&str, &[&str]); 3] = [
+const PUBLISHED: [(&str, &[&str]); 4] = [
     ("rule.json", &[]),
     ("report.json", &["--report"]),
     ("config.json", &["--config"]),
+    ("facts.json", &["--facts"]),
 ];
 
 fn printed(options: &[&str]) -> String {
@@ -239,5 +240,17 @@ fn what_the_program_refuses_the_configuration_schema_refuses() {
             "{text}"
         );
         assert!(!faults(&schema, &yaml(text)).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn facts_are_what_their_schema_says() {
+    let schema = schema("facts.json");
+    let checker = imgcheck::Checker::builder().build().unwrap();
+    for sample in SAMPLES {
+        let request = imgcheck::ImageRequest::new(repository(sample).to_str().unwrap());
+        let facts = checker.facts(&request).unwrap().to_json().unwrap();
+        let facts = serde_json::from_str(&facts).unwrap();
+        assert_eq!(faults(&schema, &facts), Vec::<String>::new(), "{sample}");
     }
 }
