@@ -15,7 +15,7 @@ use crate::limits::{Limit, Limits};
 
 /// What [`ImageFacts::encode`] writes first: a skippable frame (RFC 8878, section 3.1.2), which tools for zstd pass over.
 const FRAME_MAGIC: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
-const SCHEMA: &str = "imgcheck/facts/v1";
+const SCHEMA: &str = "imgcheck/image-facts/v1";
 /// Levels above it take several times as long for a few percent.
 const COMPRESSION_LEVEL: i32 = 9;
 
@@ -75,7 +75,7 @@ pub(super) struct ImageLayer {
 pub(super) enum FactsSchema {
     /// Keys may be added to it.
     #[default]
-    #[serde(rename = "imgcheck/facts/v1")]
+    #[serde(rename = "imgcheck/image-facts/v1")]
     V1,
 }
 
@@ -158,7 +158,7 @@ pub(super) fn is_encoded(start: &[u8]) -> bool {
 
 /// The JSON Schema of [`ImageFacts`].
 pub(super) fn schema() -> Schema {
-    json_schema::of_output::<ImageFacts>("facts.json")
+    json_schema::of_output::<ImageFacts>("image-facts.json")
 }
 
 /// The image configuration has hash maps; written with sorted keys it is the same every time.

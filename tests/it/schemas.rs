@@ -18,7 +18,7 @@ const PUBLISHED: [(&str, &[&str]); 4] = [
     ("rule.json", &[]),
     ("report.json", &["--report"]),
     ("config.json", &["--config"]),
-    ("facts.json", &["--facts"]),
+    ("image-facts.json", &["--facts"]),
 ];
 
 fn printed(options: &[&str]) -> String {
@@ -245,7 +245,7 @@ fn what_the_program_refuses_the_configuration_schema_refuses() {
 
 #[test]
 fn facts_are_what_their_schema_says() {
-    let schema = schema("facts.json");
+    let schema = schema("image-facts.json");
     let checker = imgcheck::Checker::builder().build().unwrap();
     for sample in SAMPLES {
         let request = imgcheck::ImageRequest::new(repository(sample).to_str().unwrap());
