@@ -76,7 +76,7 @@ pub struct DriverNeed {
 
 impl ToolkitKnowledge {
     /// The name without its version, and the capability that brings it, of a file that has the name of one of the driver's.
-    pub(in crate::stack) fn driver_name<'n>(&self, name: &'n str) -> Option<(&'n str, &str)> {
+    pub fn driver_name<'n>(&self, name: &'n str) -> Option<(&'n str, &str)> {
         if name.starts_with("nv") {
             return self.of_program(name).map(|capability| (name, capability));
         }

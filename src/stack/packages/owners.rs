@@ -8,10 +8,10 @@ use super::package::{Owned, Package};
 use crate::stack::inventory::ElfFile;
 
 /// So many packages of one component are told for one file or interpreter: none of an honest image has more.
-pub(in crate::stack) const OWNERS: usize = 16;
+pub const OWNERS: usize = 16;
 
 /// All packages of the stack in an image.
-pub(in crate::stack) struct Packages {
+pub struct Packages {
     all: Vec<Package>,
     by_component: HashMap<String, Places>,
 }
@@ -35,16 +35,12 @@ impl Packages {
         Packages { all, by_component }
     }
 
-    pub(in crate::stack) fn iter(&self) -> impl Iterator<Item = &Package> {
+    pub fn iter(&self) -> impl Iterator<Item = &Package> {
         self.all.iter()
     }
 
     /// The packages of a component that brought one of some files, in their order.
-    pub(in crate::stack) fn owners<'p>(
-        &'p self,
-        component: &str,
-        files: &[&ElfFile],
-    ) -> Vec<&'p Package> {
+    pub fn owners<'p>(&'p self, component: &str, files: &[&ElfFile]) -> Vec<&'p Package> {
         let Some(places) = self.by_component.get(component) else {
             return Vec::new();
         };
@@ -58,11 +54,7 @@ impl Packages {
     }
 
     /// The packages of a component that brought a file, or are installed in a directory above it, in their order.
-    pub(in crate::stack) fn around<'p>(
-        &'p self,
-        component: &str,
-        file: &ElfFile,
-    ) -> Vec<&'p Package> {
+    pub fn around<'p>(&'p self, component: &str, file: &ElfFile) -> Vec<&'p Package> {
         let Some(places) = self.by_component.get(component) else {
             return Vec::new();
         };

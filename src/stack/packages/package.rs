@@ -10,18 +10,18 @@ use crate::stack::pattern::matches_pattern;
 use crate::stack::{Component, Evidence, EvidenceKind};
 
 /// A package, as far as it is one component; a package that brings several components is several of these.
-pub(in crate::stack) struct Package {
-    pub(in crate::stack) manager: EvidenceKind,
-    pub(in crate::stack) component: String,
+pub struct Package {
+    pub manager: EvidenceKind,
+    pub component: String,
     /// Name and version as written, for a person.
     described: String,
     /// The part of the version that is the component's.
-    pub(in crate::stack) version: String,
+    pub version: String,
     /// The metadata file.
-    pub(in crate::stack) path: String,
-    pub(in crate::stack) layer: Option<usize>,
+    pub path: String,
+    pub layer: Option<usize>,
     /// The directory that the package is installed in: `site-packages`, the prefix of a conda environment, `/`.
-    pub(in crate::stack) installed_in: String,
+    pub installed_in: String,
     pub(super) owned: Owned,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Owned {
 }
 
 impl Package {
-    pub(in crate::stack) fn evidence(&self) -> Evidence {
+    pub fn evidence(&self) -> Evidence {
         Evidence::new(self.manager, &self.version, &self.path, &self.described)
     }
 
@@ -57,13 +57,13 @@ impl Package {
     }
 
     /// The rest of a path below the directory that the package is installed in.
-    pub(in crate::stack) fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
+    pub fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
         path.strip_prefix(self.installed_in.trim_end_matches('/'))?
             .strip_prefix('/')
     }
 
     /// A component of which nothing but this package is known; its evidence is still to be added.
-    pub(in crate::stack) fn as_component(&self) -> Component {
+    pub fn as_component(&self) -> Component {
         Component {
             name: self.component.clone(),
             path: self.path.clone(),

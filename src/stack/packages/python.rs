@@ -10,7 +10,7 @@ use crate::version::requirement::normalized;
 use super::package::{Owned, Package, Record};
 
 /// All distributions whose metadata was kept, in the order of their paths.
-pub(in crate::stack) fn distributions(inventory: &Inventory) -> Vec<Distribution> {
+pub fn distributions(inventory: &Inventory) -> Vec<Distribution> {
     inventory
         .texts
         .iter()

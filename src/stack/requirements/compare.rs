@@ -16,7 +16,7 @@ use crate::version::marker;
 use crate::version::requirement::{Requirement, normalized};
 
 /// What is installed, and where.
-pub(in crate::stack) struct Installed<'i> {
+pub struct Installed<'i> {
     pub distributions: &'i [Distribution],
     /// The one of the image's process first.
     pub environments: &'i [Environment],

@@ -7,7 +7,7 @@ use crate::stack::pattern::matches_pattern;
 /// The table `rules/knowledge/requirements.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::stack) struct RequirementNames {
+pub struct RequirementNames {
     names: Vec<String>,
 }
 
