@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
 
-use crate::cancellation::Cancellation;
 use crate::error::Result;
 use crate::image::{RootFilesystem, configuration};
 use crate::launch::Launch;
@@ -31,7 +30,7 @@ pub struct Analysis {
     /// The loader model as a tree; empty unless the checker makes trees.
     pub tree: Tree,
     pub day: NaiveDate,
-    pub cancellation: Cancellation,
+    pub bounds: Bounds,
     /// What reading and analyzing took.
     pub elapsed: Duration,
 }
@@ -44,7 +43,7 @@ impl Analysis {
         let (knowledge, config) = (&checker.knowledge, &facts.config);
         let layers = facts.layers.iter().map(|layer| &*layer.facts);
         let bounds = Bounds {
-            limits: checker.limits,
+            limits: subject.limits.unwrap_or(checker.limits),
             cancellation: subject.cancellation.clone(),
         };
         let root = RootFilesystem::merge_within(layers, &bounds.limits, &bounds.cancellation)?;
@@ -100,7 +99,7 @@ impl Analysis {
             facts: rule_facts,
             tree: tree.unwrap_or_default(),
             day: subject.day,
-            cancellation: subject.cancellation.clone(),
+            bounds: bounds.clone(),
             elapsed: subject.origin.reading + start.elapsed(),
         })
     }

@@ -125,28 +125,44 @@ impl ImageFacts {
         write().map_err(|error| Error::output(SCHEMA, error))
     }
 
+    /// Reads what [`encode`](Self::encode) wrote, within the default limits.
+    ///
+    /// # Errors
+    /// As [`decode_within`](Self::decode_within).
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        Self::decode_within(bytes, &Limits::default())
+    }
+
     /// Reads what [`encode`](Self::encode) wrote.
     ///
     /// # Errors
-    /// The bytes are damaged, or larger than the limit `facts-bytes` after decompression.
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
+    /// The bytes are damaged, or exceed the limit `facts-bytes` (after decompression), `layers` or `entries`.
+    pub fn decode_within(bytes: &[u8], limits: &Limits) -> Result<Self> {
         let damaged = |problem: String| Error::damaged("image facts", problem);
         if !is_encoded(bytes) {
             return Err(damaged(format!("not a document of {SCHEMA}")));
         }
-        let limits = Limits::default();
         let limit = limits.of(Limit::FactsBytes);
         let read = || -> io::Result<Vec<u8>> {
             let mut text = Vec::new();
             let decoder = zstd::Decoder::new(bytes)?;
-            decoder.take(limit + 1).read_to_end(&mut text)?;
+            decoder
+                .take(limit.saturating_add(1))
+                .read_to_end(&mut text)?;
             Ok(text)
         };
+        let within = |limit, found: usize| {
+            let checked = limits.check(limit, found as u64);
+            checked.map_err(|exceeded| Error::limit("image facts", exceeded))
+        };
         let text = read().map_err(|error| damaged(error.to_string()))?;
-        limits
-            .check(Limit::FactsBytes, text.len() as u64)
-            .map_err(|exceeded| Error::limit("image facts", exceeded))?;
-        serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))
+        within(Limit::FactsBytes, text.len())?;
+        let facts: Self =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        within(Limit::Layers, facts.layers.len())?;
+        let entries = facts.layers.iter().map(|layer| layer.facts.entries.len());
+        within(Limit::Entries, entries.sum())?;
+        Ok(facts)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn judge(
         facts,
         tree,
         day,
-        cancellation,
+        bounds,
         elapsed,
     } = analysis;
     let policy = &checker.policy;
@@ -43,7 +43,9 @@ pub(super) fn judge(
         policy: fleet.clone(),
         ..facts
     };
-    let found = checker.rules.evaluate_until(&facts, &cancellation);
+    let found = checker
+        .rules
+        .evaluate_within(&facts, &bounds.limits, &bounds.cancellation);
     let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
     let name = inspection.reference.as_deref().unwrap_or_default();
     let mut judged = policy.apply(found, name, day);

@@ -127,9 +127,9 @@ impl Checker {
                 .collect();
         }
         let file = sources.file.clone();
-        let found = self
-            .rules
-            .evaluate_until(&Facts::of_sources(sources), cancellation)?;
+        let found =
+            self.rules
+                .evaluate_within(&Facts::of_sources(sources), &self.limits, cancellation)?;
         let PolicyOutcome {
             mut findings,
             ignored,

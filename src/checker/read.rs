@@ -106,6 +106,7 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
             named: request.target.to_string(),
             day: request.day,
             overlay: Overlay::default(),
+            limits: request.limits,
             cancellation: request.cancellation.clone(),
             origin,
         };
@@ -147,17 +148,21 @@ fn saved(checker: &Checker, request: &ImageRequest, path: &Path) -> Result<(Imag
     let started = Instant::now();
     let name = path.display().to_string();
     let limits = request.limits.unwrap_or(checker.limits);
-    let limit = limits.of(Limit::FactsBytes);
+    let limit = limits.of(Limit::FactsBytes).saturating_add(1);
     let read = || -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(path)?.take(limit).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let bytes = read().map_err(|error| Error::io(&name, error))?;
-    let facts =
-        ImageFacts::decode(&bytes).map_err(|error| error.in_context(format!("{name}: ")))?;
+    limits
+        .check(Limit::FactsBytes, bytes.len() as u64)
+        .map_err(|exceeded| Error::limit(&name, exceeded))?;
+    let facts = ImageFacts::decode_within(&bytes, &limits)
+        .map_err(|error| error.in_context(format!("{name}: ")))?;
     let mut subject = Subject::new("", request.day);
     subject.named = name;
+    subject.limits = request.limits;
     subject.cancellation = request.cancellation.clone();
     subject.reference.clone_from(&request.reference);
     subject.origin.reading = started.elapsed();

@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 
 use crate::cancellation::Cancellation;
 use crate::launch::Overlay;
+use crate::limits::Limits;
 use crate::source::{AccessMethod, SourceKind};
 
 /// What [`ImageFacts`](crate::ImageFacts) are judged as: the reference whose promises count, and the day.
@@ -28,6 +29,7 @@ pub struct Subject {
     /// The day that decides whether an ignore has expired.
     pub(super) day: NaiveDate,
     pub(super) overlay: Overlay,
+    pub(super) limits: Option<Limits>,
     pub(super) cancellation: Cancellation,
     pub(super) origin: Origin,
 }
@@ -65,6 +67,7 @@ impl Subject {
             reference: Some(reference).filter(|text| !text.is_empty()),
             day,
             overlay: Overlay::default(),
+            limits: None,
             cancellation: Cancellation::default(),
             origin: Origin {
                 source: SourceKind::Facts,
@@ -106,6 +109,13 @@ impl Subject {
     #[must_use]
     pub fn launched_with(mut self, overlay: Overlay) -> Self {
         self.overlay = overlay;
+        self
+    }
+
+    /// Limits for this judgement, instead of those of the [`Checker`](crate::Checker).
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
         self
     }
 

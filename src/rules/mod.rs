@@ -176,22 +176,23 @@ impl RuleSet {
     ///
     /// An expression cannot be evaluated, or a rule exceeds a limit. A missing fact is not an error.
     pub fn evaluate(&self, facts: &Facts) -> Result<Vec<Finding>> {
-        self.evaluate_until(facts, &Cancellation::default())
+        self.evaluate_within(facts, &self.limits, &Cancellation::default())
     }
 
-    /// As [`RuleSet::evaluate`], until the request is cancelled.
+    /// As [`RuleSet::evaluate`], with the limits of a request, until it is cancelled.
     ///
     /// # Errors
     ///
     /// As [`RuleSet::evaluate`], or the request was cancelled.
-    pub fn evaluate_until(
+    pub fn evaluate_within(
         &self,
         facts: &Facts,
+        limits: &Limits,
         cancellation: &Cancellation,
     ) -> Result<Vec<Finding>> {
         let surroundings = Surroundings {
             tables: &self.tables,
-            limits: &self.limits,
+            limits,
             cancellation,
         };
         evaluate::evaluate(self.rules(), facts, &surroundings)

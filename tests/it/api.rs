@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use imgcheck::{
     CacheOptions, Cancellation, Checker, CheckerBuilder, Credentials, Day, ErrorCode, ImageFacts,
-    ImageRequest, Overlay, Severity, Subject,
+    ImageRequest, Limit, Limits, Overlay, Severity, Subject,
 };
 use testkit::registry::{self, Content, Server};
 use testkit::{
@@ -357,6 +357,32 @@ fn a_deadline_is_a_timeout() {
         request(&repository(SAMPLE)).cancellation(Cancellation::default().with_deadline(deadline));
     let error = checker().facts(&request).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Timeout);
+}
+
+#[test]
+fn the_limits_of_a_request_apply_to_reading_and_judging() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("image.facts");
+    let checker = checker();
+    let facts = sample(&checker);
+    fs::write(&path, facts.encode().unwrap()).unwrap();
+    let limits = |limit: Limit| {
+        let mut limits = Limits::default();
+        limits.set(limit, 1);
+        limits
+    };
+    for limit in [Limit::FactsBytes, Limit::Layers, Limit::Entries] {
+        let within = request(&path).limits(limits(limit));
+        let report = checker.check(&[within]);
+        assert_eq!(report.errors.len(), 1, "{limit:?}");
+        assert_eq!(report.errors[0].error.code(), ErrorCode::Limit, "{limit:?}");
+    }
+    let subject = Subject::new("pytorch-cuda:v2.9", day(DAY));
+    assert!(checker.judge(&facts, &subject).is_ok());
+    for limit in [Limit::LoaderObjects, Limit::RuleItems] {
+        let error = checker.judge(&facts, &subject.clone().limits(limits(limit)));
+        assert_eq!(error.unwrap_err().code(), ErrorCode::Limit, "{limit:?}");
+    }
 }
 
 #[test]
