@@ -37,7 +37,7 @@ fn sizes() -> Vec<Attack> {
     vec![
         Attack {
             name: "size-beyond-the-archive",
-            holds: "a file of 8 GB, of which there are 10 bytes",
+            holds: "a file that claims 8 GB and has 10 bytes",
             outcome: Outcome::Refused("the archive is truncated"),
             make: |scratch| {
                 members(
@@ -53,7 +53,7 @@ fn sizes() -> Vec<Attack> {
         },
         Attack {
             name: "size-of-two-to-the-63",
-            holds: "a file of 2^63 bytes",
+            holds: "a file that claims 2^63 bytes",
             outcome: Outcome::Refused("the archive is truncated"),
             make: |scratch| {
                 members(
@@ -64,13 +64,13 @@ fn sizes() -> Vec<Attack> {
         },
         Attack {
             name: "negative-size",
-            holds: "a file of -1 bytes",
+            holds: "a file that claims -1 bytes",
             outcome: Outcome::Refused("its size is not a number"),
             make: |scratch| members(scratch, &[sized(b"x", EntryType::Regular, [0xff; 12], b"")]),
         },
         Attack {
-            name: "size-that-is-no-number",
-            holds: "a file of `12z` bytes",
+            name: "size-not-a-number",
+            holds: "a file that claims `12z` bytes",
             outcome: Outcome::Refused("its size is not a number"),
             make: |scratch| {
                 members(
@@ -86,8 +86,11 @@ fn sizes() -> Vec<Attack> {
         },
         Attack {
             name: "size-of-a-symbolic-link",
-            holds: "a symbolic link with a size of 1,536 bytes, which would hide the file behind it",
-            outcome: Outcome::Read("read: links have no content, as for engines", inner),
+            holds: "a symbolic link with a size of 1,536 bytes, which would hide the next file",
+            outcome: Outcome::Read(
+                "read: links have no content, as in container engines",
+                inner,
+            ),
             make: |scratch| {
                 let link = sized(b"x", EntryType::Symlink, base_256(1536), b"");
                 members(scratch, &[link, inner_file(b"etc/os-release")])
@@ -95,8 +98,11 @@ fn sizes() -> Vec<Attack> {
         },
         Attack {
             name: "two-sizes",
-            holds: "a file of 0 bytes by its extended header and of 1,536 by the other, which would hide the file behind it",
-            outcome: Outcome::Read("read: the extended header counts, as for engines", inner),
+            holds: "a file with 0 bytes according to its extended header and 1,536 according to its main header, which would hide the next file",
+            outcome: Outcome::Read(
+                "read: the extended header counts, as in container engines",
+                inner,
+            ),
             make: |scratch| {
                 let other = sized(b"x", EntryType::Regular, base_256(1536), b"");
                 members(
@@ -107,7 +113,7 @@ fn sizes() -> Vec<Attack> {
         },
         Attack {
             name: "size-in-an-archive-of-images",
-            holds: "a docker archive whose layer says that it has 2^62 bytes, behind its documents",
+            holds: "a docker archive whose layer, after the JSON documents, claims 2^62 bytes",
             outcome: Outcome::Refused("the archive is truncated"),
             make: |scratch| {
                 let layer = sized(b"0/layer.tar", EntryType::Regular, base_256(1 << 62), b"");
@@ -146,8 +152,8 @@ fn ends() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "archive-without-an-end",
-            holds: "a docker archive that was cut off behind its last member",
+            name: "archive-without-end-marker",
+            holds: "a docker archive that was cut off after its last member",
             outcome: Outcome::Refused("truncated: the archive has no end marker"),
             make: |scratch| {
                 let whole = small();
@@ -156,9 +162,12 @@ fn ends() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "bytes-behind-the-end",
-            holds: "a layer with another file behind the mark of its end",
-            outcome: Outcome::Read("read: nothing follows the end, as for engines", inner),
+            name: "bytes-after-the-end",
+            holds: "a layer with a file after its end marker",
+            outcome: Outcome::Read(
+                "read: what follows the end marker is ignored, as in container engines",
+                inner,
+            ),
             make: |scratch| {
                 let behind = plain(b"etc/os-release", EntryType::Regular, HOST.as_bytes());
                 let bytes = [ended(&[inner_file(b"etc/os-release")]), behind].concat();
@@ -166,8 +175,8 @@ fn ends() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "layer-without-an-end",
-            holds: "a plain layer that was cut off between two files",
+            name: "layer-without-end-marker",
+            holds: "an uncompressed layer that was cut off between two files",
             outcome: Outcome::Refused("the archive has no end"),
             make: |scratch| {
                 let cut = inner_file(b"etc/os-release");
@@ -183,7 +192,7 @@ fn ends() -> Vec<Attack> {
         },
         Attack {
             name: "end-in-the-middle",
-            holds: "a block of zeros between two files",
+            holds: "one block of zeros between two files",
             outcome: Outcome::Refused("a single block of zeros inside the archive"),
             make: |scratch| {
                 members(
@@ -226,7 +235,7 @@ fn numbers() -> Vec<Attack> {
             make: |scratch| limited(scratch, &[endless(directories(10_000))]),
         },
         Attack {
-            name: "entries-over-many-layers",
+            name: "entries-across-layers",
             holds: "400,000 empty directories in 20 gzip layers, with a limit of 50,000",
             outcome: Outcome::Refused("the limit entries"),
             make: |scratch| {
@@ -250,8 +259,8 @@ fn numbers() -> Vec<Attack> {
             make: |scratch| repeated(scratch, 40_000),
         },
         Attack {
-            name: "one-layer-with-many-entries-again-and-again",
-            holds: "a layer of 20,000 directories that is listed 900 times, with a limit of 50,000",
+            name: "one-large-layer-repeated",
+            holds: "a layer with 20,000 directories, listed 900 times, with a limit of 50,000",
             outcome: Outcome::Refused("the limit entries"),
             make: |scratch| {
                 let plain = unzipped(&directories(20));
@@ -265,9 +274,9 @@ fn numbers() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "extended-headers-without-a-file",
-            holds: "100,000 extended headers in front of one file",
-            outcome: Outcome::Read("read: only the last of them counts", nothing),
+            name: "repeated-extended-headers",
+            holds: "100,000 extended headers before one file",
+            outcome: Outcome::Read("read: only the last one counts", nothing),
             make: |scratch| {
                 let mut all = vec![pax(&[("path", b"etc/os-release")]); 100_000];
                 all.push(pax(&[("path", b"etc/other")]));

@@ -63,8 +63,8 @@ fn gzip() -> Vec<Attack> {
         },
         Attack {
             name: "gzip-of-empty-members",
-            holds: "200,000 gzip members without content in front of a layer",
-            outcome: Outcome::Read("read: a member of nothing costs little", inner),
+            holds: "200,000 empty gzip members before a layer",
+            outcome: Outcome::Read("read: an empty member costs little", inner),
             make: |scratch| {
                 in_front(
                     scratch,
@@ -74,8 +74,8 @@ fn gzip() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "gzip-with-more-behind",
-            holds: "a gzip layer with another archive behind it",
+            name: "gzip-with-trailing-archive",
+            holds: "a gzip layer followed by a second archive",
             outcome: Outcome::Refused("bytes that are not gzip follow its end"),
             make: |scratch| {
                 let plain = ended(&[inner_file(b"etc/os-release")]);
@@ -141,14 +141,14 @@ fn zstd() -> Vec<Attack> {
         },
         Attack {
             name: "zstd-of-empty-frames",
-            holds: "200,000 zstd frames without content, with windows of 64 MiB, in front of a layer",
-            outcome: Outcome::Read("read: a frame of nothing costs little", inner),
+            holds: "200,000 empty zstd frames with windows of 64 MiB before a layer",
+            outcome: Outcome::Read("read: an empty frame costs little", inner),
             make: |scratch| in_front(scratch, &window(26).repeat(200_000), Compression::Zstd),
         },
         Attack {
             name: "zstd-of-skippable-frames",
-            holds: "64 MiB of skippable frames, small and large, in front of a layer",
-            outcome: Outcome::Read("read: they are passed over", inner),
+            holds: "64 MiB of skippable frames, small and large, before a layer",
+            outcome: Outcome::Read("read: they are skipped", inner),
             make: |scratch| {
                 let frames = [skippable(0).repeat(100_000), skippable(64 * MIB)].concat();
                 in_front(scratch, &frames, Compression::Zstd)
@@ -162,7 +162,7 @@ fn zstd() -> Vec<Attack> {
         },
         Attack {
             name: "zstd-cut-off-in-a-skippable-frame",
-            holds: "a zstd layer with a skippable frame behind it, of which a part is missing",
+            holds: "a zstd layer followed by an incomplete skippable frame",
             outcome: Outcome::Refused("truncated"),
             make: |scratch| {
                 let honest = whole(ended(&[inner_file(b"etc/os-release")]), Compression::Zstd);
@@ -176,12 +176,9 @@ fn zstd() -> Vec<Attack> {
 
 fn types() -> Vec<Attack> {
     vec![Attack {
-        name: "media-type-that-lies",
-        holds: "an OCI layout with a zstd layer that is said to be gzip",
-        outcome: Outcome::Read(
-            "read: the bytes say how they are compressed, as for engines",
-            inner,
-        ),
+        name: "wrong-media-type",
+        holds: "an OCI layout with a zstd layer whose media type says gzip",
+        outcome: Outcome::Read("read: the content decides, as in container engines", inner),
         make: |scratch| {
             let gzip = "application/vnd.oci.image.layer.v1.tar+gzip";
             let plain = ended(&[inner_file(b"etc/os-release")]);

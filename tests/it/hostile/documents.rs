@@ -102,8 +102,8 @@ pub fn honest() -> [Vec<u8>; 3] {
 fn json_itself() -> Vec<Attack> {
     vec![
         Attack {
-            name: "json-a-hundred-thousand-deep",
-            holds: "a `manifest.json` of 100,000 lists in each other",
+            name: "manifest-with-nested-lists",
+            holds: "a `manifest.json` with 100,000 nested lists",
             outcome: Outcome::Refused("is not valid JSON: recursion limit exceeded"),
             make: |scratch| {
                 let unknown = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -114,13 +114,13 @@ fn json_itself() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "json-of-100-megabytes",
-            holds: "a `manifest.json` of 100 MB, nearly all of it spaces",
+            name: "manifest-of-100-megabytes",
+            holds: "a `manifest.json` of 100 MB, nearly all spaces",
             outcome: Outcome::Refused("the limit document-bytes"),
             make: |scratch| with_manifest(scratch, &format!("[{}]", " ".repeat(100_000_000))),
         },
         Attack {
-            name: "json-with-a-name-twice",
+            name: "json-with-duplicate-key",
             holds: "a `manifest.json` with two lists of layers",
             outcome: Outcome::Refused("duplicate field `Layers`"),
             make: |scratch| {
@@ -132,7 +132,7 @@ fn json_itself() -> Vec<Attack> {
         },
         Attack {
             name: "json-with-huge-numbers",
-            holds: "a size of a thousand digits in an index",
+            holds: "an index with a size of a thousand digits",
             outcome: Outcome::Refused("is not valid JSON"),
             make: |scratch| {
                 let text = format!(
@@ -145,7 +145,7 @@ fn json_itself() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "json-that-is-cut-off",
+            name: "json-cut-off",
             holds: "a configuration that ends in the middle",
             outcome: Outcome::Refused("is not valid JSON"),
             make: |scratch| {
@@ -179,8 +179,8 @@ fn lists() -> Vec<Attack> {
         },
         Attack {
             name: "a-million-steps",
-            holds: "a configuration with a history of 1,000,000 steps",
-            outcome: Outcome::Read("read: steps without a layer are passed over", inner),
+            holds: "a configuration with a history of 1,000,000 build steps",
+            outcome: Outcome::Read("read: steps without a layer are skipped", inner),
             make: |scratch| {
                 changed(scratch, |_, config| {
                     config["history"] = vec![json!({}); 1_000_000].into()
@@ -207,7 +207,7 @@ fn lists() -> Vec<Attack> {
         },
         Attack {
             name: "index-of-indexes",
-            holds: "indexes that list each other six deep",
+            holds: "indexes that are nested six deep",
             outcome: Outcome::Refused("indexes are nested"),
             make: |scratch| {
                 let [layer, config, manifest] = honest();
@@ -228,8 +228,8 @@ fn lists() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "one-large-index-again-and-again",
-            holds: "an index that lists 1,000 times another one of 3 MB",
+            name: "one-large-index-repeated",
+            holds: "an index that lists a second index of 3 MB 1,000 times",
             outcome: Outcome::Refused("the limit documents-bytes"),
             make: |scratch| {
                 let [layer, config, manifest] = honest();
@@ -271,7 +271,7 @@ fn spelling() -> Vec<Attack> {
     vec![
         Attack {
             name: "layers-in-two-spellings",
-            holds: "a manifest with `layers` and, for engines written in Go, others as `Layers`",
+            holds: "a manifest with `layers` and different `Layers`, which Go reads as the same key",
             outcome: Outcome::Refused("is not how `layers` is written"),
             make: |scratch| {
                 let [layer, config, _] = honest();
@@ -285,7 +285,7 @@ fn spelling() -> Vec<Attack> {
         },
         Attack {
             name: "environment-in-another-spelling",
-            holds: "a configuration whose environment is called `ENV`, which engines written in Go take for `Env`",
+            holds: "a configuration whose environment is called `ENV`, which Go reads as `Env`",
             outcome: Outcome::Refused("is not how `Env` is written"),
             make: |scratch| {
                 changed(scratch, |_, config| {
@@ -301,7 +301,7 @@ fn values() -> Vec<Attack> {
         Attack {
             name: "labels-by-the-megabyte",
             holds: "labels of 3 MB: one long one, and 100,000 short ones",
-            outcome: Outcome::Read("read: labels are text", inner),
+            outcome: Outcome::Read("read: labels are only text", inner),
             make: |scratch| {
                 changed(scratch, |_, config| {
                     let mut labels: serde_json::Map<String, Value> = (0..100_000)
@@ -315,7 +315,7 @@ fn values() -> Vec<Attack> {
         Attack {
             name: "environment-by-the-megabyte",
             holds: "an environment of 2 MB: one long variable, and 100,000 short ones",
-            outcome: Outcome::Read("read: variables are text", inner),
+            outcome: Outcome::Read("read: variables are only text", inner),
             make: |scratch| {
                 changed(scratch, |_, config| {
                     let mut env: Vec<String> =
@@ -328,7 +328,7 @@ fn values() -> Vec<Attack> {
         Attack {
             name: "search-path-of-a-hundred-thousand-directories",
             holds: "`LD_LIBRARY_PATH` and `PATH` of 50,000 directories each",
-            outcome: Outcome::Read("read: directories that are not there cost little", inner),
+            outcome: Outcome::Read("read: missing directories cost little", inner),
             make: |scratch| {
                 changed(scratch, |_, config| {
                     let path: String = (0..50_000).map(|at| format!(":/d{at}")).collect();

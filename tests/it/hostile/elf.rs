@@ -9,7 +9,7 @@ use testkit::{Item, file, symlink};
 /// Where the library under attack lies.
 const LIBRARY: &str = "usr/lib64/libcudart.so.12";
 /// It is read, and what is true of it is told.
-pub const TOLD: Outcome = Outcome::Read("read: CUDA 12.8 is found all the same", says_cuda);
+pub const TOLD: Outcome = Outcome::Read("read: CUDA 12.8 is found", says_cuda);
 /// It is read as damaged: nothing is taken from it.
 const DAMAGED: Outcome = Outcome::Read("read: the file counts as damaged", says_nothing);
 /// One byte for each of a megabyte, and a NUL.
@@ -26,7 +26,7 @@ pub fn attacks() -> Vec<Attack> {
 fn headers() -> Vec<Attack> {
     vec![
         Attack {
-            name: "elf-sections-behind-memory",
+            name: "elf-sections-beyond-memory",
             holds: "an ELF file with 65,535 section headers at offset 2⁶⁴-1",
             outcome: TOLD,
             make: |scratch| {
@@ -36,7 +36,7 @@ fn headers() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "elf-segments-behind-the-file",
+            name: "elf-segments-beyond-the-file",
             holds: "an ELF file that claims 65,535 program headers (`PN_XNUM`) and has two",
             outcome: DAMAGED,
             make: |scratch| {
@@ -47,7 +47,7 @@ fn headers() -> Vec<Attack> {
         },
         Attack {
             name: "elf-segments-that-wrap",
-            holds: "ELF segments that end behind 2⁶⁴, in memory and in the file",
+            holds: "ELF segments that end beyond 2⁶⁴, in memory and in the file",
             outcome: DAMAGED,
             make: |scratch| {
                 let mut elf = cudart();
@@ -57,8 +57,8 @@ fn headers() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "elf-segments-upon-each-other",
-            holds: "an ELF file of 4 MB with 60,000 segments, each of which loads all of it",
+            name: "elf-overlapping-segments",
+            holds: "an ELF file of 4 MB with 60,000 segments, each of which loads the whole file",
             outcome: TOLD,
             make: |scratch| {
                 let mut elf = cudart();
@@ -70,8 +70,8 @@ fn headers() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "elf-sections-upon-each-other",
-            holds: "an ELF file of 4 MB with 60,000 sections of constants, code and GPU code, each of which is all of it",
+            name: "elf-overlapping-sections",
+            holds: "an ELF file of 4 MB with 60,000 sections of constants, code and GPU code, each of which is the whole file",
             outcome: TOLD,
             make: |scratch| {
                 let mut elf = cudart();
@@ -109,8 +109,8 @@ fn headers() -> Vec<Attack> {
 fn tables() -> Vec<Attack> {
     vec![
         Attack {
-            name: "elf-dynamic-upon-itself",
-            holds: "an ELF file whose string, symbol and hash tables are its dynamic section",
+            name: "elf-overlapping-tables",
+            holds: "an ELF file whose string, symbol and hash tables overlap its dynamic section",
             outcome: DAMAGED,
             make: |scratch| {
                 let mut elf = Elf::new();
@@ -131,7 +131,7 @@ fn tables() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "elf-strings-behind-memory",
+            name: "elf-strings-beyond-memory",
             holds: "ELF files with DT_STRSZ 0 and 2⁶⁴-1",
             outcome: DAMAGED,
             make: |scratch| {
@@ -158,8 +158,8 @@ fn tables() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "elf-hash-without-end",
-            holds: "ELF files whose DT_GNU_HASH has 2³²-1 buckets, words of a bloom filter, or a chain of 8 MB that does not end",
+            name: "elf-endless-hash-table",
+            holds: "ELF files whose DT_GNU_HASH has 2³²-1 buckets, Bloom filter words, or a chain of 8 MB that does not end",
             outcome: DAMAGED,
             make: |scratch| {
                 let headers = [[u32::MAX, 1, 0, 0], [1, 0, u32::MAX, 0], [1, 0, 0, 0]];
@@ -186,7 +186,7 @@ fn strings() -> Vec<Attack> {
     vec![
         Attack {
             name: "elf-needed-100000-megabytes",
-            holds: "an ELF file with 100,000 DT_NEEDED, all the same string of a megabyte",
+            holds: "an ELF file with 100,000 DT_NEEDED entries that share one string of a megabyte",
             outcome: STRINGS,
             make: |scratch| {
                 let mut elf = long_strings();
@@ -198,7 +198,7 @@ fn strings() -> Vec<Attack> {
         },
         Attack {
             name: "elf-symbols-100000-megabytes",
-            holds: "an ELF file with 100,000 symbols, defined and not, all of the same name of a megabyte",
+            holds: "an ELF file with 100,000 symbols, defined and undefined, that share one name of a megabyte",
             outcome: STRINGS,
             make: |scratch| {
                 let mut elf = long_strings();
@@ -208,7 +208,7 @@ fn strings() -> Vec<Attack> {
         },
         Attack {
             name: "elf-versions-4000-megabytes",
-            holds: "an ELF file with 4,000 versions, all of the same name of a megabyte",
+            holds: "an ELF file with 4,000 versions that share one name of a megabyte",
             outcome: STRINGS,
             make: |scratch| {
                 let mut elf = long_strings();
@@ -222,7 +222,7 @@ fn strings() -> Vec<Attack> {
         },
         Attack {
             name: "elf-section-names-60000-megabytes",
-            holds: "an ELF file with 60,000 sections, all of the same name of a megabyte",
+            holds: "an ELF file with 60,000 sections that share one name of a megabyte",
             outcome: TOLD,
             make: |scratch| {
                 let mut elf = cudart();
@@ -234,9 +234,9 @@ fn strings() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "elf-search-path-of-tokens",
+            name: "elf-long-search-path",
             holds: "a program whose DT_RPATH is `$ORIGIN` 100,000 times, in 2,000 directories, in a directory with a name of 200 bytes",
-            outcome: Outcome::Read("read: no such directory is there", |report| {
+            outcome: Outcome::Read("read: none of these directories exists", |report| {
                 assert_eq!(version(report, "cuda-runtime"), Some("12.8"));
             }),
             make: |scratch| {
@@ -264,13 +264,13 @@ fn sparse() -> Vec<Attack> {
     vec![
         Attack {
             name: "elf-sparse-16-gigabytes",
-            holds: "a sparse ELF file of 16 GB, nearly all of which is one hole",
+            holds: "a sparse ELF file of 16 GB, nearly all of it one hole",
             outcome: TOLD,
             make: |scratch| sparse_archive(scratch, LIBRARY, &cudart().build(), 16 << 30),
         },
         Attack {
             name: "elf-sparse-1-terabyte",
-            holds: "the same of a terabyte",
+            holds: "the same with a terabyte",
             outcome: Outcome::Refused("sparse-bytes"),
             make: |scratch| sparse_archive(scratch, LIBRARY, &cudart().build(), 1 << 40),
         },
@@ -284,7 +284,7 @@ fn versions() -> Vec<Attack> {
     vec![
         Attack {
             name: "elf-versions-in-a-circle",
-            holds: "ELF files with 2³² needed and defined versions, of which each is the next",
+            holds: "ELF files with 2³² needed and defined versions, each of which points to itself",
             outcome: DAMAGED,
             make: |scratch| {
                 let items: Vec<Item> = [0, 1, 16, u32::MAX]

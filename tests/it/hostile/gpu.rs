@@ -28,14 +28,14 @@ fn containers() -> Vec<Attack> {
     vec![
         Attack {
             name: "gpu-empty-containers",
-            holds: "500,000 fat binary containers of size 0",
-            outcome: Outcome::Read("read: they hold no code", |report| {
+            holds: "500,000 fat-binary containers of size 0",
+            outcome: Outcome::Read("read: they contain no code", |report| {
                 assert_eq!(version(report, "cuda-runtime"), Some("12.8"));
             }),
             make: |scratch| named(scratch, &container(0, 16).repeat(500_000)),
         },
         Attack {
-            name: "gpu-lengths-that-lie",
+            name: "gpu-wrong-lengths",
             holds: "containers and entries with headers of 0, 65,535 and 2³²-1 bytes, and contents of 2⁶⁴-1",
             outcome: NONE,
             make: |scratch| {
@@ -55,7 +55,7 @@ fn containers() -> Vec<Attack> {
         },
         Attack {
             name: "gpu-containers-in-containers",
-            holds: "16 MB of containers that each reach to the end, and so hold all that follow, in data without sections",
+            holds: "16 MB of containers that each extend to the end and so contain all that follow, in a file without sections",
             outcome: Outcome::Read("read: each byte is walked once", |report| {
                 assert_eq!(version(report, "cuda-runtime"), Some("12.8"));
             }),
@@ -78,7 +78,7 @@ fn containers() -> Vec<Attack> {
         },
         Attack {
             name: "gpu-magic-everywhere",
-            holds: "4 MB of nothing but the first bytes of fat binaries",
+            holds: "4 MB that consist only of fat-binary magic numbers",
             outcome: NONE,
             make: |scratch| {
                 named(
@@ -94,7 +94,7 @@ fn codes() -> Vec<Attack> {
     vec![
         Attack {
             name: "gpu-streamed-payloads",
-            holds: "a gzip layer with an ELF file of 4,000 segments of notes and 16 MB of GPU code with payloads of eight bytes, behind which the name of the name table stands again and again",
+            holds: "a gzip layer with an ELF file that has 4,000 note segments and 16 MB of GPU code with payloads of eight bytes, each followed by the name of the section name table",
             outcome: super::elf::TOLD,
             make: |scratch| {
                 let items = [
@@ -109,7 +109,7 @@ fn codes() -> Vec<Attack> {
         },
         Attack {
             name: "gpu-entries-1000000",
-            holds: "a container with 1,100,000 entries without payload",
+            holds: "a container with 1,100,000 empty entries",
             outcome: Outcome::Refused("gpu-containers"),
             make: |scratch| {
                 let entries = entry(2, 90, ENTRY as u32, 0).repeat(1_100_000);
@@ -120,7 +120,7 @@ fn codes() -> Vec<Attack> {
         Attack {
             name: "gpu-architectures-50000",
             holds: "GPU code for 50,000 architectures, up to `sm_4294967295a`",
-            outcome: Outcome::Read("read: all are told", |report| {
+            outcome: Outcome::Read("read: all are reported", |report| {
                 assert!(gpu(report).contains("sm_4294967295a"));
             }),
             make: |scratch| {
@@ -132,7 +132,7 @@ fn codes() -> Vec<Attack> {
         },
         Attack {
             name: "gpu-decompression-bomb",
-            holds: "compressed PTX that says it has 2⁶⁰ bytes when decompressed",
+            holds: "compressed PTX that claims to decompress to 2⁶⁰ bytes",
             outcome: Outcome::Read("read: payloads are never decompressed", |report| {
                 assert!(gpu(report).contains("compute_90"), "{report}");
             }),
@@ -156,7 +156,7 @@ fn bodies() -> Vec<Attack> {
     vec![
         Attack {
             name: "getter-that-jumps-to-itself",
-            holds: "all libraries of CUDA that are known by an export, with bodies that jump to themselves",
+            holds: "all CUDA libraries that are recognized by an export, with function bodies that jump to themselves",
             outcome: Outcome::Read("read: none has a version", |report| {
                 let stack = report["images"][0]["stack"].as_array().unwrap();
                 assert!(stack.len() > 5, "{stack:?}");
@@ -181,8 +181,8 @@ fn bodies() -> Vec<Attack> {
         },
         Attack {
             name: "functions-that-return-500000",
-            holds: "a `libtorch_cuda.so` with 500,000 functions side by side that return versions of cuDNN and of CUDA by turns",
-            outcome: Outcome::Read("read: no version, for they disagree", |report| {
+            holds: "a `libtorch_cuda.so` with 500,000 adjacent functions that return cuDNN and CUDA versions in turn",
+            outcome: Outcome::Read("read: no version, because they disagree", |report| {
                 assert!(!report.to_string().contains("compiled-cudnn"), "{report}");
             }),
             make: |scratch| {
@@ -208,8 +208,8 @@ fn texts() -> Vec<Attack> {
     vec![
         Attack {
             name: "version-candidates-200000",
-            holds: "a `libcudnn.so` with 200,000 strings behind each of which another version stands",
-            outcome: Outcome::Read("read: none of them is believed", |report| {
+            holds: "a `libcudnn.so` with 200,000 strings, each followed by a different version",
+            outcome: Outcome::Read("read: none of them counts", |report| {
                 assert_eq!(version(report, "cudnn"), Some("9"), "{report}");
             }),
             make: |scratch| {
@@ -226,13 +226,10 @@ fn texts() -> Vec<Attack> {
         },
         Attack {
             name: "architectures-in-a-string",
-            holds: "a `libtorch_cuda.so` whose string of compiler options names 100,000 architectures",
-            outcome: Outcome::Read(
-                "read: those of one piece of the search are told",
-                |report| {
-                    assert!(version(report, "cuda-runtime").is_none());
-                },
-            ),
+            holds: "a `libtorch_cuda.so` whose compiler options name 100,000 architectures",
+            outcome: Outcome::Read("read: those in one search window are reported", |report| {
+                assert!(version(report, "cuda-runtime").is_none());
+            }),
             make: |scratch| {
                 let mut options = String::new();
                 for number in 0..100_000 {
@@ -243,7 +240,7 @@ fn texts() -> Vec<Attack> {
         },
         Attack {
             name: "versions-of-control-characters",
-            holds: "version strings, SONAMEs and needed names with escape sequences, bidi marks and line ends",
+            holds: "version strings, SONAMEs and needed names with escape sequences, bidirectional marks and line breaks",
             outcome: Outcome::Printed("read: none of them reaches the terminal", |text| {
                 assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{text:?}");
             }),
@@ -263,7 +260,7 @@ fn texts() -> Vec<Attack> {
         Attack {
             name: "data-objects-100000",
             holds: "a cuDNN library that exports 100,000 version numbers, all different",
-            outcome: Outcome::Read("read: none of them is believed", |report| {
+            outcome: Outcome::Read("read: none of them counts", |report| {
                 assert_eq!(version(report, "cudnn"), Some("9"), "{report}");
             }),
             make: |scratch| {

@@ -96,7 +96,7 @@ impl Series {
 }
 
 const TABLE: Table = Table(
-    "| there are more | few | many | time of few | of many | peak memory of few | of many |\n|---|---|---|---|---|---|---|\n",
+    "| series | few | many | time (few) | time (many) | peak memory (few) | peak memory (many) |\n|---|---|---|---|---|---|---|\n",
 );
 
 impl Cost {

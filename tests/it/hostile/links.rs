@@ -49,7 +49,7 @@ fn outward() -> Vec<Attack> {
             name: "symlink-to-host-file",
             holds: "`etc/os-release` as a symbolic link to `../../../../etc/os-release`",
             outcome: Outcome::Read(
-                "read: the link stays in the image, where it leads to nothing",
+                "read: the link stays inside the image, where its target does not exist",
                 |report| {
                     assert!(!report.to_string().contains("debian"), "{report}");
                 },
@@ -66,14 +66,14 @@ fn outward() -> Vec<Attack> {
         },
         Attack {
             name: "absolute-symlink-to-host-file",
-            holds: "`etc/os-release` as a symbolic link to the absolute path of a file of the host",
-            outcome: Outcome::Read("read: the link stays in the image", nothing),
+            holds: "`etc/os-release` as a symbolic link to the absolute path of a file on the host",
+            outcome: Outcome::Read("read: the link stays inside the image", nothing),
             make: |scratch| archive(scratch, &[symlink(RELEASE, &canary(scratch))]),
         },
         Attack {
             name: "hard-link-to-host-file",
-            holds: "`etc/os-release` as a hard link to `../../..` and a file of the host",
-            outcome: Outcome::Read("read: the link stays in the image", nothing),
+            holds: "`etc/os-release` as a hard link to a file on the host, with `../../..`",
+            outcome: Outcome::Read("read: the link stays inside the image", nothing),
             make: |scratch| {
                 let target = format!("../../..{}", canary(scratch));
                 members(scratch, &[linked(RELEASE, EntryType::Link, &target)])
@@ -81,8 +81,8 @@ fn outward() -> Vec<Attack> {
         },
         Attack {
             name: "hard-link-to-symlink-to-host-file",
-            holds: "`etc/os-release` as a hard link to a symbolic link to a file of the host",
-            outcome: Outcome::Read("read: the link stays in the image", nothing),
+            holds: "`etc/os-release` as a hard link to a symbolic link to a file on the host",
+            outcome: Outcome::Read("read: the link stays inside the image", nothing),
             make: |scratch| {
                 archive(
                     scratch,
@@ -95,9 +95,9 @@ fn outward() -> Vec<Attack> {
         },
         Attack {
             name: "write-through-symlink",
-            holds: "`etc` as a symbolic link to a directory of the host, then a file `etc/os-release`",
+            holds: "`etc` as a symbolic link to a directory on the host, then a file `etc/os-release`",
             outcome: Outcome::Read(
-                "read: the file is where the link leads to in the image; nothing is written",
+                "read: the link is followed inside the image; nothing is written",
                 |_| {},
             ),
             make: |scratch| {
@@ -107,8 +107,8 @@ fn outward() -> Vec<Attack> {
         },
         Attack {
             name: "directory-with-links-out",
-            holds: "a root directory whose `etc/os-release` and `usr` are symbolic links out of it",
-            outcome: Outcome::Read("read: the links stay in the image", nothing),
+            holds: "a root directory whose `etc/os-release` and `usr` are symbolic links to paths outside it",
+            outcome: Outcome::Read("read: the links stay inside the image", nothing),
             make: |scratch| {
                 let outside = scratch.join("outside");
                 fs::create_dir_all(outside.join("lib")).unwrap();
@@ -129,8 +129,8 @@ fn outward() -> Vec<Attack> {
 fn inward() -> Vec<Attack> {
     vec![
         Attack {
-            name: "symlinks-without-end",
-            holds: "`etc/os-release` as the last of 41 symbolic links, one more than Linux follows",
+            name: "too-many-symlinks",
+            holds: "`etc/os-release` behind 41 symbolic links, one more than Linux follows",
             outcome: Outcome::Read("read: the file is not found, as in a container", nothing),
             make: |scratch| {
                 let mut items: Vec<Item> = (0..40)
@@ -144,10 +144,7 @@ fn inward() -> Vec<Attack> {
         Attack {
             name: "symlink-loop",
             holds: "`etc` and `usr` as symbolic links to each other, with files below both",
-            outcome: Outcome::Read(
-                "read: a directory takes the place of a link without end",
-                |_| {},
-            ),
+            outcome: Outcome::Read("read: a directory replaces each link in the loop", |_| {}),
             make: |scratch| {
                 archive(
                     scratch,
@@ -162,8 +159,8 @@ fn inward() -> Vec<Attack> {
         },
         Attack {
             name: "hard-link-loop",
-            holds: "hard links to themselves, to each other and to nothing",
-            outcome: Outcome::Read("read: what could not be made is not there", nothing),
+            holds: "hard links to themselves, to each other and to missing files",
+            outcome: Outcome::Read("read: links that cannot be created are missing", nothing),
             make: |scratch| {
                 archive(
                     scratch,
@@ -178,8 +175,8 @@ fn inward() -> Vec<Attack> {
         },
         Attack {
             name: "hard-link-before-its-target",
-            holds: "`etc/os-release` as a hard link to a file that follows",
-            outcome: Outcome::Read("read: the link and the file are one", inner),
+            holds: "`etc/os-release` as a hard link to a file that comes later in the archive",
+            outcome: Outcome::Read("read: the link and the file are the same file", inner),
             make: |scratch| {
                 archive(
                     scratch,
@@ -191,14 +188,14 @@ fn inward() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "hard-link-to-file-of-aufs",
-            holds: "a hard link to `.wh..wh.plnk/1`, which only some engines have",
+            name: "hard-link-to-aufs-file",
+            holds: "a hard link to `.wh..wh.plnk/1`, which only some container engines support",
             outcome: Outcome::Refused("which not every container engine accepts"),
             make: |scratch| archive(scratch, &[hard_link(RELEASE, ".wh..wh.plnk/1")]),
         },
         Attack {
-            name: "symlink-steps-multiplied",
-            holds: "100 files below 1,000 symbolic links, each of which leads through 40 others",
+            name: "symlinks-through-symlinks",
+            holds: "100 files below 1,000 symbolic links, each of which goes through 40 others",
             outcome: Outcome::Read(
                 "read: links are followed as far as Linux follows them",
                 |_| {},
@@ -229,7 +226,7 @@ fn special() -> Vec<Attack> {
     vec![
         Attack {
             name: "links-that-imply-directories",
-            holds: "200 hard links to one symbolic link with 2,000 components, and a file below each",
+            holds: "200 hard links to one symbolic link with 2,000 path components, and a file below each",
             outcome: Outcome::Refused("the limit facts-bytes"),
             make: |scratch| {
                 let mut items = vec![symlink("s", &"a/".repeat(2000))];
@@ -245,9 +242,9 @@ fn special() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "special-files-with-names-of-libraries",
-            holds: "`libcudart.so.12` as a fifo, `libcudnn.so.9` as a character device, `libnccl.so.2` as a block device",
-            outcome: Outcome::Read("read: they are no libraries", no_library),
+            name: "special-files-with-library-names",
+            holds: "`libcudart.so.12` as a FIFO, `libcudnn.so.9` as a character device, `libnccl.so.2` as a block device",
+            outcome: Outcome::Read("read: they are not treated as libraries", no_library),
             make: |scratch| {
                 let special = |name: &str, kind| member(header(name.as_bytes(), kind), b"");
                 members(
@@ -263,7 +260,7 @@ fn special() -> Vec<Attack> {
         },
         Attack {
             name: "special-files-in-a-directory",
-            holds: "a root directory with fifos and a socket in place of libraries and texts",
+            holds: "a root directory with FIFOs and a socket instead of libraries and text files",
             outcome: Outcome::Read("read: none of them is opened", no_library),
             make: |scratch| {
                 write_directory(
@@ -281,9 +278,9 @@ fn special() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "types-that-change",
-            holds: "`etc` as directory, file, link and directory again, in one layer and in others",
-            outcome: Outcome::Read("read: the last counts", inner),
+            name: "changing-types",
+            holds: "`etc` as directory, file, link and directory again, within one layer and across layers",
+            outcome: Outcome::Read("read: the last one counts", inner),
             make: |scratch| {
                 let one = [
                     file("etc/os-release", HOST),
@@ -299,8 +296,8 @@ fn special() -> Vec<Attack> {
         },
         Attack {
             name: "one-path-a-thousand-times",
-            holds: "1,000 members of one path, each with another text",
-            outcome: Outcome::Read("read: the last counts", inner),
+            holds: "1,000 archive members with the same path and different text",
+            outcome: Outcome::Read("read: the last one counts", inner),
             make: |scratch| {
                 let mut items: Vec<Item> = (0..999)
                     .map(|at| file(RELEASE, format!("ID=hostcanary\nVERSION_ID={at}\n")))

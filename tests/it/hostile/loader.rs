@@ -19,7 +19,7 @@ pub fn attacks() -> Vec<Attack> {
 }
 
 /// The model of the loader goes on without the index.
-const CORRUPT: Outcome = Outcome::Read("read: the index counts as corrupt", |report| {
+const CORRUPT: Outcome = Outcome::Read("read: the cache counts as corrupt", |report| {
     let cache = report["images"][0]["loader"]["cache"].to_string();
     assert!(cache.contains("corrupt"), "{cache}");
 });
@@ -39,7 +39,7 @@ fn many() -> Vec<Attack> {
         },
         Attack {
             name: "elf-libraries-50000",
-            holds: "50,000 libraries in one directory, of which a program needs each",
+            holds: "50,000 libraries in one directory, all needed by one program",
             outcome: Outcome::Refused("the limit loader-objects"),
             make: |scratch| {
                 let names: Vec<String> = (0..50_000).map(|it| format!("lib{it}.so")).collect();
@@ -72,13 +72,13 @@ fn loader() -> Vec<Attack> {
     vec![
         Attack {
             name: "ld-cache-2-32-entries",
-            holds: "an `ld.so.cache` of 2³²-1 entries and 100 bytes",
+            holds: "an `ld.so.cache` of 100 bytes that claims 2³²-1 entries",
             outcome: CORRUPT,
             make: |scratch| process(scratch, "etc/ld.so.cache", &cache(u32::MAX, &[0; 52])),
         },
         Attack {
-            name: "ld-cache-strings-outside",
-            holds: "an `ld.so.cache` whose names lie behind its end",
+            name: "ld-cache-strings-beyond-the-end",
+            holds: "an `ld.so.cache` whose names are beyond its end",
             outcome: CORRUPT,
             make: |scratch| {
                 let entry = words(&[0x303, u32::MAX, u32::MAX - 1, 0, 0, 0]);
@@ -87,7 +87,7 @@ fn loader() -> Vec<Attack> {
         },
         Attack {
             name: "ld-cache-one-name",
-            holds: "an `ld.so.cache` of 500,000 entries, all the same name of 4 KB",
+            holds: "an `ld.so.cache` of 500,000 entries that share one name of 4 KB",
             outcome: CORRUPT,
             make: |scratch| {
                 let end = 48 + 24 * 500_000;
@@ -99,8 +99,8 @@ fn loader() -> Vec<Attack> {
         },
         Attack {
             name: "ld-cache-extensions",
-            holds: "an `ld.so.cache` of 200,000 extension sections, each of which is all of it",
-            outcome: Outcome::Read("read: the index has no library", |report| {
+            holds: "an `ld.so.cache` of 200,000 extension sections, each of which is the whole file",
+            outcome: Outcome::Read("read: the cache contains no library", |report| {
                 assert_eq!(version(report, "cuda-runtime"), Some("12.8"));
             }),
             make: |scratch| {
@@ -115,9 +115,9 @@ fn loader() -> Vec<Attack> {
         },
         Attack {
             name: "ld-so-conf-loop",
-            holds: "an `ld.so.conf` that includes itself, `/*/*/*/*/*/*` 10,000 times, and 5,000 files beside it that include each other",
+            holds: "an `ld.so.conf` that includes itself, `/*/*/*/*/*/*` 10,000 times, and 5,000 files that include each other",
             outcome: Outcome::Read(
-                "read: what is included is looked at up to a number of names",
+                "read: includes are expanded up to a fixed number of names",
                 |report| {
                     assert_eq!(version(report, "cuda-runtime"), Some("12.8"));
                 },
@@ -143,7 +143,7 @@ fn packages() -> Vec<Attack> {
         Attack {
             name: "python-distributions-20000",
             holds: "20,000 `dist-info` directories in one environment, all of PyTorch",
-            outcome: Outcome::Read("read: the copies are told", |report| {
+            outcome: Outcome::Read("read: the copies are reported", |report| {
                 assert!(report.to_string().contains("torch"), "{report}");
             }),
             make: |scratch| {
@@ -153,7 +153,7 @@ fn packages() -> Vec<Attack> {
         },
         Attack {
             name: "python-requirements-20000",
-            holds: "a distribution with 20,000 requirements on 2,000 copies of PyTorch, none of them met",
+            holds: "a distribution with 20,000 unmet requirements, and 2,000 copies of PyTorch",
             outcome: Outcome::Refused("rule-items"),
             make: |scratch| {
                 let copies = (0..2_000).map(|it| distribution("torch", &format!("1.{it}"), ""));
@@ -168,8 +168,8 @@ fn packages() -> Vec<Attack> {
         },
         Attack {
             name: "json-100000-deep",
-            holds: "JSON of conda and of a CUDA toolkit that is 100,000 lists deep",
-            outcome: Outcome::Read("read: the texts tell nothing", |report| {
+            holds: "conda and CUDA toolkit JSON files with 100,000 nested lists",
+            outcome: Outcome::Read("read: the files are ignored", |report| {
                 assert!(version(report, "torch").is_none());
             }),
             make: |scratch| {
@@ -183,7 +183,7 @@ fn packages() -> Vec<Attack> {
         },
         Attack {
             name: "json-wide",
-            holds: "a `version.json` of 500,000 keys",
+            holds: "a `version.json` with 500,000 keys",
             outcome: Outcome::Read("read: no version is taken from it", |report| {
                 assert!(report["images"][0]["stack"].is_array());
             }),

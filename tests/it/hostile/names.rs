@@ -19,25 +19,25 @@ fn outward() -> Vec<Attack> {
     vec![
         Attack {
             name: "names-with-parents",
-            holds: "a file of the name `../../../../etc/os-release`",
+            holds: "a file named `../../../../etc/os-release`",
             outcome: Outcome::Read("read: the root is its own parent", inner),
             make: |scratch| members(scratch, &[inner_file(b"../../../../etc/os-release")]),
         },
         Attack {
             name: "absolute-names",
-            holds: "a file of the name `/etc/os-release`",
+            holds: "a file named `/etc/os-release`",
             outcome: Outcome::Read("read: it is below the root of the image", inner),
             make: |scratch| members(scratch, &[inner_file(b"/etc/os-release")]),
         },
         Attack {
-            name: "names-with-dots-between",
-            holds: "a file of the name `usr/lib/../.././/etc/./os-release`",
+            name: "names-with-dots",
+            holds: "a file named `usr/lib/../.././/etc/./os-release`",
             outcome: Outcome::Read("read: it is `etc/os-release`", inner),
             make: |scratch| members(scratch, &[inner_file(b"usr/lib/../.././/etc/./os-release")]),
         },
         Attack {
             name: "empty-names",
-            holds: "files of the names nothing, `.`, `/` and `..`",
+            holds: "files with an empty name and named `.`, `/` and `..`",
             outcome: Outcome::Read("read: the root stays a directory", inner),
             make: |scratch| {
                 let names: [&[u8]; 5] = [b"", b".", b"/", b"..", b"etc/os-release"];
@@ -51,7 +51,7 @@ fn strange() -> Vec<Attack> {
     vec![
         Attack {
             name: "name-with-nul",
-            holds: "a file whose extended header names it `etc/os-release`, NUL and `x`",
+            holds: "a file whose extended header contains the name `etc/os-release`, a NUL and `x`",
             outcome: Outcome::Refused("a name has a NUL in it"),
             make: |scratch| {
                 members(
@@ -62,7 +62,7 @@ fn strange() -> Vec<Attack> {
         },
         Attack {
             name: "names-with-control-characters",
-            holds: "names with escape sequences, newlines and bidirectional marks, then a damaged header",
+            holds: "names with escape sequences, newlines and bidirectional marks, and then a damaged header",
             outcome: Outcome::Refused("its checksum is wrong"),
             make: |scratch| {
                 let name = "usr/\u{1b}[2J\u{1b}]0;x\u{7}\r\nimage: ok\u{202e}\u{9b}31m";
@@ -77,16 +77,16 @@ fn strange() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "names-that-are-no-text",
-            holds: "names of bytes that are not UTF-8, beside `etc/os-release`",
-            outcome: Outcome::Read("read: the bytes are written as `\\xNN`", inner),
+            name: "names-not-utf-8",
+            holds: "names that are not UTF-8, and `etc/os-release`",
+            outcome: Outcome::Read("read: the bytes are shown as `\\xNN`", inner),
             make: |scratch| {
                 let names: [&[u8]; 3] = [b"etc/\xff\xfe", b"\xc0\xaf\xc0\xae/x", b"etc/os-release"];
                 members(scratch, &names.map(inner_file))
             },
         },
         Attack {
-            name: "name-of-a-mebibyte",
+            name: "very-long-name",
             holds: "an extended header with a name of 1 MiB",
             outcome: Outcome::Refused("path-bytes"),
             make: |scratch| {
@@ -99,8 +99,8 @@ fn strange() -> Vec<Attack> {
         },
         Attack {
             name: "name-longer-than-paths",
-            holds: "names of 4,096 bytes and more, longer than Linux takes a path",
-            outcome: Outcome::Read("read: nothing finds what is there", |_| {}),
+            holds: "names of 4,096 bytes and more, longer than Linux allows",
+            outcome: Outcome::Read("read: no path leads to these files", |_| {}),
             make: |scratch| {
                 let long = "a".repeat(5000);
                 archive(scratch, &[file(&long[..4096], ""), file(&long, "")])
@@ -114,8 +114,8 @@ fn strange() -> Vec<Attack> {
         },
         Attack {
             name: "eight-thousand-directories-deep",
-            holds: "files below 8,000 directories, as deep as the limit of a path lets them be",
-            outcome: Outcome::Read("read: no depth of directories costs a stack", |_| {}),
+            holds: "files below 8,000 directories, as deep as the limit of a path allows",
+            outcome: Outcome::Read("read: depth does not use the call stack", |_| {}),
             make: |scratch| {
                 let way = "a/".repeat(8000);
                 let items: Vec<_> = (0..50).map(|at| file(&format!("{way}{at}"), "")).collect();
@@ -123,8 +123,8 @@ fn strange() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "directories-that-names-imply",
-            holds: "2,000 names of 16 KB, each below 8,000 directories that no other name has",
+            name: "implied-directories",
+            holds: "2,000 names of 16 KB, each below 8,000 directories of its own",
             outcome: Outcome::Refused("the limit facts-bytes"),
             make: |scratch| {
                 let way = "a/".repeat(8000);
@@ -137,7 +137,7 @@ fn strange() -> Vec<Attack> {
         Attack {
             name: "file-as-parent-of-files",
             holds: "`etc` as a file, then `etc/os-release`",
-            outcome: Outcome::Read("read: the file gives way to a directory", inner),
+            outcome: Outcome::Read("read: a directory replaces the file", inner),
             make: |scratch| archive(scratch, &[file("etc", "x"), file("etc/os-release", INNER)]),
         },
     ]
@@ -147,21 +147,27 @@ fn strange() -> Vec<Attack> {
 fn ambiguous() -> Vec<Attack> {
     vec![
         Attack {
-            name: "prefix-over-times",
-            holds: "a header of GNU tar with a text where its times belong, which Go takes for the directory",
-            outcome: Outcome::Read("read: the name is that which engines see", inner),
+            name: "prefix-in-time-fields",
+            holds: "a GNU tar header with text in its time fields, which Go reads as the directory",
+            outcome: Outcome::Read(
+                "read: the name is the one that container engines see",
+                inner,
+            ),
             make: |scratch| members(scratch, &[prefixed(b"ustar  \0")]),
         },
         Attack {
-            name: "prefix-of-another-version",
-            holds: "a ustar header of a version that there is not, with a prefix",
-            outcome: Outcome::Read("read: the name is that which engines see", inner),
+            name: "prefix-with-unknown-version",
+            holds: "a ustar header with an unknown version and a prefix",
+            outcome: Outcome::Read(
+                "read: the name is the one that container engines see",
+                inner,
+            ),
             make: |scratch| members(scratch, &[prefixed(b"ustar\x0077")]),
         },
         Attack {
             name: "empty-long-name",
-            holds: "a long name of nothing in front of a file that has a name",
-            outcome: Outcome::Read("read: the file has its name", inner),
+            holds: "an empty long name before a file that has a name",
+            outcome: Outcome::Read("read: the file keeps its own name", inner),
             make: |scratch| {
                 members(
                     scratch,
@@ -173,9 +179,12 @@ fn ambiguous() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "global-header-between",
-            holds: "a long name, then a global header, then a file that Go does not give the long name",
-            outcome: Outcome::Read("read: the name is that which engines see", inner),
+            name: "long-name-then-global-header",
+            holds: "a long name, then a global header, then a file for which Go ignores the long name",
+            outcome: Outcome::Read(
+                "read: the name is the one that container engines see",
+                inner,
+            ),
             make: |scratch| {
                 members(
                     scratch,
@@ -189,8 +198,11 @@ fn ambiguous() -> Vec<Attack> {
         },
         Attack {
             name: "name-of-an-unknown-sparse-version",
-            holds: "a sparse file of a version that Go does not know, under two names",
-            outcome: Outcome::Read("read: the name is that which engines see", inner),
+            holds: "a sparse file with two names, in a version that Go does not know",
+            outcome: Outcome::Read(
+                "read: the name is the one that container engines see",
+                inner,
+            ),
             make: |scratch| {
                 members(
                     scratch,
@@ -228,15 +240,15 @@ fn whiteouts() -> Vec<Attack> {
         },
         Attack {
             name: "whiteout-of-the-parent",
-            holds: "a whiteout `.wh...`, of `..`",
+            holds: "a whiteout `.wh...`, which names `..`",
             outcome: Outcome::Refused("names nothing"),
             make: |scratch| members(scratch, &[inner_file(b"etc/.wh...")]),
         },
         Attack {
             name: "whiteout-of-the-root",
-            holds: "a lower `etc/os-release`, then `.wh..wh..opq` at the top as a symbolic link",
+            holds: "`etc/os-release` in a lower layer, then `.wh..wh..opq` in the root directory as a symbolic link",
             outcome: Outcome::Read(
-                "read: at the root it hides nothing, as in an overlay",
+                "read: it hides nothing in the root directory, as in an overlay",
                 inner,
             ),
             make: |scratch| {
@@ -247,7 +259,7 @@ fn whiteouts() -> Vec<Attack> {
         Attack {
             name: "whiteout-beside-its-directory",
             holds: "a layer with `etc/os-release` and, before and after it, whiteouts of `etc`",
-            outcome: Outcome::Read("read: whiteouts are of lower layers only", inner),
+            outcome: Outcome::Read("read: whiteouts only affect lower layers", inner),
             make: |scratch| {
                 let upper = [
                     file(".wh.etc", ""),
@@ -261,13 +273,13 @@ fn whiteouts() -> Vec<Attack> {
         },
         Attack {
             name: "files-below-a-whiteout",
-            holds: "a file in a directory `.wh.lib`, which some engines make and others do not",
+            holds: "a file in a directory `.wh.lib`, which only some container engines create",
             outcome: Outcome::Refused("is in a directory with the name of a whiteout"),
             make: |scratch| archive(scratch, &[file("opt/.wh.lib/libcudart.so.12", INNER)]),
         },
         Attack {
-            name: "files-of-aufs",
-            holds: "a library in a directory of aufs (`.wh..wh.plnk`), which engines with an overlay show",
+            name: "aufs-files",
+            holds: "a library in an aufs directory (`.wh..wh.plnk`), which is visible in an overlay",
             outcome: Outcome::Refused("is in a directory with the name of a whiteout"),
             make: |scratch| archive(scratch, &[file(".wh..wh.plnk/libcudart.so.12", INNER)]),
         },

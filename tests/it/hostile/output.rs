@@ -13,7 +13,7 @@ pub fn attacks() -> Vec<Attack> {
     vec![
         Attack {
             name: "terminal-escape",
-            holds: "a path with `ESC ]52` (clipboard), `ESC [2J`, `CSI` in eight bits and a backspace",
+            holds: "a path with `ESC ]52` (clipboard), `ESC [2J`, an 8-bit `CSI` and a backspace",
             outcome: Outcome::Printed("each is shown as `\\u{1b}`", |text| {
                 assert!(
                     !text.contains(|c: char| c.is_control() && c != '\n'),
@@ -34,7 +34,7 @@ pub fn attacks() -> Vec<Attack> {
         },
         Attack {
             name: "bidi-and-tags",
-            holds: "a path with marks of the writing direction, zero-width characters and tags (U+E0041)",
+            holds: "a path with bidirectional marks, zero-width characters and tags (U+E0041)",
             outcome: Outcome::Printed("each is shown as `\\u{202e}`", |text| {
                 assert!(
                     !text.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{e0041}']),
@@ -75,7 +75,7 @@ pub fn attacks() -> Vec<Attack> {
         Attack {
             name: "html",
             holds: "a path with `<script>`, `<img onerror>` and quotes",
-            outcome: Outcome::Printed("all signs are character references", |text| {
+            outcome: Outcome::Printed("special characters become character references", |text| {
                 assert!(
                     !text.contains("<script") && !text.contains("<img"),
                     "{text}"
@@ -95,8 +95,8 @@ pub fn attacks() -> Vec<Attack> {
         },
         Attack {
             name: "markdown",
-            holds: "a path with a picture that phones home, a link, a mention and a cell of a table",
-            outcome: Outcome::Printed("no link, picture, mention or cell comes of it", |text| {
+            holds: "a path with an image that phones home, a link, a mention and a table cell",
+            outcome: Outcome::Printed("rendered as plain text", |text| {
                 let events =
                     pulldown_cmark::Parser::new_ext(text, pulldown_cmark::Options::ENABLE_TABLES);
                 for event in events {
@@ -117,7 +117,7 @@ pub fn attacks() -> Vec<Attack> {
         },
         Attack {
             name: "github-command",
-            holds: "a path with a line break and `::add-mask::`, and `##[error]`, in a job of GitHub",
+            holds: "a path with a line break and `::add-mask::`, and `##[error]`, in a GitHub job",
             outcome: Outcome::Printed(
                 "shown as `\\n` and `\\u{23}#[error]`: no command",
                 no_command,
@@ -134,7 +134,7 @@ pub fn attacks() -> Vec<Attack> {
             name: "sarif-link",
             holds: "a path with `[click](javascript:…)` and the placeholder `{0}`",
             outcome: Outcome::Printed(
-                "escaped by the rules of SARIF; addresses are percent-encoded",
+                "escaped as SARIF requires; URLs are percent-encoded",
                 |text| {
                     let log: Value = serde_json::from_str(text).unwrap();
                     let results = log["runs"][0]["results"].to_string();

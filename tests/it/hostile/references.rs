@@ -27,20 +27,20 @@ fn digests() -> Vec<Attack> {
             make: |scratch| with_digest(scratch, "sha256:../../../etc/passwd"),
         },
         Attack {
-            name: "digest-of-another-algorithm",
+            name: "sha-512-digest",
             holds: "an index that names a manifest by SHA-512",
             outcome: Outcome::Refused("is not a SHA-256 digest"),
             make: |scratch| with_digest(scratch, &format!("sha512:{}", "0".repeat(128))),
         },
         Attack {
-            name: "digest-in-capitals",
-            holds: "an index that names a manifest by a digest in capitals",
-            outcome: Outcome::Refused(""),
+            name: "digest-in-uppercase",
+            holds: "an index that names a manifest by a digest in uppercase",
+            outcome: Outcome::Refused("Invalid non-hexadecimal character in digest"),
             make: |scratch| with_digest(scratch, &format!("sha256:{}", "A".repeat(64))),
         },
         Attack {
-            name: "manifest-of-another-digest",
-            holds: "a manifest that is not what its name says",
+            name: "manifest-with-wrong-digest",
+            holds: "a manifest whose digest does not match",
             outcome: Outcome::Refused("is damaged: its digest is"),
             make: |scratch| {
                 let [layer, config, manifest] = honest();
@@ -56,8 +56,8 @@ fn digests() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "configuration-of-another-digest",
-            holds: "a configuration that is not what its name says",
+            name: "configuration-with-wrong-digest",
+            holds: "a configuration whose digest does not match",
             outcome: Outcome::Refused("is damaged: its digest is"),
             make: |scratch| {
                 let layer = one_layer();
@@ -76,19 +76,19 @@ fn digests() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "layer-of-another-digest",
-            holds: "an OCI layout with a gzip layer that is not what its name says",
+            name: "layer-with-wrong-digest",
+            holds: "an OCI layout with a gzip layer whose digest does not match",
             outcome: Outcome::Refused("damaged: its digest is"),
             make: |scratch| other_layer(scratch, true),
         },
         Attack {
-            name: "layer-of-another-diff-id",
-            holds: "a gzip layer of another content than the configuration says",
+            name: "layer-with-wrong-diff-id",
+            holds: "a gzip layer whose content does not match the diff ID in the configuration",
             outcome: Outcome::Refused("damaged: its diff id is"),
             make: |scratch| other_layer(scratch, false),
         },
         Attack {
-            name: "layer-of-another-length",
+            name: "layer-with-wrong-length",
             holds: "an OCI layout with a layer that is shorter than its manifest says",
             outcome: Outcome::Refused("its manifest says"),
             make: |scratch| {
@@ -169,13 +169,13 @@ fn names() -> Vec<Attack> {
         },
         Attack {
             name: "layers-as-links-in-a-circle",
-            holds: "a docker archive whose `layer.tar` is a symbolic link to a link back",
+            holds: "a docker archive whose `layer.tar` is a symbolic link to a link that points back",
             outcome: Outcome::Refused("is missing, so the image is incomplete"),
             make: |scratch| with_links(scratch, &[symlink(NAME, "other"), symlink("other", NAME)]),
         },
         Attack {
             name: "layer-as-fifo",
-            holds: "a docker archive whose `layer.tar` is a fifo",
+            holds: "a docker archive whose `layer.tar` is a FIFO",
             outcome: Outcome::Refused("is missing, so the image is incomplete"),
             make: |scratch| with_links(scratch, &[Item::Fifo(NAME.into())]),
         },

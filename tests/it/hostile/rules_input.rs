@@ -18,7 +18,7 @@ fn yaml() -> Vec<Attack> {
     vec![
         Attack {
             name: "yaml-laughs-in-environment",
-            holds: "an `environment.yml` of ten lists that each name the one before ten times (“billion laughs”)",
+            holds: "an `environment.yml` with ten lists, each of which contains the previous one ten times (“billion laughs”)",
             outcome: Outcome::Misuse("too large when its aliases are written out"),
             make: |scratch| {
                 fs::write(
@@ -46,7 +46,7 @@ fn yaml() -> Vec<Attack> {
         },
         Attack {
             name: "yaml-100000-deep",
-            holds: "a configuration that is 100,000 lists deep",
+            holds: "a configuration with 100,000 nested lists",
             outcome: Outcome::Misuse("nested too deeply"),
             make: |scratch| {
                 let deep = format!("expect: {}", "[".repeat(100_000));
@@ -60,7 +60,7 @@ fn rules() -> Vec<Attack> {
     vec![
         Attack {
             name: "rule-regular-expression",
-            holds: "a rule with a regular expression that is 10⁹ states when compiled",
+            holds: "a rule with a regular expression that compiles to 10⁹ states",
             outcome: Outcome::Misuse("not a valid regex"),
             make: |scratch| {
                 rule(
@@ -71,7 +71,7 @@ fn rules() -> Vec<Attack> {
         },
         Attack {
             name: "rule-quantifiers-in-quantifiers",
-            holds: "a rule that compares each of 1,000 libraries of a process with all, and with all again",
+            holds: "a rule that compares every triple of 1,000 libraries of a process",
             outcome: Outcome::Refused("rule-time"),
             make: |scratch| {
                 rule(
@@ -82,7 +82,7 @@ fn rules() -> Vec<Attack> {
         },
         Attack {
             name: "rule-2000-deep",
-            holds: "a rule whose expression is 2,000 brackets deep",
+            holds: "a rule whose expression has 2,000 nested brackets",
             outcome: Outcome::Misuse("Recursion limit of 96 exceeded"),
             make: |scratch| {
                 rule(
@@ -93,7 +93,7 @@ fn rules() -> Vec<Attack> {
         },
         Attack {
             name: "rule-8000-negations",
-            holds: "a rule whose expression is 8,000 negations",
+            holds: "a rule whose expression consists of 8,000 negations",
             outcome: Outcome::Printed("read: it is evaluated", |text| {
                 assert!(text.contains("hostile-rule"), "{text}");
             }),
@@ -106,7 +106,7 @@ fn builds() -> Vec<Attack> {
     vec![
         Attack {
             name: "dockerfile-1000000-lines",
-            holds: "a Dockerfile of a million lines",
+            holds: "a Dockerfile with a million lines",
             outcome: Outcome::Misuse("a file may have 1 MiB"),
             make: |scratch| {
                 dockerfile(
@@ -120,8 +120,8 @@ fn builds() -> Vec<Attack> {
         },
         Attack {
             name: "dockerfile-that-doubles",
-            holds: "a Dockerfile in which each of 900 variables is twice the one before",
-            outcome: Outcome::Printed("read: a value that is too long is no value", |text| {
+            holds: "a Dockerfile with 900 variables, each twice as long as the previous one",
+            outcome: Outcome::Printed("read: a value that is too long counts as unknown", |text| {
                 assert!(text.contains("Dockerfile"), "{text}");
             }),
             make: |scratch| {
@@ -132,8 +132,8 @@ fn builds() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "dockerfile-documents-without-end",
-            holds: "a Dockerfile of 5,000 here-documents that do not end",
+            name: "dockerfile-unterminated-here-documents",
+            holds: "a Dockerfile with 5,000 here-documents that do not end",
             outcome: Outcome::Misuse("more than 200 here-documents"),
             make: |scratch| {
                 dockerfile(
@@ -144,8 +144,8 @@ fn builds() -> Vec<Attack> {
         },
         Attack {
             name: "dockerfile-one-line",
-            holds: "a Dockerfile with an instruction of 20,000 lines that go on",
-            outcome: Outcome::Printed("read: nothing in it is wrong", |text| {
+            holds: "a Dockerfile with one instruction that continues over 20,000 lines",
+            outcome: Outcome::Printed("read: no finding", |text| {
                 assert!(text.contains("Dockerfile"), "{text}");
             }),
             make: |scratch| {
@@ -160,7 +160,7 @@ fn builds() -> Vec<Attack> {
         },
         Attack {
             name: "requirements-100000",
-            holds: "requirements of 100,000 lines with markers",
+            holds: "a requirements file with 100,000 lines with markers",
             outcome: Outcome::Misuse("a file may have 1 MiB"),
             make: |scratch| {
                 let mut text = String::new();
@@ -172,7 +172,7 @@ fn builds() -> Vec<Attack> {
         },
         Attack {
             name: "requirements-marker-deep",
-            holds: "requirements with markers that are 10,000 brackets deep and long",
+            holds: "a requirements file with markers that have 10,000 nested brackets",
             outcome: Outcome::Misuse("requirement is too long"),
             make: |scratch| {
                 let deep = format!(

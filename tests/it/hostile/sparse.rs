@@ -57,8 +57,8 @@ pub fn attacks() -> Vec<Attack> {
     vec![
         Attack {
             name: "sparse-petabytes",
-            holds: "files of 1 PiB with nothing in them, in each format of sparse files",
-            outcome: Outcome::Read("read: what is not stored is not read", inner),
+            holds: "empty sparse files of 1 PiB, in each sparse format",
+            outcome: Outcome::Read("read: holes are not read", inner),
             make: |scratch| {
                 members(
                     scratch,
@@ -89,9 +89,9 @@ pub fn attacks() -> Vec<Attack> {
         },
         Attack {
             name: "sparse-library",
-            holds: "a sparse ELF file of 4 GiB in a plain layer",
+            holds: "a sparse ELF file of 4 GiB in an uncompressed layer",
             outcome: Outcome::Read(
-                "read: its holes are zeros that are read where its tables are",
+                "read: holes are read as zeros, and only where ELF tables are",
                 |_| {},
             ),
             make: |scratch| members(scratch, &[sparse_library(b"usr/lib/libcudart.so.12")]),
@@ -121,7 +121,7 @@ pub fn attacks() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "sparse-map-that-overlaps",
+            name: "sparse-map-with-overlap",
             holds: "a sparse file with the same range twice",
             outcome: Outcome::Refused("the ranges of a sparse map overlap"),
             make: |scratch| {
@@ -143,8 +143,8 @@ pub fn attacks() -> Vec<Attack> {
             },
         },
         Attack {
-            name: "sparse-map-outside-of-the-file",
-            holds: "a sparse file with a range at 2^64 - 1",
+            name: "sparse-map-outside-the-file",
+            holds: "a sparse file with a range that starts at 2^64 - 1",
             outcome: Outcome::Refused("a range of a sparse map lies outside the file"),
             make: |scratch| {
                 let map = format!("{},5", u64::MAX);
@@ -153,7 +153,7 @@ pub fn attacks() -> Vec<Attack> {
         },
         Attack {
             name: "sparse-map-without-end",
-            holds: "a sparse file of a billion ranges, of which there is one",
+            holds: "a sparse file that claims a billion ranges and has one",
             outcome: Outcome::Refused("the limit sparse-segments"),
             make: |scratch| {
                 members(

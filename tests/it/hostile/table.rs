@@ -9,9 +9,8 @@ use super::attack::{Attack, Run};
 /// A table, by its first two lines.
 pub struct Table(pub &'static str);
 
-const ATTACKS: Table = Table(
-    "| attack | the image holds | what becomes of it | time | peak memory |\n|---|---|---|---|---|\n",
-);
+const ATTACKS: Table =
+    Table("| attack | image | result | time | peak memory |\n|---|---|---|---|---|\n");
 
 /// Runs of this process, by the name of the attack.
 static RUNS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());

@@ -14,32 +14,32 @@ const INTERPRETER: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
 pub fn all() -> Vec<Series> {
     vec![
         series(
-            "files that are glibc, and twice as many packages of it",
+            "copies of glibc, and twice as many glibc packages",
             250,
             libc_and_packages,
         ),
         series(
-            "virtual environments of one directory, and as many distributions in it that require PyTorch",
+            "virtual environments that share one directory, and as many distributions in it that require PyTorch",
             100,
             environments_and_distributions,
         ),
         series(
-            "directories of wheels of NVIDIA, and 25 times as often their parent in `PYTHONPATH`",
+            "NVIDIA wheel directories, and their parent 25 times as often on `PYTHONPATH`",
             100,
             one_python_path_and_wheels,
         ),
         series(
-            "directories of `PYTHONPATH`, and as many distributions elsewhere",
+            "directories on `PYTHONPATH`, and as many distributions elsewhere",
             1_000,
             python_path_and_distributions,
         ),
         series(
-            "versions of symbols that a library defines, and as many others that are needed of it",
+            "symbol versions that a library defines, and as many that others need from it",
             500,
             versions,
         ),
         series(
-            "interpreters of Python, each in a directory of its own",
+            "Python interpreters, each in its own directory",
             1_000,
             interpreters,
         ),

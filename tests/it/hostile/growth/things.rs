@@ -36,10 +36,14 @@ fn entries() -> Vec<Series> {
             let members = numbered(count, |it| member(&format!("d{it}"), EntryType::Directory));
             tars::members(scratch, &members)
         }),
-        series("members of one path", 50_000, |scratch, count| {
-            let members = numbered(count, |_| member("etc/os-release", EntryType::Regular));
-            tars::members(scratch, &members)
-        }),
+        series(
+            "archive members with the same path",
+            50_000,
+            |scratch, count| {
+                let members = numbered(count, |_| member("etc/os-release", EntryType::Regular));
+                tars::members(scratch, &members)
+            },
+        ),
         series("names in extended headers", 25_000, |scratch, count| {
             let members = numbered(count, |it| {
                 let name = format!("{}{it}", "long/".repeat(30));
@@ -48,13 +52,17 @@ fn entries() -> Vec<Series> {
             });
             tars::members(scratch, &members)
         }),
-        series("whiteouts of lower files", 25_000, |scratch, count| {
-            let files = numbered(count, |it| member(&format!("f{it}"), EntryType::Regular));
-            let whiteouts = numbered(count, |it| {
-                member(&format!(".wh.f{it}"), EntryType::Regular)
-            });
-            tars::image(scratch, &[layer(&files), layer(&whiteouts)])
-        }),
+        series(
+            "whiteouts of files in lower layers",
+            25_000,
+            |scratch, count| {
+                let files = numbered(count, |it| member(&format!("f{it}"), EntryType::Regular));
+                let whiteouts = numbered(count, |it| {
+                    member(&format!(".wh.f{it}"), EntryType::Regular)
+                });
+                tars::image(scratch, &[layer(&files), layer(&whiteouts)])
+            },
+        ),
         series("layers", 30, |scratch, count| {
             let layers = numbered(count, |at| {
                 let members =
@@ -80,24 +88,22 @@ fn entries() -> Vec<Series> {
                 archive(scratch, &items)
             },
         ),
-        series(
-            "megabytes of zeros in a gzip layer",
-            100,
-            |scratch, count| layout(scratch, &[file("zeros", vec![0; count << 20])]),
-        ),
+        series("MB of zeros in a gzip layer", 100, |scratch, count| {
+            layout(scratch, &[file("zeros", vec![0; count << 20])])
+        }),
     ]
 }
 
 fn libraries() -> Vec<Series> {
     vec![
-        series("symbols of a library", 50_000, |scratch, count| {
+        series("symbols in a library", 50_000, |scratch, count| {
             let mut elf = Elf::new();
             let names: String = (0..count).map(|it| format!("\0symbol{it:08}")).collect();
             elf.strings(format!("{names}\0").as_bytes());
             elf.symbols((0..count as u32).map(|it| symbol(15 * it + 1, u64::from(it % 2), 1)));
             archive(scratch, &[file("usr/lib/libx.so", elf.build())])
         }),
-        series("segments of a library", 15_000, |scratch, count| {
+        series("segments in a library", 15_000, |scratch, count| {
             let mut elf = cudart();
             let at = elf.put(&vec![b'x'; 1 << 20]);
             (0..count).for_each(|_| {
@@ -105,7 +111,7 @@ fn libraries() -> Vec<Series> {
             });
             archive(scratch, &[file("usr/lib64/libcudart.so.12", elf.build())])
         }),
-        series("sections of a library", 15_000, |scratch, count| {
+        series("sections in a library", 15_000, |scratch, count| {
             let mut elf = cudart();
             let at = elf.put(&vec![b'x'; 1 << 20]);
             (0..count).for_each(|_| {
@@ -113,14 +119,14 @@ fn libraries() -> Vec<Series> {
             });
             archive(scratch, &[file("usr/lib64/libcudart.so.12", elf.build())])
         }),
-        series("notes of a library", 250_000, |scratch, count| {
+        series("notes in a library", 250_000, |scratch, count| {
             let mut elf = cudart();
             let notes = words(&[0; 3]).repeat(count);
             let at = elf.put(&notes);
             elf.segment(PT_NOTE, at, notes.len() as u64);
             archive(scratch, &[file("usr/lib64/libcudart.so.12", elf.build())])
         }),
-        series("containers of GPU code", 50_000, |scratch, count| {
+        series("fat-binary containers", 50_000, |scratch, count| {
             let one = [
                 gpu::container(64, 16),
                 gpu::entry(2, 90, 64, 0),
@@ -151,7 +157,7 @@ fn libraries() -> Vec<Series> {
                 archive(scratch, &items)
             },
         ),
-        series("entries of `ld.so.cache`", 50_000, |scratch, count| {
+        series("entries in `ld.so.cache`", 50_000, |scratch, count| {
             let names: String = (0..count)
                 .map(|it| format!("/lib/lib{it:08}.so\0"))
                 .collect();
@@ -175,7 +181,7 @@ fn libraries() -> Vec<Series> {
             },
         ),
         series(
-            "directories of `LD_LIBRARY_PATH`",
+            "directories on `LD_LIBRARY_PATH`",
             10_000,
             |scratch, count| {
                 changed(scratch, |_, config| {
@@ -204,7 +210,7 @@ fn packages() -> Vec<Series> {
                 [distribution("x", "1.0", &requirements)].into_iter(),
             )
         }),
-        series("packages of conda", 5_000, |scratch, count| {
+        series("conda packages", 5_000, |scratch, count| {
             let items = numbered(count, |it| {
                 let text = json!({"name": format!("p{it}"), "version": "1.0", "build": "0"});
                 file(
@@ -214,7 +220,7 @@ fn packages() -> Vec<Series> {
             });
             archive(scratch, &items)
         }),
-        series("packages of Debian", 5_000, |scratch, count| {
+        series("Debian packages", 5_000, |scratch, count| {
             let status: String = (0..count)
                 .map(|it| {
                     format!("Package: p{it}\nStatus: install ok installed\nVersion: 1.0-1\n\n")
@@ -227,7 +233,7 @@ fn packages() -> Vec<Series> {
 
 fn documents() -> Vec<Series> {
     vec![
-        series("platforms of an index", 400, |scratch, count| {
+        series("platforms in an index", 400, |scratch, count| {
             let [layer, config, manifest] = honest();
             let entries = numbered(count, |at| {
                 let mut entry = named(MANIFEST, &manifest);
@@ -239,7 +245,7 @@ fn documents() -> Vec<Series> {
             arguments.push("--platform=linux/a0".to_owned());
             arguments
         }),
-        series("steps of a build", 5_000, |scratch, count| {
+        series("build steps", 5_000, |scratch, count| {
             changed(scratch, |_, config| {
                 let step = |at| json!({"created_by": format!("RUN {at}"), "empty_layer": true});
                 let mut history: Vec<Value> = numbered(count, step);
@@ -256,7 +262,7 @@ fn documents() -> Vec<Series> {
             })
         }),
         series(
-            "images of an archive, all of one layer",
+            "images in an archive that share one layer",
             400,
             |scratch, count| {
                 changed(scratch, |manifest, config| {
@@ -275,15 +281,15 @@ fn documents() -> Vec<Series> {
 
 fn texts() -> Vec<Series> {
     vec![
-        series("lines of a Dockerfile", 8_000, |scratch, count| {
+        series("lines in a Dockerfile", 8_000, |scratch, count| {
             let lines = "RUN rm -rf /tmp/x\n".repeat(count);
             dockerfile(scratch, &format!("FROM debian\n{lines}"))
         }),
-        series("lines of requirements", 1_000, |scratch, count| {
+        series("lines in a requirements file", 1_000, |scratch, count| {
             let lines: String = (0..count).map(|it| format!("p{it}==1.{it}\n")).collect();
             requirements(scratch, &lines)
         }),
-        series("ignores of a configuration", 500, |scratch, count| {
+        series("ignores in a configuration", 500, |scratch, count| {
             let mut text = "ignore:\n".to_owned();
             for it in 0..count {
                 writeln!(text, r#"- {{rule: "load-*", path: /d{it}, reason: known}}"#).unwrap();
