@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::layer::FilePatterns;
 use crate::process;
 use crate::stack::{self, Catalogue, ToolkitRow};
+use crate::targets;
 
-/// All tables that reading an image needs.
+/// All tables that reading and judging an image need.
 #[derive(Debug)]
 pub struct Knowledge {
     /// Which files of a layer are kept.
@@ -27,6 +28,8 @@ pub struct Knowledge {
     pub toolkits: Vec<ToolkitRow>,
     /// What the import of a Python package loads.
     pub processes: process::Knowledge,
+    /// GPUs and drivers.
+    pub targets: targets::Tables,
 }
 
 impl Knowledge {
@@ -42,6 +45,7 @@ impl Knowledge {
             catalogue: Catalogue::builtin()?,
             toolkits: stack::toolkits()?,
             processes: process::Knowledge::builtin()?,
+            targets: targets::Tables::builtin()?,
         })
     }
 }

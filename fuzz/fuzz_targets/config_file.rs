@@ -4,14 +4,18 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use chrono::NaiveDate;
 use imgcheck::internals::elf::Recipes;
 use imgcheck::internals::error::Error;
 use imgcheck::internals::policy::{Config, Expectation, Subjects};
+use imgcheck::internals::targets::GpuTable;
 use imgcheck::internals::yaml;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
+
+static GPUS: LazyLock<GpuTable> = LazyLock::new(|| GpuTable::builtin().expect("the GPUs"));
 
 const NAME: &str = "fuzzed.yaml";
 
@@ -19,7 +23,7 @@ fuzz_target!(|text: &str| {
     let known: Result<Value, Error> = yaml::parse(NAME, text);
     named(known.as_ref().err());
     named(Recipes::parse(NAME, text).as_ref().err());
-    match Config::read(NAME, text, Path::new("configuration")) {
+    match Config::read(NAME, text, Path::new("configuration"), &GPUS) {
         Err(error) => named(Some(&error)),
         Ok(config) => {
             named(

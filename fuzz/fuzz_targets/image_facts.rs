@@ -25,6 +25,7 @@ struct Tables {
     catalogue: Catalogue,
     processes: Knowledge,
     toolkits: Vec<ToolkitRow>,
+    targets: targets::Tables,
     rules: RuleSet,
 }
 
@@ -33,6 +34,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
     catalogue: Catalogue::builtin().expect("the catalogue"),
     processes: Knowledge::builtin().expect("the tables of processes"),
     toolkits: stack::toolkits().expect("the table of drivers"),
+    targets: targets::Tables::builtin().expect("the tables of GPUs and drivers"),
     rules: RuleSet::builtin().expect("the rules"),
 });
 
@@ -99,7 +101,7 @@ fuzz_target!(|text: &str| {
         driver: driver.as_ref(),
     };
     // A target that names no GPU is refused before an image is read.
-    let judged = targets::judge(&targets, &evidence).unwrap_or_default();
+    let judged = targets::judge(&targets, &evidence, &tables.targets).unwrap_or_default();
     let about = ImageFacts {
         reference: image.reference.clone().unwrap_or_default(),
         env: Some(environment),

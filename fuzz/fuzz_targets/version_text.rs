@@ -6,12 +6,15 @@
 #![no_main]
 
 use std::cmp::Ordering;
+use std::sync::LazyLock;
 
-use imgcheck::internals::targets::{Capability, DriverVersion, Gpu};
+use imgcheck::internals::targets::{Capability, DriverVersion, GpuTable};
 use imgcheck::internals::version::marker::{self, Environment};
 use imgcheck::internals::version::requirement::{MAX_REQUIREMENT, Requirement, normalized};
 use imgcheck::internals::version::{compare, debian, fits, meets, newer, release, satisfies};
 use libfuzzer_sys::fuzz_target;
+
+static GPUS: LazyLock<GpuTable> = LazyLock::new(|| GpuTable::builtin().expect("the GPUs"));
 
 const ENVIRONMENT: Environment = Environment {
     python: "3.11",
@@ -32,7 +35,7 @@ fuzz_target!(|text: &str| {
         let _ = (
             Capability::parse(version),
             DriverVersion::parse(version),
-            Gpu::parse(version),
+            GPUS.parse(version),
         );
     }
     marked(line());

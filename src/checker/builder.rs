@@ -14,7 +14,7 @@ use crate::parallel;
 use crate::policy::{Baseline, Config, Expectation, Policy, discover};
 use crate::rules::RuleSet;
 use crate::source::registry::{Options, Registries};
-use crate::targets::Target;
+use crate::targets::{GpuTable, Target};
 
 /// Builds a [`Checker`]. What is given here takes precedence over the configuration file.
 ///
@@ -177,21 +177,23 @@ impl CheckerBuilder {
     /// # Errors
     /// The configuration, a rule, an expectation, a target or the baseline is wrong, or the cache URL has no known scheme.
     pub fn build(self) -> Result<Checker> {
-        let config = self.configuration.load()?;
+        let (rules, knowledge) = parallel::both(|| self.builtin_rules(), Knowledge::builtin);
+        let (rules, knowledge) = (rules?, knowledge?);
+        let gpus = &knowledge.targets.gpus;
+        let config = self.configuration.load(gpus)?;
         let mut limits = config.limits;
         for setting in &self.limits {
             limits.set(setting.limit, setting.value);
         }
-        let policy = self.policy(&config)?;
-        let (rules, knowledge) = parallel::both(|| self.rule_set(&config), Knowledge::builtin);
-        let knowledge = knowledge?;
+        let policy = self.policy(&config, gpus)?;
+        let rules = self.add_rules(rules, &config)?;
         let cache = self.cache.as_ref().map(Cache::open).transpose()?;
         let cache = cache.unwrap_or_default();
         let (patterns, recipes) = (knowledge.patterns.clone(), knowledge.recipes.clone());
         Ok(Checker {
             layers: LayerReader::new(patterns, recipes, cache.clone()),
             knowledge: Arc::new(knowledge),
-            rules: Arc::new(rules?.within(limits)),
+            rules: Arc::new(rules.within(limits)),
             policy,
             limits,
             cache,
@@ -200,7 +202,7 @@ impl CheckerBuilder {
         })
     }
 
-    fn policy(&self, config: &Config) -> Result<Policy> {
+    fn policy(&self, config: &Config, gpus: &GpuTable) -> Result<Policy> {
         let mut policy = config.policy.clone();
         policy.fail_on = self.fail_on.unwrap_or(policy.fail_on);
         policy.baseline = match &self.baseline {
@@ -215,11 +217,11 @@ impl CheckerBuilder {
             })?;
             policy.expectations.push(expectation);
         }
-        self.set_targets(&mut policy.targets)?;
+        self.set_targets(&mut policy.targets, gpus)?;
         Ok(policy)
     }
 
-    fn set_targets(&self, targets: &mut Vec<Target>) -> Result<()> {
+    fn set_targets(&self, targets: &mut Vec<Target>, gpus: &GpuTable) -> Result<()> {
         if self.gpus.is_empty() && self.driver.is_none() {
             return Ok(());
         }
@@ -228,7 +230,7 @@ impl CheckerBuilder {
             gpus: self.gpus.clone(),
             driver: self.driver.clone(),
         };
-        given.check().map_err(Error::misread)?;
+        given.check(gpus).map_err(Error::misread)?;
         if self.gpus.is_empty() && !targets.is_empty() {
             for target in targets {
                 target.driver.clone_from(&self.driver);
@@ -239,12 +241,18 @@ impl CheckerBuilder {
         Ok(())
     }
 
-    /// The built-in rules, those of the configuration and the added ones. The configuration may only name rules that exist.
-    fn rule_set(&self, config: &Config) -> Result<RuleSet> {
-        if self.without_rules {
-            return Ok(RuleSet::default());
+    fn builtin_rules(&self) -> Result<RuleSet> {
+        match self.without_rules {
+            true => Ok(RuleSet::default()),
+            false => RuleSet::builtin(),
         }
-        let mut rules = RuleSet::builtin()?;
+    }
+
+    /// Adds the rules of the configuration and of [`rules`](Self::rules). The configuration may only name rules that exist.
+    fn add_rules(&self, mut rules: RuleSet, config: &Config) -> Result<RuleSet> {
+        if self.without_rules {
+            return Ok(rules);
+        }
         config.check_rule_paths()?;
         for path in &config.rules {
             rules.add_path(path)?;
@@ -265,7 +273,7 @@ impl CheckerBuilder {
 }
 
 impl Configuration {
-    fn load(&self) -> Result<Config> {
+    fn load(&self, gpus: &GpuTable) -> Result<Config> {
         let discovered = match self {
             Configuration::None => None,
             Configuration::File(path) if is_missing(path) => {
@@ -275,7 +283,7 @@ impl Configuration {
             Configuration::File(path) => Some(path.clone()),
             Configuration::Discover(directory) => discover::find(directory),
         };
-        discovered.map_or_else(|| Ok(Config::default()), |path| Config::load(&path))
+        discovered.map_or_else(|| Ok(Config::default()), |path| Config::load(&path, gpus))
     }
 }
 

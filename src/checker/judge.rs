@@ -36,8 +36,9 @@ pub(super) fn judge(
         elapsed,
     } = analysis;
     let policy = &checker.policy;
-    let targets =
-        targets::judge(&policy.targets, &target_input(&inspection)).map_err(Error::misread)?;
+    let tables = &checker.knowledge.targets;
+    let targets = targets::judge(&policy.targets, &target_input(&inspection), tables)
+        .map_err(Error::misread)?;
     let facts = Facts {
         targets: targets.clone(),
         policy: fleet.clone(),

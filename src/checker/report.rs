@@ -6,6 +6,7 @@ use super::request::ImageRequest;
 use super::state::Checker;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity};
+use crate::knowledge::Knowledge;
 use crate::policy::Baseline;
 use crate::report::{
     self, FileReport, ImageReport, ReferenceReport, UnreadImage, Verdict, safe_json,
@@ -40,6 +41,7 @@ pub struct Report {
     /// What could not be read or judged.
     pub errors: Vec<Unread>,
     pub(super) rules: Arc<RuleSet>,
+    pub(super) knowledge: Arc<Knowledge>,
     pub(super) fail_on: Option<Severity>,
     pub(super) is_lint: bool,
 }
@@ -83,6 +85,7 @@ impl Report {
             references: Vec::new(),
             errors: Vec::new(),
             rules: checker.rules.clone(),
+            knowledge: checker.knowledge.clone(),
             fail_on: checker.policy.fail_on,
             is_lint: false,
         }
@@ -141,6 +144,7 @@ impl Report {
             files: &files,
             errors: &self.unread(),
             rules: &self.rules,
+            knowledge: &self.knowledge,
         })
     }
 

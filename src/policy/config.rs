@@ -14,7 +14,7 @@ use crate::finding::Location;
 use crate::json_schema;
 use crate::limits::{Limit, Limits};
 use crate::spelling::{InvalidInput, nearest};
-use crate::targets::{DriverVersion, Gpu, Target};
+use crate::targets::{DriverVersion, GpuTable, Target};
 use crate::yaml::{self, Spanned};
 
 /// The largest configuration file, in bytes.
@@ -49,25 +49,25 @@ struct Source {
 }
 
 impl Config {
-    /// Reads a file. Paths in it are relative to its directory.
+    /// Reads a file. Paths in it are relative to its directory, and its targets have GPUs of the table.
     ///
     /// # Errors
     /// [`Error::Config`]: the file cannot be read, or a key or value is invalid.
-    pub fn load(path: &Path) -> Result<Self> {
+    pub fn load(path: &Path, gpus: &GpuTable) -> Result<Self> {
         let text = super::read::read_text(path, MAX_FILE)?;
         let directory = path.parent().unwrap_or(Path::new(""));
-        Config::read(&path.display().to_string(), &text, directory)
+        Config::read(&path.display().to_string(), &text, directory, gpus)
     }
 
     /// Reads the text of a file; `name` is shown in errors.
     ///
     /// # Errors
     /// As [`Config::load`].
-    pub fn read(name: &str, text: &str, directory: &Path) -> Result<Self> {
-        Config::parse(name, text, directory).map_err(config_error)
+    pub fn read(name: &str, text: &str, directory: &Path, gpus: &GpuTable) -> Result<Self> {
+        Config::parse(name, text, directory, gpus).map_err(config_error)
     }
 
-    fn parse(name: &str, text: &str, directory: &Path) -> Result<Self> {
+    fn parse(name: &str, text: &str, directory: &Path, gpus: &GpuTable) -> Result<Self> {
         let file: Option<File> = yaml::parse(name, text)?;
         let file = file.unwrap_or_default();
         let source = Source {
@@ -76,7 +76,7 @@ impl Config {
         };
         let resolved = |path: &Spanned<String>| directory.join(&path.value);
         Ok(Config {
-            policy: source.policy(&file)?,
+            policy: source.policy(&file, gpus)?,
             rules: file.rules.iter().map(resolved).collect(),
             baseline: file.baseline.as_ref().map(resolved),
             limits: source.limits(&file.limits)?,
@@ -168,7 +168,7 @@ fn named_rules(file: &File) -> Vec<(String, Range<usize>)> {
 }
 
 impl Source {
-    fn policy(&self, file: &File) -> Result<Policy> {
+    fn policy(&self, file: &File, gpus: &GpuTable) -> Result<Policy> {
         let defaults = Policy::default();
         Ok(Policy {
             fail_on: match &file.fail_on {
@@ -176,7 +176,7 @@ impl Source {
                 None => defaults.fail_on,
             },
             severities: self.severities(&file.severities)?,
-            targets: self.each(&file.targets, Source::target)?,
+            targets: self.each(&file.targets, |source, it| source.target(it, gpus))?,
             expectations: self.each(&file.expect, Source::expectation)?,
             stacks: self.each(&file.stacks, Source::stack)?,
             consistent: self.each(&file.consistent, Source::subject)?,
@@ -208,7 +208,7 @@ impl Source {
         Ok(limits)
     }
 
-    fn target(&self, entry: &TargetEntry) -> Result<Target> {
+    fn target(&self, entry: &TargetEntry, known: &GpuTable) -> Result<Target> {
         let target = Target {
             name: entry.name.value.clone(),
             gpus: entry.gpus.iter().map(|gpu| gpu.value.clone()).collect(),
@@ -220,7 +220,7 @@ impl Source {
             return Err(self.fault(yaml::span(&entry.name), &problem, help));
         }
         for gpu in &entry.gpus {
-            self.located(gpu, Gpu::parse(&gpu.value))?;
+            self.located(gpu, known.parse(&gpu.value))?;
         }
         if let Some(driver) = &entry.driver {
             self.located(driver, DriverVersion::parse(&driver.value))?;

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::Result;
 use crate::finding::{Confidence, Finding, Location, Severity};
+use crate::targets::GpuTable;
 use crate::version;
 
 const CONFIG: &str = r#"
@@ -31,7 +32,8 @@ baseline: known.json
 "#;
 
 fn read(text: &str) -> Result<Config> {
-    Config::read(".imgcheck.yaml", text, Path::new("team"))
+    let gpus = GpuTable::builtin().unwrap();
+    Config::read(".imgcheck.yaml", text, Path::new("team"), &gpus)
 }
 
 fn finding(rule: &str, path: &str) -> Finding {

@@ -24,6 +24,7 @@ use crate::claims::Claim;
 use crate::elf::Depth;
 use crate::error::{Error, ErrorCode};
 use crate::finding::{Finding, IgnoredFinding, Severity};
+use crate::knowledge::Knowledge;
 use crate::process::LoaderFacts;
 use crate::process::tree::Tree;
 use crate::rules::RuleSet;
@@ -158,6 +159,8 @@ pub struct Report<'r> {
     pub errors: &'r [UnreadImage],
     /// The rules that were evaluated.
     pub rules: &'r RuleSet,
+    /// The tables that the images were judged by.
+    pub knowledge: &'r Knowledge,
 }
 
 /// An image or file that was checked.

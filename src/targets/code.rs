@@ -7,7 +7,8 @@
 //!   generation from that capability on.
 
 use super::facts::{CodeKind, Support};
-use super::gpu::{Capability, is_renamed, is_tegra};
+use super::gpu::Capability;
+use super::gpu_table::GpuTable;
 use crate::elf::facts::GpuCode;
 use crate::stack::Coverage;
 
@@ -44,23 +45,23 @@ impl Architecture {
     }
 
     /// Whether machine code for it runs on a GPU.
-    fn sass_runs(self, gpu: Capability) -> Runs {
+    fn sass_runs(self, gpu: Capability, known: &GpuTable) -> Runs {
         let (code, exact) = (self.capability, self.capability == gpu);
         match self.suffix {
             _ if exact => Runs::Yes,
-            _ if is_renamed(code, gpu) => Runs::Unknown,
+            _ if known.is_renamed(code, gpu) => Runs::Unknown,
             Some('a') => Runs::No,
-            _ if is_tegra(code) || is_tegra(gpu) => Runs::No,
+            _ if known.is_tegra(code) || known.is_tegra(gpu) => Runs::No,
             _ => yes_if(code.major == gpu.major && code.minor <= gpu.minor),
         }
     }
 
     /// Whether PTX for it runs on a GPU, if the driver can compile it.
-    fn ptx_runs(self, gpu: Capability) -> Runs {
+    fn ptx_runs(self, gpu: Capability, known: &GpuTable) -> Runs {
         let (code, exact) = (self.capability, self.capability == gpu);
         match self.suffix {
             _ if exact => Runs::Yes,
-            Some(_) if is_renamed(code, gpu) => Runs::Unknown,
+            Some(_) if known.is_renamed(code, gpu) => Runs::Unknown,
             Some('a') => Runs::No,
             Some(_) => yes_if(code.major == gpu.major && code.minor <= gpu.minor),
             None => yes_if(code <= gpu),
@@ -73,8 +74,8 @@ fn yes_if(condition: bool) -> Runs {
 }
 
 /// The support for a GPU if all code exists for these architectures.
-pub fn support_of(gpu: Capability, coverage: &Coverage) -> Support {
-    support(gpu, &everywhere(coverage))
+pub fn support_of(gpu: Capability, coverage: &Coverage, known: &GpuTable) -> Support {
+    support(gpu, &everywhere(coverage), known)
 }
 
 /// GPU code whose containers all have these architectures.
@@ -89,15 +90,15 @@ pub(super) fn everywhere(coverage: &Coverage) -> GpuCode {
 }
 
 /// The support of a file, or of a part of it, for a GPU: the architecture that most containers have; of several, the newest.
-pub(super) fn support(gpu: Capability, code: &GpuCode) -> Support {
-    let best = |names: &[(String, u32)], runs: fn(Architecture, Capability) -> Runs| {
+pub(super) fn support(gpu: Capability, code: &GpuCode, known: &GpuTable) -> Support {
+    let best = |names: &[(String, u32)], runs: fn(Architecture, Capability, &GpuTable) -> Runs| {
         let mut unknown = false;
         let mut best: Option<(u32, Capability, &str)> = None;
         for (name, count) in names {
             let Some(architecture) = Architecture::parse(name) else {
                 continue;
             };
-            match runs(architecture, gpu) {
+            match runs(architecture, gpu, known) {
                 Runs::Yes => best = best.max(Some((*count, architecture.capability, name))),
                 Runs::Unknown => unknown = true,
                 Runs::No => {}
@@ -159,6 +160,10 @@ pub(super) fn is_specific(code: &GpuCode) -> bool {
 mod tests {
     use super::*;
 
+    fn table() -> GpuTable {
+        GpuTable::builtin().unwrap_or_else(|error| panic!("{error}"))
+    }
+
     fn code(sass: &[(&str, u32)], ptx: &[(&str, u32)]) -> GpuCode {
         let own = |list: &[(&str, u32)]| {
             list.iter()
@@ -183,7 +188,7 @@ mod tests {
             ..GpuCode::default()
         };
         let support = Capability::parse(gpu)
-            .map(|gpu| support(gpu, &code))
+            .map(|gpu| support(gpu, &code, &table()))
             .unwrap_or_default();
         (support.how, support.by)
     }
@@ -207,7 +212,7 @@ mod tests {
             sass: vec!["sm_80".to_owned(), "sm_87".to_owned()],
             ptx: vec!["compute_80".to_owned()],
         };
-        let on = |major, minor| support_of(Capability { major, minor }, &coverage);
+        let on = |major, minor| support_of(Capability { major, minor }, &coverage, &table());
         assert_eq!((on(8, 6).by.as_str(), on(8, 6).whole), ("sm_80", true));
         assert_eq!(on(8, 7).by, "sm_87");
         assert_eq!(on(9, 0).by, "compute_80");
@@ -257,11 +262,11 @@ mod tests {
     #[test]
     fn the_architecture_of_most_containers_counts() {
         let gpu = Capability { major: 9, minor: 0 };
-        let most = support(gpu, &code(&[("sm_90", 4), ("sm_90a", 1)], &[]));
+        let most = support(gpu, &code(&[("sm_90", 4), ("sm_90a", 1)], &[]), &table());
         assert_eq!((most.by.as_str(), most.whole), ("sm_90", true));
-        let few = support(gpu, &code(&[("sm_90a", 1), ("sm_80", 4)], &[]));
+        let few = support(gpu, &code(&[("sm_90a", 1), ("sm_80", 4)], &[]), &table());
         assert_eq!((few.by.as_str(), few.whole), ("sm_90a", false));
-        let ptx = support(gpu, &code(&[], &[("compute_90", 4)]));
+        let ptx = support(gpu, &code(&[], &[("compute_90", 4)]), &table());
         assert_eq!(ptx.isa.as_deref(), Some("8.7"));
         assert!(is_specific(&code(&[("sm_90a", 1)], &[])));
         assert!(!is_specific(&code(&[("sm_90a", 1), ("sm_80", 1)], &[])));

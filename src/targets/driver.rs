@@ -11,13 +11,10 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::sync::OnceLock;
 
-use serde::Deserialize;
-
+use super::driver_table::DriverTable;
 use super::facts::DriverFacts;
-use super::gpu::{Gpu, Segment, is_tegra};
-use crate::embedded;
+use super::gpu::{Gpu, Segment};
 use crate::spelling::InvalidInput;
 use crate::stack::{Component, DriverFloor};
 
@@ -94,15 +91,6 @@ impl DriverVersion {
     fn branch(&self) -> Option<u32> {
         self.numbers.first().copied()
     }
-
-    /// The newest CUDA that its branch supports; `None` if unknown.
-    fn cuda(&self) -> Option<&'static str> {
-        let branch = self.branch()?.to_string();
-        let rows = Tables::builtin().branches.iter();
-        rows.into_iter()
-            .find(|row| row.branch == branch)
-            .map(|row| row.max_cuda.as_str())
-    }
 }
 
 /// The numbers without trailing zeros.
@@ -124,14 +112,6 @@ impl fmt::Display for DriverVersion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
-}
-
-/// The CUDA release whose driver is the first to compile a PTX ISA version.
-pub(super) fn cuda_of_isa(isa: &str) -> Option<&'static str> {
-    let rows = Tables::builtin().ptx_isa.iter();
-    rows.into_iter()
-        .find(|row| row.isa == isa)
-        .map(|row| row.cuda.as_str())
 }
 
 /// Whether a driver compiles PTX that requires a CUDA release; `None` if unknown.
@@ -194,12 +174,14 @@ pub(super) fn judge(
     gpus: &[Gpu],
     floor: Option<&DriverFloor>,
     stack: &[Component],
+    table: &DriverTable,
 ) -> DriverFacts {
     let compat = Compat::of(stack);
     let facts = DriverFacts {
         version: version.to_string(),
         cuda: version
-            .cuda()
+            .branch()
+            .and_then(|branch| table.newest_cuda(branch))
             .filter(|_| !any_tegra(gpus))
             .map(str::to_owned),
         needs_cuda: floor.map(|floor| floor.cuda.clone()),
@@ -227,7 +209,7 @@ pub(super) fn judge(
 
 /// Tegra drivers have their own version numbers, which the tables do not contain.
 fn any_tegra(gpus: &[Gpu]) -> bool {
-    gpus.iter().any(|gpu| is_tegra(gpu.capability))
+    gpus.iter().any(|gpu| gpu.is_tegra)
 }
 
 /// How the driver supports the image, and why.
@@ -303,50 +285,6 @@ fn with_compat(
             ),
         ),
     }
-}
-
-/// What the knowledge tables say of drivers.
-#[derive(Default)]
-struct Tables {
-    branches: Vec<Branch>,
-    ptx_isa: Vec<PtxIsa>,
-}
-
-impl Tables {
-    /// Never empty: the build wrote them itself, and the tests look into them.
-    fn builtin() -> &'static Tables {
-        static TABLES: OnceLock<Tables> = OnceLock::new();
-        TABLES.get_or_init(|| {
-            let drivers = embedded::knowledge::<Drivers>("drivers");
-            let cuda = embedded::knowledge::<Cuda>("cuda");
-            Tables {
-                branches: drivers.map(|table| table.branches).unwrap_or_default(),
-                ptx_isa: cuda.map(|table| table.ptx_isa).unwrap_or_default(),
-            }
-        })
-    }
-}
-
-#[derive(Deserialize)]
-struct Drivers {
-    branches: Vec<Branch>,
-}
-
-#[derive(Deserialize)]
-struct Branch {
-    branch: String,
-    max_cuda: String,
-}
-
-#[derive(Deserialize)]
-struct Cuda {
-    ptx_isa: Vec<PtxIsa>,
-}
-
-#[derive(Deserialize)]
-struct PtxIsa {
-    isa: String,
-    cuda: String,
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use super::Target;
 use super::code::{everywhere, is_specific, oldest, support};
 use super::driver::{self, DriverVersion};
+use super::driver_table::DriverTable;
 use super::facts::{
     CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Support, TargetFacts,
 };
 use super::gpu::Gpu;
+use super::tables::Tables;
 use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
 use crate::process::LoaderFacts;
@@ -39,14 +41,18 @@ pub struct TargetInput<'i> {
 ///
 /// # Errors
 /// A target names an unknown GPU or an invalid driver version.
-pub fn judge(targets: &[Target], image: &TargetInput) -> Result<Vec<TargetFacts>, InvalidInput> {
+pub fn judge(
+    targets: &[Target],
+    image: &TargetInput,
+    tables: &Tables,
+) -> Result<Vec<TargetFacts>, InvalidInput> {
     if targets.is_empty() {
         return Ok(Vec::new());
     }
     let process = MainProcess::of(image);
     targets
         .iter()
-        .map(|target| target.judge(image, &process))
+        .map(|target| target.judge(image, &process, tables))
         .collect()
 }
 
@@ -55,11 +61,12 @@ impl Target {
         &self,
         image: &TargetInput,
         process: &MainProcess,
+        tables: &Tables,
     ) -> Result<TargetFacts, InvalidInput> {
         let gpus = self
             .gpus
             .iter()
-            .map(|gpu| Gpu::parse(gpu))
+            .map(|gpu| tables.gpus.parse(gpu))
             .collect::<Result<Vec<Gpu>, _>>()?;
         let driver = self
             .driver
@@ -68,7 +75,7 @@ impl Target {
             .transpose()?;
         let driver = driver.map(|version| DriverFacts {
             target: self.name.clone(),
-            ..driver::judge(&version, &gpus, image.driver, image.stack)
+            ..driver::judge(&version, &gpus, image.driver, image.stack, &tables.drivers)
         });
         Ok(TargetFacts {
             name: self.name.clone(),
@@ -76,7 +83,7 @@ impl Target {
                 .iter()
                 .map(|gpu| GpuFacts {
                     target: self.name.clone(),
-                    ..process.on(gpu, driver.as_ref())
+                    ..process.on(gpu, driver.as_ref(), tables)
                 })
                 .collect(),
             driver,
@@ -147,9 +154,10 @@ impl<'i> MainProcess<'i> {
     }
 
     /// The code for one GPU.
-    fn on(&self, gpu: &Gpu, driver: Option<&DriverFacts>) -> GpuFacts {
+    fn on(&self, gpu: &Gpu, driver: Option<&DriverFacts>, tables: &Tables) -> GpuFacts {
         let on_gpu = |code: &GpuCode, cuda: Option<&str>| {
-            compiled(support(gpu.capability, code), cuda, driver)
+            let support = support(gpu.capability, code, &tables.gpus);
+            compiled(support, cuda, driver, &tables.drivers)
         };
         let torch = self.torch.as_ref().map(|torch| {
             let mut support = on_gpu(&torch.code, torch.cuda.as_deref());
@@ -282,14 +290,19 @@ fn package(process: &ProcessFacts, object: &ObjectFacts) -> Option<String> {
 }
 
 /// Adds to PTX the CUDA release that compiles it, and whether the driver does.
-fn compiled(support: Support, cuda: Option<&str>, driver: Option<&DriverFacts>) -> Support {
+fn compiled(
+    support: Support,
+    cuda: Option<&str>,
+    driver: Option<&DriverFacts>,
+    table: &DriverTable,
+) -> Support {
     if support.how != CodeKind::Ptx {
         return support;
     }
     let needs = support
         .isa
         .as_deref()
-        .and_then(driver::cuda_of_isa)
+        .and_then(|isa| table.cuda_of_isa(isa))
         .or(cuda);
     Support {
         needs_cuda: needs.map(str::to_owned),

@@ -2,9 +2,12 @@
 
 mod code;
 mod driver;
+mod driver_table;
 mod facts;
 mod gpu;
+mod gpu_table;
 mod judge;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -14,9 +17,12 @@ use crate::spelling::InvalidInput;
 
 pub use code::support_of;
 pub use driver::DriverVersion;
+pub use driver_table::DriverTable;
 pub use facts::{CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Support, TargetFacts};
 pub use gpu::{Capability, Gpu, Segment};
+pub use gpu_table::GpuTable;
 pub use judge::{TargetInput, judge};
+pub use tables::Tables;
 
 /// A machine, or a group of equal ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,10 +40,10 @@ impl Target {
     ///
     /// # Errors
     /// The first invalid text, with a suggestion.
-    pub fn check(&self) -> Result<(), InvalidInput> {
+    pub fn check(&self, known: &GpuTable) -> Result<(), InvalidInput> {
         self.gpus
             .iter()
-            .try_for_each(|gpu| Gpu::parse(gpu).map(drop))?;
+            .try_for_each(|gpu| known.parse(gpu).map(drop))?;
         let driver = self.driver.as_deref().map(DriverVersion::parse);
         driver.transpose().map(drop)
     }

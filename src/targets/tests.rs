@@ -2,12 +2,16 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::{CodeKind, GpuFacts, Target, TargetInput, judge};
+use super::{CodeKind, GpuFacts, Tables, Target, TargetInput, judge};
 use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
 use crate::process::LoaderFacts;
 use crate::process::facts::{ObjectFacts, ProcessFacts};
 use crate::stack::{self, Component, Coverage, LibraryCoverage};
+
+fn tables() -> Tables {
+    Tables::builtin().unwrap()
+}
 
 fn counted(names: &[&str]) -> Vec<(String, u32)> {
     names.iter().map(|name| ((*name).to_owned(), 2)).collect()
@@ -84,7 +88,7 @@ impl Image {
             stack: &[],
             driver: None,
         };
-        judge(&[target], &evidence)
+        judge(&[target], &evidence, &tables())
             .unwrap()
             .remove(0)
             .gpus
@@ -175,7 +179,12 @@ fn pytorch_with_other_libraries_linked_in_is_judged_by_its_arch_list_too() {
         gpus: vec![gpu.to_owned()],
         ..Target::default()
     };
-    let facts = judge(&[target("T4"), target("A100"), target("H100")], &evidence).unwrap();
+    let facts = judge(
+        &[target("T4"), target("A100"), target("H100")],
+        &evidence,
+        &tables(),
+    )
+    .unwrap();
     let torch = |index: usize| facts[index].gpus[0].torch.clone().unwrap();
     assert_eq!((torch(0).by.as_str(), torch(0).whole), ("sm_75", false));
     assert_eq!((torch(1).by.as_str(), torch(1).whole), ("sm_80", true));
@@ -276,8 +285,8 @@ fn an_invalid_target_is_an_error() {
         gpus: vec![gpu.to_owned()],
         driver: Some(driver.to_owned()),
     };
-    assert!(judge(&[target("H100", "535.183.06")], &evidence).is_ok());
-    assert!(judge(&[target("H1000", "535.183.06")], &evidence).is_err());
-    assert!(judge(&[target("H100", "new")], &evidence).is_err());
-    assert!(target("H100", "535").check().is_err());
+    assert!(judge(&[target("H100", "535.183.06")], &evidence, &tables()).is_ok());
+    assert!(judge(&[target("H1000", "535.183.06")], &evidence, &tables()).is_err());
+    assert!(judge(&[target("H100", "new")], &evidence, &tables()).is_err());
+    assert!(target("H100", "535").check(&tables().gpus).is_err());
 }

@@ -363,6 +363,7 @@ fn a_comment_is_never_longer_than_github_takes_and_says_what_is_left_out() {
         files: &[],
         errors: &[],
         rules: &rules,
+        knowledge: &reports::KNOWLEDGE,
     };
     let text = report::markdown::report(&report);
     assert!(text.chars().count() < 65_536, "{}", text.len());

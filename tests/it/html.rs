@@ -9,6 +9,7 @@ use testkit::tools::say;
 
 use imgcheck::internals::error::ErrorCode;
 use imgcheck::internals::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
+use imgcheck::internals::knowledge::Knowledge;
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
 use imgcheck::internals::rules::RuleSet;
@@ -40,6 +41,7 @@ fn page(images: &[ImageReport], files: &[FileReport], errors: &[UnreadImage]) ->
         files,
         errors,
         rules: &rules,
+        knowledge: &Knowledge::builtin().unwrap(),
     };
     html::page(&report).unwrap()
 }

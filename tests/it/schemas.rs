@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use imgcheck::internals::policy::Config;
+use imgcheck::internals::targets::GpuTable;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -207,10 +209,13 @@ fn the_examples_of_the_book_are_what_the_configuration_schema_says() {
     assert!(count > 5, "{count} examples");
 }
 
+fn read(name: &str, text: &str) -> imgcheck::Result<Config> {
+    Config::read(name, text, Path::new(""), &GpuTable::builtin()?)
+}
+
 /// The program reads it too, but for the files that it names.
 fn accepted(text: &str, page: &str) {
-    let config = imgcheck::internals::policy::Config::read(page, text, Path::new(""));
-    if let Err(error) = config {
+    if let Err(error) = read(page, text) {
         panic!("{page}: {error}");
     }
 }
@@ -235,10 +240,7 @@ fn what_the_program_refuses_the_configuration_schema_refuses() {
         "limits: {entries: 64MiB}",
         "limits: {time: 0}",
     ] {
-        assert!(
-            imgcheck::internals::policy::Config::read("c", text, Path::new("")).is_err(),
-            "{text}"
-        );
+        assert!(read("c", text).is_err(), "{text}");
         assert!(!faults(&schema, &yaml(text)).is_empty(), "{text}");
     }
 }

@@ -2,11 +2,14 @@
 
 #![allow(dead_code)] // each test file uses its part
 
+use std::sync::LazyLock;
+
 use imgcheck::internals::claims::Claim;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::finding::{
     Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity,
 };
+use imgcheck::internals::knowledge::Knowledge;
 use imgcheck::internals::process::facts::{Import, ObjectFacts};
 use imgcheck::internals::process::tree::{FailedLoad, MappedObject, ProcessTree, Searched, Tree};
 use imgcheck::internals::report::{
@@ -15,6 +18,9 @@ use imgcheck::internals::report::{
 use imgcheck::internals::source::SourceKind;
 use imgcheck::internals::stack::{Component, Evidence, EvidenceKind, Gpu};
 use imgcheck::internals::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
+
+/// The built-in tables.
+pub static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::builtin().unwrap());
 
 fn evidence(text: &str) -> Evidence {
     Evidence {

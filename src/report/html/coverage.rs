@@ -1,13 +1,10 @@
 //! The GPU architectures that the libraries of an image support, as a table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use serde::Deserialize;
-
-use crate::embedded;
 use crate::report::Inspection;
 use crate::stack::Coverage;
-use crate::targets::{Capability, CodeKind, TargetFacts, support_of};
+use crate::targets::{Capability, CodeKind, GpuTable, TargetFacts, support_of};
 
 /// How many libraries are shown.
 const LIBRARIES: usize = 80;
@@ -61,7 +58,11 @@ pub(super) struct Cell {
 
 /// The table of an image, with a column for each architecture that it has code for and each GPU of the targets; `None` without
 /// GPU code.
-pub(super) fn matrix(facts: &Inspection, targets: &[TargetFacts]) -> Option<Matrix> {
+pub(super) fn matrix(
+    facts: &Inspection,
+    targets: &[TargetFacts],
+    known: &GpuTable,
+) -> Option<Matrix> {
     let gpu = &facts.gpu;
     let all = gpu.libraries.iter().map(|library| &library.coverage);
     let mut capabilities: BTreeSet<Capability> = all
@@ -75,13 +76,12 @@ pub(super) fn matrix(facts: &Inspection, targets: &[TargetFacts]) -> Option<Matr
     let gpus = targets.iter().flat_map(|target| &target.gpus);
     capabilities.extend(gpus.filter_map(|gpu| Capability::parse(&gpu.capability)));
     let capabilities: Vec<Capability> = capabilities.into_iter().collect();
-    let known = known();
     let mapped: BTreeSet<&str> = mapped(facts);
     let mut matrix = Matrix {
-        generations: generations(&capabilities, &known),
+        generations: generations(&capabilities, known),
         columns: capabilities
             .iter()
-            .map(|&it| architecture(it, &known))
+            .map(|&it| architecture(it, known))
             .collect(),
         ..Matrix::default()
     };
@@ -89,7 +89,7 @@ pub(super) fn matrix(facts: &Inspection, targets: &[TargetFacts]) -> Option<Matr
         matrix.lines.push(Line {
             name: "PyTorch, every kernel".to_owned(),
             directory: "architectures that all of libtorch_cuda supports".to_owned(),
-            cells: cells(&capabilities, torch),
+            cells: cells(&capabilities, torch, known),
             is_torch: true,
         });
     }
@@ -102,7 +102,7 @@ pub(super) fn matrix(facts: &Inspection, targets: &[TargetFacts]) -> Option<Matr
         let line = Line {
             name: name.to_owned(),
             directory: within_packages(directory).to_owned(),
-            cells: cells(&capabilities, &library.coverage),
+            cells: cells(&capabilities, &library.coverage, known),
             is_torch: false,
         };
         match mapped.contains(library.path.as_str()) {
@@ -135,72 +135,34 @@ fn parts(name: &str) -> Option<(Capability, &str)> {
     Some((Capability::parse(digits)?, &rest[digits.len()..]))
 }
 
-/// Generation and GPUs by capability.
-type Known = BTreeMap<Capability, (String, Vec<String>)>;
-
-fn known() -> Known {
-    #[derive(Deserialize)]
-    struct Table {
-        gpus: Vec<Row>,
-    }
-    #[derive(Deserialize)]
-    struct Row {
-        gpu: String,
-        compute_capability: String,
-        architecture: String,
-    }
-    let rows = embedded::knowledge::<Table>("gpus").map_or_else(|_| Vec::new(), |table| table.gpus);
-    let mut known = Known::new();
-    for row in rows {
-        let Some(capability) = Capability::parse(&row.compute_capability) else {
-            continue;
-        };
-        let entry = known
-            .entry(capability)
-            .or_insert_with(|| (row.architecture, Vec::new()));
-        entry.1.push(row.gpu);
-    }
-    known
-}
-
-fn architecture(capability: Capability, known: &Known) -> Architecture {
-    let gpus = known.get(&capability).map_or(&[][..], |(_, gpus)| gpus);
-    let shown: Vec<&str> = gpus.iter().take(6).map(String::as_str).collect();
+fn architecture(capability: Capability, known: &GpuTable) -> Architecture {
+    let models = known.models(capability).iter().take(6);
     Architecture {
         capability: capability.to_string(),
-        gpus: shown.join(", "),
+        gpus: models.cloned().collect::<Vec<_>>().join(", "),
     }
 }
 
-/// Groups adjacent capabilities by generation. One without a known GPU belongs to the generation of the same major version.
-fn generations(capabilities: &[Capability], known: &Known) -> Vec<(String, usize)> {
-    let of_major = |major: u32| {
-        let same = known.iter().find(|(known, _)| known.major == major);
-        same.map(|(_, (generation, _))| generation.clone())
-    };
+/// Groups adjacent capabilities by generation.
+fn generations(capabilities: &[Capability], known: &GpuTable) -> Vec<(String, usize)> {
     let mut generations: Vec<(String, usize)> = Vec::new();
-    for capability in capabilities {
-        let name = known
-            .get(capability)
-            .map(|(generation, _)| generation.clone());
-        let name = name
-            .or_else(|| of_major(capability.major))
-            .unwrap_or_default();
+    for &capability in capabilities {
+        let name = known.generation(capability).unwrap_or_default();
         match generations.last_mut() {
-            Some((last, count)) if *last == name => *count += 1,
-            _ => generations.push((name, 1)),
+            Some((last, count)) if last == name => *count += 1,
+            _ => generations.push((name.to_owned(), 1)),
         }
     }
     generations
 }
 
-fn cells(capabilities: &[Capability], coverage: &Coverage) -> Vec<Cell> {
-    let cell = |&capability: &Capability| cell(capability, coverage);
+fn cells(capabilities: &[Capability], coverage: &Coverage, known: &GpuTable) -> Vec<Cell> {
+    let cell = |&capability: &Capability| cell(capability, coverage, known);
     capabilities.iter().map(cell).collect()
 }
 
 /// The support for one architecture.
-fn cell(capability: Capability, coverage: &Coverage) -> Cell {
+fn cell(capability: Capability, coverage: &Coverage, known: &GpuTable) -> Cell {
     let of = |names: &[String]| -> Vec<String> {
         let own = names
             .iter()
@@ -208,7 +170,7 @@ fn cell(capability: Capability, coverage: &Coverage) -> Cell {
         own.cloned().collect()
     };
     let (sass, ptx) = (of(&coverage.sass), of(&coverage.ptx));
-    let support = support_of(capability, coverage);
+    let support = support_of(capability, coverage, known);
     let (by, runs) = (support.by, support.how);
     let (kind, remark) = match runs {
         CodeKind::Sass if !sass.is_empty() && !ptx.is_empty() => ("both", None),
@@ -249,6 +211,10 @@ fn variants(sass: &[String]) -> String {
 mod tests {
     use super::*;
 
+    fn known() -> GpuTable {
+        GpuTable::builtin().unwrap_or_else(|error| panic!("{error}"))
+    }
+
     fn capability(number: u32) -> Capability {
         Capability {
             major: number / 10,
@@ -269,7 +235,7 @@ mod tests {
     }
 
     fn kinds(numbers: &[u32], coverage: &Coverage) -> Vec<&'static str> {
-        let cells = cells(&all(numbers), coverage);
+        let cells = cells(&all(numbers), coverage, &known());
         cells.iter().map(|cell| cell.kind).collect()
     }
 
@@ -279,7 +245,7 @@ mod tests {
             &["sm_80", "sm_90a", "sm_100", "sm_100f"],
             &["compute_80", "compute_120"],
         );
-        let cells = cells(&all(&[75, 80, 90, 100, 120]), &coverage);
+        let cells = cells(&all(&[75, 80, 90, 100, 120]), &coverage, &known());
         let kinds: Vec<&str> = cells.iter().map(|cell| cell.kind).collect();
         assert_eq!(kinds, ["none", "both", "sass", "sass", "ptx"]);
         let variants: Vec<&str> = cells.iter().map(|cell| cell.variants.as_str()).collect();
@@ -313,7 +279,7 @@ mod tests {
     /// Thor was 10.1 before CUDA 13, and whether it runs code for 10.1 is unknown.
     #[test]
     fn unverified_support_is_unknown() {
-        let cell = cell(capability(110), &coverage(&["sm_101"], &[]));
+        let cell = cell(capability(110), &coverage(&["sm_101"], &[]), &known());
         assert_eq!((cell.kind, cell.tooltip.as_str()), ("unknown", "unknown"));
     }
 

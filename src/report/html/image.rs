@@ -8,8 +8,7 @@ use crate::finding::{Finding, Severity};
 use crate::process::tree::{ProcessTree, Tree};
 use crate::report::summary::{Agreement, Row, rows};
 use crate::report::targets::{Answer, Grade, Machine, machines};
-use crate::report::{ImageReport, Inspection, details};
-use crate::rules::RuleSet;
+use crate::report::{ImageReport, Inspection, Report, details};
 use crate::stack::{Component, DriverFloor};
 
 /// How many processes are drawn.
@@ -111,7 +110,8 @@ pub(super) struct ComponentView {
 
 impl ImageView {
     /// The view of an image; `place` is its index on the page.
-    pub fn of(image: &ImageReport, place: usize, rules: &RuleSet) -> Self {
+    pub fn of(image: &ImageReport, place: usize, report: &Report) -> Self {
+        let (rules, gpus) = (report.rules, &report.knowledge.targets.gpus);
         let (facts, id) = (&image.facts, format!("i{place}"));
         let prefix = format!("{id}-f");
         let findings = finding::views(image.findings.iter(), &prefix, Some(facts), rules);
@@ -139,7 +139,7 @@ impl ImageView {
             ignored: finding::ignored_views(&image.ignored, &format!("{id}-g"), Some(facts), rules),
             pictures,
             other_processes,
-            coverage: matrix(facts, &image.targets),
+            coverage: matrix(facts, &image.targets, gpus),
             is_deep: facts.depth == crate::elf::Depth::Deep,
             sampled: facts.gpu.sampled,
             layers: layers(facts, &findings, &image.findings),

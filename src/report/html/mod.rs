@@ -81,7 +81,7 @@ pub fn page(report: &Report) -> askama::Result<String> {
             .images
             .iter()
             .enumerate()
-            .map(|(place, image)| ImageView::of(image, place, report.rules))
+            .map(|(place, image)| ImageView::of(image, place, report))
             .collect(),
         files: report
             .files

@@ -1,6 +1,11 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::targets::GpuTable;
+
+fn table() -> DriverTable {
+    DriverTable::builtin().unwrap()
+}
 
 fn floor() -> DriverFloor {
     DriverFloor {
@@ -22,12 +27,14 @@ fn compat(version: &str, path: &str, drivers: Option<&str>) -> Component {
 }
 
 fn with(driver: &str, gpus: &[&str], stack: &[Component]) -> DriverFacts {
-    let gpus: Vec<Gpu> = gpus.iter().map(|gpu| Gpu::parse(gpu).unwrap()).collect();
+    let known = GpuTable::builtin().unwrap();
+    let gpus: Vec<Gpu> = gpus.iter().map(|gpu| known.parse(gpu).unwrap()).collect();
     judge(
         &DriverVersion::parse(driver).unwrap(),
         &gpus,
         Some(&floor()),
         stack,
+        &table(),
     )
 }
 
@@ -40,8 +47,8 @@ fn a_version_is_read_and_compared_by_its_numbers() {
     assert_eq!(version("570.26"), version("570.26.0"));
     assert!(version("570.26.0").at_least("570.26.00") && version("570.26").at_least("570.26.0"));
     assert!(version("570.26.0") < version("570.26.1"));
-    assert_eq!(version("535.183.06").cuda(), Some("12.2"));
-    assert_eq!(version("601.10").cuda(), None);
+    assert_eq!(table().newest_cuda(535), Some("12.2"));
+    assert_eq!(table().newest_cuda(601), None);
     for (text, problem) in [
         ("535", "only a driver branch"),
         ("latest", "not a driver version"),
@@ -75,7 +82,7 @@ fn native_minor_version_or_too_old() {
     assert_eq!((old.how.as_str(), old.reason.as_str()), ("none", ""));
     assert_eq!(with("36.4.3", &["orin"], &[]).how, "unknown");
     let version = DriverVersion::parse("570.26").unwrap();
-    assert_eq!(judge(&version, &[], None, &[]).how, "unknown");
+    assert_eq!(judge(&version, &[], None, &[], &table()).how, "unknown");
 }
 
 /// A release that the toolkit table lacks has the floor of its major version.
@@ -88,7 +95,7 @@ fn a_cuda_release_without_a_known_native_driver_is_judged_by_its_major_version()
     };
     let with = |driver: &str| {
         let version = DriverVersion::parse(driver).unwrap();
-        judge(&version, &[], Some(&floor), &[])
+        judge(&version, &[], Some(&floor), &[], &table())
     };
     assert_eq!(with("470.256.02").how, "none");
     assert_eq!(with("470.256.02").compiles_ptx, Some(false));
@@ -145,8 +152,8 @@ fn a_compat_package_is_used_where_that_is_verified() {
 
 #[test]
 fn ptx_needs_a_driver_for_its_cuda_release() {
-    assert_eq!(cuda_of_isa("8.7"), Some("12.8"));
-    assert_eq!(cuda_of_isa("99.0"), None);
+    assert_eq!(table().cuda_of_isa("8.7"), Some("12.8"));
+    assert_eq!(table().cuda_of_isa("99.0"), None);
     let minor = with("535.183.06", &[], &[]);
     assert_eq!(compiles(&minor, "12.8"), Some(false));
     assert_eq!(compiles(&minor, "12.1"), Some(true));

@@ -52,6 +52,7 @@ impl Told {
             files: &self.files,
             errors: &self.errors,
             rules,
+            knowledge: &reports::KNOWLEDGE,
         }
     }
 

@@ -1,11 +1,13 @@
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-
 use super::*;
 
+fn table() -> GpuTable {
+    GpuTable::builtin().unwrap()
+}
+
 fn sm(text: &str) -> String {
-    Gpu::parse(text).unwrap().capability.sm()
+    table().parse(text).unwrap().capability.sm()
 }
 
 #[test]
@@ -53,7 +55,7 @@ fn names_as_people_and_programs_write_them() {
         ("DGX Spark", "sm_121"),
     ] {
         assert_eq!(
-            Gpu::parse(text).map(|gpu| gpu.capability.sm()),
+            table().parse(text).map(|gpu| gpu.capability.sm()),
             Ok(expected.to_owned()),
             "{text}"
         );
@@ -76,13 +78,13 @@ fn architectures_in_every_notation() {
         assert_eq!(sm(text), "sm_90", "{text}");
     }
     assert_eq!(sm("120f"), "sm_120");
-    assert_eq!(Gpu::parse("9.0").unwrap().name, "sm_90");
-    assert_eq!(Gpu::parse("rtx4090").unwrap().name, "GeForce RTX 4090");
+    assert_eq!(table().parse("9.0").unwrap().name, "sm_90");
+    assert_eq!(table().parse("rtx4090").unwrap().name, "GeForce RTX 4090");
 }
 
 #[test]
 fn an_unknown_name_comes_with_a_suggestion() {
-    let help = |text: &str| Gpu::parse(text).unwrap_err().help;
+    let help = |text: &str| table().parse(text).unwrap_err().help;
     assert_eq!(help("H10O"), "did you mean `H100`?");
     assert_eq!(
         help("rtx 6000"),
@@ -91,35 +93,35 @@ fn an_unknown_name_comes_with_a_suggestion() {
     assert_eq!(help("sm_91"), "did you mean `sm_90`?");
     assert!(help("Radeon").contains("nvidia-smi"));
     assert!(help("").contains("nvidia-smi"));
-    assert!(Gpu::parse("é").is_err());
-    assert!(Gpu::parse("99.99.99").is_err());
+    assert!(table().parse("é").is_err());
+    assert!(table().parse("99.99.99").is_err());
 }
 
 #[test]
 fn a_renamed_capability_is_rejected() {
     for text in ["sm_101", "10.1", "101a", "compute_101"] {
-        let misread = Gpu::parse(text).unwrap_err();
+        let misread = table().parse(text).unwrap_err();
         assert_eq!(
             format!("{}: {}", misread.problem, misread.help),
             "sm_101 was renamed sm_110 in CUDA 13 (Jetson Thor): use sm_110",
             "{text}"
         );
     }
-    assert!(Gpu::parse("sm_110").is_ok());
+    assert!(table().parse("sm_110").is_ok());
 }
 
 proptest::proptest! {
     #[test]
     fn any_text_is_accepted_or_rejected(text in "\\PC{0,24}") {
-        if let Err(misread) = Gpu::parse(&text) {
+        if let Err(misread) = table().parse(&text) {
             proptest::prop_assert!(!misread.help.is_empty());
         }
     }
 
     #[test]
     fn any_number_is_accepted_or_rejected(text in "(sm|compute|cc)?[_. -]?[0-9.]{0,6}[af]?") {
-        if let Ok(gpu) = Gpu::parse(&text) {
-            let known = &Table::builtin().capabilities;
+        if let Ok(gpu) = table().parse(&text) {
+            let known = &table().capabilities;
             proptest::prop_assert!(known.contains(&gpu.capability));
         }
     }
@@ -129,14 +131,14 @@ proptest::proptest! {
 #[test]
 fn no_name_stands_for_two_architectures() {
     let mut seen = BTreeMap::new();
-    let table = Table::builtin();
+    let table = table();
     assert!(table.models.len() > 80);
     for (key, gpu) in &table.models {
         assert!(!key.is_empty(), "{}", gpu.name);
         let first = seen.entry(key).or_insert(gpu.capability);
         assert_eq!(*first, gpu.capability, "{key}");
         assert_eq!(
-            Gpu::parse(&gpu.name).unwrap().capability,
+            table.parse(&gpu.name).unwrap().capability,
             gpu.capability,
             "{}",
             gpu.name
