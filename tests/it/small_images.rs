@@ -76,7 +76,7 @@ fn a_plain_layer_that_was_cut_between_two_members_is_never_a_pass() {
     let cut = layout::layer(&[("etc/os-release", OS_RELEASE)]);
     let cut = &cut[..1024]; // a header and a block of content
     layout::write(directory.path(), "debian:12", &[(whole, cut.to_vec())]);
-    unreadable(directory.path(), &[], &["cut off", "sha256:"]);
+    unreadable(directory.path(), &[], &["truncated", "sha256:"]);
 }
 
 #[test]
