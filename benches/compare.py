@@ -9,7 +9,7 @@
 Commands run in rounds, one after the other, so that a slow minute of the machine hits all of them; the tables give the
 median time, the median of the ratios within one round, and the largest peak memory. Files are in the page cache. A tool that
 is not found is left out, and so is a case whose server (dockerd, docker-registry, skopeo) is not installed. On a shared machine
-only the ratios mean something. The cases with an engine and a registry need root and up to 25 GB of disk.
+only the ratios mean something. The cases with Docker and a registry need root and up to 25 GB of disk.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def arguments():
     parser.add_argument("--only", action="append", help="run only this command; may be repeated")
     parser.add_argument("--cases", default=",".join(CASES), help=f"with commas: {', '.join(CASES)}")
     parser.add_argument("--chunked", help="OCI layout of the image with zstd:chunked layers, as skopeo writes from 1.10 on")
-    parser.add_argument("--work", help="directory with space for an engine's and a registry's copy of the image")
+    parser.add_argument("--work", help="directory with space for the copies of the image in Docker and in a registry")
     parser.add_argument("--max-memory", type=float, help="fail if imgcheck takes more megabytes than this")
     options = parser.parse_args()
     options.cases = options.cases.split(",")
@@ -95,7 +95,7 @@ def syft(options, image, environment=None):
 
 
 def trivy(options, *image, environment=None, keep=False):
-    """An inventory without vulnerability databases, and unless told to keep it without the cache of an earlier round."""
+    """An inventory without vulnerability databases, and, unless it is kept, without the cache of an earlier round."""
     cache = f"{options.work}/trivy-cache"
     command = [
         tool("trivy", options.peers), "image", *image, "--format", "cyclonedx", "--output", f"{options.work}/trivy.json", "--quiet",
@@ -153,9 +153,9 @@ def new_layer_case(options):
 
 
 def engine_case(options):
-    """An engine has the image: its storage is readable, then only its stream can be had."""
+    """Docker has the image: first its storage is readable, then only its stream."""
     if not (shutil.which("dockerd") and os.geteuid() == 0):
-        print("the engine's cases need root and dockerd", file=sys.stderr)
+        print("the Docker cases need root and dockerd", file=sys.stderr)
         return
     with services.engine(os.path.join(options.work, "engine")) as (local, remote):
         loaded = subprocess.run(

@@ -1,4 +1,4 @@
-"""An engine and a registry of this run's own, on loopback, with data in a directory that is deleted."""
+"""Docker and a registry for this run, on loopback, with data in a directory that is deleted."""
 
 import contextlib
 import os

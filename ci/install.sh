@@ -37,7 +37,7 @@ target() {
   esac
 }
 
-# The binary of a release. Returns 1 where there is none; a wrong checksum ends the script.
+# The binary of a release. Returns 1 if there is no such release; a wrong checksum ends the script.
 released() {
   command -v curl >/dev/null || return 1
   status=0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The check of the GitHub action. All it is told comes as environment variables, so that no text of a workflow is ever part of a script.
+# The check of the GitHub action. All input comes in environment variables, so that no text of a workflow is ever part of a script.
 set -euo pipefail
 
 arguments=()

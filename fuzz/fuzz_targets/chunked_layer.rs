@@ -1,4 +1,4 @@
-//! A layer that is read in parts, with a table that is right but for the lies that are told. A table without lies gives the files
+//! A lazily read layer, with a table that is correct except for the chosen lies. A table without lies gives the files
 //! their contents.
 
 #![no_main]

@@ -1,5 +1,5 @@
 //! The table of contents of a layer that is read in parts (zstd:chunked and eStargz): a fuzzed table in front of which a fixed
-//! layer lies, whose manifest names the digest of the table. Nothing outside the blob is asked for, whatever the table says.
+//! layer lies, whose manifest names the digest of the table. Nothing outside the blob is requested, whatever the table says.
 
 #![no_main]
 

@@ -16,7 +16,7 @@ use imgcheck::internals::rules::{Facts, functions};
 use imgcheck::internals::yaml::{self, Spanned};
 use libfuzzer_sys::fuzz_target;
 
-/// How long one may take; then its answer is none.
+/// Time for one expression; after that it has no result.
 const TIME: Duration = Duration::from_secs(2);
 
 static SAMPLE: LazyLock<Value> = LazyLock::new(|| {

@@ -1,5 +1,5 @@
 //! A whole image: its only layer holds the files of the input, and what is called `config` says how it is run. It is read, judged
-//! by the built-in rules and told of in every format; no report has a control character that a terminal would obey.
+//! by the built-in rules and reported in every format; no report has a control character that a terminal would obey.
 
 #![no_main]
 

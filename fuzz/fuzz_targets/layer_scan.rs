@@ -1,4 +1,4 @@
-//! An archive as a layer. Read at rest, as it goes by, compressed with gzip and with zstd, it has the same facts, or cannot be
+//! An archive as a layer. Read from a file, streamed, compressed with gzip and with zstd, it has the same facts, or cannot be
 //! read in any of these ways. Cut off it never passes for something else.
 
 #![no_main]

@@ -65,7 +65,7 @@ fn after_ldconfig(layers: &[LayerFacts], cache: &Cache, glibc: GlibcVersion) {
     };
     let root = RootFilesystem::merge(layers.iter().chain([&written]));
     let rebuilt = rebuild(&root, Abi::X86_64, glibc);
-    // The new file may stand in the place of a link or directory that counted.
+    // The new file may replace a link or directory that counted.
     if rebuilt.cache == *cache {
         let result = staleness(&root, &rebuilt);
         assert_eq!(result.missing, [], "something is missing");

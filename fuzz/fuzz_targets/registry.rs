@@ -1,6 +1,6 @@
 //! A registry that answers whatever it likes: challenges, tokens, redirects, manifests, layers in parts. Each file of the input is
 //! the answer to one request, and `config.json` is the user's file of credentials. Whatever is answered, no other host is spoken to,
-//! and what is got of a layer has the digest that was asked for.
+//! and the bytes of a layer have the requested digest.
 //!
 //! All requests go through a proxy, which is the registry itself: `fuzz/run` says where with `http_proxy` and `https_proxy`.
 
@@ -21,7 +21,7 @@ use imgcheck_fuzz::documents::documents;
 use imgcheck_fuzz::layers::scan;
 use libfuzzer_sys::fuzz_target;
 
-/// Runs between two clients: each remembers the repositories that it was ever asked for.
+/// Runs between two clients: each remembers all repositories that were requested.
 const RUNS: u64 = 500;
 
 /// What will be answered, the next answer last.

@@ -51,7 +51,7 @@ struct Stores {
 pub struct CacheOptions {
     /// The directory; `None` is `imgcheck` in the user's cache directory (XDG Base Directory Specification).
     pub directory: Option<PathBuf>,
-    /// URL of a shared store, which is asked for entries that the directory does not have, and receives all new entries.
+    /// URL of a shared store, which provides entries that the directory lacks, and receives all new entries.
     pub shared: Option<String>,
     /// Maximum size of the directory in bytes. The least recently used entries are removed first.
     pub limit: u64,
@@ -102,7 +102,7 @@ impl Cache {
 
     /// Reads an entry; `None` if it is missing, damaged or cannot be read.
     ///
-    /// The directory is asked first; an entry that only the shared store has is copied into it.
+    /// The directory comes first; an entry that only the shared store has is copied into it.
     pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
         let stores = self.stores.as_deref()?;
         let name = key.name()?;

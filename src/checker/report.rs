@@ -53,7 +53,7 @@ pub struct Unread {
     pub name: String,
     /// What is wrong.
     pub error: Error,
-    /// What was asked for; `None` for an image that was read, but could not be judged, and for a file.
+    /// The request; `None` for an image that was read, but could not be judged, and for a file.
     pub(super) request: Option<ImageRequest>,
 }
 

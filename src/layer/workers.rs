@@ -20,7 +20,7 @@ const RETAINED_BY_EACH: u64 = 8 << 20;
 /// Bytes of the tables of all ELF files that are read at once, and those that each request may have whatever the others do.
 const TABLES: u64 = 2 << 30;
 const TABLES_OF_EACH: u64 = 64 << 20;
-/// How often a thread that waits for its share looks whether its request was cancelled.
+/// How often a waiting thread checks whether its request was cancelled.
 const POLL: Duration = Duration::from_millis(20);
 
 /// The capacity for reading layers that a checker has for all its requests. Clones share it.

@@ -95,7 +95,7 @@ impl<'r> Process<'r> {
         Ok(Err(fault_of(answer, &name, needed_by, searched)))
     }
 
-    /// Why a file cannot be loaded as a library. A program that is running already can be requested by name all the same.
+    /// Why a file cannot be loaded as a library. A program that is running already can still be requested by name.
     fn refusal(&self, file: &LibraryFile) -> Option<&'static str> {
         let identity = file.node.identity();
         let is_loaded = identity.is_some_and(|file| self.files.contains_key(&file));

@@ -61,7 +61,7 @@ pub struct Given {
     /// The judged targets, as in the report.
     #[schemars(with = "Option<Vec<TargetFacts>>")]
     targets: Option<Value>,
-    /// What the team asked for.
+    /// The policy of the team.
     #[schemars(with = "Option<PolicyFacts>")]
     policy: Option<Value>,
 }

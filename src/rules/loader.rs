@@ -177,7 +177,7 @@ pub fn mapped(facts: &LoaderFacts) -> Vec<Mapped<'_>> {
 }
 
 /// The libraries of a process that come in parts, stubs left out; with the parts that are found and then cannot be loaded, for
-/// they are of the set all the same.
+/// they still belong to the set.
 fn sets<'f>(process: &'f ProcessFacts, facts: &'f LoaderFacts) -> Vec<Set<'f>> {
     let symbols = facts.undefined_symbols.iter();
     let versions = facts.unmet_versions.iter();

@@ -1,4 +1,4 @@
-//! What a source is asked for, and what every source does.
+//! Requests to a source, and what every source does.
 
 use std::io::Read;
 use std::path::Path;

@@ -31,7 +31,7 @@ pub struct Coverage {
     pub ptx: Vec<String>,
 }
 
-/// One copy of one part of the stack. The keys are those of the JSON report.
+/// One copy of one component. The keys are those of the JSON report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Component {
     /// A name of the fixed list: `torch`, `cuda-runtime`, `cudnn`, `python`, `os` …

@@ -173,7 +173,7 @@ impl TorchCopy<'_, '_> {
         }
     }
 
-    /// `cuda`, `rocm` or `cpu`, by the libraries that are there; where there are none, by what the package says of itself.
+    /// `cuda`, `rocm` or `cpu`, by the libraries that are there; without libraries, by the metadata of the package.
     fn build(&self, component: &Component, inventory: &Inventory) -> Option<&'static str> {
         let has = |name: &str| {
             let path = format!("{}/lib/{name}", self.directory);

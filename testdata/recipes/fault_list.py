@@ -225,7 +225,7 @@ FAULTS = {
         hidden="import ctypes; print(ctypes.CDLL('libcuda.so.1').cuInit(0))",
     ),
     "cache-stale": Fault(
-        "ld.so.conf.d names a directory that ldconfig has not seen", moved_without_ldconfig, TORCH_ONLY,
+        "ld.so.conf.d names a directory, but ldconfig was not run again", moved_without_ldconfig, TORCH_ONLY,
     ),
     "cache-fresh": Fault("the same after ldconfig: nothing is wrong", in_cache, TORCH_ONLY),
     "cache-dangling": Fault("ld.so.cache names a library that was removed", removed_after_ldconfig, TORCH_ONLY),

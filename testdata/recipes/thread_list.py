@@ -94,7 +94,7 @@ THREADS = {
         "cudnn-on-library-path", "registry.example/trainer:1.12", "COPY --from=cudnn /usr/lib/x86_64-linux-gnu/libcudnn* /opt/cudnn-9.1/lib/",
     ),
     "cudnn-of-system": Case(
-        "registry.example/nnunet:1.0", "cuDNN 9.20 by pip, and the cuDNN 9.23 of the system, which has a library that 9.20 opens and has not",
+        "registry.example/nnunet:1.0", "cuDNN 9.20 by pip, and the cuDNN 9.23 of the system, which has a library that 9.20 opens but does not contain",
         step="RUN pip install --no-deps nvidia-cudnn-cu12==9.20.0.48 && apt-get install -y libcudnn9-cuda-12=9.23.0.39-1", apply=system_cudnn,
     ),
     "nccl-older": Case(

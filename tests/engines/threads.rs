@@ -1,4 +1,4 @@
-//! Images of what people asked about in public, and of rules that none of them shows, against what imgcheck says of them.
+//! Images of what people asked about in public, and of rules that none of them shows, against what imgcheck reports for them.
 //!
 //! `testdata/recipes/threads.py` makes them, in `threads` below IMGCHECK_REAL, else below `testdata/real`; absent ones are skipped with
 //! a message; where none is there, the test fails when IMGCHECK_REQUIRE_REAL is `1`.
@@ -25,16 +25,16 @@ const COLUMNS: &str = "thread;image;arguments;printed;findings;words";
 /// A row of a table.
 #[derive(Debug)]
 struct Row<'t> {
-    /// Where it was asked; empty in the catalogue.
+    /// URL of the thread; empty in the catalogue.
     thread: &'t str,
-    /// One, or several with `+` that are looked at in one call.
+    /// One image, or several joined by `+` that are checked in one call.
     image: &'t str,
     arguments: Vec<&'t str>,
-    /// A piece of what the asker saw, which the real program prints in the image, too; empty where that needs a GPU.
+    /// Part of the error in the thread, which the real program also prints in the image; empty if that needs a GPU.
     printed: &'t str,
-    /// `error RULE`, `warning RULE`, `note RULE`: all errors and warnings that there are, and the notes that must be among them.
+    /// `error RULE`, `warning RULE`, `note RULE`: all expected errors and warnings, and notes that must be among the findings.
     findings: BTreeSet<String>,
-    /// A piece of the message of the first of them.
+    /// Part of the message of the first of them.
     words: &'t str,
     first: &'t str,
 }
@@ -68,7 +68,7 @@ impl<'t> Row<'t> {
     }
 }
 
-/// Exit code and report of a row's images; `cache` keeps what several of them share.
+/// Exit code and report of a row's images; they share `cache`.
 fn report(directory: &Path, row: &Row, cache: &Path) -> (i32, Value) {
     let output = imgcheck()
         .args(["check", "--format", "json"])
@@ -91,7 +91,7 @@ fn report(directory: &Path, row: &Row, cache: &Path) -> (i32, Value) {
     (output.status.code().unwrap(), report)
 }
 
-/// What is wrong with what is said of an image.
+/// Checks the report for an image; an error says what is wrong.
 fn check(row: &Row, directory: &Path, cache: &Path) -> Result<(), String> {
     let printed = fs::read_to_string(directory.join(format!("{}.txt", row.image)));
     if let Ok(printed) = printed
@@ -104,7 +104,7 @@ fn check(row: &Row, directory: &Path, cache: &Path) -> Result<(), String> {
     }
     let (code, report) = report(directory, row, cache);
     let images = report["images"].as_array().unwrap().iter();
-    // What is said of the whole call stands beside the images.
+    // Findings on the whole call are beside the images.
     let findings: Vec<&Value> = images
         .chain([&report])
         .flat_map(|part| part["findings"].as_array().into_iter().flatten())

@@ -310,7 +310,7 @@ fn a_registry_that_fails_is_an_error() {
     );
 }
 
-/// A value that may stand in a table, or not.
+/// A value that may be in a table, or not.
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
         any::<u64>().prop_map(Value::from),

@@ -1,4 +1,4 @@
-//! The fat binaries of `testdata/fatbin`, each in the sections where they stand in real libraries.
+//! The fat binaries of `testdata/fatbin`, each in the sections that contain them in real libraries.
 
 use std::path::Path;
 

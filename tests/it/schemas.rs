@@ -134,7 +134,7 @@ fn reports_are_what_their_schema_says() {
         ("no images", |report| {
             drop(report.as_object_mut().unwrap().remove("images"))
         }),
-        ("a verdict that is none", |report| {
+        ("an unknown verdict", |report| {
             report["images"][0]["verdict"] = json!("perhaps")
         }),
         ("a layer without a digest", |report| {

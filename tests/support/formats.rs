@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::imgcheck;
 
-/// The formats that the program offers, as it lists them itself when asked for one that it has not.
+/// The formats that the program lists in its error for an unknown format.
 pub fn offered() -> Vec<String> {
     let output = imgcheck()
         .args(["check", "--format", "no-such-format", "image"])

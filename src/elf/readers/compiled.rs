@@ -73,7 +73,7 @@ fn find(machine: u16, offset: u64, code: &[u8], functions: &mut Vec<(u64, u32)>)
 
 /// The first and last number of each run: one of cuDNN, and at least one of CUDA. One other function may be between two.
 ///
-/// Any function of a run may begin another one. Going backwards makes the work linear all the same.
+/// Any function of a run may begin another one. Going backwards keeps the work linear.
 fn runs(functions: &[(u64, u32)]) -> Vec<(u32, u32)> {
     let mut runs = Vec::new();
     // The nearest following function that continues a run: its offset, and the last number of the run.

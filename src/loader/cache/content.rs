@@ -34,7 +34,7 @@ pub enum Format {
 /// One library of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What is asked for: the SONAME, else the file name.
+    /// The requested name: the SONAME, else the file name.
     pub name: String,
     /// Where it is.
     pub path: String,

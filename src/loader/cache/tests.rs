@@ -115,7 +115,7 @@ fn the_formats_say_the_same() {
     let old = Cache::parse(&old_format(&entries, &[])).unwrap();
     assert_eq!(old.format, Format::Old);
     assert_eq!(old.entries, new.entries);
-    // Two old entries end at a multiple of eight; the new part is told by another path.
+    // Two old entries end at a multiple of eight; the new part is recognized by a different path.
     let newer = [plain("libz.so.1", "/new/libz.so.1")];
     let both = Cache::parse(&old_format(&entries, &new_format(&newer, 40))).unwrap();
     assert_eq!(both.format, Format::Compatible);

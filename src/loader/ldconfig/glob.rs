@@ -66,7 +66,7 @@ impl<'r> Glob<'r> {
     }
 }
 
-/// A pattern of one component. The alternatives in braces of the library are none here. `None` for a pattern that is none.
+/// A pattern of one component. Brace alternatives, which the crate supports, are disabled. `None` for an invalid pattern.
 fn matcher(component: &str) -> Option<GlobMatcher> {
     let pattern = component.replace('{', "[{]").replace('}', "[}]");
     let glob = GlobBuilder::new(&pattern)

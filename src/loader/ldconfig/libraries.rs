@@ -11,7 +11,7 @@ use crate::loader::cache::compare_names;
 /// A directory to search.
 pub(super) struct Searched<'r> {
     pub node: Node<'r>,
-    /// The path as it will stand in the cache.
+    /// The path as written to the cache.
     pub path: String,
     /// The name of a subdirectory of `glibc-hwcaps`.
     pub subdirectory: Option<String>,

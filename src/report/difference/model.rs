@@ -67,7 +67,7 @@ pub struct Change {
     pub name: String,
     /// The old value; `None` if there was none.
     pub from: Option<String>,
-    /// The new value; `None` if there is none any more.
+    /// The new value; `None` if it no longer exists.
     pub to: Option<String>,
 }
 

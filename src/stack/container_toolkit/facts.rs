@@ -78,7 +78,7 @@ pub struct Capabilities {
     pub text: Option<String>,
     /// What the container gets: the words of the variable, the default ones, or all.
     pub enabled: Vec<String>,
-    /// Words that are none. The container does not start.
+    /// Unknown capabilities. The container does not start.
     pub unknown: Vec<String>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The driver belongs to the host: the toolkit mounts its files when a container starts. What the image has of it was installed with
 //! a package, or is what a mount left behind: an image that is built or committed in a container with GPUs keeps the files that the
-//! toolkit made to mount upon, empty.
+//! toolkit created as mount points, empty.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a constraint speaks of.
+/// What a constraint applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Property {
@@ -133,7 +133,7 @@ impl Requirement {
         })
     }
 
-    /// The parts that cannot be understood, or whose value is none.
+    /// The parts that cannot be understood, or whose value is invalid.
     pub fn invalid(&self) -> Vec<Invalid> {
         let parts = self.alternatives.iter().flatten();
         parts
@@ -299,7 +299,7 @@ impl std::fmt::Display for Constraint {
     }
 }
 
-/// Compares two versions number by number, as `dsl_compare_version` does. `None` where it comes upon something that is no number.
+/// Compares two versions number by number, as `dsl_compare_version` does. `None` if a part is not a number.
 pub(super) fn compare(host: &str, operator: Operator, value: &str) -> Option<bool> {
     let is_version = |text: &str| {
         let mut bytes = text.bytes();

@@ -7,7 +7,7 @@ use crate::image::FileIdentity;
 use super::package::{Owned, Package};
 use crate::stack::inventory::ElfFile;
 
-/// So many packages of one component are told for one file or interpreter: none of an honest image has more.
+/// At most this many packages of one component are reported for one file or interpreter; honest images have fewer.
 pub const OWNERS: usize = 16;
 
 /// All packages of the stack in an image.

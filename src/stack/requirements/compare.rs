@@ -165,7 +165,7 @@ impl<'i> Visible<'i> {
         Ok(importing)
     }
 
-    /// What is installed in the place of what is required; `None` if the requirement is met, does not apply, or speaks of something
+    /// What is installed in the place of what is required; `None` if the requirement is met, does not apply, or names something
     /// that is not installed.
     pub fn unmet_by(
         &self,

@@ -130,7 +130,7 @@ fn the_copy_that_is_imported_counts() {
     assert!(found[0].main);
 }
 
-/// A distribution that several environments share is judged for each, and told for the first that lacks something.
+/// A distribution that several environments share is judged for each, and reported for the first that lacks something.
 #[test]
 fn each_environment_is_judged_by_what_it_imports() {
     let vision = distribution("torchvision", "0.23.0", &["torch==2.8.0", "torch==2.8.0"]);

@@ -1,4 +1,4 @@
-//! How an engine is found, and what is said where there is none.
+//! How imgcheck finds Docker and Podman, and what it reports if neither runs.
 
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! What stands in a cache in place of an entry, and caches that others can write to.
+//! Files in a cache that are not entries, and caches that others can write to.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};

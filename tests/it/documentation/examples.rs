@@ -14,7 +14,7 @@ use crate::program::{imgcheck, repository};
 
 const SAMPLE: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
 
-/// The code blocks of all pages in this language, each with the page that it stands in.
+/// The code blocks of all pages in this language, each with the page that contains it.
 fn blocks(language: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
     for page in pages() {

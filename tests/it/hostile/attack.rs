@@ -1,4 +1,4 @@
-//! One hostile image, and what the program makes of it.
+//! One hostile image, and its expected result.
 
 use std::fs;
 use std::io::Read;
@@ -9,50 +9,50 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long a run may take before it counts as one that never ends.
+/// A run that takes longer counts as endless.
 const NEVER: Duration = Duration::from_secs(300);
-/// More memory than any image may cost, in KiB; that of the release build is in the book.
+/// Maximum memory for any image, in KiB; the book lists the use of the release build.
 const MEMORY: u64 = 600 << 10;
 
 /// A hostile image.
 pub struct Attack {
     /// Its name in the table: words with dashes.
     pub name: &'static str,
-    /// What the image holds, as half a sentence for the table.
+    /// The image, as a phrase for the table.
     pub holds: &'static str,
-    /// What becomes of it.
+    /// The expected result.
     pub outcome: Outcome,
-    /// Makes it in an empty directory, and gives the arguments of the program. The directory is also the working directory.
+    /// Builds the image in an empty directory and returns the arguments of the program. The directory is also the working directory.
     pub make: fn(&Path) -> Vec<String>,
 }
 
-/// What becomes of an image.
+/// The result for an image.
 pub enum Outcome {
     /// Exit code 3, and standard error has these words.
     Refused(&'static str),
     /// Exit code 2, and standard error has these words: files that the user wrote.
     Misuse(&'static str),
-    /// It is read: exit code 0 or 1, and the JSON report, which [`Attack::make`] must ask for, passes the check; in the table, in words.
+    /// The image is read: exit code 0 or 1, and the JSON report, which [`Attack::make`] must request, passes the check. The text is for the table.
     Read(&'static str, fn(&Value)),
-    /// It is read, and what is printed passes the check; in the table, in words.
+    /// The image is read, and the output passes the check. The text is for the table.
     Printed(&'static str, fn(&str)),
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
     pub output: String,
     pub error: String,
     pub elapsed: Duration,
-    /// Processor time of all its threads, in the kernel too.
+    /// User and system time of all threads.
     pub processor: Duration,
-    /// The most memory that it had, in KiB.
+    /// Peak memory in KiB.
     pub memory: u64,
 }
 
 impl Outcome {
-    /// As it is written in the table.
+    /// The text in the table.
     pub fn words(&self) -> String {
         match self {
             Outcome::Refused(words) => format!("exit 3: {words}"),
@@ -62,7 +62,7 @@ impl Outcome {
     }
 }
 
-/// Tries attacks, and fails with all that went wrong.
+/// Runs attacks, and fails with a list of all faults.
 pub fn try_all(attacks: &[Attack]) {
     let wrong: Vec<String> = attacks
         .iter()
@@ -122,7 +122,7 @@ impl Attack {
     }
 }
 
-/// Whether a character does more on a terminal than stand there (Unicode Standard Annex 9, "Directional Formatting Characters").
+/// Whether a terminal interprets a character instead of showing it (Unicode Standard Annex 9, "Directional Formatting Characters").
 fn moves_the_terminal(character: char) -> bool {
     let directs = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     directs || character.is_control() && character != '\n'

@@ -1,4 +1,4 @@
-//! How time and memory grow with what was read: images with so many of a thing, and with four times as many.
+//! How time and memory grow with the input: images with many of a thing, and with four times as many.
 //!
 //! Memory and processor time are compared in a test. The time by the clock is not, because machines are busy; it is in the table of the
 //! book, which is written as that of the attacks is.
@@ -12,24 +12,24 @@ use std::time::Duration;
 use super::attack::{Run, imgcheck};
 use super::table::{self, Table};
 
-/// What the second image of a series has more of everything.
+/// How many times more things the second image of a series has.
 const FACTOR: usize = 4;
-/// How much more memory it may take: lists double when they are full. What grows with the square would take 16 times as much.
+/// How much more memory it may take: lists double when they are full. Quadratic growth would take 16 times as much.
 const MOST: u64 = 2 * FACTOR as u64;
-/// KiB that come and go with the number of threads.
+/// Variation with the number of threads, in KiB.
 const NOISE: u64 = 8 << 10;
-/// How much more processor time it may take: the program's threads hinder each other on a busy machine.
+/// How much more processor time it may take: threads slow each other down on a busy machine.
 const MOST_TIME: u32 = 10;
-/// Processor time that is too short to be compared.
+/// Shorter processor times are not compared.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Images with ever more of a thing.
+/// Images with an increasing number of a thing.
 struct Series {
-    /// What there are more of.
+    /// The things, as a plural.
     of: &'static str,
     /// How many the first image has.
     from: usize,
-    /// Makes an image with so many in an empty directory, and gives the arguments of the program.
+    /// Builds an image with this many in an empty directory, and returns the arguments of the program.
     make: fn(&Path, usize) -> Vec<String>,
 }
 
@@ -57,7 +57,7 @@ struct Cost {
 }
 
 impl Series {
-    /// The least of several runs: what is above it is the machine's.
+    /// The minimum of several runs: the rest is noise of the machine.
     fn cost(&self, count: usize, runs: usize) -> Cost {
         let scratch = tempfile::tempdir().unwrap();
         let arguments = (self.make)(scratch.path(), count);
@@ -100,7 +100,7 @@ const TABLE: Table = Table(
 );
 
 impl Cost {
-    /// What it is above another.
+    /// The difference to another cost.
     fn above(&self, start: &Cost) -> Cost {
         Cost {
             time: self.time.saturating_sub(start.time),
@@ -109,7 +109,7 @@ impl Cost {
         }
     }
 
-    /// What is wrong with that of many, after that of few, both above that of one.
+    /// What grows too fast from few to many things; both costs are above that of one thing.
     fn faults(&self, few: &Cost) -> Vec<&'static str> {
         let memory = self.memory > MOST * few.memory + NOISE;
         let processor = self.processor > SHORT.max(MOST_TIME * few.processor);
@@ -153,7 +153,7 @@ fn cost_grows_with_what_is_read() {
 }
 
 #[test]
-fn what_grows_with_the_square_is_a_fault() {
+fn quadratic_growth_is_a_fault() {
     let cost = |seconds, megabytes: u64| Cost {
         time: Duration::ZERO,
         processor: Duration::from_secs(seconds),

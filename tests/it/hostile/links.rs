@@ -1,4 +1,4 @@
-//! Links that lead out of the image, and what is no file.
+//! Links that lead out of the image, and special files.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -12,12 +12,12 @@ use super::tars::{arguments, check, header, member, members, plain};
 use testkit::{Image, Item, directory, docker_archive, file, hard_link, symlink};
 use testkit::{write_archive, write_directory};
 
-/// What the host has, and what the image has: both name an operating system that there is not.
+/// The file of the host and the file of the image: both name a fictional operating system.
 pub const HOST: &str = "ID=hostcanary\nVERSION_ID=1\n";
 pub const INNER: &str = "ID=inner\nVERSION_ID=1\n";
 const RELEASE: &str = "etc/os-release";
 
-/// Attacks by links, and by what is no file.
+/// Attacks with links and special files.
 pub fn attacks() -> Vec<Attack> {
     [outward(), inward(), special()]
         .into_iter()
@@ -25,7 +25,7 @@ pub fn attacks() -> Vec<Attack> {
         .collect()
 }
 
-/// Nothing of the host is in the report, and the image has no operating system of its own.
+/// The report contains nothing from the host, and the image has no operating system.
 pub fn nothing(report: &Value) {
     let text = report.to_string();
     assert!(

@@ -1,7 +1,7 @@
-//! Images that are made to harm who reads them: each is made by code, given to the program, and must end as it says it does.
+//! Images that attack their reader: code builds each one, imgcheck reads it, and the result must be the expected one.
 //!
 //! A table of `docs/src/hostile-images.md` has a row for each, with how long it took and how much memory it needed; another has a row
-//! for each series of growing images. Tests compare them with what there is. The rows are written anew, with times of the release build, by
+//! for each series of growing images. Tests compare the rows with the code. These commands write them again, with times of the release build:
 //!
 //! ```sh
 //! cargo build --release
@@ -28,7 +28,7 @@ mod tars;
 
 use attack::Attack;
 
-/// Every attack there is, in the order of the table; and one test a kind of attack, so that they run beside each other.
+/// Every attack, in the order of the table; and one test for each kind of attack, so that they run in parallel.
 macro_rules! kinds {
     ($($kind:ident)*) => {
         fn attacks() -> Vec<Attack> {

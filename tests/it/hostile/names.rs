@@ -1,4 +1,4 @@
-//! Names: those that lead out, those that are none, and those that readers understand differently.
+//! Names that lead out of the image, are invalid, or that readers understand differently.
 
 use tar::EntryType;
 

@@ -1,4 +1,4 @@
-//! Documents that name what is not there, is something else, or is outside of the image.
+//! Documents that name something that is missing, wrong, or outside the image.
 
 use std::path::Path;
 

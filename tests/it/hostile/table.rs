@@ -1,4 +1,4 @@
-//! The tables of the book: a row an attack or a series of images, with what it cost.
+//! The tables of the book: one row for each attack or series of images, with its cost.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ const ATTACKS: Table =
 /// Runs of this process, by the name of the attack.
 static RUNS: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 
-/// Whether the tables are to be written anew.
+/// Whether to write the tables.
 pub fn is_wanted() -> bool {
     std::env::var_os("IMGCHECK_ATTACK_TABLE").is_some()
 }
 
-/// Remembers what an attack cost, where the table is to be written.
+/// Records the cost of an attack if the table is to be written.
 pub fn note(attack: &Attack, run: &Run) {
     if !is_wanted() {
         return;
@@ -48,14 +48,14 @@ fn beginning(attack: &Attack) -> String {
 }
 
 impl Table {
-    /// Puts other rows in the place of those that stand in the book.
+    /// Replaces the rows in the book.
     pub fn write(&self, rows: &str) {
         let page = fs::read_to_string(page()).unwrap();
         let (before, _, after) = self.parts(&page);
         fs::write(self::page(), format!("{before}{}{rows}{after}", self.0)).unwrap();
     }
 
-    /// Fails unless the rows of the book begin as they should, and are no others.
+    /// Fails unless the book has exactly the rows with these beginnings.
     pub fn compare(&self, beginnings: impl IntoIterator<Item = String>) {
         let page = fs::read_to_string(page()).unwrap();
         let mut rows = self.parts(&page).1.lines();
@@ -69,7 +69,7 @@ impl Table {
         assert_eq!(rows.next(), None);
     }
 
-    /// The page before the table, its rows, and what is behind.
+    /// The page before the table, its rows, and the rest.
     fn parts<'p>(&self, page: &'p str) -> (&'p str, &'p str, &'p str) {
         let (before, table) = page.split_once(self.0).expect("the page has the table");
         let end = table.find("\n\n").map_or(table.len(), |end| end + 1);

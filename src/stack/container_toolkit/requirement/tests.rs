@@ -200,7 +200,7 @@ proptest! {
         prop_assert_eq!(Requirement::parse(&text).judge(&host), naive(&text, &host), "{}", text);
     }
 
-    /// What is said to be invalid before there is a host is what a host that is known comes upon.
+    /// A part that is invalid without a host is also invalid with a known host.
     #[test]
     fn what_is_invalid_is_known_beforehand(text in part()) {
         let judged = Requirement::parse(&text).judge(&HOST);

@@ -1,4 +1,4 @@
-//! Images with more of two things, of which each could be compared with each.
+//! Images with more of two things that could be compared in pairs.
 
 use std::path::Path;
 
