@@ -1,15 +1,18 @@
 //! Errors: one enum by stage, each with a stable code, what was being read, and what to do.
 
+mod code;
+mod failure;
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::limits::LimitExceeded;
 use crate::spelling::InvalidInput;
+pub use code::ErrorCode;
+pub use failure::Failure;
+use failure::line;
 
 /// The result of every fallible step.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -56,23 +59,6 @@ pub enum Error {
     Output(Box<Failure>),
 }
 
-/// A failure to read or write one thing.
-#[derive(Debug)]
-pub struct Failure {
-    /// The kind of failure.
-    pub code: ErrorCode,
-    /// What was being read: a path, a reference, a digest, an entry of a layer.
-    pub subject: String,
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub help: Option<String>,
-    /// How long the registry asked to wait.
-    pub retry_after: Option<Duration>,
-    /// The error of the operating system or of a library. `problem` already contains its text.
-    pub cause: Option<Box<dyn StdError + Send + Sync>>,
-}
-
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message())?;
@@ -87,87 +73,6 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         Some(self.failure()?.cause.as_deref()?)
     }
-}
-
-/// What kind of error it is. The codes are stable and appear in the JSON report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ErrorCode {
-    /// The image, tag, platform or file does not exist.
-    NotFound,
-    /// A login is required, or the credentials are wrong.
-    Unauthorized,
-    /// The credentials are valid but do not give access, or a file may not be read.
-    Forbidden,
-    /// The registry limits requests; see [`Error::retry_after`].
-    RateLimited,
-    /// No connection could be made, or the server failed.
-    Unreachable,
-    /// The server did not answer in time, or the deadline of the request passed.
-    Timeout,
-    /// The image is corrupt, truncated, or does not have the promised digest.
-    Damaged,
-    /// The format, compression or feature is not supported.
-    Unsupported,
-    /// The image exceeds a limit.
-    Limit,
-    /// The request was cancelled.
-    Cancelled,
-    /// The command line or an argument is wrong.
-    Usage,
-    /// A configuration file is wrong.
-    Config,
-    /// A rule file or a knowledge table is wrong.
-    Rule,
-    /// A report could not be written.
-    Output,
-}
-
-impl ErrorCode {
-    /// The code in kebab case, as in the JSON report.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ErrorCode::NotFound => "not-found",
-            ErrorCode::Unauthorized => "unauthorized",
-            ErrorCode::Forbidden => "forbidden",
-            ErrorCode::RateLimited => "rate-limited",
-            ErrorCode::Unreachable => "unreachable",
-            ErrorCode::Timeout => "timeout",
-            ErrorCode::Damaged => "damaged",
-            ErrorCode::Unsupported => "unsupported",
-            ErrorCode::Limit => "limit",
-            ErrorCode::Cancelled => "cancelled",
-            ErrorCode::Usage => "usage",
-            ErrorCode::Config => "config",
-            ErrorCode::Rule => "rule",
-            ErrorCode::Output => "output",
-        }
-    }
-
-    fn of_io(kind: io::ErrorKind) -> Self {
-        use io::ErrorKind::*;
-        match kind {
-            NotFound => ErrorCode::NotFound,
-            PermissionDenied => ErrorCode::Forbidden,
-            TimedOut => ErrorCode::Timeout,
-            ConnectionRefused | ConnectionReset | ConnectionAborted | HostUnreachable
-            | NetworkUnreachable | NotConnected | BrokenPipe => ErrorCode::Unreachable,
-            Unsupported => ErrorCode::Unsupported,
-            _ => ErrorCode::Damaged,
-        }
-    }
-}
-
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
-/// Keeps text from an image on one line, so that it cannot imitate help or another message.
-fn line(text: &str) -> String {
-    text.replace('\n', "\\n")
 }
 
 /// Constructors.
@@ -390,21 +295,6 @@ impl Error {
 }
 
 impl Failure {
-    fn new(code: ErrorCode, subject: impl Into<String>, problem: impl Into<String>) -> Self {
-        Failure {
-            code,
-            subject: subject.into(),
-            problem: problem.into(),
-            help: None,
-            retry_after: None,
-            cause: None,
-        }
-    }
-
-    fn message(&self) -> String {
-        format!("{}: {}", line(&self.subject), line(&self.problem))
-    }
-
     /// `Err` for an [`Error`] within the I/O error that is no failure of reading: a cancellation, a limit.
     fn of_io(
         subject: impl Into<String>,
@@ -460,14 +350,6 @@ mod tests {
         );
         assert_eq!(error.message(), "x\\n  help: run this: a\\nb");
         assert_eq!(Error::layer("a\nb", "c").to_string(), "layer a\\nb: c");
-    }
-
-    #[test]
-    fn codes_are_serialized_in_kebab_case() {
-        for code in [ErrorCode::NotFound, ErrorCode::RateLimited, ErrorCode::Rule] {
-            let text = serde_json::to_value(code).ok();
-            assert_eq!(text, Some(code.as_str().into()));
-        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! OCI image layouts (OCI image specification, "Image Layout"), in a directory or in a tar file.
 
+mod documents;
+
 use std::path::PathBuf;
 
-use oci_spec::image::{Descriptor, ImageConfiguration, MediaType};
-use serde::Deserialize;
+use oci_spec::image::{Descriptor, ImageConfiguration};
 
 use super::blobs::{self, Blobs, DocumentKind};
 use super::image::{Image, LayerBlob, SourceKind};
@@ -13,33 +14,13 @@ use super::store::Store;
 use super::{json_names, names};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
+use documents::{
+    Content, Document, Manifest, error, is_attestation, is_complete, is_foreign, names_a_platform,
+    read, recorded_name,
+};
 
 /// Indexes may list indexes; two levels occur in practice.
 const INDEX_DEPTH: usize = 4;
-
-/// An index or a manifest. Its members decide which of them it is, as in registries.
-#[derive(Debug, Deserialize)]
-struct Document {
-    manifests: Option<Vec<Descriptor>>,
-    config: Option<Descriptor>,
-    layers: Option<Vec<Descriptor>>,
-}
-
-/// The content of a document.
-#[derive(Debug)]
-enum Content {
-    Index(Vec<Descriptor>),
-    Manifest(Box<Manifest>),
-    /// Not an image, but an artifact of this media type.
-    Artifact(String),
-}
-
-/// A manifest of one image and one platform.
-#[derive(Debug)]
-struct Manifest {
-    config: Descriptor,
-    layers: Vec<Descriptor>,
-}
 
 /// An image in an index.
 #[derive(Debug)]
@@ -141,42 +122,11 @@ pub(super) fn images(
     }
 }
 
-fn error(blobs: &dyn Blobs, problem: impl Into<String>) -> Error {
-    Error::damaged(blobs.subject(), problem)
-}
-
 fn only_an_artifact(blobs: &dyn Blobs, kind: &str) -> Error {
     Error::unsupported(
         blobs.subject(),
         format!("contains no image, only an artifact ({kind})"),
     )
-}
-
-/// Reads an index or a manifest.
-fn read(blobs: &dyn Blobs, descriptor: &Descriptor) -> Result<Content> {
-    match blobs::read(blobs, DocumentKind::Manifest, descriptor.digest().as_ref())? {
-        Document {
-            manifests: Some(list),
-            config: None,
-            layers: None,
-        } => Ok(Content::Index(list)),
-        Document {
-            manifests: None,
-            config: Some(config),
-            layers: Some(layers),
-        } => Ok(if is_image_config(config.media_type()) {
-            Content::Manifest(Box::new(Manifest { config, layers }))
-        } else {
-            Content::Artifact(config.media_type().to_string())
-        }),
-        _ => {
-            let name = blobs.blob_name(descriptor.digest().as_ref())?;
-            Err(error(
-                blobs,
-                format!("{name} is neither an image manifest nor an image index"),
-            ))
-        }
-    }
 }
 
 /// The images that indexes lead to.
@@ -314,45 +264,6 @@ impl ImageList {
     }
 }
 
-/// Whether the descriptor is of a manifest and names its platform, so that the manifest need not be fetched to select it.
-fn is_complete(descriptor: &Descriptor) -> bool {
-    let media_type = descriptor.media_type();
-    let manifest = *media_type == MediaType::ImageManifest
-        || media_type.to_string() == "application/vnd.docker.distribution.manifest.v2+json";
-    manifest && descriptor.platform().is_some()
-}
-
-/// Whether a descriptor names a real platform.
-fn names_a_platform(descriptor: &Descriptor) -> bool {
-    let platform = descriptor.platform().as_ref();
-    platform.is_some_and(|platform| !Platform::of_descriptor(platform).is_unknown())
-}
-
-/// BuildKit stores provenance and SBOM of each image as a manifest of the platform `unknown/unknown`. A manifest with a real
-/// platform is an image, whatever its annotations say, since Docker would start it.
-fn is_attestation(descriptor: &Descriptor) -> bool {
-    match descriptor.platform() {
-        Some(platform) => Platform::of_descriptor(platform).is_unknown(),
-        None => descriptor
-            .annotations()
-            .as_ref()
-            .is_some_and(|it| it.contains_key("vnd.docker.reference.type")),
-    }
-}
-
-fn recorded_name(descriptor: &Descriptor) -> Option<String> {
-    let annotations = descriptor.annotations().as_ref()?;
-    annotations
-        .get("io.containerd.image.name")
-        .or_else(|| annotations.get("org.opencontainers.image.ref.name"))
-        .cloned()
-}
-
-fn is_image_config(media_type: &MediaType) -> bool {
-    *media_type == MediaType::ImageConfig
-        || media_type.to_string() == "application/vnd.docker.container.image.v1+json"
-}
-
 fn config(blobs: &dyn Blobs, manifest: &Manifest) -> Result<ImageConfiguration> {
     blobs::read(
         blobs,
@@ -404,11 +315,6 @@ fn layer_blob(blobs: &dyn Blobs, layer: &Descriptor, diff_id: String) -> Result<
         size: layer.size(),
         data: blobs.layer(layer)?,
     })
-}
-
-fn is_foreign(media_type: &MediaType) -> bool {
-    let text = media_type.to_string();
-    text.contains("nondistributable") || text.contains("foreign")
 }
 
 /// `org.opencontainers.image.ref.name` is often only a tag (skopeo's `oci:DIR:TAG`), which must not be taken for the name of a
