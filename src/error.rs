@@ -129,9 +129,14 @@ impl Error {
         Error::Layer(Box::new(Failure::new(ErrorCode::Damaged, subject, problem)))
     }
 
-    /// An [`Error::Layer`] for an error of reading, as [`Error::io`].
+    /// An [`Error::Layer`] for an error of reading, as [`Error::io`]; an [`Error::Limit`] for a [`LimitExceeded`] within it.
     pub fn layer_io(subject: impl Into<String>, error: io::Error) -> Self {
-        Failure::of_io(subject, "cannot be read: ", error).map_or_else(|error| error, Error::Layer)
+        let subject = subject.into();
+        match error.downcast::<LimitExceeded>() {
+            Ok(exceeded) => Error::limit(format!("layer {subject}"), exceeded),
+            Err(error) => Failure::of_io(subject, "cannot be read: ", error)
+                .map_or_else(|error| error, Error::Layer),
+        }
     }
 
     /// An [`Error::Limit`].

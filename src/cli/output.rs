@@ -345,8 +345,12 @@ pub fn error(error: &Error) {
 
 /// Prints the error of an image, with the name of the image if the error does not contain it.
 pub fn error_about(image: &str, error: &Error) {
+    // The subject of a registry's error is the reference without `docker://`.
+    let is_subject = error
+        .subject()
+        .is_some_and(|subject| !subject.is_empty() && image.ends_with(subject));
     let text = match error.to_string() {
-        text if text.contains(image) => text,
+        text if is_subject || text.contains(image) => text,
         _ => format!("{}: {}", one_line(image), error.quoted()),
     };
     match error {

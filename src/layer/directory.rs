@@ -41,7 +41,7 @@ pub(super) fn scan(context: &ReadContext, root: &Path) -> Result<LayerFacts> {
         context,
         marks: None,
     };
-    let opened = beneath::root(root).map_err(|error| scan.unreadable(Path::new(""), &error))?;
+    let opened = beneath::root(root).map_err(|error| scan.unreadable(Path::new(""), error))?;
     scan.run(opened)
 }
 
@@ -52,7 +52,7 @@ pub(super) fn scan_overlay(context: &ReadContext, overlay: &Overlay) -> Result<L
         context,
         marks: Some(Marks::new(overlay.attributes)),
     };
-    let wrong = |error: io::Error| scan.unreadable(Path::new(""), &error);
+    let wrong = |error: io::Error| scan.unreadable(Path::new(""), error);
     let storage = beneath::root(&overlay.storage).map_err(wrong)?;
     let opened = beneath::directory(&storage, &overlay.directory, Links::Refused).map_err(wrong)?;
     let facts = scan.run(opened)?;
@@ -92,39 +92,39 @@ impl Scan<'_> {
     }
 
     fn tree(&self, root: &OwnedFd, budget: &Budget) -> Result<Tree> {
-        let failed = |error: Errno| self.unreadable(Path::new(""), &error.into());
+        let failed = |error: Errno| self.unreadable(Path::new(""), error.into());
         let device = fstat(root).map_err(failed)?.st_dev;
         let mut tree = Tree::default();
         let mut waiting = vec![(PathBuf::new(), String::new())];
         while let Some((path, name)) = waiting.pop() {
             let directory = beneath::directory(root, &path, Links::Refused)
-                .map_err(|error| self.unreadable(&path, &error))?;
+                .map_err(|error| self.unreadable(&path, error))?;
             let mark = match &self.marks {
                 Some(marks) => marks.of_directory(&directory),
                 None => Ok(Mark::None),
             };
-            let mark = mark.map_err(|error| self.unreadable(&path, &error))?;
+            let mark = mark.map_err(|error| self.unreadable(&path, error))?;
             if mark == Mark::Opaque {
                 tree.entries.push(plain(name.clone(), EntryKind::Opaque));
             }
             self.context.cancellation.check()?;
             let mut below = Vec::new();
             let names = children(&directory, &self.context.limits)
-                .map_err(|error| self.unreadable(&path, &error))?;
+                .map_err(|error| self.unreadable(&path, error))?;
             for (at, child) in names.into_iter().enumerate() {
                 if at.is_multiple_of(256) {
                     self.context.cancellation.check()?;
                 }
                 let path = path.join(std::ffi::OsStr::from_bytes(&child));
                 let stat = statat(&directory, &*child, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_err(|error| self.unreadable(&path, &error.into()))?;
+                    .map_err(|error| self.unreadable(&path, error.into()))?;
                 let name = joined(&name, &child);
                 let is_kernel = stat.st_dev != device && KERNEL_DIRECTORIES.contains(&&*name);
                 if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && !is_kernel {
                     below.push((path.clone(), name.clone()));
                 }
                 let entry = self.entry(&directory, &child, name, &stat, mark, &mut tree);
-                let entry = entry.map_err(|error| self.unreadable(&path, &error))?;
+                let entry = entry.map_err(|error| self.unreadable(&path, error))?;
                 self.add(entry, path, budget, &mut tree)?;
             }
             waiting.extend(below.into_iter().rev());
@@ -200,7 +200,7 @@ impl Scan<'_> {
         entry: &Entry,
         budget: &Budget,
     ) -> Result<Content> {
-        let wrong = |error: io::Error| self.unreadable(path, &error);
+        let wrong = |error: io::Error| self.unreadable(path, error);
         let limits = &self.context.limits;
         let capture = self.context.patterns.capture(&entry.path);
         if capture == Capture::Elf && entry.size < ELF_MAGIC.len() as u64 {
@@ -234,6 +234,7 @@ impl Scan<'_> {
             elf(self.context, &range, self.context.depth).map_err(|error| match error {
                 ElfError::Limit(exceeded) => self.exceeded(path, exceeded),
                 ElfError::Cancelled(error) => error,
+                ElfError::Io(error) => self.unreadable(path, error),
                 error => self.wrong(path, error.to_string()),
             })?;
         let taken = budget.content(&content, limits);
@@ -241,10 +242,10 @@ impl Scan<'_> {
         Ok(content)
     }
 
-    fn unreadable(&self, path: &Path, error: &io::Error) -> Error {
-        match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(exceeded) => self.exceeded(path, *exceeded),
-            None => self.wrong(path, format!("cannot be read: {error}")),
+    fn unreadable(&self, path: &Path, error: io::Error) -> Error {
+        match error.downcast::<LimitExceeded>() {
+            Ok(exceeded) => self.exceeded(path, exceeded),
+            Err(error) => Error::layer_io(self.shown(path), error),
         }
     }
 

@@ -45,6 +45,9 @@ pub(super) fn scan(
         let content = content.map_err(|error| match error {
             ElfError::Limit(exceeded) => Error::layer_limit(name, &entry.path, exceeded),
             ElfError::Cancelled(error) => error,
+            ElfError::Io(error) => {
+                Error::layer_io(name, error).in_context(format_args!("{}: ", entry.path))
+            }
             error => Error::layer(name, format!("{}: {error}", entry.path)),
         })?;
         entry.kind = EntryKind::File(content);

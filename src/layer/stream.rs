@@ -224,7 +224,7 @@ impl Stream<'_> {
                     (Err(Error::layer(self.name, problem)), None, Ok(()))
                 }
             };
-            let digest = join(reading).map_err(|error| self.not_read(error))?;
+            let digest = join(reading).map_err(|error| Error::layer_io(self.name, error))?;
             // A wrong digest explains all other errors.
             if let Some(digest) = &digest {
                 verify(self.name, "digest", self.expected.digest, digest)?;
@@ -311,21 +311,16 @@ impl Stream<'_> {
         )
     }
 
-    fn not_read(&self, error: io::Error) -> Error {
-        match error.downcast::<LimitExceeded>() {
-            Ok(exceeded) => Error::limit(format!("layer {}", self.name), exceeded),
-            Err(error) => Error::layer_io(self.name, error),
-        }
-    }
-
     fn not_decompressed(&self, error: io::Error) -> Error {
-        let kind = error.kind();
-        let problem = match (kind, error.downcast::<LimitExceeded>()) {
-            (_, Ok(exceeded)) => return Error::limit(format!("layer {}", self.name), exceeded),
-            (io::ErrorKind::UnexpectedEof, _) => {
+        let inner = error.get_ref();
+        if inner.is_some_and(|inner| inner.is::<LimitExceeded>() || inner.is::<Error>()) {
+            return Error::layer_io(self.name, error);
+        }
+        let problem = match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
                 "truncated: the compressed data ends too early".to_owned()
             }
-            (_, Err(error)) => format!("cannot be decompressed: {error}"),
+            _ => format!("cannot be decompressed: {error}"),
         };
         Error::layer(self.name, problem)
     }

@@ -64,6 +64,12 @@ fn failed(name: &str, error: ArchiveError, last: Option<&Entry>) -> Error {
         ArchiveError::Limit { offset, exceeded } => {
             Error::layer_limit(name, &format!("byte {offset}{after}"), exceeded)
         }
+        ArchiveError::Io(error) => match last {
+            Some(entry) => {
+                Error::layer_io(name, error).in_context(format_args!("after {}: ", entry.path))
+            }
+            None => Error::layer_io(name, error),
+        },
         error => Error::layer(name, format!("{error}{after}")),
     }
 }
