@@ -1,10 +1,13 @@
 //! The HTTP client: trust, proxies, time limits.
 
+use std::error::Error as StdError;
 use std::fs;
 use std::path::Path;
 
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client as Http, ClientBuilder, RequestBuilder, Response};
+use reqwest::{Client as Http, ClientBuilder, RequestBuilder, Response};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use tokio::time::timeout;
 
 use super::failure::{Failure, Kind, chain};
@@ -12,7 +15,7 @@ use super::options::Options;
 use super::retry::RetryPolicy;
 use crate::error::{Error, ErrorCode, Result};
 use crate::source::runtime::Runtime;
-use crate::tls;
+use crate::tls::{self, Trust};
 
 /// Redirects from a registry to its blob storage that are followed.
 const REDIRECTS: usize = 5;
@@ -35,38 +38,30 @@ impl Client {
     /// # Errors
     /// A certificate of the options cannot be read.
     pub fn new(options: &Options) -> Result<Self> {
-        tls::install();
         let mut extra = Vec::new();
         for path in &options.ca_certificates {
             extra.extend(certificates(path)?);
         }
-        let policy = options.policy;
-        let builder = |redirects: Policy| {
-            builder(policy)
-                .tls_certs_merge(extra.clone())
-                .tls_danger_accept_invalid_certs(options.insecure)
-                .redirect(redirects)
+        let trust = match options.insecure {
+            true => Trust::Anyone,
+            false => Trust::Authorities(extra),
         };
-        let follows = || builder(redirects(options.insecure));
-        let follows_none = || builder(Policy::none());
-        let (http, forms, no_authorities) = match follows().build() {
-            Ok(http) => (Ok(http), follows_none().build(), None),
+        let (config, no_authorities) = match tls::client_config(trust) {
+            Ok(config) => (config, None),
             // A machine without certificate authorities may still reach registries without TLS.
-            Err(error) => (
-                follows().tls_certs_only([]).build(),
-                follows_none().tls_certs_only([]).build(),
-                Some(chain(&error)),
-            ),
+            Err(error) => {
+                let config = tls::client_config(Trust::NoOne).map_err(unusable)?;
+                (config, Some(chain(&error)))
+            }
         };
-        let built = |client: reqwest::Result<Http>| {
-            client.map_err(|error| {
-                Error::new(ErrorCode::Unreachable, "HTTP client", error.to_string())
-                    .with_cause(error)
-            })
+        let policy = options.policy;
+        let http = |redirects: Policy| {
+            let builder = builder(policy).tls_backend_preconfigured(config.clone());
+            builder.redirect(redirects).build().map_err(unusable)
         };
         Ok(Client {
-            http: built(http)?,
-            forms: built(forms)?,
+            http: http(redirects(options.insecure))?,
+            forms: http(Policy::none())?,
             no_authorities,
             policy,
             insecure: options.insecure,
@@ -128,13 +123,18 @@ fn redirects(insecure: bool) -> Policy {
     })
 }
 
-fn certificates(path: &Path) -> Result<Vec<Certificate>> {
+fn unusable(error: impl StdError + Send + Sync + 'static) -> Error {
+    Error::new(ErrorCode::Unreachable, "HTTP client", error.to_string()).with_cause(error)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let refuse = |problem: String| {
         Error::usage(format!("--ca-cert {}: {problem}", path.display()))
             .with_help("give a file with one or more certificates in PEM format")
     };
     let bytes = fs::read(path).map_err(|error| refuse(error.to_string()))?;
-    match Certificate::from_pem_bundle(&bytes) {
+    let certificates = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
+    match certificates {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
         Ok(_) => Err(refuse("no certificate found".to_owned())),
         Err(error) => Err(refuse(chain(&error))),
