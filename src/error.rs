@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_an_image_stays_on_its_line() {
+    fn text_from_an_image_stays_on_one_line() {
         let error = Error::damaged("x\n  help: run this", "a\nb").with_help("c\nd");
         assert_eq!(
             error.to_string(),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_survives_its_way_through_a_reader() {
+    fn an_error_survives_a_reader() {
         let wait = Duration::from_secs(7);
         let limited = Error::new(ErrorCode::RateLimited, "example.com", "too many requests")
             .with_help("wait")
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_system_is_the_source() {
+    fn a_system_error_is_the_source() {
         let missing = io::Error::from(io::ErrorKind::NotFound);
         let error = Error::io("/x", missing);
         assert_eq!(error.code(), ErrorCode::NotFound);

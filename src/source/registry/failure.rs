@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_limit_carries_its_wait() {
+    fn a_rate_limit_contains_its_wait() {
         let wait = Duration::from_secs(7);
         let kind = Kind::Temporary(ErrorCode::RateLimited, Some(wait));
         let error = Failure::new(kind, "slow down").into_error("x");

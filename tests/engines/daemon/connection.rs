@@ -64,7 +64,7 @@ fn an_engine_is_found_by_host_context_and_socket() {
 }
 
 #[test]
-fn without_an_engine_all_that_was_tried_is_said() {
+fn without_an_engine_all_attempts_are_listed() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().to_str().unwrap();
     let nobody = format!("unix://{path}/nobody.sock");
@@ -112,7 +112,7 @@ fn without_an_engine_all_that_was_tried_is_said() {
 }
 
 #[test]
-fn an_image_that_the_engine_does_not_hold_is_said_so() {
+fn a_missing_image_is_reported() {
     let Some(daemon) = with_image() else {
         return;
     };
@@ -128,7 +128,7 @@ fn an_image_that_the_engine_does_not_hold_is_said_so() {
 }
 
 #[test]
-fn a_socket_that_may_not_be_used_is_said_so() {
+fn a_forbidden_socket_is_reported() {
     let Some(daemon) = with_image() else {
         return;
     };
@@ -155,7 +155,7 @@ fn a_socket_that_may_not_be_used_is_said_so() {
 }
 
 #[test]
-fn an_engine_behind_tls_is_asked_with_certificates() {
+fn an_engine_with_tls_receives_a_client_certificate() {
     let place = tempfile::tempdir().unwrap();
     let authority_key = rcgen::KeyPair::generate().unwrap();
     let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -223,7 +223,7 @@ fn an_engine_behind_tls_is_asked_with_certificates() {
 }
 
 #[test]
-fn a_platform_that_the_engine_does_not_hold_is_said_so() {
+fn a_missing_platform_is_reported() {
     let Some(daemon) = with_image() else {
         return;
     };

@@ -97,12 +97,12 @@ impl Drop for Podman {
 }
 
 #[test]
-fn an_image_of_podman_is_that_of_its_archive() {
+fn a_podman_image_equals_its_archive() {
     is_that_of_its_archive("vfs", "stream");
 }
 
 #[test]
-fn an_image_of_podman_is_read_where_it_lies() {
+fn a_podman_image_is_read_from_its_storage() {
     is_that_of_its_archive("overlay", "storage");
 }
 

@@ -97,7 +97,7 @@ fn a_built_image_is_the_same_from_storage_stream_and_archive() {
 }
 
 #[test]
-fn what_build_steps_remove_is_removed_from_every_way() {
+fn files_removed_by_build_steps_are_removed_from_every_source() {
     if !tool("busybox") {
         return;
     }
@@ -173,7 +173,7 @@ fn a_real_image_is_the_same_from_storage_stream_and_archive() {
 }
 
 #[test]
-fn an_archive_in_a_pipe_is_read_as_it_comes() {
+fn an_archive_in_a_pipe_is_streamed() {
     let real = real_images();
     for (name, targets) in [
         ("cuda-12.8-oci.tar", &["-", "oci-archive:-"][..]),
@@ -225,7 +225,7 @@ fn a_broken_pipe_is_never_a_pass() {
 }
 
 #[test]
-fn what_is_known_of_an_image_is_not_sent_again() {
+fn cached_layers_are_not_exported_again() {
     let Some(daemon) = Daemon::start(&[]) else {
         return;
     };

@@ -70,7 +70,7 @@ fn an_anonymous_token_opens_a_public_repository() {
 }
 
 #[test]
-fn the_token_server_gets_the_credentials() {
+fn credentials_are_sent_to_the_token_server() {
     let grant = |seen: &Seen, number| match seen.authorization.as_deref() {
         Some(value) if value == format!("Basic {USER}") && seen.query.contains("account=user") => {
             token(number)
@@ -160,7 +160,7 @@ fn a_token_that_expires_during_a_layer_is_renewed() {
 }
 
 #[test]
-fn a_busy_token_server_is_asked_again() {
+fn a_busy_token_server_is_retried() {
     let server = with_tokens(
         any,
         |_, number| match number {
@@ -205,7 +205,7 @@ fn auths(key: &str, auth: &str) -> String {
 }
 
 #[test]
-fn credentials_are_found_where_docker_and_podman_keep_them() {
+fn credentials_of_docker_and_podman_are_found() {
     let server = private(USER);
     let config = auths(&server.address, USER);
     for (file, variable, value) in [
@@ -228,7 +228,7 @@ fn credentials_are_found_where_docker_and_podman_keep_them() {
 }
 
 #[test]
-fn the_longest_key_counts() {
+fn the_longest_matching_key_wins() {
     let server = private(TEAM);
     let host = &server.address;
     let keys = |keys: &[(&str, &str)]| {

@@ -172,7 +172,7 @@ fn a_digest_that_the_registry_itself_contradicts_is_an_error() {
 }
 
 #[test]
-fn a_busy_registry_is_asked_again() {
+fn a_busy_registry_is_retried() {
     for status in [429, 500, 502, 503, 504] {
         let server = faulty_manifest(move |seen| {
             (seen.before == 0).then(|| with(error(status, "BUSY", "slow down"), "retry-after", "1"))
@@ -237,7 +237,7 @@ fn silence_is_an_error() {
 }
 
 #[test]
-fn a_slow_connection_is_resumed_as_a_broken_one_is() {
+fn a_slow_connection_is_resumed() {
     let server = faulty_layer(|seen, blob| {
         (seen.before == 0).then(|| trickle(blob.len(), Duration::from_secs(60)))
     });

@@ -15,7 +15,7 @@ fn document(text: impl Into<Vec<u8>>) -> Server {
 }
 
 #[test]
-fn what_is_no_manifest_is_refused() {
+fn invalid_manifests_are_rejected() {
     for (text, problem) in [
         ("<html>welcome</html>", "is not valid JSON"),
         ("", "is not valid JSON"),
@@ -34,7 +34,7 @@ fn what_is_no_manifest_is_refused() {
 }
 
 #[test]
-fn an_artifact_is_no_image() {
+fn an_artifact_is_rejected() {
     let mut content = Content::of("1", &[image()], false);
     let mut manifest = content.manifest("1");
     manifest["config"]["mediaType"] = json!("application/vnd.cncf.helm.config.v1+json");
@@ -44,7 +44,7 @@ fn an_artifact_is_no_image() {
 }
 
 #[test]
-fn a_document_without_end_is_refused() {
+fn an_endless_document_is_rejected() {
     let server = Server::new(|seen| match seen.part() {
         "manifests/1" => {
             let piece = Bytes::from(vec![b' '; 1 << 20]);
@@ -57,7 +57,7 @@ fn a_document_without_end_is_refused() {
 }
 
 #[test]
-fn a_reason_does_not_write_to_the_terminal() {
+fn a_reason_cannot_control_the_terminal() {
     let server = Server::new(|seen| match seen.path.as_str() {
         "/v2/" => respond(200, "{}"),
         _ => error(
@@ -111,7 +111,7 @@ fn redirecting(elsewhere: fn(&Content, &testkit::registry::Seen) -> Answer) -> (
 }
 
 #[test]
-fn a_redirect_takes_no_credentials_along() {
+fn a_redirect_drops_credentials() {
     let (server, store) = redirecting(Content::answer);
     with_credentials(&server).go().report();
     assert_eq!(store.seen().len(), 3);
@@ -119,7 +119,7 @@ fn a_redirect_takes_no_credentials_along() {
 }
 
 #[test]
-fn a_challenge_from_elsewhere_is_not_answered() {
+fn a_challenge_from_another_host_is_not_answered() {
     let (server, store) = redirecting(|_, _| unauthorized());
     let outcome = with_credentials(&server).go();
     outcome.fails_with(&[&format!("{} answered 401", store.address)]);
@@ -129,7 +129,7 @@ fn a_challenge_from_elsewhere_is_not_answered() {
 }
 
 #[test]
-fn a_redirect_in_a_circle_ends() {
+fn a_redirect_loop_is_an_error() {
     let server = Server::new(|seen| match seen.path.as_str() {
         "/v2/" => respond(200, "{}"),
         path => with(respond(307, ""), "location", path),
@@ -138,7 +138,7 @@ fn a_redirect_in_a_circle_ends() {
 }
 
 #[test]
-fn a_secret_is_never_shown() {
+fn secrets_are_never_printed() {
     let server = Server::new(|seen| match seen.path.as_str() {
         "/v2/" => respond(200, "{}"),
         _ => unauthorized(),

@@ -7,7 +7,7 @@ use testkit::Image;
 use testkit::registry::{Content, Server, error};
 
 #[test]
-fn the_report_is_that_of_the_layout() {
+fn the_report_equals_that_of_the_layout() {
     let content = Content::of("1", &[image()], false);
     let digest = content.tags["1"].clone();
     let server = content.serve();
@@ -30,7 +30,7 @@ fn the_report_is_that_of_the_layout() {
 }
 
 #[test]
-fn of_an_index_only_the_wanted_platform_is_fetched() {
+fn only_the_selected_platform_of_an_index_is_fetched() {
     let other = Image {
         architecture: "s390x".to_owned(),
         ..Image::new("team/image:1", &[&[]])
@@ -53,7 +53,7 @@ fn of_an_index_only_the_wanted_platform_is_fetched() {
 }
 
 #[test]
-fn a_digest_names_an_image_too() {
+fn an_image_can_be_named_by_digest() {
     let content = Content::of("1", &[image()], false);
     let digest = content.tags["1"].clone();
     let server = content.serve();
@@ -72,7 +72,7 @@ fn a_digest_names_an_image_too() {
 }
 
 #[test]
-fn docker_names_for_the_same_documents_are_understood() {
+fn docker_media_types_are_supported() {
     let mut content = Content::of("1", &[image()], false);
     let mut manifest = content.manifest("1");
     let docker = "application/vnd.docker";
@@ -100,7 +100,7 @@ fn docker_names_for_the_same_documents_are_understood() {
 }
 
 #[test]
-fn a_mirror_is_asked_first() {
+fn mirrors_are_tried_first() {
     let mirror = Content::of("1", &[image()], false);
     let path = "/v2/hub/team/image/";
     let mirror = Server::new(move |seen| {
@@ -119,7 +119,7 @@ fn a_mirror_is_asked_first() {
 }
 
 #[test]
-fn a_mirror_without_the_image_costs_nothing_but_a_request() {
+fn a_mirror_without_the_image_costs_one_request() {
     let mirror = Server::new(|_| error(404, "MANIFEST_UNKNOWN", "not here"));
     let server = Content::of("1", &[image()], false).serve();
     let option = format!("{}={}", server.address, mirror.address);
@@ -155,7 +155,7 @@ fn the_proxy_of_the_environment_is_used() {
 }
 
 #[test]
-fn what_was_fetched_before_is_not_fetched_again() {
+fn cached_documents_and_layers_are_not_fetched_again() {
     let content = Content::of("1", &[image()], false);
     let digest = content.tags["1"].clone();
     let server = content.serve();

@@ -328,7 +328,7 @@ fn a_registry_with_tokens() {
 }
 
 #[test]
-fn a_password_stays_behind_tls() {
+fn passwords_are_not_sent_without_tls() {
     let Some(storage) = Storage::new() else {
         return;
     };

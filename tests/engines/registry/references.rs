@@ -47,7 +47,7 @@ fn tags_come_in_pages_from_the_registry_alone() {
 }
 
 #[test]
-fn a_registry_without_end_of_tags_is_left() {
+fn tag_listing_stops_after_a_limit() {
     let server = Server::new(|seen| match seen.part() {
         "tags/list" => with(
             respond(
@@ -67,7 +67,7 @@ fn a_registry_without_end_of_tags_is_left() {
 }
 
 #[test]
-fn no_tags_no_advice() {
+fn without_tags_there_is_no_suggestion() {
     let server = Server::new(|seen| match seen.path.as_str() {
         "/v2/" => respond(200, "{}"),
         _ => error(404, "NAME_UNKNOWN", "repository name not known to registry"),
@@ -79,7 +79,7 @@ fn no_tags_no_advice() {
 }
 
 #[test]
-fn a_repository_that_is_kept_from_us_may_not_exist() {
+fn a_forbidden_repository_may_not_exist() {
     for status in [401, 403] {
         let server = Server::new(move |seen| match seen.path.as_str() {
             "/v2/" => respond(200, "{}"),
