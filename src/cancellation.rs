@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 /// [`cancelled`](Self::cancelled).
 ///
 /// ```
-/// # use imgcheck::internals::cancellation::Cancellation;
+/// use imgcheck::Cancellation;
+///
 /// let cancellation = Cancellation::default();
 /// let in_another_thread = cancellation.clone();
 /// in_another_thread.cancel();

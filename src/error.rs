@@ -18,6 +18,14 @@ use failure::line;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error that ends the check of one image, or the whole run.
+///
+/// ```
+/// use imgcheck::{Checker, ErrorCode};
+///
+/// let error = Checker::builder().gpus(["h1000"]).build().unwrap_err();
+/// assert_eq!(error.code(), ErrorCode::Usage);
+/// assert_eq!(error.exit_code(), 2);
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

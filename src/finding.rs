@@ -7,6 +7,12 @@ use crate::claims::Claim;
 use crate::stack::Evidence;
 
 /// How bad a finding is.
+///
+/// ```
+/// use imgcheck::Severity;
+///
+/// assert!(Severity::Error > Severity::Warning);
+/// ```
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -21,6 +27,10 @@ pub enum Severity {
 }
 
 /// How sure a rule is.
+///
+/// ```
+/// assert!(imgcheck::Confidence::High > imgcheck::Confidence::Low);
+/// ```
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

@@ -72,8 +72,8 @@ mod checker;
 pub use cache::CacheOptions;
 pub use cancellation::Cancellation;
 pub use checker::{
-    CacheCount, CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,
-    Report, Schema, Subject, Unread, View,
+    CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest, Report,
+    Schema, Subject, Unread, View,
 };
 pub use chrono::NaiveDate as Day;
 pub use claims::Claim;
@@ -81,11 +81,11 @@ pub use elf::Depth;
 pub use error::{Error, ErrorCode, Result};
 pub use finding::{Confidence, Finding, Severity};
 pub use launch::Overlay;
-pub use limits::{Limit, Limits, Setting as LimitSetting};
+pub use limits::{Limit, Limits};
 pub use lint::FileKind;
 pub use progress::Progress;
-pub use report::{ImageReport, Verdict, printable};
-pub use source::registry::{Credentials, Mirror, Options as RegistryOptions, RetryPolicy};
+pub use report::{ImageReport, Verdict};
+pub use source::registry::{Credentials, Options as RegistryOptions};
 
 /// What the fuzz targets, the benchmarks and the tests of this repository reach. It may change at any time.
 #[doc(hidden)]

@@ -6,7 +6,6 @@
 pub mod unit;
 
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -154,6 +153,19 @@ impl Limit {
             })
     }
 
+    /// Parses a limit and its value, as on the command line: `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// As [`named`](Self::named) and [`parse`](Self::parse), or the text has no `=`.
+    pub fn parse_setting(text: &str) -> Result<(Self, u64), InvalidInput> {
+        let (name, value) = text.split_once('=').ok_or_else(|| InvalidInput {
+            problem: format!("`{text}` is not of the form NAME=VALUE"),
+            help: "expected a limit and its value, such as entries=5000000".to_owned(),
+        })?;
+        let limit = Self::named(name.trim())?;
+        Ok((limit, limit.parse(value.trim())?))
+    }
+
     /// A value as text.
     pub fn format(self, value: u64) -> String {
         self.unit().format(value)
@@ -161,6 +173,15 @@ impl Limit {
 }
 
 /// A value for each limit.
+///
+/// ```
+/// use imgcheck::{Limit, Limits};
+///
+/// let mut limits = Limits::default();
+/// limits.set(Limit::Layers, 200);
+/// assert_eq!(limits.of(Limit::Layers), 200);
+/// assert_eq!(Limit::parse_setting("path-bytes=64KiB").ok(), Some((Limit::PathBytes, 65_536)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits([u64; DESCRIPTIONS.len()]);
 
@@ -248,29 +269,6 @@ impl LimitExceeded {
     }
 }
 
-/// A limit and its value, as on the command line: `NAME=VALUE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setting {
-    /// The limit.
-    pub limit: Limit,
-    /// Its value.
-    pub value: u64,
-}
-
-impl FromStr for Setting {
-    type Err = InvalidInput;
-
-    fn from_str(text: &str) -> Result<Self, InvalidInput> {
-        let (name, value) = text.split_once('=').ok_or_else(|| InvalidInput {
-            problem: format!("`{text}` is not of the form NAME=VALUE"),
-            help: "expected a limit and its value, such as entries=5000000".to_owned(),
-        })?;
-        let limit = Limit::named(name.trim())?;
-        let value = limit.parse(value.trim())?;
-        Ok(Setting { limit, value })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -297,7 +295,7 @@ mod tests {
             ("time=90", Limit::Time, 90),
             ("time=2h", Limit::Time, 7200),
         ] {
-            assert_eq!(text.parse(), Ok(Setting { limit, value }), "{text}");
+            assert_eq!(Limit::parse_setting(text), Ok((limit, value)), "{text}");
         }
         for text in [
             "entries",
@@ -308,9 +306,9 @@ mod tests {
             "time=2 days",
             "layer-bytes=99999999TiB",
         ] {
-            assert!(text.parse::<Setting>().is_err(), "{text}");
+            assert!(Limit::parse_setting(text).is_err(), "{text}");
         }
-        let misread = "entrys=5".parse::<Setting>().unwrap_err();
+        let misread = Limit::parse_setting("entrys=5").unwrap_err();
         assert_eq!(misread.help, "did you mean `entries`?");
     }
 

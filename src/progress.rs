@@ -1,6 +1,27 @@
 //! Progress of reading images.
 
 /// Receives progress events; called from any thread.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use imgcheck::{ImageRequest, Progress};
+///
+/// #[derive(Default)]
+/// struct Bytes(AtomicU64);
+///
+/// impl Progress for Bytes {
+///     fn image(&self, _name: &str, _layers: usize, _bytes: u64) {}
+///     fn advance(&self, bytes: u64) {
+///         self.0.fetch_add(bytes, Ordering::Relaxed);
+///     }
+///     fn layer(&self) {}
+///     fn note(&self, _text: &str) {}
+///     fn finish(&self) {}
+/// }
+///
+/// let request = ImageRequest::new("image.tar").progress(Arc::new(Bytes::default()));
+/// ```
 pub trait Progress: Send + Sync {
     /// Reading of an image starts. `bytes` is the size of all its layers as stored. Both numbers are 0 where they are unknown in
     /// advance.

@@ -47,6 +47,16 @@ struct Stores {
 }
 
 /// Where a cache stores entries.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{CacheOptions, Checker};
+///
+/// let cache = CacheOptions { limit: 500_000_000, ..CacheOptions::default() };
+/// let checker = Checker::builder().cache(cache).build()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct CacheOptions {
     /// The directory; `None` is `imgcheck` in the user's cache directory (XDG Base Directory Specification).

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::knowledge::Knowledge;
 use crate::layer::LayerReader;
-use crate::limits::Setting;
+use crate::limits::Limit;
 use crate::parallel;
 use crate::policy::{Baseline, Config, Expectation, Policy, discover};
 use crate::rules::RuleSet;
@@ -41,7 +41,7 @@ pub struct CheckerBuilder {
     driver: Option<String>,
     fail_on: Option<Option<Severity>>,
     baseline: BaselineFile,
-    limits: Vec<Setting>,
+    limits: Vec<(Limit, u64)>,
     cache: Option<CacheOptions>,
     registries: Options,
     without_rules: bool,
@@ -146,7 +146,7 @@ impl CheckerBuilder {
 
     /// Sets limits.
     #[must_use]
-    pub fn limits(mut self, settings: impl IntoIterator<Item = Setting>) -> Self {
+    pub fn limits(mut self, settings: impl IntoIterator<Item = (Limit, u64)>) -> Self {
         self.limits.extend(settings);
         self
     }
@@ -182,8 +182,8 @@ impl CheckerBuilder {
         let gpus = &knowledge.targets.gpus;
         let config = self.configuration.load(gpus)?;
         let mut limits = config.limits;
-        for setting in &self.limits {
-            limits.set(setting.limit, setting.value);
+        for (limit, value) in &self.limits {
+            limits.set(*limit, *value);
         }
         let policy = self.policy(&config, gpus)?;
         let rules = self.add_rules(rules, &config)?;

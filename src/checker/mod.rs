@@ -25,5 +25,5 @@ pub use report::{Report, Unread};
 pub use request::ImageRequest;
 pub use rules::Schema;
 pub use state::Checker;
-pub use stored::{CacheCount, CacheUsage};
+pub use stored::CacheUsage;
 pub use subject::Subject;

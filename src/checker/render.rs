@@ -33,6 +33,18 @@ pub enum Format {
     Dot,
 }
 
+impl Format {
+    /// A text for a terminal or a log. Hidden characters are written `\u{…}`, so that nothing in an image can control a terminal
+    /// or disguise a name, and commands of build systems are defused. Line breaks are kept.
+    ///
+    /// ```
+    /// assert_eq!(imgcheck::Format::printable("a\u{1b}[31m"), "a\\u{1b}[31m");
+    /// ```
+    pub fn printable(text: &str) -> String {
+        report::printable(text)
+    }
+}
+
 /// What of a report is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View<'v> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
-use imgcheck::{CacheCount, CacheOptions, CacheUsage};
+use imgcheck::{CacheOptions, CacheUsage};
 use indicatif::DecimalBytes;
 
 use super::interrupt::Stop;
@@ -114,14 +114,14 @@ pub fn run(arguments: &CommandArguments) -> Result<ExitCode, Stop> {
             older_than,
         } => {
             let removed = places.options().clean(*stale, *older_than)?;
-            output::print(&format!("removed {}\n", count(&removed)))?;
+            let removed = count(removed.entries, removed.bytes);
+            output::print(&format!("removed {removed}\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn count(count: &CacheCount) -> String {
-    let CacheCount { entries, bytes } = *count;
+fn count(entries: usize, bytes: u64) -> String {
     let noun = if entries == 1 { "entry" } else { "entries" };
     format!("{entries} {noun}, {}", DecimalBytes(bytes))
 }
@@ -138,10 +138,10 @@ fn text(usage: &CacheUsage) -> String {
         "directory   {directory}\n{}limit       {}\ntotal       {}\nfacts       {}\nstale       {}\ndocuments   {}\n",
         shared.collect::<String>(),
         DecimalBytes(usage.limit),
-        count(&usage.total),
-        count(&usage.facts),
-        count(&usage.stale),
-        count(&usage.documents),
+        count(usage.total.entries, usage.total.bytes),
+        count(usage.facts.entries, usage.facts.bytes),
+        count(usage.stale.entries, usage.stale.bytes),
+        count(usage.documents.entries, usage.documents.bytes),
     )
 }
 

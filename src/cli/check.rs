@@ -34,7 +34,7 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode, Stop> {
     let (image, policy) = (&arguments.image, &arguments.policy);
     arguments.output.validate(&requests(image.images()))?;
     let checker = Checker::builder().loader_trees(arguments.output.includes(CheckFormat::Html));
-    let checker = policy.apply(image.reading.apply(checker))?;
+    let checker = policy.apply(image.reading.apply(checker)?)?;
     let reader = image.reading.start(checker, image.images())?;
     let report = reader.check()?;
     formats::write(&arguments.output, &report)?;

@@ -43,7 +43,7 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
     let names = [arguments.from.clone(), arguments.to.clone()];
     let (reading, policy, output) = (&arguments.reading, &arguments.policy, &arguments.output);
     output.validate(&requests(&names))?;
-    let checker = policy.apply(reading.apply(Checker::builder()))?;
+    let checker = policy.apply(reading.apply(Checker::builder())?)?;
     let reader = reading.start(checker, &names)?;
     let mut images = Vec::new();
     for request in &reader.requests {

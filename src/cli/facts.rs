@@ -35,7 +35,7 @@ pub enum FactsFormat {
 pub fn run(arguments: &FactsArguments) -> Result<ExitCode, Stop> {
     let (image, output) = (&arguments.image, &arguments.output);
     output.validate(&requests(image.images()))?;
-    let checker = image.reading.apply(Checker::builder().without_rules());
+    let checker = image.reading.apply(Checker::builder().without_rules())?;
     let reader = image.reading.start(checker, image.images())?;
     let saves = output.includes(FactsFormat::Facts);
     if saves && reader.requests.len() > 1 {

@@ -68,13 +68,16 @@ impl ImageArguments {
 
 impl ReadingArguments {
     /// Limits, cache and registries of a checker.
-    pub fn apply(&self, checker: CheckerBuilder) -> CheckerBuilder {
+    ///
+    /// # Errors
+    /// A mirror is invalid.
+    pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
         let checker = self.limits.apply(checker);
-        let checker = checker.registries(self.registry.options());
-        match self.cache.options() {
+        let checker = checker.registries(self.registry.options()?);
+        Ok(match self.cache.options() {
             Some(cache) => checker.cache(cache),
             None => checker,
-        }
+        })
     }
 
     /// Starts to read images: from now on signals end the run, and its time counts.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use imgcheck::{CheckerBuilder, Limit, LimitSetting, Limits};
+use imgcheck::{CheckerBuilder, Limit, Limits};
 
 /// Limits that replace the defaults.
 #[derive(Debug, Args)]
@@ -13,15 +13,16 @@ pub(super) struct LimitArguments {
         value_name = "NAME=VALUE",
         env = "IMGCHECK_LIMIT",
         value_delimiter = ',',
+        value_parser = Limit::parse_setting,
         long_help = long_help()
     )]
-    settings: Vec<LimitSetting>,
+    settings: Vec<(Limit, u64)>,
 }
 
 impl LimitArguments {
     /// Sets the limits; they take precedence over those of the configuration.
     pub fn apply(&self, checker: CheckerBuilder) -> CheckerBuilder {
-        checker.limits(self.settings.iter().cloned())
+        checker.limits(self.settings.iter().copied())
     }
 }
 

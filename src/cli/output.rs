@@ -9,7 +9,7 @@ use std::str::FromStr;
 use clap::error::ContextValue;
 use clap::{Args, ValueEnum};
 
-use imgcheck::{Error, ImageRequest, Result, printable};
+use imgcheck::{Error, Format, ImageRequest, Result};
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
@@ -308,12 +308,12 @@ fn written(result: io::Result<()>) -> Result<()> {
 
 /// Text from an image or a user on one line, with control characters escaped.
 pub fn one_line(text: &str) -> String {
-    printable(text).replace('\n', "\\n")
+    Format::printable(text).replace('\n', "\\n")
 }
 
 /// Prints a remark on standard error; the text is escaped.
 pub fn remark(text: &str) {
-    styled_remark(&printable(text));
+    styled_remark(&Format::printable(text));
 }
 
 /// Prints a text with ANSI styles on standard error; what it quotes must have been escaped.
@@ -364,5 +364,8 @@ pub fn error_about(image: &str, error: &Error) {
 
 fn print_error(problem: &str) {
     let red = anstyle::AnsiColor::Red.on_default().bold();
-    styled_remark(&format!("{red}error{red:#}: {}\n", printable(problem)));
+    styled_remark(&format!(
+        "{red}error{red:#}: {}\n",
+        Format::printable(problem)
+    ));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 
-use imgcheck::{Mirror, RegistryOptions, RetryPolicy};
+use imgcheck::{RegistryOptions, Result};
 
 /// How registries are reached.
 #[derive(Debug, Args)]
@@ -28,33 +28,41 @@ pub struct RegistryArguments {
         long = "mirror",
         value_name = "REGISTRY=MIRROR",
         env = "IMGCHECK_MIRROR",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = mirror
     )]
-    mirrors: Vec<Mirror>,
+    mirrors: Vec<String>,
     /// Do not connect to registries: only references with a digest whose image is in the cache can be checked
     #[arg(long, env = "IMGCHECK_OFFLINE", value_parser = BoolishValueParser::new())]
     offline: bool,
     /// How often to retry a request after a temporary failure
-    #[arg(long, value_name = "TIMES", env = "IMGCHECK_RETRIES", default_value_t = RetryPolicy::default().retries)]
+    #[arg(long, value_name = "TIMES", env = "IMGCHECK_RETRIES", default_value_t = RegistryOptions::default().policy.retries)]
     retries: usize,
     /// Give up a connection after this many seconds without a response, or below 1 KB per second
-    #[arg(long, value_name = "SECONDS", env = "IMGCHECK_STALL_TIMEOUT", default_value_t = RetryPolicy::default().stall.as_secs())]
+    #[arg(long, value_name = "SECONDS", env = "IMGCHECK_STALL_TIMEOUT", default_value_t = RegistryOptions::default().policy.stall.as_secs())]
     stall_timeout: u64,
 }
 
 impl RegistryArguments {
     /// The options of a checker.
-    pub fn options(&self) -> RegistryOptions {
-        RegistryOptions {
+    pub fn options(&self) -> Result<RegistryOptions> {
+        let mut options = RegistryOptions {
             insecure: self.insecure,
             ca_certificates: self.ca_certificates.clone(),
-            mirrors: self.mirrors.clone(),
             offline: self.offline,
-            policy: RetryPolicy {
-                retries: self.retries,
-                stall: Duration::from_secs(self.stall_timeout.max(1)),
-                ..RetryPolicy::default()
-            },
+            ..RegistryOptions::default()
+        };
+        for mirror in &self.mirrors {
+            options.add_mirror(mirror)?;
         }
+        options.policy.retries = self.retries;
+        options.policy.stall = Duration::from_secs(self.stall_timeout.max(1));
+        Ok(options)
     }
+}
+
+/// Checks a mirror where it is given, so that the error names the option.
+fn mirror(text: &str) -> Result<String> {
+    RegistryOptions::default().add_mirror(text)?;
+    Ok(text.to_owned())
 }

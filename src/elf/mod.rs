@@ -50,6 +50,12 @@ use symbols::Symbols;
 use versions::Versions;
 
 /// How much of a file is read.
+///
+/// ```
+/// use imgcheck::{Depth, ImageRequest};
+///
+/// let request = ImageRequest::new("image.tar").depth(Depth::Deep);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Depth {

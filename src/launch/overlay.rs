@@ -6,6 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What replaces parts of the image configuration when a container starts. The default replaces nothing.
+///
+/// ```
+/// let mut overlay = imgcheck::Overlay::default();
+/// overlay.args = Some(vec!["serve.py".to_owned()]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overlay {

@@ -4,8 +4,21 @@ use std::path::PathBuf;
 
 use super::address::Mirror;
 use super::retry::RetryPolicy;
+use crate::error::Result;
 
 /// How registries are reached.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, RegistryOptions};
+///
+/// let mut options = RegistryOptions::default();
+/// options.policy.retries = 2;
+/// options.add_mirror("docker.io=mirror.example/hub")?;
+/// let checker = Checker::builder().registries(options).build()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Trust any certificate, and allow plain HTTP. Loopback addresses may always use plain HTTP.
@@ -18,4 +31,15 @@ pub struct Options {
     pub policy: RetryPolicy,
     /// Send no requests: only images in the cache can be read.
     pub offline: bool,
+}
+
+impl Options {
+    /// Adds a mirror: `REGISTRY=[http[s]://]HOST[:PORT][/PREFIX]`.
+    ///
+    /// # Errors
+    /// The text is not of this form.
+    pub fn add_mirror(&mut self, text: &str) -> Result<()> {
+        self.mirrors.push(text.parse()?);
+        Ok(())
+    }
 }
