@@ -264,7 +264,7 @@ def blob(layout, digest_of_it):
 
 
 def store(layout, content):
-    """Writes a blob and gives what its descriptor says of it."""
+    """Writes a blob and returns the fields of its descriptor."""
     name = digest(content)
     with open(blob(layout, name), "wb") as file:
         file.write(content)

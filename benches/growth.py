@@ -68,7 +68,7 @@ def write_image(layout, entries, layers, compression):
 
 
 def write_layer(layout, layer, entries, compression):
-    """Returns the diff id of a layer and what its descriptor says of the blob."""
+    """Returns the diff ID of a layer and the descriptor fields of the blob."""
     diff_id, path = hashlib.sha256(), os.path.join(layout, "layer")
     with open(path, "wb") as file:
         stored = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1, mtime=0) if compression == GZIP else file

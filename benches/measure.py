@@ -14,7 +14,7 @@ LOOPBACK_BYTES = "/sys/class/net/lo/statistics/rx_bytes"
 
 @dataclasses.dataclass
 class Command:
-    """What is run, with further environment variables, after `before()` has put everything back to its start."""
+    """A command with additional environment variables; `before()` restores the initial state."""
 
     arguments: list
     environment: dict = dataclasses.field(default_factory=dict)

@@ -10,7 +10,7 @@ import time
 
 @contextlib.contextmanager
 def engine(directory):
-    """Starts dockerd; gives the addresses of its socket and of its port, of which the second hides that it is local."""
+    """Starts dockerd; returns the addresses of its socket and of its port. Through the port, it does not look local."""
     os.makedirs(directory)
     path, port = os.path.join(directory, "socket"), free_port()
     server = start(

@@ -1,4 +1,4 @@
-//! A file of the cache, and what is in it. Facts of a layer that are read from it can be written and read again, and put on top
+//! A cache file and its content. Facts of a layer that are read from it can be written and read again, and put on top
 //! of each other.
 
 #![no_main]

@@ -117,7 +117,7 @@ fn check(tree: &RootFilesystem, node: Node, layers: usize) {
     assert!(!node.name().contains('/'), "{path:?}");
     assert!(node.layer().is_some_and(|layer| layer < layers), "{path:?}");
     assert!(node.parent().is_directory(), "{path:?}");
-    // A path that is too long for the kernel is found by nobody.
+    // A path that is too long for the kernel is never found.
     if path.len() < PATH_MAX {
         let found = tree.entry(&path).expect("the path of a node");
         assert_eq!(found.path(), path);
@@ -165,7 +165,7 @@ fn expected(layers: &[LayerFacts]) -> BTreeMap<String, Kind> {
     table
 }
 
-/// Parents come before what is in them.
+/// Parents come before their content.
 fn unpacked(layer: &LayerFacts) -> BTreeMap<String, Unpacked> {
     let mut table = BTreeMap::new();
     for entry in layer.entries.iter().filter(|it| !it.path.is_empty()) {

@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
         .entries
         .iter()
         .map(|entry| entry.name.len() + entry.path.len());
-    // What is not UTF-8 is written with four characters a byte.
+    // Bytes that are not UTF-8 are written as four characters each.
     assert!(strings.sum::<usize>() <= 4 * Cache::MAX_STRINGS);
     lookups(&cache);
     order(&cache);

@@ -1,4 +1,4 @@
-"""What a fault does to a root: every function replaces files and never writes into one, for they are shared with other roots."""
+"""The changes that faults make to a root: every function replaces files and never writes into one, because roots share them."""
 
 import os
 import struct
@@ -17,7 +17,7 @@ def site(root):
 
 
 def put(root, path, source):
-    """A real file in place of what is there, linked where it can be, for it is never written into."""
+    """Replaces a path by a real file, hard-linked if possible, because nothing writes into it."""
     target = absent(root, path)
     os.makedirs(os.path.dirname(target), exist_ok=True)
     os.link(source, target)

@@ -13,7 +13,7 @@ ARCHITECTURE, SUITE = "arm64", "bookworm"
 
 
 def foreign_root(directory):
-    """Debian with python3 for arm64. debootstrap unpacks what is essential, dpkg-deb the rest."""
+    """Debian with python3 for arm64. debootstrap unpacks the essential packages, dpkg-deb the rest."""
     if os.path.isdir(os.path.join(directory, "usr")):
         return
     partial = directory + ".partial"

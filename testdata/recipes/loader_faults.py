@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks healthy roots in ways that real images are broken, runs them, and records what the real programs print.
+"""Breaks healthy roots as real images are broken, runs them, and records what the real programs print.
 
     python3 testdata/recipes/loader_faults.py                                # all of them
     python3 testdata/recipes/loader_faults.py --only cudart-12.1,cudart-12.4

@@ -46,7 +46,7 @@ TORCH_ALL = "import torch, torchvision, torchaudio"
 
 @dataclasses.dataclass(frozen=True)
 class Image:
-    """One root: what is installed over which Debian, and which programs are run in it."""
+    """One root: its packages, its Debian release, and the programs that are run in it."""
 
     wheels: tuple = ()
     program: str = TORCH_ALL
@@ -255,7 +255,7 @@ def describe(root, image):
 
 
 def glibc_banner(root):
-    """What the root's C library says of itself when it is run as a program."""
+    """The version that the root's C library prints when it is run as a program."""
     library = glob.glob(os.path.join(root, "lib/x86_64-linux-gnu/libc.so.6"))[0]
     with open(library, "rb") as file:
         found = re.search(rb"GNU C Library \((?:[^)]*)\) stable release version ([\d.]+\d)", file.read())

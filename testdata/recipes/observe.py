@@ -246,7 +246,7 @@ def real_path(root, path):
 
 
 def errors(text):
-    """The first lines of all exceptions that were printed; of a program that prints none, all that it said."""
+    """The first lines of all printed exceptions; without exceptions, the whole output."""
     return [line.strip() for line in ERROR_LINE.findall(text)] or [line for line in text.splitlines() if line.strip(" \t\0")]
 
 

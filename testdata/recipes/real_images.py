@@ -110,7 +110,7 @@ def make_torch(work, options):
 
 
 def record_import(root, path):
-    """What the image's own Python says when it imports torch."""
+    """The output of the image's own Python when it imports torch."""
     program = (
         "import torch; print(torch.__version__); print(torch.version.cuda);"
         " print(torch.backends.cudnn.version()); print(torch.cuda.nccl.version()); print(torch.__file__)"

@@ -48,7 +48,7 @@ def fault(name, reference, step, **more):
 
 
 def system_cudnn(root, parts):
-    """Of the system's cuDNN only what the other one lacks; the rest is not looked for there."""
+    """From the system's cuDNN, only the libraries that the other one lacks; the rest is not searched there."""
     reinstall(root, "nvidia-cudnn-cu12==9.20.0.48")
     for part in ("engines_tensor_ir", "ext"):
         put_all(root, LIBRARIES, parts.wheel("nvidia-cudnn-cu12==9.23.0.39", f"nvidia/cudnn/lib/libcudnn_{part}.so.9", "manylinux_2_27_x86_64"))
@@ -65,7 +65,7 @@ def python_of_bookworm(root, parts):
 
 
 def toolkit_beside_wheels(root, parts):
-    """Libraries of nvidia/cuda:12.8.1-runtime, which are the same files as the wheels': cuBLAS and what it needs.."""
+    """Libraries of nvidia/cuda:12.8.1-runtime, which are the same files as in the wheels: cuBLAS and its dependencies."""
     target = "usr/local/cuda-12.8/targets/x86_64-linux/lib"
     os.makedirs(os.path.join(root, target))
     for wheel in ("cublas", "cuda_runtime", "nvjitlink"):

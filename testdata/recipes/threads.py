@@ -112,7 +112,7 @@ def base_steps(base, store, roots):
 
 
 def show(case, name, root, environment, options):
-    """Writes down what the program prints."""
+    """Records the output of the program."""
     program = case.program or (IMAGES[case.base].program if case.base in BASES and case.base in IMAGES else None)
     if program is None:
         return

@@ -36,7 +36,7 @@ pub struct Seen {
     pub before: usize,
 }
 
-/// A server on a port of its own, until it is dropped.
+/// A server on its own port, until it is dropped.
 pub struct Server {
     /// Host and port.
     pub address: String,
@@ -253,7 +253,7 @@ pub fn error(status: u16, code: &str, message: &str) -> Answer {
 pub fn broken(bytes: &[u8], length: usize) -> Answer {
     let piece = stream::iter([Ok(Bytes::copy_from_slice(bytes))]);
     let end = stream::once(async {
-        // What was given is to arrive.
+        // The input must arrive.
         tokio::time::sleep(Duration::from_millis(300)).await;
         Err(io::Error::other("the end"))
     });

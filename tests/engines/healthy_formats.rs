@@ -21,7 +21,7 @@ const HEALTHY_LAYOUTS: [&str; 1] = ["healthy"];
 fn healthy() -> Vec<String> {
     let real = real_images();
     let mut images = vec![repository(SAMPLE).display().to_string()];
-    // Docker archives and OCI layouts of real_images.py lie beside each other.
+    // Docker archives and OCI layouts of real_images.py are side by side.
     images.extend(
         entries(&real)
             .iter()

@@ -124,7 +124,7 @@ fn damaged_facts_are_an_error() {
     for at in (0..encoded.len()).step_by(61) {
         let mut damaged = encoded.clone();
         damaged[at] ^= 0x55;
-        // A bit that nobody reads may change.
+        // A bit that is never read may change.
         let _ = ImageFacts::decode(&damaged);
     }
 }
@@ -256,7 +256,7 @@ fn credentials_are_for_one_request() {
     assert!(users.all(is_bens));
 }
 
-/// Cancels a request while it runs: it returns soon, and its cache holds what was there before.
+/// Cancels a request while it runs: it returns soon, and its cache is unchanged.
 fn assert_ends_soon(build: CheckerBuilder, image_request: impl FnOnce() -> ImageRequest) {
     let scratch = tempfile::tempdir().unwrap();
     let cache = CacheOptions {

@@ -350,7 +350,7 @@ fn a_directory_is_shared() {
     let url = format!("file://{}", case.path("shared").display());
     share(&case, &url, |command| command);
     assert_eq!(case.files("shared").len(), 2);
-    // What is damaged there is not believed, and is replaced.
+    // Damaged entries are ignored and replaced.
     for path in case.files("shared") {
         fs::write(path, "damaged").unwrap();
     }
@@ -469,7 +469,7 @@ fn free_port() -> u16 {
 #[test]
 fn a_shared_cache_that_does_not_answer_is_a_remark() {
     let case = Case::new();
-    // Connections are accepted by the kernel, and nobody reads from them.
+    // The kernel accepts connections, but nothing reads from them.
     let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let silent = silent.local_addr().unwrap();
     let closed = free_port();
@@ -482,13 +482,13 @@ fn a_shared_cache_that_does_not_answer_is_a_remark() {
         assert!(run.is_read());
         assert_eq!(run.remarks.lines().count(), 1, "{}", run.remarks);
         assert!(run.remarks.contains("127.0.0.1") && !run.remarks.contains("pass-word"));
-        // Its own directory serves all the same.
+        // Its own directory still serves.
         assert!(case.run(&cache, &["--cache", &url]).is_cached());
     }
 }
 
 #[test]
-fn what_is_no_store_is_an_error() {
+fn an_invalid_store_is_an_error() {
     let case = Case::new();
     for url in ["nonsense", "ftp://server/facts", "s3://", "/a/directory"] {
         let output = case

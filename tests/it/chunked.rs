@@ -1,4 +1,4 @@
-//! Layers that bring a table of contents: the same facts as from the stream, of a small part of the bytes.
+//! Layers with a table of contents: the same facts as from the stream, from a small part of the bytes.
 
 use std::fs;
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ use testkit::chunked::{Format, lazy};
 use testkit::tools::{run, tool};
 use testkit::{Item, directory, file, hard_link, symlink};
 
-/// A blob in a file that is served as a registry would, and counts what is asked for.
+/// A blob in a file that is served as a registry would, with a count of the requested bytes.
 #[derive(Debug)]
 struct Served {
     range: FileRange,

@@ -348,7 +348,7 @@ fn shells_and_manuals_know_every_command() {
 }
 
 #[test]
-fn an_empty_variable_is_none() {
+fn an_empty_variable_counts_as_unset() {
     let output = imgcheck()
         .args(["check", HONEST])
         .env("IMGCHECK_FORMAT", "")
@@ -361,7 +361,7 @@ fn an_empty_variable_is_none() {
 }
 
 #[test]
-fn what_is_likely_a_slip_is_told() {
+fn a_likely_typo_is_reported() {
     for (arguments, words) in [
         (
             &["--fail-on", "warning", "lint", "Dockerfile"][..],

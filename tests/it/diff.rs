@@ -65,7 +65,7 @@ fn an_image_does_not_differ_from_itself() {
 }
 
 #[test]
-fn what_cannot_be_read_is_never_a_pass() {
+fn an_unreadable_image_never_passes() {
     let honest = repository(HONEST).display().to_string();
     for images in [
         [honest.as_str(), "./no-such-image.tar"],

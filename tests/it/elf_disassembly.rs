@@ -1,4 +1,4 @@
-//! The byte patterns find what a disassembler finds: the constants of real getters, decoded with iced-x86.
+//! The byte patterns find the same constants as a disassembler: the constants of real getters, decoded with iced-x86.
 //!
 //! Uses the files that `testdata/recipes/groundtruth.py` fetches, and is skipped without them.
 

@@ -116,7 +116,7 @@ fn dlopen_copy(path: &std::path::Path, file: &[u8]) -> String {
 }
 
 #[test]
-fn executables_and_missing_pages_are_told() {
+fn executables_and_missing_pages_are_reported() {
     let mut file = sample();
     assert_eq!(refusal(&file).unwrap(), None);
     file.truncate(0x2001);

@@ -295,7 +295,7 @@ fn with_configuration(ignore: &str, format: &str) -> String {
 }
 
 #[test]
-fn what_is_ignored_is_no_fault_and_its_reason_is_told() {
+fn ignored_findings_do_not_fail_and_show_their_reason() {
     let ignore = "  - {rule: claim-torch-version, reason: the tag is replaced in March, expires: 2999-12-31}\n";
     let of = |format: &str| with_configuration(ignore, format);
 

@@ -1,4 +1,4 @@
-//! The HTML page: what is in it, that nothing of it is loaded from elsewhere, and that a browser shows it.
+//! The HTML page: its content, that it loads nothing from elsewhere, and that a browser shows it.
 
 use crate::program;
 use std::fs;
@@ -243,7 +243,7 @@ fn the_style_of_the_page_stays_as_it_is() {
 
 /// The same words as in the report for a terminal.
 #[test]
-fn machines_that_the_image_must_run_on_are_told() {
+fn targets_are_reported() {
     let scratch = tempfile::tempdir().unwrap();
     let configuration = scratch.path().join("imgcheck.yaml");
     let targets = "targets:\n- {name: pool, gpus: [h100, rtx4090, p100], driver: 535.183.06}\n\
@@ -283,7 +283,7 @@ fn an_image_without_a_reference_is_called_as_it_was_named() {
 }
 
 #[test]
-fn what_does_not_count_is_told_with_the_reason() {
+fn uncounted_findings_are_reported_with_the_reason() {
     let mut image = judged(FAULTY);
     let finding = image.findings.remove(0);
     let ignore = IgnoreReason {
@@ -392,7 +392,7 @@ fn a_page_is_written_wherever_it_is_asked_for() {
     }
 }
 
-/// Runs Chromium on a page: its document, what it logged, and the addresses that it asked for. `None` where there is no Chromium.
+/// Runs Chromium on a page: its document, its log, and the URLs that it requested. `None` without Chromium.
 fn browsed(page: &Path) -> Option<(String, String, Vec<String>)> {
     let profile = tempfile::tempdir().unwrap();
     let log = profile.path().join("net.json");
@@ -448,7 +448,7 @@ fn requests(log: &str) -> Vec<String> {
         .find_map(|text| serde_json::from_str(text).ok())
         .unwrap();
     let events = log["events"].as_array().unwrap();
-    // What the browser asks for its own sake, such as updates, has no origin.
+    // The browser's own requests, such as updates, have no origin.
     let asked = events.iter().filter_map(|event| {
         let parameters = &event["params"];
         let initiator = parameters["initiator"].as_str()?;
@@ -464,7 +464,7 @@ fn requests(log: &str) -> Vec<String> {
 
 /// Otherwise the next test would prove nothing.
 #[test]
-fn what_a_page_asks_for_is_seen() {
+fn requests_of_a_page_are_detected() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("page.html");
     fs::write(&path, "<!doctype html><img src='http://example.invalid/x.png'><script>console.log('said')</script>").unwrap();
@@ -528,7 +528,7 @@ fn real_images() -> Vec<(String, ImageReport)> {
         let facts = checker
             .facts(&ImageRequest::new(root(path).to_string()))
             .unwrap();
-        // A root directory has no configuration of its own.
+        // A root directory has no configuration.
         let mut facts = serde_json::to_value(&facts).unwrap();
         facts["config"] = serde_json::to_value(configuration(path)).unwrap();
         let facts = serde_json::from_value(facts).unwrap();

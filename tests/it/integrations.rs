@@ -60,7 +60,7 @@ fn sample(path: &str) -> String {
     repository(path).display().to_string()
 }
 
-/// A shell without what the tests' own environment would tell the program.
+/// A shell without the environment variables of the tests.
 fn shell(program: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars() {

@@ -494,7 +494,7 @@ fn damaged_blobs() {
         let blob = layer_blob(&stored, b"other content");
         assert!(problem(scan(&blob)).starts_with("damaged: its diff id is sha256:"));
 
-        // A flipped bit is told from a blob that was never right by the digest.
+        // The digest distinguishes a flipped bit from a blob that was never right.
         let mut flipped = stored.clone();
         flipped[stored.len() / 2] ^= 0x10;
         let honest = layer_blob(&flipped, &plain);

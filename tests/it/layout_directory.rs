@@ -132,7 +132,7 @@ fn links_out_of_the_layout_are_an_error() {
 }
 
 #[test]
-fn what_is_no_file_is_an_error_and_never_opened() {
+fn special_files_are_an_error_and_never_opened() {
     for (kind, number) in [
         (FileType::Fifo, 0),
         // One that gives zeros without end.

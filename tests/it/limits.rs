@@ -1,4 +1,4 @@
-//! Limits: passing one ends the check with an error that says which, what was met and how to raise it; raised, the same image is read.
+//! Limits: exceeding one ends the check with an error that names the limit, the value found and how to raise it; after raising it, the same image is read.
 
 use std::fs;
 use std::net::TcpListener;

@@ -161,7 +161,7 @@ fn nothing_outside_the_directory_is_read() {
 }
 
 #[test]
-fn what_cannot_be_parsed_is_shown_and_is_no_pass() {
+fn a_parse_error_is_shown_and_does_not_pass() {
     let cases = [
         (
             "Dockerfile",
@@ -707,7 +707,7 @@ fn sources_of_uv_are_chosen_by_their_markers() {
 }
 
 #[test]
-fn what_is_removed_is_compared_with_nothing_later() {
+fn removed_packages_are_not_compared_later() {
     let install = "pip install torch==2.4.0 torchvision==0.19.0";
     for (between, expected) in [
         ("true", 2),

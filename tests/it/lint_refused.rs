@@ -31,7 +31,7 @@ fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn what_docker_refuses_is_refused() {
+fn files_that_docker_rejects_are_rejected() {
     let below = [
         ("ENV A", "2:5", "ENV NAME=value"),
         ("ENV A=1 B", "2:9", "`B` is not NAME=value"),
@@ -82,7 +82,7 @@ fn what_docker_refuses_is_refused() {
 }
 
 #[test]
-fn what_docker_takes_is_never_refused() {
+fn files_that_docker_accepts_are_accepted() {
     for text in [
         "from --platform=$BUILDPLATFORM golang:1.22 as build\nrun go build\nfrom scratch\ncopy --from=build --chown=1:1 --link /a /a\n",
         "ARG BASE\nFROM ${BASE:-debian} AS Base\nFROM base as final\nfrom FINAL\n",

@@ -159,7 +159,7 @@ fn scan(root: &Path) -> LayerFacts {
     std::sync::Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)
 }
 
-/// Compares what an ldconfig writes in a root directory with what is said that it would write.
+/// Compares the cache that ldconfig writes in a root directory with the one that imgcheck predicts.
 fn compare_rebuilt(root: &Path, glibc: GlibcVersion, ldconfig: &mut Command) {
     let facts = scan(root);
     let image = RootFilesystem::merge([&facts]);

@@ -80,7 +80,7 @@ fn messages(report: &Value) -> Vec<&str> {
 // ---- expectations
 
 #[test]
-fn what_is_expected_and_there_passes() {
+fn a_met_expectation_passes() {
     let directory = configured(
         "expect: [\"torch==2.8.*\", \"cuda==12.8\", \"python==3.11\", \"os==debian12\"]",
     );
@@ -89,7 +89,7 @@ fn what_is_expected_and_there_passes() {
 }
 
 #[test]
-fn what_is_expected_and_not_there_fails_and_says_who_expects_it() {
+fn an_unmet_expectation_fails_and_names_its_origin() {
     let directory = configured("fail-on: never\nexpect:\n  - torch==2.7.*\n");
     let (code, report) = check(directory.path(), &[HONEST], &["--expect", "tensorflow>=2"]);
     assert_eq!(code, 0);
@@ -102,7 +102,7 @@ fn what_is_expected_and_not_there_fails_and_says_who_expects_it() {
         rules(&only_image(&report)["findings"]),
         ["policy-expectation"; 2]
     );
-    // The flag stands above the file.
+    // The flag overrides the file.
     let (code, _) = check(directory.path(), &[HONEST], &["--fail-on", "error"]);
     assert_eq!(code, 1);
 }
@@ -121,7 +121,7 @@ fn expectations_of_the_environment_are_separated_by_semicolons() {
 }
 
 #[test]
-fn what_is_no_expectation_is_exit_code_2() {
+fn an_invalid_expectation_is_exit_code_2() {
     for (text, words) in [
         ("pytorch==2.8", "did you mean `torch`?"),
         ("torch", "has no version"),
@@ -305,7 +305,7 @@ fn an_ignore_that_no_image_of_the_call_needs_is_reported_once() {
     let (_, end) = said.split_once("PASS  .imgcheck.yaml\n").unwrap();
     insta::assert_snapshot!(end);
     assert_eq!(output.status.code(), Some(0));
-    // One that is for other images is not unused, and where an image is missing nobody knows.
+    // An ignore for other images is not unused; for a missing image it is unknown.
     let directory = configured("ignore: [{rule: load-*, image: \"other/*\", reason: vendor}]");
     let (code, report) = check(directory.path(), &[HONEST], &["--fail-on", "note"]);
     assert_eq!((code, report.get("findings")), (0, None));
@@ -319,7 +319,7 @@ fn an_ignore_that_no_image_of_the_call_needs_is_reported_once() {
 }
 
 #[test]
-fn what_is_in_the_baseline_does_not_fail_and_what_is_new_does() {
+fn only_findings_outside_the_baseline_fail() {
     let directory = configured("");
     let known = directory.path().join("known.json");
     let (code, report) = check(
@@ -366,7 +366,7 @@ fn what_is_in_the_baseline_does_not_fail_and_what_is_new_does() {
         &["--expect", "torch==2.9.*"],
     );
     assert_eq!(code, 0);
-    // Where it is written anew, the old one does not count.
+    // If it is written again, the old one does not count.
     let (code, _) = check(
         directory.path(),
         &[MISLABELLED],
@@ -553,7 +553,7 @@ fn lint_and_check_each_report_the_ignores_of_their_own_rules() {
         lint(&["requirements.txt", "--fail-on", "warning"]).0,
         Some(1)
     );
-    // Where a file is missing nobody knows.
+    // For a missing file it is unknown.
     let (code, report) = lint(&["requirements.txt", "absent.txt"]);
     assert_eq!(
         (code, report["files"].as_array().unwrap().len()),
@@ -587,7 +587,7 @@ fn the_file_is_found_named_and_left_out() {
     assert_eq!(passes(&[], &[("IMGCHECK_NO_CONFIG", "1")]), Some(0));
     assert_eq!(passes(&["--config", "other.yaml"], &[]), Some(0));
     assert_eq!(passes(&[], &[("IMGCHECK_CONFIG", "other.yaml")]), Some(0));
-    // A flag stands above the environment.
+    // A flag overrides the environment.
     let above = directory.path().join(".imgcheck.yaml");
     let above = above.to_str().unwrap();
     assert_eq!(

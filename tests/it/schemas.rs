@@ -1,4 +1,4 @@
-//! The published JSON Schemas: they are current, and real files and reports are what they say.
+//! The published JSON Schemas: they are current, and real files and reports match them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ fn the_published_schemas_are_current() {
     }
 }
 
-/// Everything that people may write or read says what it means.
+/// Every key that users write or read has a description.
 fn assert_described(place: &str, schema: &Value) {
     assert!(
         schema["title"].is_string() && schema["description"].is_string(),
@@ -221,7 +221,7 @@ fn accepted(text: &str, page: &str) {
 }
 
 #[test]
-fn what_the_program_refuses_the_configuration_schema_refuses() {
+fn the_configuration_schema_rejects_what_the_program_rejects() {
     let schema = schema("config.json");
     for text in [
         "expct: []",

@@ -141,7 +141,7 @@ fn a_platform_that_is_not_there_is_named_with_those_that_are() {
 }
 
 #[test]
-fn one_platform_of_several_is_picked_and_attestations_are_none() {
+fn one_platform_of_several_is_selected_and_attestations_are_skipped() {
     let directory = tempdir().unwrap();
     let plain = layout::layer(&[("etc/os-release", OS_RELEASE)]);
     let layers = [(plain.clone(), testkit::gzip(&plain))];

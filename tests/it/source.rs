@@ -1,4 +1,4 @@
-//! Opening images in every storage, and what is said of damaged ones.
+//! Opening images in every storage, and the errors for damaged ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -197,7 +197,7 @@ fn explicit_transports_open_what_they_name_and_nothing_else() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_the_way_out() {
+fn unreadable_input_is_named_with_a_remedy() {
     let error = open_text("containerd:x:1").unwrap_err();
     assert_eq!(error.exit_code(), 3);
     let help = "ctr images export image.tar x:1";

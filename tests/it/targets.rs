@@ -214,7 +214,7 @@ fn without_targets_the_report_is_as_before() {
 }
 
 #[test]
-fn what_is_no_gpu_or_driver_is_exit_code_2_with_what_was_meant() {
+fn an_unknown_gpu_or_driver_is_exit_code_2_with_a_suggestion() {
     let image = repository(SAMPLE);
     let image = image.to_str().unwrap();
     for (arguments, words) in [

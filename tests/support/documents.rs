@@ -71,7 +71,7 @@ pub fn cyclonedx(text: &str) -> Value {
     bom
 }
 
-/// Every text below a key, wherever it stands.
+/// Every text below a key, at any depth.
 pub fn values(document: &Value, key: &str) -> Vec<String> {
     let mut found = Vec::new();
     match document {

@@ -1,4 +1,4 @@
-//! What a report in each format says of errors and warnings, read as the programs that take it would.
+//! The errors and warnings in a report of each format, read as the consuming programs would.
 
 #![allow(dead_code)] // each test file uses its part
 
@@ -42,7 +42,7 @@ pub fn alarms(format: &str, report: &str) -> Vec<String> {
             assert!(!report["components"].as_array().unwrap().is_empty());
             vulnerabilities(&report)
         }
-        // Both show a person what the terminal says.
+        // Both show the output of the terminal.
         "markdown" | "html" => {
             let words = report.to_lowercase();
             assert!(

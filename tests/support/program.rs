@@ -76,7 +76,7 @@ pub fn version(report: &Value, name: &str) -> Option<String> {
         .map(|part| part["version"].as_str().unwrap().to_owned())
 }
 
-/// Runs a command that must fail; returns what it said.
+/// Runs a command that must fail; returns its message.
 pub fn failure(code: i32, arguments: &[&str]) -> String {
     let output = imgcheck().args(arguments).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -204,7 +204,7 @@ fn program_header([kind, offset, address, size]: [u64; 4]) -> [u8; 56] {
     header
 }
 
-/// A defined function, or what is asked for where the address is 0.
+/// A defined function, or a required one if the address is 0.
 pub fn symbol(name: u32, address: u64, size: u64) -> [u8; 24] {
     let mut symbol = [0; 24];
     symbol[..4].copy_from_slice(&name.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Podman's engine, started for the test with a store of its own.
+//! Podman, started for the test with its own store.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

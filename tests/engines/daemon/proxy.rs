@@ -11,7 +11,7 @@ use std::thread;
 pub enum Manner {
     /// It passes them on.
     Honest,
-    /// It hangs up after so many bytes of one answer.
+    /// It hangs up after this many bytes of one response.
     HangsUp(u64),
 }
 

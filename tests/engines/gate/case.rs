@@ -1,4 +1,4 @@
-//! The image that is checked, and what a check may end with.
+//! The image that is checked, and how a check may end.
 
 use std::fs;
 use std::io::Read;
@@ -32,9 +32,9 @@ pub struct Case {
 /// What became of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It told of the image what is so.
+    /// The report is true.
     Whole,
-    /// It ended without a verdict; what it said.
+    /// It ended without a verdict, with this message.
     Failed(String),
 }
 
@@ -139,7 +139,7 @@ pub fn program() -> &'static str {
     env!("CARGO_BIN_EXE_imgcheck")
 }
 
-/// A check that reports in JSON, without what the tests' own environment would tell it.
+/// A check that reports in JSON, without the environment variables of the tests.
 pub fn check(arguments: &[&str]) -> Command {
     check_by(&[program()], arguments)
 }
@@ -182,7 +182,7 @@ pub fn run(command: &mut Command) -> Output {
     waiting.join().unwrap()
 }
 
-/// Runs a command while something else happens to what it reads, after a pause.
+/// Runs a command while its input changes, after a pause.
 pub fn run_while(command: &mut Command, pause: Duration, happens: impl FnOnce() + Send) -> Output {
     thread::scope(|scope| {
         scope.spawn(move || {

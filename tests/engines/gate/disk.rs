@@ -145,7 +145,7 @@ fn a_report_that_cannot_be_written_is_an_error_wherever_it_goes() {
     assert_eq!(output.status.code(), Some(3), "{}", error(&output));
 }
 
-/// The exit code is the verdict, whoever reads what is printed.
+/// The exit code is the verdict, whoever reads the output.
 #[test]
 fn who_does_not_listen_changes_no_verdict() {
     let (reader, writer) = std::io::pipe().unwrap();

@@ -65,7 +65,7 @@ fn what_is_no_entry_is_not_believed_and_not_waited_for() {
     }
 }
 
-/// Facts have a checksum and no signature: who can write them decides what is believed of a layer.
+/// Facts have a checksum but no signature: whoever can write them decides the facts of a layer.
 #[test]
 fn a_cache_that_others_can_write_is_not_believed() {
     let case = Case::new(4096);
@@ -119,7 +119,7 @@ fn a_cache_may_be_named_by_a_link_and_must_be_a_directory() {
     }
 }
 
-/// Other runs remove what was not used for longest, whenever they like.
+/// Other runs can remove the least recently used entries at any time.
 #[test]
 fn an_entry_that_goes_away_while_it_is_used_is_read_anew() {
     let case = Case::new(4096);

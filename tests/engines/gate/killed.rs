@@ -35,7 +35,7 @@ fn a_killed_run_has_no_verdict_and_the_next_one_is_right() {
         endings.push(ending);
         let next = run(&mut case.cached(&cache));
         assert_eq!(case.ending(&next), Ending::Whole, "after {signal:?}");
-        // The next run had what the killed one left; the run after it begins anew.
+        // The next run used what the killed one left; the run after it starts over.
         fs::remove_dir_all(&cache).unwrap();
     }
     assert!(endings.iter().any(|it| *it != Ending::Whole), "{whole:?}");

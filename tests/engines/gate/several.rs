@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::case::{Case, Ending, MISLABELLED, check, image, run};
 use testkit::{Compression, Image, file, oci_layout, write_directory};
 
-/// Each format, and what it says of an image that could not be read.
+/// Each format, and its output for an image that could not be read.
 const FORMATS: [(&str, &[&str]); 9] = [
     ("text", &["pytorch-cuda:v2.9"]), // the standard error stream tells the rest
     ("json", &["\"errors\"", "absent.tar"]),

@@ -1,4 +1,4 @@
-//! What was written down of a real process, and the same image as imgcheck reads it.
+//! The record of a real process, and the same image as imgcheck reads it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -107,7 +107,7 @@ pub fn open(image: &Path) -> source::Image {
 pub fn report(checker: &Checker, image: &Path) -> ImageReport {
     let request = ImageRequest::new(root(image).to_string());
     let facts = checker.facts(&request).unwrap();
-    // A root directory has no configuration of its own.
+    // A root directory has no configuration.
     let mut facts = serde_json::to_value(&facts).unwrap();
     facts["config"] = serde_json::to_value(&*open(image).config).unwrap();
     let facts = serde_json::from_value(facts).unwrap();

@@ -13,7 +13,7 @@ use super::{archives, runner};
 /// A state of a file system: sorted paths, each with all its parents.
 type State = BTreeMap<String, (Kind, u32)>;
 
-/// One thing that a build step does: it puts something somewhere, or removes what is there.
+/// One action of a build step: it adds or removes a path.
 type Change = (String, Option<Kind>, u32);
 
 fn path() -> impl Strategy<Value = String> {

@@ -1,4 +1,4 @@
-//! Programs that unpack images, each with a store of its own that ends with the test.
+//! Programs that unpack images, each with its own store, which is deleted after the test.
 
 use std::cell::Cell;
 use std::fs;
@@ -26,7 +26,7 @@ enum Kind {
     Umoci,
 }
 
-/// A service that is told to end with the test.
+/// A service that ends with the test.
 struct Process(Child);
 
 impl Drop for Process {

@@ -1,4 +1,4 @@
-//! What stands at each path of a tree, as an engine unpacked it and as imgcheck merged it.
+//! The entry at each path of a tree, as a container engine unpacked it and as imgcheck merged it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,7 +29,7 @@ pub struct Found {
 pub enum What {
     Directory,
     Symlink(String),
-    /// A file of so many bytes, and their digest where they are known.
+    /// A file of this many bytes, and its digest if known.
     File(u64, Option<String>),
     Special,
 }

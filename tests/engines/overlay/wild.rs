@@ -139,7 +139,7 @@ fn whatever_a_layer_says_the_overlay_shows_it() {
         let archives = archives(&layers);
         let found = merged(&archives);
         for (engine, count) in engines.iter().zip(counts.borrow_mut().iter_mut()) {
-            // What is refused cannot be run; imgcheck may take it all the same.
+            // A rejected file cannot be run; imgcheck may still accept it.
             let Ok(shown) = engine.unpack(&archives) else {
                 continue;
             };

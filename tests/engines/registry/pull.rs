@@ -1,4 +1,4 @@
-//! A sound registry: what is asked for, and what is not.
+//! A registry without faults: which requests are sent, and which are not.
 
 use serde_json::json;
 

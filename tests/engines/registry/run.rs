@@ -28,7 +28,7 @@ impl Run {
     pub fn new(reference: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut command = program::imgcheck();
-        // The home directory brings a cache of its own.
+        // The home directory has its own cache.
         for name in [
             "IMGCHECK_NO_CACHE",
             "DOCKER_CONFIG",

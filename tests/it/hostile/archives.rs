@@ -300,7 +300,7 @@ fn unzipped(bytes: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// An image that has one layer so many times.
+/// An image that has one layer this many times.
 fn repeated(scratch: &Path, times: usize) -> Vec<String> {
     let layer = layer(&[inner_file(b"etc/os-release")]);
     let mut items = vec![file("layer.tar", &layer.stored)];

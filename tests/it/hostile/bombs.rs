@@ -111,7 +111,7 @@ fn window(log: u8) -> Vec<u8> {
     vec![0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3, 1, 0, 0]
 }
 
-/// A skippable zstd frame of so many bytes (RFC 8878, "Skippable Frames").
+/// A skippable zstd frame of this many bytes (RFC 8878, "Skippable Frames").
 fn skippable(length: usize) -> Vec<u8> {
     let mut frame = vec![0x50, 0x2a, 0x4d, 0x18];
     frame.extend((length as u32).to_le_bytes());

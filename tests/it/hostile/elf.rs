@@ -8,7 +8,7 @@ use testkit::{Item, file, symlink};
 
 /// Where the library under attack lies.
 const LIBRARY: &str = "usr/lib64/libcudart.so.12";
-/// It is read, and what is true of it is told.
+/// It is read, and the report is true.
 pub const TOLD: Outcome = Outcome::Read("read: CUDA 12.8 is found", says_cuda);
 /// It is read as damaged: nothing is taken from it.
 const DAMAGED: Outcome = Outcome::Read("read: the file counts as damaged", says_nothing);

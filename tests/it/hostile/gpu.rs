@@ -333,7 +333,7 @@ const EXPORTS: [&[&str]; 10] = [
     &["cuptiGetVersion"],
 ];
 
-/// The header of a container with so many bytes of entries.
+/// The header of a container with this many bytes of entries.
 pub fn container(length: u64, header: u16) -> Vec<u8> {
     let mut bytes = words(&[0xba55_ed50, 1 | u32::from(header) << 16]);
     bytes.extend(length.to_le_bytes());

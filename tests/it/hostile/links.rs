@@ -314,7 +314,7 @@ fn no_library(report: &Value) {
     assert!(stack.is_empty(), "{stack:?}");
 }
 
-/// A file of the host, outside of what is checked; its absolute path.
+/// A file of the host, outside the checked image; its absolute path.
 fn canary(scratch: &Path) -> String {
     let path = scratch.join("canary");
     fs::write(&path, HOST).unwrap();

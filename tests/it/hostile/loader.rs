@@ -10,7 +10,7 @@ use testkit::{Item, file, hard_link, symlink};
 /// Where the library lies of which the version is known.
 const LIBRARY: &str = "usr/lib64/libcudart.so.12";
 
-/// Attacks by what the loader and Python read.
+/// Attacks through files that the loader and Python read.
 pub fn attacks() -> Vec<Attack> {
     [many(), loader(), packages()]
         .into_iter()
@@ -203,7 +203,7 @@ fn packages() -> Vec<Attack> {
     ]
 }
 
-/// An `ld.so.cache` of so many entries, and what follows the header.
+/// An `ld.so.cache` with this many entries, and the bytes after the header.
 pub fn cache(entries: u32, content: &[u8]) -> Vec<u8> {
     let mut bytes = b"glibc-ld.so.cache1.1".to_vec();
     bytes.extend(words(&[entries, 0, 2, 0, 0, 0, 0]));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::attack::{Attack, Outcome};
 use testkit::{Image, file, write_archive};
 
-/// Attacks by what is printed.
+/// Attacks through printed text.
 pub fn attacks() -> Vec<Attack> {
     vec![
         Attack {

@@ -182,7 +182,7 @@ fn names() -> Vec<Attack> {
     ]
 }
 
-/// A docker archive with something else in place of its layer.
+/// A docker archive with something else instead of its layer.
 fn with_links(scratch: &Path, links: &[Item]) -> Vec<String> {
     let config = config(vec![sha256(&one_layer())]);
     let documents = described(config, &[NAME.to_owned()]);

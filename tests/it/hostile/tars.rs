@@ -68,7 +68,7 @@ pub fn whole(plain: Vec<u8>, compression: Compression) -> Layer {
     }
 }
 
-/// A layer whose digest nobody will come to compare.
+/// A layer whose digest is never compared.
 pub fn endless(stored: Vec<u8>) -> Layer {
     Layer {
         diff_id: sha256(&stored),

@@ -114,7 +114,7 @@ fn a_marker_acts_on_lower_layers_only_wherever_it_stands() {
 }
 
 #[test]
-fn what_is_below_a_whiteout_is_new() {
+fn files_below_a_whiteout_are_new() {
     let layers = layers([
         vec![file("a/old", ""), file("b/old", "")],
         vec![

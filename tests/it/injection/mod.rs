@@ -75,7 +75,7 @@ impl Told {
 /// What a document is made of.
 type Shape = fn(&str) -> Vec<String>;
 
-/// A format: how it is written, and what a document in it is made of.
+/// A format: its name, and the structure of a document in it.
 type Format = (&'static str, fn(&Told, &RuleSet) -> String, Shape);
 
 const FORMATS: [Format; 22] = [
@@ -209,7 +209,7 @@ const FORMATS: [Format; 22] = [
     ),
 ];
 
-/// Characters that nobody sees, or that a program obeys; a list of its own, so that the program's is tested.
+/// Characters that are invisible, or that a program obeys; a separate list, so that the program's list is tested.
 fn is_hidden(c: char) -> bool {
     (c.is_control() && c != '\n')
         || matches!(c,

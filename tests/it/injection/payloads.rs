@@ -1,4 +1,4 @@
-//! Texts that want to be more than text, by what they aim at.
+//! Texts that try to be more than text, by their target.
 
 /// Terminals: escape sequences, in seven and eight bits, and what moves the cursor.
 const TERMINAL: [&str; 6] = [

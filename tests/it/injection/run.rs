@@ -23,7 +23,7 @@ const TEXTS: [&str; 3] = [
 const SONAME: &[u8] = b"libcudart.so.12\0";
 const HOSTILE_SONAME: &[u8] = b"\x1b[2J\n::error::z\0";
 
-/// Arguments, and what is made of their output.
+/// Arguments, and the check of their output.
 type Run = (&'static [&'static str], Shape);
 
 /// What is run in a directory with the image, and the format of what comes out.

@@ -9,7 +9,7 @@ use super::{HONEST, MISLABELLED, gitlab, said, sample, scripts, shell, text, yam
 use crate::program::repository;
 use testkit::tools::tool;
 
-/// One run of the action: how it ended, its outputs, what it printed.
+/// One run of the action: its exit status, its outputs, and what it printed.
 struct Run {
     code: i32,
     outputs: BTreeMap<String, String>,
@@ -166,7 +166,7 @@ fn no_text_of_a_workflow_becomes_code() {
             "{input}: {}",
             run.said
         );
-        // A strange name of a file is a name all the same.
+        // A strange file name is still a name.
         let passes = run
             .outputs
             .get("verdict")

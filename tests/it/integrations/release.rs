@@ -1,4 +1,4 @@
-//! The installer, and what a release holds.
+//! The installer, and the content of a release.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ fn a_release_holds_what_it_says() {
             "{file}: {names:?}"
         );
     }
-    // What the workflow builds is what the installer asks for.
+    // The workflow builds the files that the installer requests.
     let workflow = yaml("release.yml", &text(".github/workflows/release.yml"));
     let installer = text("ci/install.sh");
     for row in workflow["jobs"]["binary"]["strategy"]["matrix"]["include"]

@@ -59,7 +59,7 @@ const PATHS: [&str; 12] = [
     "etc/os-release",
 ];
 
-/// Lines made of what the readers look for, whole and in pieces.
+/// Lines of the texts that the readers search for, whole and in pieces.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("Package: libnccl2\n"),
