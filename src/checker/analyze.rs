@@ -69,7 +69,7 @@ impl Analysis {
         let model = programs.model()?;
         let loader = model.facts();
         let tree = checker.loader_trees.then(|| model.tree());
-        stack.follow(loader.main_files());
+        stack.mark_mapped(loader.main_files());
         let driver = stack.driver_floor(&knowledge.toolkits);
         let rule_facts = Facts {
             gpu: serde_json::to_value(&stack.gpu).ok(),

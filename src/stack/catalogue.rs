@@ -1,5 +1,5 @@
-//! The tables that the stack is read by: `rules/knowledge/packages.yaml`, which package belongs to which component, and those of
-//! the modules that need one.
+//! The knowledge tables that identify components: `rules/knowledge/packages.yaml`, which maps packages to components, and the tables
+//! of the container toolkit and of requirements.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::evidence::first_numbers;
 use super::pattern::matches_pattern;
 use super::requirements::RequirementNames;
 
-/// Which package, of whatever package manager, belongs to which component of the stack.
+/// Maps the packages of every package manager to components.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
@@ -30,23 +30,23 @@ pub struct Catalogue {
     pub(super) requirements: RequirementNames,
 }
 
-/// What is particular to a component.
+/// How to recognize the files of a component, and where its version comes from.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ComponentRow {
-    /// What the names of its files and their SONAMEs begin with: `libcudart`.
+    /// Prefix of its file names and SONAMEs: `libcudart`.
     file: Option<String>,
-    /// How many numbers of a package's version are the component's.
+    /// How many numbers of a package's version belong to the component.
     pub(super) digits: Option<usize>,
-    /// The component is a set of files in one directory; these parts hold its version.
+    /// Set if the component consists of several files in one directory: the parts that contain its version.
     #[serde(default)]
     pub(super) set: Vec<String>,
-    /// The library beside it that tells its version.
+    /// The library in the same directory that contains its version.
     pub(super) versioned_by: Option<String>,
 }
 
 impl ComponentRow {
-    /// Whether a file name or SONAME is one of the component's: `libcudart.so.12`, `libcudart-e409450e.so.11.0`.
+    /// Whether a file name or SONAME belongs to the component: `libcudart.so.12`, `libcudart-e409450e.so.11.0`.
     pub(super) fn is_name(&self, name: &str) -> bool {
         let rest = self
             .file
@@ -62,11 +62,11 @@ impl ComponentRow {
 pub(super) struct PackageRow {
     name: String,
     pub(super) component: String,
-    /// The directory of the libraries it brings, below the directory that it is installed in.
+    /// The directory of its libraries, relative to the installation directory.
     pub(super) under: Option<String>,
 }
 
-/// How tags write a distribution.
+/// How image tags spell a Linux distribution.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OsRow {
@@ -75,7 +75,7 @@ pub(super) struct OsRow {
 }
 
 impl Catalogue {
-    /// The table that is built into the program.
+    /// The built-in tables.
     pub fn builtin() -> Result<Self> {
         let packages: Catalogue = embedded::knowledge("packages")?;
         Ok(Catalogue {
@@ -85,13 +85,13 @@ impl Catalogue {
         })
     }
 
-    /// The component that a package belongs to, the first if it brings several.
+    /// The component of a package; the first one if it contains several.
     pub fn component_of(&self, manager: EvidenceKind, package: &str) -> Option<&str> {
         let row = self.rows(manager, package).next()?;
         Some(&row.component)
     }
 
-    /// The rows for a package; more than one where it brings several components.
+    /// The rows for a package; several if it contains several components.
     pub(super) fn rows(
         &self,
         manager: EvidenceKind,
@@ -112,7 +112,7 @@ impl Catalogue {
         self.components.get(name)
     }
 
-    /// The part of a package's or file's version that is the component's.
+    /// The part of a package's or file's version that belongs to the component.
     pub(super) fn component_version(&self, component: &str, version: &str) -> String {
         match self.component(component).and_then(|row| row.digits) {
             Some(digits) => first_numbers(version, digits).to_owned(),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files() {
+    fn file_names_identify_components() {
         let catalogue = Catalogue::builtin().unwrap();
         for (component, name, expected) in [
             ("cuda-runtime", "libcudart.45e7f3ed.so.12", true),

@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 /// An installed Python distribution.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Name as PEP 503 normalises it: `nvidia-cudnn-cu12`.
+    /// Name, normalized as in PEP 503: `nvidia-cudnn-cu12`.
     pub name: String,
     /// Version as written.
     pub version: String,
     /// `Requires-Dist`, as written (PEP 508).
     pub requires: Vec<String>,
-    /// The directory that it is installed in: `…/site-packages`.
+    /// The installation directory: `…/site-packages`.
     pub site: String,
     /// Its metadata file.
     pub path: String,
-    /// Index of the layer that put it there.
+    /// Index of the layer that contains it.
     pub layer: Option<usize>,
 }
 
-/// Architectures that GPU code is for.
+/// GPU architectures that code was compiled for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// Machine code: `sm_90a`.

@@ -1,4 +1,4 @@
-//! The oldest driver that the image runs with.
+//! The oldest driver that can run the image.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,21 +8,21 @@ use super::evidence::{first_numbers, is_version, split_release};
 use crate::embedded;
 use crate::error::Result;
 
-/// One release of the CUDA toolkit, of the knowledge table `cuda.yaml`.
+/// One release of the CUDA toolkit, from `rules/knowledge/cuda.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolkitRow {
-    /// Its version: `12.8.1`.
+    /// Version of the toolkit: `12.8.1`.
     pub toolkit: String,
-    /// The driver it comes with: with this one or a later one, everything works.
+    /// The driver that ships with it: this driver and later ones support everything.
     pub driver_native_min: String,
-    /// The oldest driver that minor-version compatibility allows. Text that is not a version stands for none.
+    /// The oldest driver that minor-version compatibility allows; text that is not a version means that there is none.
     pub driver_minor_compat_min: String,
 }
 
 /// The toolkits of the built-in knowledge table.
 ///
 /// # Errors
-/// The table is broken, which the tests exclude.
+/// The table is invalid.
 pub fn toolkits() -> Result<Vec<ToolkitRow>> {
     #[derive(Deserialize)]
     struct Table {
@@ -31,22 +31,22 @@ pub fn toolkits() -> Result<Vec<ToolkitRow>> {
     embedded::knowledge::<Table>("cuda").map(|table| table.toolkits)
 }
 
-/// The oldest drivers that run a CUDA version. The keys are those of the JSON report.
+/// The oldest drivers that support a CUDA version, with the keys of the JSON report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriverFloor {
     /// The CUDA version, major and minor.
     pub cuda: String,
-    /// The driver from which on everything works.
+    /// The oldest driver that supports everything.
     pub native: Option<String>,
-    /// The oldest driver of minor-version compatibility: it runs what is compiled for the GPU, but not PTX.
+    /// The oldest driver that minor-version compatibility allows: it runs machine code for the GPU, but not PTX.
     pub compatible: Option<String>,
 }
 
-/// The driver floor of a CUDA version: of several updates of one minor release, the least. A minor release that is not in the
-/// table has the floor of minor-version compatibility that all of its major have.
+/// The driver floor of a CUDA version: the lowest among the updates of its minor release. A minor release that is not in the
+/// table gets the minor-version compatibility floor of its major release.
 ///
 /// Source of the table: CUDA Toolkit Release Notes, "CUDA Toolkit and Corresponding Driver Versions".
-/// `None` for a major release of CUDA that is not in the table.
+/// `None` if the table does not contain the major release.
 pub fn driver_floor(cuda: &str, table: &[ToolkitRow]) -> Option<DriverFloor> {
     let cuda = first_numbers(cuda, 2);
     let least = |count: usize, column: fn(&ToolkitRow) -> &str| {
@@ -66,7 +66,7 @@ pub fn driver_floor(cuda: &str, table: &[ToolkitRow]) -> Option<DriverFloor> {
 }
 
 impl Stack {
-    /// The driver floor of the CUDA runtime that the process gets; without one, of the CUDA that PyTorch was built with.
+    /// The driver floor of the loaded CUDA runtime; without one, of the CUDA release that PyTorch was built with.
     pub fn driver_floor(&self, table: &[ToolkitRow]) -> Option<DriverFloor> {
         let loaded = |name: &str| {
             self.components
@@ -81,7 +81,7 @@ impl Stack {
     }
 }
 
-/// The version at the start of a cell, which may go on with a remark.
+/// The version at the start of a table cell; a remark may follow it.
 fn leading_version(cell: &str) -> Option<&str> {
     let (version, _) = split_release(cell);
     is_version(version).then_some(version)
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_the_updates() {
+    fn the_lowest_floor_of_a_minor_release_counts() {
         let table = [
             row("12.8.1", "570.124.06", "525.60.13"),
             row("12.8.0", "570.26", "525.60.13"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minor_release_that_the_table_lacks_has_the_floor_of_its_major() {
+    fn an_unknown_minor_release_gets_the_floor_of_its_major_release() {
         let floor = driver_floor("13.99", &toolkits().unwrap()).unwrap();
         assert_eq!(floor.cuda, "13.99");
         assert_eq!(floor.native, None);

@@ -1,4 +1,4 @@
-//! From evidence to a version.
+//! Combines the evidence for a component into its version.
 
 use super::{Component, Evidence, EvidenceKind};
 
@@ -18,10 +18,10 @@ impl Evidence {
     }
 }
 
-/// Orders the evidence and takes the version from it: that of the strongest, as precisely as weaker evidence that agrees
-/// with it says it. So `2.8.0` from machine code and `2.8.0+cu128` from metadata give `2.8.0+cu128`, and `9.10.2` beside a
-/// package `9.1.0.70` stays `9.10.2`.
-pub(super) fn settle(component: &mut Component) {
+/// Sorts the evidence and sets the version: the strongest evidence wins, and weaker evidence that agrees with it adds detail.
+/// `2.8.0` from machine code and `2.8.0+cu128` from metadata give `2.8.0+cu128`; `9.10.2` from machine code and `9.1.0.70` from a
+/// package give `9.10.2`.
+pub(super) fn resolve_version(component: &mut Component) {
     component.evidence.sort_by_key(|evidence| evidence.kind);
     let mut version = "";
     for evidence in &component.evidence {
@@ -32,7 +32,7 @@ pub(super) fn settle(component: &mut Component) {
     component.version = version.to_owned();
 }
 
-/// Whether `fine` says the same release as `coarse` and more: further numbers, or a suffix.
+/// Whether `fine` is the release `coarse` with more detail: further numbers, or a suffix.
 pub(super) fn refines(fine: &str, coarse: &str) -> bool {
     let (coarse_numbers, coarse_suffix) = split_release(coarse);
     let (fine_numbers, fine_suffix) = split_release(fine);
@@ -44,7 +44,7 @@ pub(super) fn refines(fine: &str, coarse: &str) -> bool {
         }
 }
 
-/// The leading numbers of a version, and the rest: `2.8.0` and `+cu128`.
+/// Splits a version after its leading numbers: `2.8.0` and `+cu128`.
 pub(super) fn split_release(version: &str) -> (&str, &str) {
     let end = version
         .find(|character: char| !character.is_ascii_digit() && character != '.')
@@ -60,7 +60,7 @@ pub(super) fn first_numbers(version: &str, count: usize) -> &str {
     }
 }
 
-/// Whether a text can be a version: short, in one line, and starting with a digit.
+/// Whether a text looks like a version: at most 100 printable characters that start with a digit.
 pub(super) fn is_version(text: &str) -> bool {
     text.len() <= 100
         && text.starts_with(|first: char| first.is_ascii_digit())
@@ -79,7 +79,7 @@ mod tests {
                 .collect(),
             ..Component::default()
         };
-        settle(&mut component);
+        resolve_version(&mut component);
         component.version
     }
 

@@ -1,4 +1,4 @@
-//! For which GPUs the image has code.
+//! The GPU architectures that the image contains code for.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::inventory::Inventory;
 use super::torch::{TorchCopy, is_2_or_later};
 use super::{Component, Coverage};
 
-/// The GPU code of an image. The keys are those of the JSON report.
+/// The GPU code of an image, with the keys of the JSON report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gpu {
     /// Every file with GPU code: each architecture that at least one of its containers has.
@@ -33,12 +33,12 @@ pub struct LibraryCoverage {
     /// The architectures.
     #[serde(flatten)]
     pub coverage: Coverage,
-    /// In how many of its containers each architecture is; not in the report.
+    /// The number of containers per architecture; not in the report.
     #[serde(skip)]
     pub code: GpuCode,
 }
 
-/// The coverage of all files with GPU code, in the order of their paths.
+/// The coverage of all files with GPU code, sorted by path.
 pub(super) fn libraries(inventory: &Inventory) -> Vec<LibraryCoverage> {
     inventory
         .elf
@@ -58,7 +58,7 @@ pub(super) fn libraries(inventory: &Inventory) -> Vec<LibraryCoverage> {
         .collect()
 }
 
-/// Whether of some file only a sample was looked at.
+/// Whether only a sample of some file's GPU code was read.
 pub(super) fn sampled(inventory: &Inventory) -> bool {
     let gpu = inventory
         .elf
@@ -67,11 +67,11 @@ pub(super) fn sampled(inventory: &Inventory) -> bool {
     gpu.into_iter().any(|gpu| gpu.sampled)
 }
 
-/// What all kernels of one copy of PyTorch cover.
+/// The architectures that all kernels of one copy of PyTorch support.
 ///
-/// From 2.0 on these are the architectures in *every* container of `libtorch_cuda`: a few kernels are built for more, and the
-/// union would promise too much. Earlier releases link libraries with fewer architectures into it, so that no architecture
-/// is in every container; there, and where no container can be read, the build's own list (`-gencode`) counts.
+/// Since 2.0, these are the architectures in *every* container of `libtorch_cuda`: a few kernels are built for more architectures, so
+/// the union would be too large. Earlier releases link in libraries with fewer architectures, and no architecture is in every
+/// container. For those, and if no container can be read, the build's own list (`-gencode`) counts.
 pub(super) fn torch(copy: &TorchCopy, component: &Component) -> Option<Coverage> {
     if is_2_or_later(&component.version) {
         let gpu = copy.library("torch-cuda")?.facts.gpu.as_ref();
@@ -91,7 +91,7 @@ fn in_all_containers(gpu: &GpuCode) -> Coverage {
     }
 }
 
-/// The architectures that are in at least so many containers, in the order of their numbers.
+/// The architectures in at least `at_least` containers, sorted by number.
 fn names(counted: &[(String, u32)], at_least: u32) -> Vec<String> {
     let found: BTreeSet<(u32, &str)> = counted
         .iter()
@@ -118,7 +118,7 @@ fn from_arch_list(list: &str) -> Option<Coverage> {
     let mut is_virtual = false;
     for word in list.split(is_separator) {
         match word {
-            // `arch=` names the virtual architecture that `code=` is made from.
+            // `arch=` names the virtual architecture that `code=` is compiled from.
             "arch" => is_virtual = true,
             "code" => is_virtual = false,
             name if name.starts_with("sm_") => coverage.sass.push(name.to_owned()),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_every_container_has_counts() {
+    fn an_architecture_must_be_in_every_container() {
         let gpu = GpuCode {
             containers: 4,
             sass: [("sm_100", 4), ("sm_90", 4), ("sm_90a", 1)]

@@ -7,8 +7,9 @@ use super::python::Environment;
 use crate::image::Node;
 use crate::launch::Launch;
 
-/// The environment of the interpreter that the command is, names (`nvidia_entrypoint.sh python3 app.py`,
-/// `sh -c "exec python3.11 app.py"`) or lies beside; else of the first one in PATH.
+/// The environment of the command's interpreter: of the command itself, of the Python that it names
+/// (`nvidia_entrypoint.sh python3 app.py`, `sh -c "exec python3.11 app.py"`), or of the virtual environment whose `bin` contains the
+/// command; otherwise the first environment in PATH.
 pub(super) fn environment<'e>(
     launch: &Launch,
     inventory: &Inventory,
@@ -37,7 +38,7 @@ pub(super) fn environment<'e>(
         }?;
         let file = format!("{directory}/{}", name_of(word));
         let file = inventory.root.resolve(&file).ok().map(Node::path);
-        // One directory may hold several Pythons.
+        // One directory may contain several Pythons.
         let candidates = in_directory(&directory);
         let mut same = candidates.iter();
         same.find(|environment| Some(&environment.interpreter) == file.as_ref())
@@ -56,7 +57,7 @@ pub(super) fn environment<'e>(
     })
 }
 
-/// The directories of a variable such as PATH as they are in the image, each at its first place only.
+/// The existing directories of a variable such as PATH, with links resolved, without duplicates.
 pub(super) fn directories(launch: &Launch, variable: &str, inventory: &Inventory) -> Vec<String> {
     let mut paths_seen = HashSet::new();
     let mut nodes_seen = HashSet::new();
@@ -69,14 +70,14 @@ pub(super) fn directories(launch: &Launch, variable: &str, inventory: &Inventory
         .collect()
 }
 
-/// The directory that a path leads to.
+/// The directory that a path resolves to.
 pub(super) fn real_directory(inventory: &Inventory, path: &str) -> Option<String> {
     let directory = inventory.root.resolve(path).ok()?;
     directory.is_directory().then(|| directory.path())
 }
 
-/// The directory behind pyenv's `shims`: that of the version which PYENV_VERSION or the file `version` names, else of the only
-/// installed one (<https://github.com/pyenv/pyenv>, "Understanding Python version selection").
+/// The directory that pyenv's `shims` stand for: the `bin` of the version in PYENV_VERSION or in the file `version`, otherwise of the only
+/// installed version (<https://github.com/pyenv/pyenv>, "Understanding Python version selection").
 fn behind_shims(launch: &Launch, inventory: &Inventory, directory: &str) -> Option<String> {
     let root = directory.strip_suffix("/shims")?;
     let named = match launch.variable("PYENV_VERSION") {
@@ -96,7 +97,7 @@ fn behind_shims(launch: &Launch, inventory: &Inventory, directory: &str) -> Opti
     real_directory(inventory, &format!("{root}/versions/{version}/bin"))
 }
 
-/// The environments of each prefix, whose interpreters lie in its `bin`.
+/// The environments of each prefix.
 fn by_prefix(environments: &[Environment]) -> HashMap<&str, Vec<&Environment>> {
     let mut by_prefix: HashMap<&str, Vec<&Environment>> = HashMap::new();
     for environment in environments {

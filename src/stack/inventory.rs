@@ -1,4 +1,4 @@
-//! The files of an image that say something of its stack, gathered in one walk.
+//! The files of an image that identify components, collected in one walk.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,19 +18,19 @@ pub(super) struct ElfFile<'r> {
 }
 
 impl ElfFile<'_> {
-    /// The name of the library that the file was identified as.
+    /// The name of the library, as identified by the file's exports.
     pub(super) fn library(&self) -> Option<&str> {
         let identity = self.facts.identity.as_ref()?;
         Some(&identity.library)
     }
 
-    /// What was read from the file's bytes.
+    /// Facts read from the file's bytes.
     pub(super) fn readings(&self) -> &[Reading] {
         let identity = self.facts.identity.as_ref();
         identity.map_or(&[], |identity| &identity.readings)
     }
 
-    /// The versions that were read from the file's bytes.
+    /// Versions read from the file's bytes.
     pub(super) fn versions(&self) -> impl Iterator<Item = Evidence> {
         let versions = self
             .readings()
@@ -46,22 +46,22 @@ impl ElfFile<'_> {
     }
 }
 
-/// A file whose text was kept.
+/// A file whose text is in the layer facts.
 pub(super) struct TextFile<'r> {
     pub(super) path: String,
     pub(super) layer: Option<usize>,
     pub(super) text: &'r str,
 }
 
-/// What the other files of this module read.
+/// The files that the other files of this module examine.
 pub(super) struct Inventory<'r> {
     pub(super) root: &'r RootFilesystem<'r>,
-    /// In the order of paths, each file once, whatever its hard links.
+    /// Sorted by path; a file with several hard links occurs once.
     pub(super) elf: Vec<ElfFile<'r>>,
     pub(super) texts: Vec<TextFile<'r>>,
     /// `python`, `python3`, `python3.11` … in directories named `bin`: files and links.
     pub(super) interpreters: Vec<Node<'r>>,
-    /// Files and links that have the name of one of the driver's.
+    /// Files and links with the name of a driver file.
     pub(super) driver_names: Vec<Node<'r>>,
 }
 
@@ -104,7 +104,7 @@ impl<'r> Inventory<'r> {
         inventory
     }
 
-    /// Number of ELF files of each machine (`e_machine`, by the names that `uname -m` gives).
+    /// Number of ELF files per machine (`e_machine`), by the names that `uname -m` prints.
     pub(super) fn machines(&self) -> BTreeMap<String, usize> {
         let mut machines = BTreeMap::new();
         for file in &self.elf {
@@ -123,7 +123,7 @@ impl<'r> Inventory<'r> {
         machines
     }
 
-    /// The text of the file at a path, if it was kept.
+    /// The text of the file at a path, if the layer facts contain it.
     pub(super) fn text(&self, path: &str) -> Option<TextFile<'r>> {
         let node = self.root.entry(path)?;
         Some(TextFile {
@@ -143,7 +143,7 @@ pub(super) fn is_interpreter_name(name: &str) -> bool {
     })
 }
 
-/// The directory of a path: `/` for what lies in the root.
+/// The directory of a path: `/` for a file in the root directory.
 pub(super) fn directory_of(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) | None => "/",

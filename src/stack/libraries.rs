@@ -1,4 +1,4 @@
-//! Libraries: every ELF file that was identified by its exports, with the packages that own it.
+//! Libraries: every ELF file that its exports identify, with the packages that own it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +10,17 @@ use super::inventory::{ElfFile, Inventory, directory_of, name_of};
 use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
-/// Libraries that other files of this module read.
+/// Libraries that other files of this module handle.
 const ELSEWHERE: [&str; 4] = ["python", "glibc", "libstdc++", "nvcc"];
 
-/// Whether an identified file is a copy of a library of its own: not part of PyTorch, and not merely linked with the library.
+/// Whether an identified file is a separate copy of a library: not a part of PyTorch, and not statically linked with the library.
 fn is_copy(identity: &Identity) -> bool {
     !ELSEWHERE.contains(&identity.library.as_str())
         && !identity.library.starts_with("torch-")
         && identity.part.as_deref() != Some("static")
 }
 
-/// One component for each copy of each library; for a library that comes in several files, one for each set of them.
+/// One component per copy of each library; a library of several files counts as one copy per set of files.
 pub(super) fn components(
     inventory: &Inventory,
     packages: &Packages,
@@ -30,7 +30,7 @@ pub(super) fn components(
     for file in &inventory.elf {
         if let Some(identity) = identity(file).filter(|identity| is_copy(identity)) {
             let library = &identity.library;
-            let key = (library.clone(), copy_of(file, library, catalogue));
+            let key = (library.clone(), copy_key(file, library, catalogue));
             copies.entry(key).or_default().push(file);
         }
     }
@@ -42,9 +42,9 @@ pub(super) fn components(
     components
 }
 
-/// What tells the copies of a library apart: for sets the directory and the number behind `.so` in the SONAME, else the
-/// directory and the build id, for the same bytes often lie under several names (wheels have no symbolic links).
-fn copy_of(file: &ElfFile, library: &str, catalogue: &Catalogue) -> String {
+/// A key that distinguishes the copies of a library: directory and major version of the SONAME for sets of files, otherwise
+/// directory and build id, because the same bytes often have several names (wheels have no symbolic links).
+fn copy_key(file: &ElfFile, library: &str, catalogue: &Catalogue) -> String {
     let directory = directory_of(&file.path);
     let is_set = catalogue
         .component(library)
@@ -67,7 +67,7 @@ fn component(
     packages: &Packages,
     catalogue: &Catalogue,
 ) -> Component {
-    // The file that tells the version of a set comes first and stands for it, under its plainest name.
+    // The file that contains the version represents the set; among its names, the shortest wins.
     files.sort_by_key(|file| (rank_in_set(file, library, catalogue), file.path.len()));
     let main = files[0];
     let is_compat = library == "driver" && main.path.contains("compat/");
@@ -89,7 +89,7 @@ fn component(
     component
 }
 
-/// The details `parts`, and `mixed` where files of a set are of different versions.
+/// Adds the detail `parts`, and `mixed` if the files of a set have different versions.
 fn add_set_details(component: &mut Component, files: &[&ElfFile], versions: &BTreeSet<String>) {
     let parts: Vec<&str> = files
         .iter()
@@ -131,8 +131,8 @@ fn identity<'f>(file: &'f ElfFile) -> Option<&'f Identity> {
     file.facts.identity.as_ref()
 }
 
-/// What the file's bytes say: versions as evidence, other facts as details (the first file that tells one counts). The
-/// strongest version of the file goes to `versions`.
+/// Adds what was read from the file's bytes: versions as evidence, other facts as details (the first file with a fact wins). The
+/// file's strongest version is added to `versions`.
 fn add_readings(component: &mut Component, file: &ElfFile, versions: &mut BTreeSet<String>) {
     component.evidence.extend(file.versions());
     versions.extend(file.versions().next().map(|evidence| evidence.value));
@@ -156,8 +156,8 @@ fn add_readings(component: &mut Component, file: &ElfFile, versions: &mut BTreeS
     }
 }
 
-/// What SONAME and file name say, if they are the library's own: one that exports what the library does may have another name, whose
-/// numbers are of something else.
+/// Adds the versions in SONAME and file name if the name belongs to the library. A different library may export the same symbols; the
+/// numbers in its name mean something else.
 fn add_names(component: &mut Component, file: &ElfFile, catalogue: &Catalogue) {
     let soname = file.facts.soname.as_deref().unwrap_or_default();
     let file_name = name_of(&file.path);
@@ -178,14 +178,14 @@ fn add_names(component: &mut Component, file: &ElfFile, catalogue: &Catalogue) {
     }
 }
 
-/// The numbers behind `.so.` in a file name or SONAME.
+/// The numbers after `.so.` in a file name or SONAME.
 fn library_version(name: &str) -> Option<&str> {
     let (_, version) = name.rsplit_once(".so.")?;
     let (numbers, rest) = split_release(version);
     (!numbers.is_empty() && rest.is_empty()).then_some(numbers)
 }
 
-/// A library without a version of its own gets that of the one beside it that it asks.
+/// Gives a library that contains no version the version of the library in the same directory that `versioned_by` names.
 fn version_by_neighbours(components: &mut [Component], catalogue: &Catalogue) {
     let neighbours: BTreeMap<(String, String), Vec<Evidence>> = components
         .iter()
@@ -216,9 +216,9 @@ mod tests {
 
     use super::*;
 
-    /// Of every library that is identified, the table says how its files are called.
+    /// The catalogue knows the file names of every library that can be identified.
     #[test]
-    fn the_names_of_all_libraries_are_known() {
+    fn the_catalogue_names_all_libraries() {
         #[derive(serde::Deserialize)]
         struct Row {
             library: String,

@@ -1,4 +1,4 @@
-//! Where the program of the image finds a library, as the loader model says.
+//! Where the image's program finds a library, according to the loader model.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,26 +12,26 @@ use crate::loader::abi::Abi;
 use crate::loader::hwcaps::GlibcVersion;
 use crate::loader::{Bounds, Lookup, ObjectId, System, ldconfig};
 
-/// Where a copy is found, best first.
+/// How a copy is found, best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    /// Position in the import path of Python.
+pub(super) enum FoundIn {
+    /// In a directory that Python imports from, at this position.
     Site(usize),
-    /// In a wheel of NVIDIA's, without PyTorch: frameworks find their wheels by their own DT_RPATH. Position of the wheel.
+    /// In the NVIDIA wheel at this position, in an image without PyTorch: frameworks find their wheels through DT_RPATH.
     FrameworkWheel(usize),
-    /// Found by the loader. Position of the requester, and number of directories that are searched before.
-    Searched(usize, usize),
-    /// Found after `ldconfig`, which NVIDIA's container toolkit runs when it starts a container.
+    /// By the loader: position of the requester, and number of directories that are searched first.
+    Loader(usize, usize),
+    /// By the loader after `ldconfig`, which NVIDIA's container toolkit runs when it starts a container.
     AfterLdconfig,
-    /// In a wheel of NVIDIA's that PyTorch's libraries do not search. Position of the wheel.
+    /// In the NVIDIA wheel at this position, which PyTorch's libraries do not search.
     Wheel(usize),
     /// Not found.
     #[default]
     Nowhere,
 }
 
-/// The loader of the program: the interpreter of the process's Python environment, else the launched executable, else a plain program
-/// for the machine of the image's libraries.
+/// The loader of the main program: that of the process's Python interpreter, otherwise of the launched executable, otherwise of a plain
+/// program for the machine of most libraries.
 pub(super) fn program_system<'r>(
     inventory: &Inventory<'r>,
     launch: &Launch,
@@ -60,18 +60,18 @@ pub(super) fn program_system<'r>(
     Some(system)
 }
 
-/// Looks up libraries by name, each name once.
+/// Looks up libraries by name and caches the results.
 pub(super) struct LibrarySearch<'s> {
     lookup: Option<Lookup<'s>>,
     system: Option<&'s System<'s>>,
-    /// PyTorch's libraries, and last the program.
+    /// PyTorch's libraries, followed by the program.
     requesters: Vec<ObjectId>,
-    /// Those of PyTorch's libraries that need a name.
+    /// The libraries of PyTorch that need a name.
     needed: HashMap<&'s str, Vec<ObjectId>>,
-    /// The directories of NVIDIA's wheels, and their positions.
+    /// The directories of NVIDIA's wheels, with their positions.
     wheels: HashMap<String, usize>,
-    /// Directories in which names are found, and the place of that.
-    found: HashMap<String, Option<(String, Place)>>,
+    /// The directory in which each name is found, and how.
+    found: HashMap<String, Option<(String, FoundIn)>>,
     after_ldconfig: OnceCell<HashMap<String, String>>,
 }
 
@@ -109,22 +109,22 @@ impl<'s> LibrarySearch<'s> {
         }
     }
 
-    /// Whether one of PyTorch's libraries needs a name.
+    /// Whether a library of PyTorch needs this name.
     pub fn torch_needs(&self, name: &str) -> bool {
         self.needed.contains_key(name)
     }
 
-    /// The best place of a directory among those in which one of some names is found.
+    /// The best way in which a file with one of the names is found in this directory.
     ///
     /// # Errors
     /// A limit is exceeded, or the request was cancelled.
-    pub fn place_of(&mut self, names: &[&str], directory: &str) -> Result<Place> {
+    pub fn find_in_directory(&mut self, names: &[&str], directory: &str) -> Result<FoundIn> {
         let wheel = self.wheels.get(directory).copied();
         let has_torch = self.requesters.len() > 1;
         let mut best = match wheel {
-            Some(position) if has_torch => Place::Wheel(position),
-            Some(position) => Place::FrameworkWheel(position),
-            None => Place::Nowhere,
+            Some(position) if has_torch => FoundIn::Wheel(position),
+            Some(position) => FoundIn::FrameworkWheel(position),
+            None => FoundIn::Nowhere,
         };
         for name in names {
             if let Some((found, place)) = self.find(name)?
@@ -133,18 +133,19 @@ impl<'s> LibrarySearch<'s> {
                 best = best.min(place);
             }
         }
-        if best > Place::AfterLdconfig {
+        if best > FoundIn::AfterLdconfig {
             let answers = self.after_ldconfig();
             let is_answer = |name: &&str| answers.get(*name).is_some_and(|it| it == directory);
             if names.iter().any(|name| is_answer(&name)) {
-                best = Place::AfterLdconfig;
+                best = FoundIn::AfterLdconfig;
             }
         }
         Ok(best)
     }
 
-    /// The directory in which the loader finds a name: for PyTorch's libraries that need it, else for any of them, else for the program.
-    fn find(&mut self, name: &str) -> Result<Option<(String, Place)>> {
+    /// The directory in which the loader finds a name: for the libraries of PyTorch that need it, otherwise for any of them, otherwise for
+    /// the program.
+    fn find(&mut self, name: &str) -> Result<Option<(String, FoundIn)>> {
         if let Some(known) = self.found.get(name) {
             return Ok(known.clone());
         }
@@ -153,7 +154,7 @@ impl<'s> LibrarySearch<'s> {
         if let Some(lookup) = &mut self.lookup {
             for (position, id) in needing.iter().chain(&self.requesters).enumerate() {
                 if let Some(file) = lookup.find(name, *id)? {
-                    let place = Place::Searched(position, file.position);
+                    let place = FoundIn::Loader(position, file.position);
                     found = Some((directory_of(&file.node.path()).to_owned(), place));
                     break;
                 }
@@ -163,7 +164,7 @@ impl<'s> LibrarySearch<'s> {
         Ok(found)
     }
 
-    /// The directory in which each name is found after `ldconfig`.
+    /// The directory in which the loader would find each name after `ldconfig`.
     fn after_ldconfig(&self) -> &HashMap<String, String> {
         self.after_ldconfig.get_or_init(|| {
             let mut directories = HashMap::new();
@@ -184,7 +185,7 @@ impl<'s> LibrarySearch<'s> {
     }
 }
 
-/// The `lib` directories of NVIDIA's wheels, in the order of the sites. Other sites may have a link to the `nvidia` of one.
+/// The `lib` directories of NVIDIA's wheels, in the order of the sites. A site may link to the `nvidia` directory of another.
 fn wheel_directories(inventory: &Inventory, sites: &[String]) -> HashMap<String, usize> {
     let mut seen = HashSet::new();
     let mut directories = HashMap::new();

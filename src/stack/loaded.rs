@@ -1,15 +1,15 @@
-//! Which copy of each component the process of the image gets.
+//! Which copy of each component the main process uses.
 //!
-//! The loader model decides for everything that a process maps (`Stack::follow`). This is for the rest: Python packages come from the
-//! Python that the launched command uses, or from the first one that has PyTorch; a library is the file that the loader finds by its
-//! name on behalf of PyTorch's libraries or of the program.
+//! The loader model decides this for every file that a process maps (`Stack::mark_mapped`). This module handles the rest: Python packages
+//! come from the launched command's Python, or from the first one that has PyTorch; a library is the file that the loader finds
+//! by its name for PyTorch's libraries or for the program.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::evidence::is_version;
 use super::interpreter::{directories, environment, real_directory};
 use super::inventory::{ElfFile, Inventory, directory_of, name_of};
-use super::library_search::{LibrarySearch, Place, program_system};
+use super::library_search::{FoundIn, LibrarySearch, program_system};
 use super::python::Environment;
 use super::sites::Sites;
 use super::torch::TorchCopy;
@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::launch::Launch;
 use crate::loader::Bounds;
 
-/// What the loaded copies are chosen from.
+/// The input for choosing the loaded copies.
 pub(super) struct Candidates<'c, 'r> {
     pub inventory: &'c Inventory<'r>,
     pub launch: &'c Launch,
@@ -26,24 +26,24 @@ pub(super) struct Candidates<'c, 'r> {
     pub torch: &'c [TorchCopy<'c, 'r>],
 }
 
-/// The rank of a copy among the copies of one component; the smallest is loaded.
+/// The rank of a copy among the copies of one component; the copy with the smallest rank is loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     /// PyTorch needs a different SONAME.
     is_unwanted: bool,
-    place: Place,
+    found: FoundIn,
 }
 
 impl Rank {
-    fn at(place: Option<usize>) -> Self {
+    fn at(position: Option<usize>) -> Self {
         Rank {
             is_unwanted: false,
-            place: place.map_or(Place::Nowhere, Place::Site),
+            found: position.map_or(FoundIn::Nowhere, FoundIn::Site),
         }
     }
 }
 
-/// Marks the loaded copy of each component. Returns the Python environment of the process.
+/// Marks the loaded copy of each component. Returns the Python environment of the main process.
 ///
 /// # Errors
 /// The library search exceeds a limit, or the request was cancelled.
@@ -64,7 +64,7 @@ pub(super) fn mark<'c>(
     sites.extend(environment.into_iter().flat_map(|it| it.sites.clone()));
     let mut places: Sites = sites.iter().collect();
     let torch = chosen_torch(copies, &places);
-    // PyTorch counts even if no interpreter searches its directory, and so do the packages that were installed with it.
+    // PyTorch and the packages installed beside it count even if no interpreter searches their directory.
     if let Some(torch) = torch {
         let site = directory_of(&torch.directory);
         sites.push(site.to_owned());
@@ -92,8 +92,8 @@ pub(super) fn mark<'c>(
                     true => rank_of_library(component, &mut search)?,
                     false => Rank::at(places.holding(&component.path).map(|it| it.place)),
                 };
-                // Nothing needs the forward-compatibility driver unless a search path lists it.
-                if name == "cuda-compat" && rank.place == Place::Nowhere {
+                // The forward-compatibility driver is used only if a search path lists it.
+                if name == "cuda-compat" && rank.found == FoundIn::Nowhere {
                     continue;
                 }
                 rank
@@ -109,7 +109,7 @@ pub(super) fn mark<'c>(
     Ok(environment)
 }
 
-/// The environment that has PyTorch: the named one, one of the same interpreter (a link in a second `bin`), or the first.
+/// The environment with PyTorch: the named one, one with the same interpreter (a link in another `bin`), or the first one.
 fn environment_with_torch<'e>(
     named: Option<&'e Environment>,
     environments: &'e [Environment],
@@ -132,7 +132,7 @@ fn environment_with_torch<'e>(
 }
 
 fn rank_of_library(component: &Component, search: &mut LibrarySearch) -> Result<Rank> {
-    // auditwheel renames the libraries that it bundles and leaves their SONAMEs as they were, so both count.
+    // auditwheel renames the libraries that it bundles but keeps their SONAMEs, so both names count.
     let sonames = component.evidence.iter();
     let sonames = sonames.filter(|evidence| evidence.kind == EvidenceKind::Soname);
     let names: BTreeMap<&str, ()> = sonames
@@ -143,7 +143,7 @@ fn rank_of_library(component: &Component, search: &mut LibrarySearch) -> Result<
     let names: Vec<&str> = names.into_keys().collect();
     Ok(Rank {
         is_unwanted: !names.iter().any(|name| search.torch_needs(name)),
-        place: search.place_of(&names, directory_of(&component.path))?,
+        found: search.find_in_directory(&names, directory_of(&component.path))?,
     })
 }
 
@@ -157,7 +157,7 @@ fn chosen_torch<'c, 'i, 'r>(
         .min_by_key(|copy| place(copy).unwrap_or(usize::MAX))
 }
 
-/// The interpreter of the environment; without one, that of the release in the path of PyTorch.
+/// Prefers the interpreter of the environment; without one, the release in the path of PyTorch.
 fn rank_of_python(
     component: &Component,
     environment: Option<&Environment>,
@@ -171,17 +171,17 @@ fn rank_of_python(
     });
     Rank {
         is_unwanted: torch.is_some() && !fits_torch && !is_selected,
-        place: Place::Site(usize::from(!is_selected)),
+        found: FoundIn::Site(usize::from(!is_selected)),
     }
 }
 
-/// `/usr/local/cuda` is a link to the toolkit in use.
+/// Prefers the toolkit that `/usr/local/cuda` links to.
 fn rank_of_toolkit(component: &Component, inventory: &Inventory) -> Rank {
     let current = real_directory(inventory, "/usr/local/cuda");
     Rank::at((current.as_deref() == Some(&component.path)).then_some(0))
 }
 
-/// Adds the detail `environment` to PyTorch and its Python, and the evidence of PYTHON_VERSION to the loaded Python.
+/// Adds the detail `environment` to PyTorch and its Python, and PYTHON_VERSION as evidence to the loaded Python.
 fn note_environment(
     components: &mut [Component],
     environment: Option<&Environment>,
@@ -205,7 +205,7 @@ fn note_environment(
         let is_interpreter = component.name == "python"
             && environment.is_some_and(|found| found.interpreter == component.path);
         let is_torch = component.name == "torch" && component.loaded;
-        // A second Python with the same prefix does not belong to the environment.
+        // Another Python with the same prefix does not belong to the environment.
         if component.name == "python" && environment.is_some() && !is_interpreter {
             let own = component.details.get("environment").map(String::as_str);
             if own == prefix {

@@ -1,4 +1,4 @@
-//! Which PyTorch, CUDA, cuDNN, Python … an image holds, each version with all the evidence for it.
+//! The components of an image (PyTorch, CUDA, cuDNN, Python …), each version with all evidence for it.
 
 mod catalogue;
 mod component;
@@ -43,28 +43,28 @@ use inventory::Inventory;
 /// The stack of one image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Stack {
-    /// Every copy of every library and package of the stack.
+    /// Every copy of every known library and package.
     pub components: Vec<Component>,
     /// Number of ELF files of each machine, by its usual name: `x86_64`, `aarch64`.
     pub machines: BTreeMap<String, usize>,
-    /// GPU code, file by file and PyTorch's own.
+    /// The GPU code of each file, and of PyTorch's own kernels.
     pub gpu: Gpu,
     /// Every installed Python distribution whose metadata could be read, with its pins.
     pub distributions: Vec<Distribution>,
-    /// The Python environments, the one of the image's process first.
+    /// The Python environments; the main process's comes first.
     #[serde(skip)]
     pub environments: Vec<Environment>,
-    /// Requirements between installed distributions of the GPU stack that are not met.
+    /// Unmet requirements between installed distributions of the GPU stack.
     #[serde(skip)]
     pub unmet_requirements: Vec<UnmetRequirement>,
-    /// What the image asks of NVIDIA's container toolkit, and what it has of the driver itself.
+    /// What the image requests from NVIDIA's container toolkit, and the driver files that it contains.
     #[serde(skip)]
     pub container_toolkit: ContainerToolkit,
 }
 
-/// Reads the stack out of an image's files. `launch` says which process the image starts.
+/// Finds the components in an image's files. `launch` describes the process that the image starts.
 ///
-/// Files that cannot be understood are no evidence. Components are ordered by name, the copy that the process gets first.
+/// Files that cannot be parsed are ignored. Components are sorted by name; the loaded copy of each comes first.
 ///
 /// # Errors
 /// A limit is exceeded, or the request was cancelled.
@@ -101,7 +101,7 @@ pub fn read(
         torch: &copies_of_torch,
     };
     let selected = loaded::mark(&mut components, &candidates, bounds)?.cloned();
-    components.iter_mut().for_each(evidence::settle);
+    components.iter_mut().for_each(evidence::resolve_version);
     let loaded_torch = components
         .iter()
         .find(|component| component.name == "torch" && component.loaded);
@@ -147,9 +147,9 @@ pub fn read(
 }
 
 impl Stack {
-    /// Marks the copies that the image's process maps: `mapped` are the paths of files, in the order of loading. A component of
-    /// which it maps no copy keeps the one that it would find ([`Component::loaded`]).
-    pub fn follow<'p>(&mut self, mapped: impl Iterator<Item = &'p str>) {
+    /// Marks the copies that the main process maps as loaded. `mapped` lists the paths of its files in load order. If the process
+    /// maps no copy of a component, the copy that it would find stays marked ([`Component::loaded`]).
+    pub fn mark_mapped<'p>(&mut self, mapped: impl Iterator<Item = &'p str>) {
         let mut places: HashMap<&str, usize> = HashMap::new();
         for (place, path) in mapped.enumerate() {
             places.entry(path).or_insert(place);
@@ -169,10 +169,10 @@ impl Stack {
     }
 }
 
-/// Components that are always files of their own; their packages number them otherwise, or come without them.
+/// Components that always come from their own files: their packages have different version numbers, or do not contain them.
 const SYSTEM: [&str; 3] = ["glibc", "libstdc++", "python"];
 
-/// Components of which nothing but a package is known: Python packages, and libraries whose files are not there.
+/// Components known only from a package: Python packages, and libraries whose files are missing.
 fn unclaimed(packages: &packages::Packages, components: &[Component]) -> Vec<Component> {
     let claimed: HashSet<(&str, &Evidence)> = components
         .iter()
@@ -187,7 +187,7 @@ fn unclaimed(packages: &packages::Packages, components: &[Component]) -> Vec<Com
         let evidence = package.evidence();
         let is_claimed = SYSTEM.contains(&name) || claimed.contains(&(name, &evidence));
         if !is_claimed {
-            // Some projects are split into several packages of one version.
+            // Some projects consist of several packages with the same version.
             let key = (
                 name,
                 package.installed_in.as_str(),

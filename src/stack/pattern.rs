@@ -1,6 +1,6 @@
-//! Patterns of package names.
+//! Package name patterns.
 
-/// Whether a text fits a pattern, in which `#` stands for one or more digits and `*` for anything.
+/// Whether a text matches a pattern: `#` matches one or more digits, and `*` matches any text.
 pub(super) fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some(special) = pattern.find(['#', '*']) else {
         return pattern == text;

@@ -1,5 +1,5 @@
-//! Python: installations (an interpreter with its library), and environments (an interpreter's place with the directories that
-//! it imports from).
+//! Python installations (an interpreter with its library) and environments (a prefix with the directories that its interpreter
+//! imports from).
 
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
@@ -12,22 +12,22 @@ use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
 use super::packages::{OWNERS, Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
-/// A place that Python packages are imported from.
+/// A Python environment: an installation, a virtual environment or a conda environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
-    /// The directory that holds `bin`.
+    /// The directory that contains `bin`.
     pub prefix: String,
-    /// The file that its `bin/python3` leads to.
+    /// The file that its `bin/python3` resolves to.
     pub interpreter: String,
     /// Major and minor release: `3.11`.
     pub release: String,
-    /// The directories of packages, in the order of `sys.path`.
+    /// The package directories, in the order of `sys.path`.
     pub sites: Vec<String>,
-    /// Made by venv, virtualenv, uv or conda: it has a marker of its own in its prefix.
+    /// Created by venv, virtualenv, uv or conda: its prefix contains their marker.
     pub is_virtual: bool,
 }
 
-/// What environments are called beside one another.
+/// Unambiguous display names of environments.
 pub struct Labels<'e> {
     /// The releases of each prefix.
     releases: HashMap<&'e str, HashSet<&'e str>>,
@@ -44,7 +44,7 @@ impl<'e> Labels<'e> {
         Labels { releases }
     }
 
-    /// What one of them is called: its prefix, with the release where another Python has the same prefix.
+    /// The label of an environment: its prefix, with the release if another Python has the same prefix.
     pub fn label(&self, environment: &Environment) -> String {
         let Environment {
             prefix, release, ..
@@ -57,8 +57,8 @@ impl<'e> Labels<'e> {
     }
 }
 
-/// All environments, in the order of their prefixes; of several Pythons in one prefix first the one that `python3` or `python`
-/// starts, then the newer ones.
+/// All environments, sorted by prefix. If a prefix has several Pythons, the one that `python3` or `python` starts comes first, then the
+/// others from newest to oldest.
 pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
     let mut found: BTreeMap<(String, String), Environment> = BTreeMap::new();
     for node in &inventory.interpreters {
@@ -95,7 +95,7 @@ pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
     environments
 }
 
-/// The environment that an interpreter is of.
+/// The environment of an interpreter.
 fn environment(inventory: &Inventory, node: Node) -> Option<Environment> {
     let prefix = prefix_of(node);
     let interpreter = interpreter(inventory, &node.path())?;
@@ -122,7 +122,7 @@ fn environment(inventory: &Inventory, node: Node) -> Option<Environment> {
     })
 }
 
-/// Whether a plain `python3`, or, without one, `python`, is the environment's interpreter.
+/// Whether the prefix's `python3` (or `python`, if there is no `python3`) is the environment's interpreter.
 fn is_default(inventory: &Inventory, environment: &Environment) -> bool {
     let mut names = ["python3", "python"].iter();
     let found = names
@@ -138,21 +138,21 @@ fn prefix_of(node: Node) -> String {
         .to_owned()
 }
 
-/// The file that an interpreter's path leads to.
+/// The file that an interpreter's path resolves to.
 fn interpreter(inventory: &Inventory, path: &str) -> Option<String> {
     let file = inventory.root.resolve(path).ok()?;
     file.content()?;
     Some(file.path())
 }
 
-/// `3.11` of `/usr/bin/python3.11`.
+/// `3.11` for `/usr/bin/python3.11`.
 fn minor_release(interpreter: &str) -> Option<String> {
     let version = name_of(interpreter).strip_prefix("python")?;
     (is_version(version) && version.contains('.')).then(|| version.to_owned())
 }
 
-/// `3.11` of the line `version = 3.11.4` of a `pyvenv.cfg` (virtualenv and uv write `version_info`): of an environment whose
-/// interpreter is a copy, named `python3`.
+/// `3.11` for the line `version = 3.11.4` in `pyvenv.cfg` (virtualenv and uv write `version_info`). Needed if the interpreter is a
+/// copy named `python3`.
 fn release_of_marker(text: &str) -> Option<String> {
     let version = text.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
@@ -163,8 +163,8 @@ fn release_of_marker(text: &str) -> Option<String> {
     is_version(&release).then_some(release)
 }
 
-/// The directories of packages of an installation or environment. Those under `/usr` are Debian's (`getsitepackages` of its
-/// `site.py`, the same in Debian 11 to 13), of which all releases of Python 3 share one; elsewhere they are CPython's own.
+/// The package directories of an installation or environment. `/usr` has Debian's directories (`getsitepackages` in its `site.py`, the
+/// same in Debian 11 to 13), one of which all releases of Python 3 share; other prefixes have CPython's own.
 fn sites(inventory: &Inventory, prefix: &str, release: &str) -> Vec<String> {
     let mut candidates = vec![
         format!("{prefix}/lib/python{release}/site-packages"),
@@ -199,7 +199,7 @@ fn sees_system_packages(marker: &TextFile) -> bool {
     })
 }
 
-/// One component for each interpreter that is a file of its own.
+/// One component per interpreter file.
 pub(super) fn components(
     inventory: &Inventory,
     packages: &Packages,
@@ -221,16 +221,16 @@ pub(super) fn components(
         .collect()
 }
 
-/// What tells the versions of Pythons.
+/// Where the versions of Python installations are found.
 struct Sources<'i, 'r> {
     interpreters: HashMap<&'i str, &'i ElfFile<'r>>,
-    /// By file name and the directory that holds their `lib`.
+    /// By release and the directory that contains their `lib`.
     libraries: HashMap<(&'i str, &'i str), Vec<&'i ElfFile<'r>>>,
     /// By prefix and release.
     packages: HashMap<(&'i str, &'i str), Vec<&'i Package>>,
 }
 
-/// So many directories above a library of Python are taken for prefixes: `lib/x86_64-linux-gnu` is two below one.
+/// How many `/lib` components of a library's path are tried as the end of the prefix.
 const ABOVE: usize = 4;
 
 impl<'i, 'r> Sources<'i, 'r> {
@@ -257,7 +257,7 @@ impl<'i, 'r> Sources<'i, 'r> {
             .iter()
             .filter(|package| package.component == "python")
         {
-            // A system package manager owns `/usr`, conda its own prefix.
+            // System packages are installed in `/usr`, conda packages in their environment's prefix.
             let prefix = match package.manager {
                 EvidenceKind::Conda => package.installed_in.as_str(),
                 _ => "/usr",
@@ -316,7 +316,7 @@ fn component(
     Some(component)
 }
 
-/// `PY_VERSION` of `patchlevel.h`.
+/// `PY_VERSION` in `patchlevel.h`.
 fn patch_release(header: &str) -> Option<&str> {
     let line = header
         .lines()
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases() {
+    fn releases_are_read_from_names_and_headers() {
         assert_eq!(
             minor_release("/usr/bin/python3.11").as_deref(),
             Some("3.11")

@@ -1,12 +1,12 @@
-//! Requirements of installed Python distributions on those of the GPU stack: who pins another release of what than is installed.
+//! Unmet requirements of installed Python distributions on distributions of the GPU stack.
 //!
-//! The comparison is that of `pip check`: requirements of extras do not count, pre-releases may satisfy, and a local label counts
-//! only where the requirement has one (PEP 440): `torch==2.8.0` is met by 2.8.0+cu128. One thing is judged more mildly: a build of a
-//! development branch, such as NVIDIA's `2.8.0a0+34c6371d24.nv25.8`, also meets what its release would meet, for nobody can say
-//! which of the release's features it has.
+//! The comparison follows `pip check`: requirements of extras do not count, pre-releases may satisfy a requirement, and a local label
+//! matters only if the requirement has one (PEP 440): 2.8.0+cu128 satisfies `torch==2.8.0`. There is one exception: a build from a
+//! development branch, such as NVIDIA's `2.8.0a0+34c6371d24.nv25.8`, also satisfies what its release would satisfy, because it may
+//! have any of the release's features.
 //!
-//! A requirement whose marker asks for what an image does not tell, such as the host's kernel, does not count either.
-//! What is not installed at all is not looked at: whether it is missed is what the loader model tells.
+//! A requirement does not count if its marker depends on something that the image does not determine, such as the host's kernel.
+//! Distributions that are not installed are ignored: the loader model reports missing libraries.
 
 mod compare;
 mod names;
@@ -24,7 +24,10 @@ use crate::limits::{LimitExceeded, Limits};
 pub(super) use compare::Installed;
 pub(super) use names::RequirementNames;
 
-use compare::{Checks, Required, Scene, Visible, of_stack, scenes};
+use compare::{
+    Checks, EnvironmentMarkers, GpuRequirement, ImportableDistributions, distinct_environments,
+    gpu_requirements,
+};
 
 /// A requirement that what is installed does not meet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,7 +66,7 @@ pub struct UnmetRequirement {
     pub main: bool,
 }
 
-/// `platform.machine()` of an image for an architecture (names of Go's GOARCH); empty for one that no wheel of the stack is for.
+/// `platform.machine()` for an image architecture (a GOARCH value); empty if no wheel of the GPU stack supports it.
 pub(super) fn machine(architecture: &Arch) -> &'static str {
     match architecture {
         Arch::Amd64 => "x86_64",
@@ -73,42 +76,42 @@ pub(super) fn machine(architecture: &Arch) -> &'static str {
     }
 }
 
-/// The requirements that are not met, those of the image's process first, each once: for the first environment that does not meet it.
+/// The unmet requirements, starting with those of the main process. Each is reported once, for the first environment that does not meet it.
 ///
 /// # Errors
-/// There are so many environments and requirements that comparing them would pass [`Limit::Requirements`].
+/// Comparing all environments and requirements would exceed [`Limit::Requirements`](crate::limits::Limit::Requirements).
 pub(super) fn unmet(
     installed: &Installed,
     names: &RequirementNames,
     limits: &Limits,
 ) -> Result<Vec<UnmetRequirement>, LimitExceeded> {
     let mut checks = Checks { limits, done: 0 };
-    let visible = Visible::of(installed, names);
-    let scenes = scenes(installed);
-    let mut scenes_of_site: HashMap<&str, Vec<&Scene>> = HashMap::new();
-    for scene in &scenes {
-        for site in &scene.environment.sites {
-            let there = scenes_of_site.entry(site).or_default();
-            there.push(scene);
+    let importable = ImportableDistributions::of(installed, names);
+    let environments = distinct_environments(installed);
+    let mut environments_of_site: HashMap<&str, Vec<&EnvironmentMarkers>> = HashMap::new();
+    for environment in &environments {
+        for site in &environment.environment.sites {
+            let there = environments_of_site.entry(site).or_default();
+            there.push(environment);
         }
     }
     let labels = Labels::of(installed.environments);
     let mut unmet: Vec<UnmetRequirement> = Vec::new();
     for distribution in installed.distributions {
-        let mut requirements = of_stack(distribution, names).peekable();
-        // Most distributions require nothing of the stack.
+        let mut requirements = gpu_requirements(distribution, names).peekable();
+        // Most distributions have no requirements on the GPU stack.
         if requirements.peek().is_none() {
             continue;
         }
-        let scenes = scenes_of_site.get(distribution.site.as_str());
-        let scenes = scenes.map_or(&[][..], Vec::as_slice);
-        let scenes = visible.importing(scenes, distribution, &mut checks)?;
+        let environments = environments_of_site.get(distribution.site.as_str());
+        let environments = environments.map_or(&[][..], Vec::as_slice);
+        let environments = importable.importing(environments, distribution, &mut checks)?;
         for required in requirements {
-            for scene in &scenes {
-                if let Some(found) = visible.unmet_by(&required, scene, &mut checks)? {
+            for environment in &environments {
+                if let Some(found) = importable.unmet_by(&required, environment, &mut checks)? {
                     unmet.push(UnmetRequirement {
-                        environment: labels.label(scene.environment),
-                        main: scene.main,
+                        environment: labels.label(environment.environment),
+                        main: environment.main,
                         of_stack: names.contain(&distribution.name),
                         ..described(distribution, &required, found)
                     });
@@ -124,10 +127,10 @@ pub(super) fn unmet(
     Ok(unmet)
 }
 
-/// A requirement, what has it and what is installed in its place.
+/// Describes a requirement, the distribution that has it and the distribution that is installed instead.
 fn described(
     distribution: &Distribution,
-    required: &Required,
+    required: &GpuRequirement,
     found: &Distribution,
 ) -> UnmetRequirement {
     UnmetRequirement {
@@ -146,7 +149,7 @@ fn described(
     }
 }
 
-/// The version that specifiers ask for, if it is a single one.
+/// The version that the specifiers require, if it is a single one.
 fn pin(specifiers: &VersionSpecifiers) -> Option<String> {
     match &**specifiers {
         [one] if matches!(one.operator(), Operator::Equal | Operator::ExactEqual) => {

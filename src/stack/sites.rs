@@ -1,32 +1,32 @@
-//! The directories of a search path, by what lies in them.
+//! Finds the directory of a search path that contains a file.
 
 use std::collections::HashMap;
 
-/// Directories in the order in which they are searched, as a tree of names: what a path lies in is found in the time of the path's
-/// length, however many directories there are. An image says how many there are, and how many paths are looked up.
+/// Directories in search order, stored as a tree of names. A lookup takes time proportional to the length of the path, not to the
+/// number of directories: the image controls both the number of directories and the number of lookups.
 #[derive(Debug, Clone)]
 pub struct Sites {
-    /// The first is above all others.
+    /// The first node is the root of the tree.
     nodes: Vec<Directory>,
-    /// So many directories were added.
+    /// The number of directories that were added.
     length: usize,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Directory {
-    /// The first place at which it is searched.
+    /// Its first position in the search order.
     place: Option<usize>,
     inside: HashMap<String, usize>,
 }
 
-/// Where a path lies.
+/// The search directory that contains a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inside<'p> {
     /// Position of the directory among all that were added.
     pub place: usize,
     /// The directory.
     pub site: &'p str,
-    /// What follows the directory and its slash.
+    /// The path relative to the directory.
     pub rest: &'p str,
 }
 
@@ -50,7 +50,7 @@ impl<T: AsRef<str>> FromIterator<T> for Sites {
 }
 
 impl Sites {
-    /// Adds the directory that is searched next. One that is there already keeps its first place.
+    /// Appends a directory to the search order. A directory that was added before keeps its first position.
     pub fn push(&mut self, directory: &str) {
         let mut at = 0;
         for name in directory.split('/') {
@@ -66,7 +66,7 @@ impl Sites {
         self.length += 1;
     }
 
-    /// The place of a directory itself.
+    /// The position of a directory.
     pub fn place_of(&self, directory: &str) -> Option<usize> {
         let mut at = &self.nodes[0];
         for name in directory.split('/') {
@@ -75,7 +75,7 @@ impl Sites {
         at.place
     }
 
-    /// The first directory that a path lies in, at any depth.
+    /// The first directory in search order that contains a path, at any depth.
     pub fn holding<'p>(&self, path: &'p str) -> Option<Inside<'p>> {
         let mut at = &self.nodes[0];
         let mut first: Option<(usize, usize)> = None;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_directory_that_holds_a_path_counts() {
+    fn the_first_directory_that_contains_a_path_counts() {
         let sites: Sites = ["/b", "/a/inner", "/a", "/b", "/a/inner"]
             .into_iter()
             .collect();
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(place("/b/file"), Some(0));
         let inside = sites.holding("/a/inner/torch/lib").unwrap();
         assert_eq!((inside.site, inside.rest), ("/a/inner", "torch/lib"));
-        // A directory is not in itself, nor in one whose name it continues.
+        // A directory does not contain itself, nor paths that merely start with its name.
         for outside in ["/b", "/bc/file", "/c/b/file", "", "/", "b/file"] {
             assert_eq!(sites.holding(outside), None, "{outside}");
         }
@@ -135,9 +135,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// It answers as a comparison with each directory does.
+        /// The result equals that of a comparison with every directory.
         #[test]
-        fn it_is_the_first_prefix(
+        fn the_first_prefix_is_found(
             directories in proptest::collection::vec("[a/]{0,4}", 0..6),
             path in "[a/]{0,8}",
         ) {

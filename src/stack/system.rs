@@ -1,4 +1,4 @@
-//! The distribution and its C and C++ libraries.
+//! The Linux distribution, and its C and C++ libraries.
 
 use super::catalogue::Catalogue;
 use super::evidence::first_numbers;
@@ -22,7 +22,7 @@ pub(super) fn components(
     components
 }
 
-/// The distribution, by os-release(5), written as tags write it: `ubuntu22.04`.
+/// The distribution from os-release(5), spelled as in image tags: `ubuntu22.04`.
 fn os(inventory: &Inventory, catalogue: &Catalogue) -> Option<Component> {
     let node = ["/etc/os-release", "/usr/lib/os-release"]
         .iter()
@@ -69,9 +69,9 @@ fn os(inventory: &Inventory, catalogue: &Catalogue) -> Option<Component> {
 }
 
 fn glibc(file: &ElfFile, packages: &Packages) -> Option<Component> {
-    let mut component = of_file("glibc", file);
-    // Not every release of glibc defines a version of its own (2.19 to 2.21 did not on x86-64), so this is but a lower bound,
-    // and ranks with the names.
+    let mut component = component_of_file("glibc", file);
+    // Some releases of glibc define no new symbol version (2.19 to 2.21 on x86-64), so this is a lower bound and only as strong
+    // as a name.
     if let Some(version) = highest(&file.facts.version_definitions, "GLIBC_") {
         component.evidence.push(Evidence::new(
             EvidenceKind::Soname,
@@ -85,9 +85,9 @@ fn glibc(file: &ElfFile, packages: &Packages) -> Option<Component> {
     (!component.evidence.is_empty()).then_some(component)
 }
 
-/// libstdc++ is versioned by its symbol versions; the number of its package is that of GCC.
+/// Symbol versions give the version of libstdc++; its package has the version of GCC.
 fn libstdcxx(file: &ElfFile, packages: &Packages) -> Option<Component> {
-    let mut component = of_file("libstdc++", file);
+    let mut component = component_of_file("libstdc++", file);
     let version = highest(&file.facts.version_definitions, "GLIBCXX_")?;
     component.evidence.push(Evidence::new(
         EvidenceKind::Code,
@@ -95,7 +95,7 @@ fn libstdcxx(file: &ElfFile, packages: &Packages) -> Option<Component> {
         &file.path,
         format!("highest version definition, GLIBCXX_{version}"),
     ));
-    if let Some(owner) = packages.around("libstdc++", file).first() {
+    if let Some(owner) = packages.owners_or_above("libstdc++", file).first() {
         component
             .details
             .insert("gcc".to_owned(), owner.version.clone());
@@ -103,7 +103,7 @@ fn libstdcxx(file: &ElfFile, packages: &Packages) -> Option<Component> {
     Some(component)
 }
 
-fn of_file(name: &str, file: &ElfFile) -> Component {
+fn component_of_file(name: &str, file: &ElfFile) -> Component {
     let mut component = Component {
         name: name.to_owned(),
         path: file.path.clone(),
@@ -128,7 +128,7 @@ fn of_file(name: &str, file: &ElfFile) -> Component {
     component
 }
 
-/// The highest of the version definitions with a prefix, without it: `3.4.30` of `GLIBCXX_3.4.30`.
+/// The highest version definition with a prefix, without the prefix: `3.4.30` for `GLIBCXX_3.4.30`.
 fn highest<'d>(definitions: &'d [String], prefix: &str) -> Option<&'d str> {
     definitions
         .iter()

@@ -8,19 +8,19 @@ use super::evidence::is_version;
 use super::inventory::{Inventory, TextFile, directory_of, name_of};
 use super::{Component, Evidence, EvidenceKind};
 
-/// `version.json`, as far as it is read.
+/// The used part of `version.json`.
 #[derive(Deserialize)]
 struct VersionFile<'t> {
     #[serde(borrow)]
-    cuda: Part<'t>,
+    cuda: ToolkitPart<'t>,
 }
 
 #[derive(Deserialize)]
-struct Part<'t> {
+struct ToolkitPart<'t> {
     version: std::borrow::Cow<'t, str>,
 }
 
-/// One component for each toolkit: a directory with a version file, nvcc or CUDA headers.
+/// One component per toolkit: a directory with a version file, nvcc or CUDA headers.
 pub(super) fn components(inventory: &Inventory, headers: &[Header]) -> Vec<Component> {
     let mut toolkits: BTreeMap<String, Component> = BTreeMap::new();
     for file in &inventory.texts {
@@ -83,7 +83,7 @@ fn empty(prefix: &str, layer: Option<usize>) -> Component {
     }
 }
 
-/// The details `headers` and `cudnn-headers`: the versions of the C headers of the toolkit, or of the system's directories.
+/// Adds the details `headers` and `cudnn-headers`: versions of the C headers in the toolkit or in `/usr`.
 fn add_headers(toolkit: &mut Component, headers: &[Header]) {
     for (component, detail) in [("cuda-runtime", "headers"), ("cudnn", "cudnn-headers")] {
         let header = headers
@@ -100,7 +100,7 @@ fn add_headers(toolkit: &mut Component, headers: &[Header]) {
     }
 }
 
-/// The version in `version.json` (CUDA 11.1 and later) or `version.txt` (before).
+/// The version in `version.json` (CUDA 11.1 and later) or `version.txt` (earlier releases).
 fn version_file(file: &TextFile) -> Option<String> {
     let version = match name_of(&file.path) {
         "version.json" => serde_json::from_str::<VersionFile>(file.text)
@@ -114,9 +114,9 @@ fn version_file(file: &TextFile) -> Option<String> {
     is_version(&version).then_some(version)
 }
 
-/// A C header that tells the version of a library.
+/// A C header that contains the version of a library.
 pub(super) struct Header<'i> {
-    /// The component whose version it tells.
+    /// The component whose version it contains.
     pub(super) component: &'static str,
     pub(super) version: String,
     /// The directory above `include`, and above `targets/…` in a toolkit.
@@ -125,7 +125,7 @@ pub(super) struct Header<'i> {
     macros: &'static str,
 }
 
-/// Which macros of which header tell the version of which component.
+/// The header and macros that contain the version of a component.
 struct HeaderRow {
     name: fn(&str) -> bool,
     component: &'static str,
@@ -192,7 +192,7 @@ const HEADERS: [HeaderRow; 6] = [
     },
 ];
 
-/// All headers that tell a version, in the order of their paths.
+/// All headers that contain a version, sorted by path.
 pub(super) fn headers<'i>(inventory: &'i Inventory) -> Vec<Header<'i>> {
     inventory.texts.iter().filter_map(header).collect()
 }
@@ -214,7 +214,7 @@ fn header<'i>(file: &'i TextFile<'i>) -> Option<Header<'i>> {
     })
 }
 
-/// The macros of a header that stand for a number.
+/// The macros of a header whose value is a number.
 fn macros(text: &str) -> BTreeMap<&str, u64> {
     text.lines()
         .filter_map(|line| {
@@ -224,7 +224,7 @@ fn macros(text: &str) -> BTreeMap<&str, u64> {
         .collect()
 }
 
-/// `12.8` of 12080 (`CUDA_VERSION`: 1000 × major + 10 × minor).
+/// `12.8` for 12080 (`CUDA_VERSION`: 1000 × major + 10 × minor).
 fn cuda_version(value: u64) -> Option<String> {
     (1000..100_000)
         .contains(&value)
@@ -239,8 +239,8 @@ fn dotted(macros: &BTreeMap<&str, u64>, names: &[&str]) -> Option<String> {
     Some(numbers?.join("."))
 }
 
-/// Gives the libraries beside a header its evidence: those in the library directories of the same prefix. A prefix with several
-/// copies of a library tells nothing.
+/// Adds a header's version as evidence to the library below the same prefix. If the prefix has several copies of the library,
+/// the header proves nothing.
 pub(super) fn add_header_evidence(components: &mut [Component], headers: &[Header]) {
     for header in headers {
         let beside: BTreeSet<usize> = components

@@ -1,4 +1,4 @@
-//! PyTorch: its Python package and its libraries, as one component a copy.
+//! PyTorch: each copy, its Python package and libraries together, is one component.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
 use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
-/// What belongs to one copy of PyTorch.
+/// The files and packages of one copy of PyTorch.
 #[derive(Default)]
 pub(super) struct TorchCopy<'i, 'r> {
     /// The package directory: `…/site-packages/torch`.
@@ -17,14 +17,14 @@ pub(super) struct TorchCopy<'i, 'r> {
     packages: Vec<&'i Package>,
 }
 
-/// All copies of PyTorch, in the order of their directories.
+/// All copies of PyTorch, sorted by directory.
 pub(super) fn copies<'i, 'r>(
     inventory: &'i Inventory<'r>,
     packages: &'i Packages,
 ) -> Vec<TorchCopy<'i, 'r>> {
     let mut copies: BTreeMap<String, TorchCopy> = BTreeMap::new();
     for file in &inventory.texts {
-        // Other packages have a module `torch` as well; the generated file of PyTorch names its commit.
+        // Other packages have a module `torch`, too; only PyTorch's generated file contains its commit.
         if let Some(parent) = file.path.strip_suffix("/torch/version.py")
             && file.text.contains("git_version")
         {
@@ -50,7 +50,7 @@ pub(super) fn copies<'i, 'r>(
             copies.entry(directory).or_default().libraries.push(file);
         }
     }
-    // The first copy of each prefix that conda may have installed it in.
+    // The first copy below each prefix that may be a conda environment.
     let mut of_prefix: HashMap<String, String> = HashMap::new();
     for directory in copies.keys() {
         if let Some((prefix, _)) = directory.split_once("/lib/python") {
@@ -59,7 +59,7 @@ pub(super) fn copies<'i, 'r>(
         }
     }
     for package in of_torch().filter(|package| package.manager != EvidenceKind::PythonMetadata) {
-        // conda's environments lie below the base installation, whose packages they do not have.
+        // conda's environments are below the base installation but do not share its packages.
         let owned = match package.manager {
             EvidenceKind::Conda => of_prefix.get(package.installed_in.trim_end_matches('/')),
             _ => copies
@@ -75,8 +75,8 @@ pub(super) fn copies<'i, 'r>(
     copies.into_values().collect()
 }
 
-/// The package directory that a library of PyTorch belongs to: the one around its `lib`, or, where libtorch lies in the `lib` of
-/// an environment as conda-forge installs it, the one of that environment.
+/// The package directory of a library of PyTorch: the parent of its `lib`, or the package directory of the environment if libtorch
+/// is in the environment's own `lib` (as conda-forge installs it).
 fn package_directory(path: &str, copies: &BTreeMap<String, TorchCopy>) -> String {
     let directory = directory_of(path);
     if name_of(directory) != "lib" && name_of(directory) != "lib64" {
@@ -110,7 +110,7 @@ impl TorchCopy<'_, '_> {
         component
     }
 
-    /// The layer of the file that stands most for this copy: the CUDA library, else any library, else the Python package.
+    /// The layer of the most characteristic file: the CUDA library, otherwise any library, otherwise the Python package.
     fn layer(&self) -> Option<usize> {
         let library = self
             .library("torch-cuda")
@@ -173,13 +173,13 @@ impl TorchCopy<'_, '_> {
         }
     }
 
-    /// `cuda`, `rocm` or `cpu`, by the libraries that are there; without libraries, by the metadata of the package.
+    /// `cuda`, `rocm` or `cpu`, according to the installed libraries, or to the package metadata if there are none.
     fn build(&self, component: &Component, inventory: &Inventory) -> Option<&'static str> {
         let has = |name: &str| {
             let path = format!("{}/lib/{name}", self.directory);
             inventory.root.resolve(&path).is_ok()
         };
-        // The libraries of ROCm export the names of CUDA's.
+        // ROCm builds export the symbols of the CUDA libraries.
         if has("libtorch_hip.so") || has("libc10_hip.so") {
             return Some("rocm");
         }
@@ -213,7 +213,7 @@ pub(super) fn is_2_or_later(version: &str) -> bool {
         .is_ok_and(|major| major >= 2)
 }
 
-/// The assignments of a Python file that holds nothing else: `name = 'value'` and `name: Optional[str] = 'value'`.
+/// The assignments in a Python file of plain assignments: `name = 'value'` and `name: Optional[str] = 'value'`.
 fn assignments(text: &str) -> BTreeMap<&str, &str> {
     text.lines()
         .filter(|line| line.len() <= 200)

@@ -177,7 +177,7 @@ impl Image {
             .model()
             .unwrap()
             .facts();
-        stack.follow(loader.main_files());
+        stack.mark_mapped(loader.main_files());
         let driver = stack.driver_floor(&stack::toolkits().unwrap());
         let about = ImageFacts {
             os: Some("linux".to_owned()),

@@ -1,4 +1,4 @@
-//! Alpine's package database: records of `P:name` and `V:version` lines, with an empty line between them (apk(5)).
+//! Alpine's package database: records of `P:name` and `V:version` lines, separated by empty lines (apk(5)).
 
 use crate::stack::EvidenceKind;
 use crate::stack::catalogue::Catalogue;

@@ -1,4 +1,4 @@
-//! The packages of conda environments: one JSON file a package in `conda-meta`.
+//! The packages of conda environments: one JSON file per package in `conda-meta`.
 
 use std::borrow::Cow;
 

@@ -18,14 +18,14 @@ pub(super) fn packages(inventory: &Inventory, catalogue: &Catalogue) -> Vec<Pack
             .strip_prefix(DATABASE)
             .is_some_and(|path| path == "status" || path.starts_with("status.d/"));
         if is_database {
-            packages.extend(of_database(file, inventory, catalogue));
+            packages.extend(read_database(file, inventory, catalogue));
         }
     }
     packages
 }
 
-/// The packages of one file. Of a package that has several stanzas the last one counts, as for dpkg.
-fn of_database(file: &TextFile, inventory: &Inventory, catalogue: &Catalogue) -> Vec<Package> {
+/// The packages of one file. If a package has several stanzas, the last one counts, as in dpkg.
+fn read_database(file: &TextFile, inventory: &Inventory, catalogue: &Catalogue) -> Vec<Package> {
     let mut seen = HashSet::new();
     let mut packages: Vec<Vec<Package>> = Vec::new();
     for stanza in file.text.rsplit("\n\n") {
@@ -70,8 +70,8 @@ fn from_stanza(
     record.packages(catalogue, |_| owned(inventory, name, architecture))
 }
 
-/// The upstream part of `[epoch:]upstream[-revision]` (deb-version(7)), without what Debian puts behind a `~`: its CUDA packages
-/// name the toolkit there (`11.11.3.6~11.8.0-5`).
+/// The upstream part of `[epoch:]upstream[-revision]` (deb-version(7)), up to a `~`: Debian's CUDA packages append the toolkit's
+/// version there (`11.11.3.6~11.8.0-5`).
 fn upstream(version: &str) -> &str {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
     let upstream = version
@@ -82,7 +82,7 @@ fn upstream(version: &str) -> &str {
         .map_or(upstream, |(upstream, _)| upstream)
 }
 
-/// The libraries on a package's list of files.
+/// The libraries in a package's file list.
 fn owned(inventory: &Inventory, name: &str, architecture: &str) -> Owned {
     let list = [
         format!("{DATABASE}info/{name}.list"),
@@ -96,7 +96,7 @@ fn owned(inventory: &Inventory, name: &str, architecture: &str) -> Owned {
     }
 }
 
-/// The files at those of the paths that can be libraries.
+/// The files at the paths that may be libraries.
 pub(super) fn identities<'p>(
     inventory: &Inventory,
     paths: impl Iterator<Item = &'p str>,

@@ -1,4 +1,4 @@
-//! Installed packages of the stack, whatever manager installed them.
+//! Installed packages that contain components, from every package manager.
 
 mod apk;
 mod conda;
@@ -14,7 +14,7 @@ use super::inventory::Inventory;
 pub(super) use owners::{OWNERS, Packages};
 pub(super) use package::Package;
 
-/// All packages of the stack in an image.
+/// All packages in an image that contain components.
 pub(super) fn read(
     inventory: &Inventory,
     distributions: &[Distribution],

@@ -1,4 +1,4 @@
-//! Which packages brought a file, found without looking at every package for every file.
+//! Finds the packages that a file belongs to without testing every package for every file.
 
 use std::collections::HashMap;
 
@@ -7,30 +7,30 @@ use crate::image::FileIdentity;
 use super::package::{Owned, Package};
 use crate::stack::inventory::ElfFile;
 
-/// At most this many packages of one component are reported for one file or interpreter; honest images have fewer.
+/// Most packages of one component that are listed for one file or interpreter. No real image has more.
 pub const OWNERS: usize = 16;
 
-/// All packages of the stack in an image.
+/// All packages in an image that contain components.
 pub struct Packages {
     all: Vec<Package>,
-    by_component: HashMap<String, Places>,
+    by_component: HashMap<String, PackageIndex>,
 }
 
-/// Where the packages of one component say that their files are, as indexes of all packages.
+/// The packages of one component by the location of their files, as indexes into `Packages::all`.
 #[derive(Default)]
-struct Places {
+struct PackageIndex {
     files: HashMap<FileIdentity, Vec<usize>>,
-    /// By the directory that they are installed in, without a slash at its end.
+    /// By installation directory, without a trailing slash.
     directories: HashMap<String, Vec<usize>>,
     system: Vec<usize>,
 }
 
 impl Packages {
     pub(super) fn new(all: Vec<Package>) -> Self {
-        let mut by_component: HashMap<String, Places> = HashMap::new();
+        let mut by_component: HashMap<String, PackageIndex> = HashMap::new();
         for (index, package) in all.iter().enumerate() {
-            let places = by_component.entry(package.component.clone()).or_default();
-            places.add(index, package, &all);
+            let packages = by_component.entry(package.component.clone()).or_default();
+            packages.add(index, package, &all);
         }
         Packages { all, by_component }
     }
@@ -39,27 +39,29 @@ impl Packages {
         self.all.iter()
     }
 
-    /// The packages of a component that brought one of some files, in their order.
+    /// The packages of a component that at least one of the files belongs to, in the order of all packages.
     pub fn owners<'p>(&'p self, component: &str, files: &[&ElfFile]) -> Vec<&'p Package> {
-        let Some(places) = self.by_component.get(component) else {
+        let Some(packages) = self.by_component.get(component) else {
             return Vec::new();
         };
         let mut found = Vec::new();
         for file in files {
-            let candidates = places.of_file(file).chain(places.above(&file.path));
-            let candidates = candidates.chain(places.system.iter().copied());
+            let candidates = packages.of_file(file).chain(packages.above(&file.path));
+            let candidates = candidates.chain(packages.system.iter().copied());
             found.extend(candidates.filter(|index| self.all[*index].owns(file)));
         }
         self.first(found)
     }
 
-    /// The packages of a component that brought a file, or are installed in a directory above it, in their order.
-    pub fn around<'p>(&'p self, component: &str, file: &ElfFile) -> Vec<&'p Package> {
-        let Some(places) = self.by_component.get(component) else {
+    /// The packages of a component that a file belongs to, or that are installed in a directory above it, in the order of all packages.
+    pub fn owners_or_above<'p>(&'p self, component: &str, file: &ElfFile) -> Vec<&'p Package> {
+        let Some(packages) = self.by_component.get(component) else {
             return Vec::new();
         };
-        let mut found: Vec<usize> = places.above(&file.path).collect();
-        let others = places.of_file(file).chain(places.system.iter().copied());
+        let mut found: Vec<usize> = packages.above(&file.path).collect();
+        let others = packages
+            .of_file(file)
+            .chain(packages.system.iter().copied());
         found.extend(others.filter(|index| self.all[*index].owns(file)));
         self.first(found)
     }
@@ -72,7 +74,7 @@ impl Packages {
     }
 }
 
-impl Places {
+impl PackageIndex {
     fn add(&mut self, index: usize, package: &Package, all: &[Package]) {
         let directory = package.installed_in.trim_end_matches('/').to_owned();
         let beside = self.directories.entry(directory).or_default();
@@ -100,11 +102,11 @@ impl Places {
         owners.into_iter().flatten().copied()
     }
 
-    /// Those that are installed in a directory above a path.
+    /// The packages that are installed in a directory above a path.
     fn above<'a>(&'a self, path: &'a str) -> Box<dyn Iterator<Item = usize> + 'a> {
         let depth = path.matches('/').count();
         if self.directories.len() < depth {
-            // A path may have thousands of directories.
+            // A hostile path may have thousands of directories.
             let above = self.directories.iter().filter(|(directory, _)| {
                 let rest = path.strip_prefix(directory.as_str());
                 rest.is_some_and(|rest| rest.starts_with('/'))
@@ -118,7 +120,7 @@ impl Places {
 }
 
 impl Owned {
-    /// What tells the files of two packages of one directory apart, unless they have lists.
+    /// The pattern that distinguishes packages in one directory; `None` for a file list or the system's directories.
     fn pattern(&self) -> Option<&str> {
         match self {
             Owned::Under(pattern) => Some(pattern),

@@ -9,29 +9,29 @@ use crate::stack::inventory::{ElfFile, TextFile};
 use crate::stack::pattern::matches_pattern;
 use crate::stack::{Component, Evidence, EvidenceKind};
 
-/// A package, as far as it is one component; a package that brings several components is several of these.
+/// One component of a package; a package with several components has several of these.
 pub struct Package {
     pub manager: EvidenceKind,
     pub component: String,
-    /// Name and version as written, for a person.
+    /// Name and version as written, for display.
     described: String,
-    /// The part of the version that is the component's.
+    /// The part of the version that belongs to the component.
     pub version: String,
     /// The metadata file.
     pub path: String,
     pub layer: Option<usize>,
-    /// The directory that the package is installed in: `site-packages`, the prefix of a conda environment, `/`.
+    /// The installation directory: `site-packages`, the prefix of a conda environment, `/`.
     pub installed_in: String,
     pub(super) owned: Owned,
 }
 
-/// Which files a package brought.
+/// Which files belong to a package.
 pub(super) enum Owned {
-    /// Those on its list.
+    /// The files in its list.
     Files(HashSet<FileIdentity>),
-    /// Those below `installed_in`, in the directories that fit the pattern.
+    /// The files below `installed_in` whose relative path matches the pattern.
     Under(String),
-    /// Not recorded: the system's.
+    /// Unknown list: any file in the system's library directories.
     System,
 }
 
@@ -40,7 +40,7 @@ impl Package {
         Evidence::new(self.manager, &self.version, &self.path, &self.described)
     }
 
-    /// Whether the package brought the file.
+    /// Whether the file belongs to the package.
     pub(super) fn owns(&self, file: &ElfFile) -> bool {
         match &self.owned {
             Owned::Files(files) => file
@@ -56,13 +56,13 @@ impl Package {
         }
     }
 
-    /// The rest of a path below the directory that the package is installed in.
+    /// A path relative to the installation directory; `None` if it is outside.
     pub fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
         path.strip_prefix(self.installed_in.trim_end_matches('/'))?
             .strip_prefix('/')
     }
 
-    /// A component of which nothing but this package is known; its evidence is still to be added.
+    /// A component known only from this package. The caller adds the evidence.
     pub fn as_component(&self) -> Component {
         Component {
             name: self.component.clone(),
@@ -73,20 +73,20 @@ impl Package {
     }
 }
 
-/// What a package database says of one package.
+/// One package in a package database.
 pub(super) struct Record<'t> {
     pub manager: EvidenceKind,
     pub name: &'t str,
-    /// As written.
+    /// The version as written.
     pub written: &'t str,
-    /// Without epoch and packaging revision.
+    /// The version without epoch and packaging revision.
     pub version: &'t str,
     pub source: &'t TextFile<'t>,
     pub installed_in: String,
 }
 
 impl Record<'_> {
-    /// One package for each component that the catalogue knows it as.
+    /// One [`Package`] per component that the catalogue lists for it.
     pub(super) fn packages<'c>(
         &self,
         catalogue: &'c Catalogue,

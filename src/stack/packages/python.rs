@@ -9,7 +9,7 @@ use crate::version::requirement::normalized;
 
 use super::package::{Owned, Package, Record};
 
-/// All distributions whose metadata was kept, in the order of their paths.
+/// All distributions with readable metadata, sorted by path.
 pub fn distributions(inventory: &Inventory) -> Vec<Distribution> {
     inventory
         .texts

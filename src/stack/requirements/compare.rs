@@ -1,7 +1,7 @@
-//! What each environment imports, and whether that meets a requirement.
+//! What each environment imports, and whether it satisfies a requirement.
 //!
-//! An image says how many environments there are, how many distributions they share and how many requirements those have. So each
-//! requirement is read once, environments that import the same are one, and the comparisons that are left are counted.
+//! The image controls the number of environments, of distributions that they share, and of requirements. So each requirement is
+//! parsed once, environments with the same imports count as one, and the remaining comparisons are limited.
 
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
@@ -15,25 +15,25 @@ use crate::stack::{Component, Distribution};
 use crate::version::marker;
 use crate::version::requirement::{Requirement, normalized};
 
-/// What is installed, and where.
+/// The installed distributions and environments.
 pub struct Installed<'i> {
     pub distributions: &'i [Distribution],
-    /// The one of the image's process first.
+    /// The main process's environment comes first.
     pub environments: &'i [Environment],
-    /// For the releases of the interpreters.
+    /// Used for the patch releases of the interpreters.
     pub components: &'i [Component],
-    /// As `platform.machine()` gives it.
+    /// The value of `platform.machine()`.
     pub machine: &'static str,
 }
 
-/// Copies of one distribution in one directory that a requirement is compared with. Beside the one that is installed there may be what
-/// was left of another.
+/// How many copies of a distribution in one directory are compared with a requirement. A directory may contain leftovers of other
+/// releases.
 const COPIES: usize = 16;
 
-/// Bytes of a marker that cost as much as one comparison of versions.
+/// Marker bytes that count as one version comparison.
 const MARKER_BYTES: usize = 16;
 
-/// The comparisons that were made.
+/// Counts the comparisons against the limit.
 pub(super) struct Checks<'l> {
     pub limits: &'l Limits,
     pub done: u64,
@@ -46,28 +46,28 @@ impl Checks<'_> {
     }
 }
 
-/// An environment that requirements are judged for.
-pub(super) struct Scene<'i> {
+/// An environment with the values of its markers.
+pub(super) struct EnvironmentMarkers<'i> {
     pub environment: &'i Environment,
-    /// Whether it is that of the image's process.
+    /// Whether the main process uses it.
     pub main: bool,
     markers: marker::Environment<'i>,
 }
 
-/// The environments of an image, of those that import the same with the same Python the first.
-pub(super) fn scenes<'i>(installed: &Installed<'i>) -> Vec<Scene<'i>> {
+/// The environments of an image; of those with the same imports and the same Python, only the first.
+pub(super) fn distinct_environments<'i>(installed: &Installed<'i>) -> Vec<EnvironmentMarkers<'i>> {
     let mut versions: HashMap<&str, &str> = HashMap::new();
     for component in installed.components.iter().filter(|it| it.name == "python") {
         let version = versions.entry(&component.path);
         version.or_insert(&component.version);
     }
     let mut seen = HashSet::new();
-    let mut scenes = Vec::new();
+    let mut environments = Vec::new();
     for (index, environment) in installed.environments.iter().enumerate() {
         let version = versions.get(environment.interpreter.as_str()).copied();
         let full_python = version.filter(|version| version.matches('.').count() >= 2);
         if seen.insert((&environment.sites, &environment.release, full_python)) {
-            scenes.push(Scene {
+            environments.push(EnvironmentMarkers {
                 environment,
                 main: index == 0,
                 markers: marker::Environment {
@@ -78,23 +78,23 @@ pub(super) fn scenes<'i>(installed: &Installed<'i>) -> Vec<Scene<'i>> {
             });
         }
     }
-    scenes
+    environments
 }
 
-/// A requirement on a distribution of the stack, read.
-pub(super) struct Required<'i> {
+/// A parsed requirement on a distribution of the GPU stack.
+pub(super) struct GpuRequirement<'i> {
     pub text: &'i str,
     pub specifiers: VersionSpecifiers,
-    /// Normalised.
+    /// Normalized as in PEP 503.
     name: String,
     marker: Option<&'i str>,
 }
 
-/// The requirements of a distribution on those of the stack, each once; what cannot be read is passed over.
-pub(super) fn of_stack<'i>(
+/// The requirements of a distribution on the GPU stack, without duplicates; invalid ones are skipped.
+pub(super) fn gpu_requirements<'i>(
     distribution: &'i Distribution,
     names: &RequirementNames,
-) -> impl Iterator<Item = Required<'i>> {
+) -> impl Iterator<Item = GpuRequirement<'i>> {
     let mut seen = HashSet::new();
     let texts = distribution.requires.iter().map(String::as_str);
     texts
@@ -102,7 +102,7 @@ pub(super) fn of_stack<'i>(
         .filter_map(move |text| {
             let requirement = Requirement::parse(text).ok()?;
             let name = normalized(requirement.name);
-            names.contain(&name).then_some(Required {
+            names.contain(&name).then_some(GpuRequirement {
                 text,
                 specifiers: requirement.specifiers,
                 name,
@@ -111,77 +111,77 @@ pub(super) fn of_stack<'i>(
         })
 }
 
-/// A distribution that something may require.
-struct Copy<'i> {
+/// An installed copy of a distribution.
+struct InstalledCopy<'i> {
     distribution: &'i Distribution,
-    /// `None` for one that is not of the stack, or cannot be read.
+    /// `None` if the distribution does not belong to the GPU stack, or if the version is invalid.
     version: Option<Version>,
 }
 
-/// What can be imported, by directory and by name. A directory may hold the metadata of two releases.
-pub(super) struct Visible<'i> {
-    sites: HashMap<&'i str, HashMap<&'i str, Vec<Copy<'i>>>>,
+/// The distributions that can be imported, by directory and name. A directory may contain the metadata of several releases.
+pub(super) struct ImportableDistributions<'i> {
+    sites: HashMap<&'i str, HashMap<&'i str, Vec<InstalledCopy<'i>>>>,
 }
 
-impl<'i> Visible<'i> {
+impl<'i> ImportableDistributions<'i> {
     pub fn of(installed: &Installed<'i>, names: &RequirementNames) -> Self {
-        let mut sites: HashMap<&str, HashMap<&str, Vec<Copy>>> = HashMap::new();
+        let mut sites: HashMap<&str, HashMap<&str, Vec<InstalledCopy>>> = HashMap::new();
         for distribution in installed.distributions {
             let there = sites.entry(&distribution.site).or_default();
             let copies = there.entry(&distribution.name).or_default();
             let of_stack = names.contain(&distribution.name);
             let version = of_stack.then(|| Version::from_str(&distribution.version).ok());
-            copies.push(Copy {
+            copies.push(InstalledCopy {
                 distribution,
                 version: version.flatten(),
             });
         }
-        Visible { sites }
+        ImportableDistributions { sites }
     }
 
-    /// The copies of a distribution that an environment imports: all of the first of its directories that has any.
-    fn copies(&self, environment: &Environment, name: &str) -> &[Copy<'i>] {
+    /// The copies in the first directory of an environment that contains the distribution.
+    fn copies(&self, environment: &Environment, name: &str) -> &[InstalledCopy<'i>] {
         let mut sites = environment.sites.iter();
         let copies = sites.find_map(|site| self.sites.get(site.as_str())?.get(name));
         copies.map_or(&[], Vec::as_slice)
     }
 
-    /// Those of some environments that import a distribution, and not one of the same name before it.
+    /// The environments that import this distribution rather than one with the same name from an earlier directory.
     pub fn importing<'s>(
         &self,
-        scenes: &[&'s Scene<'i>],
+        environments: &[&'s EnvironmentMarkers<'i>],
         distribution: &Distribution,
         checks: &mut Checks,
-    ) -> Result<Vec<&'s Scene<'i>>, LimitExceeded> {
+    ) -> Result<Vec<&'s EnvironmentMarkers<'i>>, LimitExceeded> {
         let mut importing = Vec::new();
-        for scene in scenes {
-            checks.count(scene.environment.sites.len())?;
-            let copies = self.copies(scene.environment, &distribution.name);
+        for environment in environments {
+            checks.count(environment.environment.sites.len())?;
+            let copies = self.copies(environment.environment, &distribution.name);
             let first = copies.first();
             if first.is_some_and(|first| first.distribution.site == distribution.site) {
-                importing.push(*scene);
+                importing.push(*environment);
             }
         }
         Ok(importing)
     }
 
-    /// What is installed in the place of what is required; `None` if the requirement is met, does not apply, or names something
-    /// that is not installed.
+    /// The installed distribution that does not satisfy a requirement; `None` if the requirement is met, does not apply, or names a
+    /// distribution that is not installed.
     pub fn unmet_by(
         &self,
-        required: &Required,
-        scene: &Scene,
+        required: &GpuRequirement,
+        environment: &EnvironmentMarkers,
         checks: &mut Checks,
     ) -> Result<Option<&'i Distribution>, LimitExceeded> {
-        checks.count(scene.environment.sites.len())?;
-        let copies = self.copies(scene.environment, &required.name);
+        checks.count(environment.environment.sites.len())?;
+        let copies = self.copies(environment.environment, &required.name);
         let Some(first) = copies.first() else {
             return Ok(None);
         };
         let compared = &copies[..copies.len().min(COPIES)];
         checks.count(compared.len() * required.specifiers.len())?;
-        // A version that cannot be read is not compared.
-        let met = |copy: &Copy| {
+        // An invalid version counts as satisfying.
+        let met = |copy: &InstalledCopy| {
             let version = copy.version.as_ref();
             version.is_none_or(|version| meets(version, &required.specifiers))
         };
@@ -192,7 +192,7 @@ impl<'i> Visible<'i> {
             None => true,
             Some(marker) => {
                 checks.count(marker.len() / MARKER_BYTES)?;
-                marker::holds(marker, &scene.markers) == Ok(Some(true))
+                marker::holds(marker, &environment.markers) == Ok(Some(true))
             }
         };
         Ok(applies.then_some(first.distribution))

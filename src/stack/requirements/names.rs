@@ -12,7 +12,7 @@ pub struct RequirementNames {
 }
 
 impl RequirementNames {
-    /// Whether a distribution is of the GPU stack.
+    /// Whether a distribution belongs to the GPU stack.
     pub(super) fn contain(&self, name: &str) -> bool {
         self.names.iter().any(|it| matches_pattern(it, name))
     }
