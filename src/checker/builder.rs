@@ -73,7 +73,7 @@ impl Checker {
 }
 
 impl CheckerBuilder {
-    /// Reads this configuration file. By default there is none.
+    /// Reads this configuration file. By default no configuration is read.
     #[must_use]
     pub fn configuration(mut self, file: impl Into<PathBuf>) -> Self {
         self.configuration = Configuration::File(file.into());

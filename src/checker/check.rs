@@ -63,7 +63,7 @@ impl Checker {
         report
     }
 
-    /// The same of facts that were read before.
+    /// Judges facts that were read before, as [`check`](Self::check) does.
     pub fn check_facts(&self, images: &[(ImageFacts, Subject)]) -> Report {
         let mut report = Report::new(self);
         let mut analyzed = Vec::new();

@@ -47,7 +47,7 @@ impl Checker {
     /// An image cannot be found or read completely, or the request was cancelled.
     pub fn images(&self, request: &ImageRequest) -> Result<Vec<(ImageFacts, Subject)>> {
         let images = images(self, request);
-        // An error may leave it unfinished.
+        // After an error the source may not have finished it.
         request.progress.finish();
         images
     }

@@ -137,7 +137,7 @@ impl Reader {
         Ok(report)
     }
 
-    /// To be called when the images were read.
+    /// Call it when the images have been read: it ends the progress bar and prints warnings about the cache.
     ///
     /// # Errors
     /// The run ended early.
@@ -150,7 +150,7 @@ impl Reader {
     }
 }
 
-/// The requests of images, to see whether one of them is a file that would be overwritten.
+/// The requests of images, to check that no report overwrites one of them.
 pub fn requests(images: &[String]) -> Vec<ImageRequest> {
     images.iter().map(ImageRequest::new).collect()
 }

@@ -87,7 +87,7 @@ impl Run {
         self.cancellation.clone()
     }
 
-    /// To be called before a report is written: a run that ended early has none.
+    /// Call it before a report is written: a run that ended early writes no report.
     ///
     /// # Errors
     /// A signal came, or the time is over.

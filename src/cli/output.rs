@@ -177,7 +177,7 @@ impl<F: ReportFormat> OutputArguments<F> {
         self.to_standard_output().then_some(self.format)
     }
 
-    /// Columns of the terminal that the text goes to; `None` if it goes elsewhere, so that nothing is wrapped.
+    /// Width of the terminal in columns; `None` if standard output is not a terminal: then text is not wrapped.
     pub fn width(&self) -> Option<u16> {
         self.to_standard_output().then(width).flatten()
     }
