@@ -1,7 +1,7 @@
-//! Subdirectories for certain processors, which glibc searches before each directory of its search path.
+//! Processor-specific subdirectories, which glibc searches before each directory of a search path.
 //!
-//! Two mechanisms: `glibc-hwcaps/x86-64-v3` and the like since glibc 2.33, and until 2.36 an older one, whose directories
-//! (`tls/haswell/x86_64`) are all combinations of a few names. Source: glibc's `NEWS` for 2.26, 2.33 and 2.37, `elf/dl-hwcaps.c`
+//! There are two mechanisms: `glibc-hwcaps/x86-64-v3` and similar since glibc 2.33, and until 2.36 an older one with
+//! all combinations of a few names (`tls/haswell/x86_64`). Source: glibc's `NEWS` for 2.26, 2.33 and 2.37, `elf/dl-hwcaps.c`
 //! (`_dl_important_hwcaps`), `sysdeps/x86/dl-hwcap.h`, `sysdeps/x86/cpu-features.c` (`init_cpu_features`), and
 //! `sysdeps/unix/sysv/linux/aarch64/dl-procinfo.h`.
 
@@ -15,12 +15,12 @@ use crate::elf::ElfFacts;
 pub struct GlibcVersion {
     /// The number before the dot.
     pub major: u32,
-    /// The number behind it.
+    /// The number after the dot.
     pub minor: u32,
 }
 
 impl GlibcVersion {
-    /// Stands for the release of a C library that does not tell it.
+    /// Assumed if the C library does not contain its release.
     pub const ASSUMED: Self = GlibcVersion::new(2, 40);
 
     /// A release of glibc.
@@ -28,7 +28,7 @@ impl GlibcVersion {
         GlibcVersion { major, minor }
     }
 
-    /// Reads `2.36`, or `GLIBC_2.36` as a version definition names it; a patch release that follows is ignored.
+    /// Parses `2.36` or a version definition, `GLIBC_2.36`; ignores a patch release.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix("GLIBC_").unwrap_or(text);
         let mut numbers = text.split('.').map(str::parse);
@@ -38,9 +38,9 @@ impl GlibcVersion {
         }
     }
 
-    /// The release of the C library in a file of this name. What it prints when it is run tells it, and until 2.33 the name
-    /// (`libc-2.31.so`); the highest version that it defines is but a lower bound, for some releases add no symbol (2.31 and 2.37
-    /// on x86-64).
+    /// The release of the C library in a file with this name: from the banner that it prints when it is run, or until 2.33 from the
+    /// file name (`libc-2.31.so`). The highest symbol version is only a lower bound, because some releases add no symbols (2.31 and
+    /// 2.37 on x86-64).
     pub fn of_library(name: &str, elf: &ElfFacts) -> Option<Self> {
         let identity = elf.identity.as_ref().filter(|it| it.library == "glibc");
         let readings = identity.map_or(&[][..], |it| &it.readings);
@@ -57,7 +57,7 @@ impl GlibcVersion {
             .max()
     }
 
-    /// The highest release of which a C library defines a version.
+    /// The highest release among the symbol versions of a C library.
     fn of_definitions(definitions: &[String]) -> Option<Self> {
         let versions = definitions.iter().filter(|name| name.starts_with("GLIBC_"));
         versions.filter_map(|name| Self::parse(name)).max()
@@ -70,16 +70,16 @@ impl fmt::Display for GlibcVersion {
     }
 }
 
-/// What processors on the hosts are taken to have: the micro-architecture levels of the x86-64 psABI. Of no meaning on other
-/// architectures; an AArch64 processor is taken to have the atomic instructions of Armv8.1 (LSE), as all in servers do.
+/// The assumed capabilities of the host's processor: a microarchitecture level of the x86-64 psABI. Ignored on other
+/// architectures; AArch64 processors are assumed to have the atomic instructions of Armv8.1 (LSE), as all server processors do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum CpuLevel {
     /// The baseline.
     V1,
     /// SSE4.2.
     V2,
-    /// AVX2. The default: every server processor since Intel's Haswell (2013) and AMD's Zen (2017) has it, so nearly all hosts
-    /// with a GPU of today do, while AVX-512 is missing from AMD's Zen 2 and 3 and from Intel's desktop processors.
+    /// AVX2. The default: all server processors since Intel's Haswell (2013) and AMD's Zen (2017) have it, and so do nearly all hosts
+    /// with a current GPU. AMD's Zen 2 and 3 and Intel's desktop processors lack AVX-512.
     #[default]
     V3,
     /// AVX-512.
@@ -96,7 +96,7 @@ const I686_BIT: u32 = 49;
 const HASWELL_BIT: u32 = 50;
 const XEON_PHI_BIT: u32 = 51;
 
-/// Which subdirectories the loader looks into.
+/// The subdirectories that the loader searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hwcaps {
     abi: Abi,
@@ -105,20 +105,19 @@ pub struct Hwcaps {
 }
 
 impl Hwcaps {
-    /// For processes of this ABI, with this glibc, on this processor.
+    /// Creates the subdirectories for processes with this ABI and glibc on this processor.
     ///
-    /// The older mechanism names what an Intel processor has; on another maker's, glibc before 2.37 searches `x86_64` in place of
-    /// `haswell`.
+    /// For the older mechanism, an Intel processor is assumed; on others, glibc before 2.37 searches `x86_64` instead of `haswell`.
     pub fn new(abi: Abi, glibc: GlibcVersion, level: CpuLevel) -> Self {
         Hwcaps { abi, glibc, level }
     }
 
-    /// The ABI that was given.
+    /// The ABI of the process.
     pub fn abi(&self) -> Abi {
         self.abi
     }
 
-    /// The subdirectories of `glibc-hwcaps` that count, best first.
+    /// The subdirectories of `glibc-hwcaps` that the loader uses, best first.
     pub fn active(&self) -> &'static [&'static str] {
         const LEVELS: &[&str] = &["x86-64-v4", "x86-64-v3", "x86-64-v2"];
         match self.abi {
@@ -129,8 +128,8 @@ impl Hwcaps {
         }
     }
 
-    /// All subdirectories that are searched below each directory of the search path, before the directory itself, in order and
-    /// without slashes at their ends. As in glibc, one may come twice.
+    /// All subdirectories that the loader searches before each directory of a search path, in order, without trailing slashes. As in
+    /// glibc, the list may contain duplicates.
     pub fn subdirectories(&self) -> Vec<String> {
         let mut all: Vec<String> = self
             .active()
@@ -138,7 +137,7 @@ impl Hwcaps {
             .map(|name| format!("glibc-hwcaps/{name}"))
             .collect();
         let names = self.older_names();
-        // Every combination of the names, from all of them down to the last one alone, as a binary number counts down.
+        // Every combination of the names, from all of them to the last one alone, like a binary number that counts down.
         for combination in (1..1_u32 << names.len()).rev() {
             let chosen: Vec<&str> = names
                 .iter()
@@ -166,17 +165,17 @@ impl Hwcaps {
         }
     }
 
-    /// The place of a subdirectory of `glibc-hwcaps` in the order of preference, best first; `None` for one that does not count.
+    /// The position of a subdirectory of `glibc-hwcaps`, 0 for the best; `None` if the loader does not use it.
     pub(super) fn rank(&self, subdirectory: &str) -> Option<usize> {
         self.active().iter().position(|name| *name == subdirectory)
     }
 
-    /// Whether the processor has the level that a file in such a subdirectory asks for.
+    /// Whether the processor has the level that a file in a subdirectory of `glibc-hwcaps` requires.
     pub(super) fn accepts_isa_level(&self, level: u16) -> bool {
         self.abi == Abi::Aarch64 || level <= self.level as u16
     }
 
-    /// Whether the capability bits of a cache entry allow it: no bit that the processor lacks, and no platform but its own.
+    /// Whether the processor fits the capability bits of a cache entry: it has every capability, and the platform is its own.
     pub(super) fn accepts_bits(&self, bits: u64) -> bool {
         if bits == 0 || self.glibc >= GlibcVersion::new(2, 37) {
             return bits == 0;
@@ -201,8 +200,8 @@ impl Hwcaps {
     }
 }
 
-/// The capability bit that the older mechanism gives a directory name, on the architecture of this ABI; `None` for a name
-/// without a meaning. `ldconfig` knows those of 32-bit and 64-bit x86 alike.
+/// The capability bit of a directory name in the older mechanism; `None` if the name has no meaning for this ABI. On x86, `ldconfig`
+/// knows the names of both 32-bit and 64-bit processors.
 pub(super) fn older_bit(abi: Abi, directory: &str) -> Option<u32> {
     let bit = match (abi, directory) {
         (_, "tls") => TLS_BIT,
@@ -293,7 +292,7 @@ mod tests {
         assert!(accepts("2.37", CpuLevel::V1, &[]));
     }
 
-    /// Debian 11's, whose newest version is `GLIBC_2.30`.
+    /// The glibc 2.31 of Debian 11, whose newest symbol version is `GLIBC_2.30`.
     #[test]
     fn the_release_is_that_of_the_banner_or_of_the_file_name() {
         let bare = ElfFacts {

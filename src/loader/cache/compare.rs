@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// Compares two names as `ldconfig` and the loader do (`_dl_cache_libcmp`, glibc's `elf/dl-cache.c`): runs of digits are numbers,
-/// and greater than anything else, so that `libfoo.so.9` comes before `libfoo.so.10`. Names that differ in leading zeros are equal.
+/// Compares two names like `ldconfig` and the loader (`_dl_cache_libcmp`, glibc's `elf/dl-cache.c`): runs of digits are numbers and
+/// greater than anything else, so `libfoo.so.9` comes before `libfoo.so.10`. Names that differ only in leading zeros are equal.
 pub fn compare_names(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a.as_bytes(), b.as_bytes());
     loop {
@@ -22,7 +22,7 @@ pub fn compare_names(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Takes the run of digits at the start. Numbers beyond 2³¹ wrap around, as they do in glibc.
+/// Removes the digits at the start and returns their number. Numbers from 2³¹ on wrap around, as in glibc.
 fn number(text: &mut &[u8]) -> Option<i32> {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = text.split_at(length);
@@ -34,7 +34,7 @@ fn number(text: &mut &[u8]) -> Option<i32> {
     })
 }
 
-/// Takes the first byte, as the signed character that it is in C on x86; 0 at the end.
+/// Removes the first byte and returns it as a signed character, as in C on x86; 0 at the end.
 fn character(text: &mut &[u8]) -> i8 {
     match text.split_first() {
         Some((first, rest)) => {

@@ -1,4 +1,4 @@
-//! The content of the cache, and looking it up.
+//! The content of the cache, and lookups in it.
 
 use std::cmp::Ordering;
 
@@ -10,9 +10,9 @@ use crate::loader::hwcaps::Hwcaps;
 /// The content of `ld.so.cache`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cache {
-    /// How the file is laid out.
+    /// The layout of the file.
     pub format: Format,
-    /// What wrote it, such as `ldconfig (GNU libc) stable release version 2.36`; `None` before glibc 2.33.
+    /// The program that wrote it, such as `ldconfig (GNU libc) stable release version 2.36`; `None` before glibc 2.33.
     pub generator: Option<String>,
     /// The subdirectories of `glibc-hwcaps` that entries refer to, sorted; an empty name for one that cannot be read.
     pub subdirectories: Vec<String>,
@@ -23,11 +23,11 @@ pub struct Cache {
 /// The layout of `ld.so.cache`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Of libc 5 and glibc before 2.2: magic `ld.so-1.7.0`. glibc reads it to this day.
+    /// libc 5, and glibc before 2.2: magic `ld.so-1.7.0`. Current glibc still reads it.
     Old,
-    /// Of glibc since 2.2: magic `glibc-ld.so.cache1.1`. The default since 2.32.
+    /// glibc since 2.2: magic `glibc-ld.so.cache1.1`. The default since 2.32.
     New,
-    /// The new one behind an old one. The default before 2.32; glibc reads the new part only.
+    /// The new layout after the old one. The default before 2.32; glibc reads only the new part.
     Compatible,
 }
 
@@ -40,60 +40,60 @@ pub struct Entry {
     pub path: String,
     /// ABI and C library, see [`Abi::cache_flags`](crate::loader::abi::Abi::cache_flags).
     pub flags: u32,
-    /// The oldest kernel that it runs on: `0xOOMMmmpp`, system, major, minor, patch; 0 for any. glibc 2.36 no longer reads it,
-    /// and no kernel of today is too old, so it never decides here.
+    /// The minimum kernel version: `0xOOMMmmpp` (system, major, minor, patch); 0 for any. Ignored here: glibc 2.36 does not read it, and
+    /// every current kernel is new enough.
     pub kernel: u32,
     /// Which processors it is for.
     pub hwcap: Hwcap,
 }
 
-/// Which processors an entry of the cache is for.
+/// The processors that a cache entry supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hwcap {
-    /// Capability bits of glibc before 2.37; 0 for every processor.
+    /// Capability bits of glibc before 2.37; 0 means every processor.
     Bits(u64),
     /// A subdirectory of `glibc-hwcaps` (since glibc 2.33).
     Subdirectory {
         /// Index into [`Cache::subdirectories`].
         index: u32,
-        /// The micro-architecture level that the file itself asks for (GNU_PROPERTY_X86_ISA_1_NEEDED): 0 for the baseline of
+        /// The microarchitecture level that the file requires (GNU_PROPERTY_X86_ISA_1_NEEDED): 0 for the baseline of
         /// x86-64, 3 for x86-64-v4.
         isa_level: u16,
     },
 }
 
-/// Why `ld.so.cache` cannot be used.
+/// Why `ld.so.cache` is unusable.
 ///
-/// glibc says nothing and goes on as if a file with a wrong head were not there; offsets it checks only when it meets them, and
-/// then ends the search. This reader refuses the file as a whole, as `ldconfig -p` does.
+/// glibc silently ignores a file with an invalid header. It checks an offset only when it uses it, and stops the search if the offset is
+/// invalid. This parser rejects the whole file, like `ldconfig -p`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CacheError {
-    /// Neither of the magic strings.
+    /// The file starts with neither magic string.
     #[error("not a loader cache: no known magic at the start")]
     Magic,
-    /// Shorter than its head or its entries.
+    /// The file is shorter than its header or its entries.
     #[error("cut off: {entries} entries do not fit into {size} bytes")]
     CutOff {
-        /// Number of entries that the head tells.
+        /// Number of entries according to the header.
         entries: u32,
-        /// Bytes of the file.
+        /// Size of the file, in bytes.
         size: usize,
     },
-    /// Made for another byte order, or marked as invalid.
+    /// The file has a different byte order, or is marked as invalid.
     #[error("not in little-endian byte order (flag {0})")]
     ByteOrder(u8),
-    /// A name or path starts or ends behind the end of the file.
+    /// A name or path starts or ends after the end of the file.
     #[error("string at offset {offset} of entry {entry} leaves the file")]
     String {
         /// Number of the entry, from 0.
         entry: usize,
-        /// Where it should start, from the start of the string table.
+        /// Its offset from the start of the string table.
         offset: u32,
     },
-    /// A path that Linux would refuse.
+    /// A path is longer than Linux allows.
     #[error("string of entry {0} is longer than a path can be (4096 bytes)")]
     LongString(usize),
-    /// Strings that lie over each other so that they are many times as long as the file.
+    /// The strings overlap and are much longer in total than the file.
     #[error("names and paths are longer than {0} bytes together")]
     Strings(usize),
     /// The extension section is damaged.
@@ -102,13 +102,13 @@ pub enum CacheError {
 }
 
 impl Cache {
-    /// Bytes that all names and paths of a cache may have: a few thousand times what an image has.
+    /// Limit on the total length of all names and paths, in bytes: a few thousand times that of a real image.
     pub const MAX_STRINGS: usize = 64 << 20;
 
-    /// The entry that the loader takes for a library's name, on a processor and with the glibc that `hwcaps` describes
-    /// (`_dl_load_cache_lookup`, `search_cache` of `elf/dl-cache.c`). The file need not be there.
+    /// The entry that the loader chooses for a library name, with the processor and glibc of `hwcaps` (`_dl_load_cache_lookup`,
+    /// `search_cache` in `elf/dl-cache.c`). Its file may not exist.
     ///
-    /// The binary search is glibc's own, so that a cache out of order gives the same answer.
+    /// The binary search is the same as in glibc, so an unsorted cache gives the same result.
     pub fn lookup(&self, name: &str, hwcaps: &Hwcaps) -> Option<&Entry> {
         let (found, right) = self.search(name)?;
         let same = |at: usize| self.order(name, at) == Some(Ordering::Equal);
@@ -126,7 +126,7 @@ impl Cache {
                 continue;
             }
             match entry.hwcap {
-                // The entries for certain processors come before those for all.
+                // Processor-specific entries come first.
                 Hwcap::Bits(_) if best.is_some() => break,
                 Hwcap::Bits(bits) => {
                     if hwcaps.accepts_bits(bits) {
@@ -149,7 +149,7 @@ impl Cache {
         best.map(|(entry, _)| entry)
     }
 
-    /// The subdirectory of `glibc-hwcaps` that an entry of this cache stands for.
+    /// The subdirectory of `glibc-hwcaps` that an entry of this cache is in.
     pub fn subdirectory(&self, entry: &Entry) -> Option<&str> {
         match entry.hwcap {
             Hwcap::Subdirectory { index, .. } => {
@@ -159,7 +159,7 @@ impl Cache {
         }
     }
 
-    /// An entry with this name, and the last position that the search has not ruled out.
+    /// The position of an entry with this name, and the last position that the search has not excluded.
     fn search(&self, name: &str) -> Option<(usize, usize)> {
         let (mut left, mut right) = (0, self.entries.len().checked_sub(1)?);
         while left <= right {

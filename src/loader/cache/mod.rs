@@ -1,6 +1,6 @@
 //! `/etc/ld.so.cache`: where the loader finds most libraries, by name.
 //!
-//! The meaning follows glibc's `elf/cache.c`, which writes the file, and `elf/dl-cache.c`, which looks into it.
+//! Source: glibc's `elf/cache.c`, which writes the file, and `elf/dl-cache.c`, which searches it.
 
 mod compare;
 mod content;

@@ -1,4 +1,4 @@
-//! The bytes of `ld.so.cache`. Layout: glibc's `sysdeps/generic/dl-cache.h`.
+//! Parses `ld.so.cache`. Layout: glibc's `sysdeps/generic/dl-cache.h`.
 
 use super::content::{Cache, CacheError, Entry, Format, Hwcap};
 use crate::archive::path::display;
@@ -10,23 +10,23 @@ const OLD_ENTRY: usize = 12;
 const NEW_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const NEW_HEADER: usize = 48;
 const NEW_ENTRY: usize = 24;
-/// The new part of a compatible file starts at a multiple of this.
+/// Alignment of the new part in a compatible file.
 const NEW_ALIGNMENT: usize = 8;
 
 const EXTENSION_MAGIC: u32 = 0xeaa4_2174;
 const GENERATOR: u32 = 0;
 const SUBDIRECTORIES: u32 = 1;
 
-/// Longest string, the final NUL included (`PATH_MAX`).
+/// Longest string, including the final NUL (`PATH_MAX`).
 const MAX_STRING: usize = 4096;
 
 type Result<T> = std::result::Result<T, CacheError>;
 
 impl Cache {
-    /// Reads the bytes of `ld.so.cache`. Time and memory are bounded by the size of the file and [`Cache::MAX_STRINGS`].
+    /// Parses `ld.so.cache`. The size of the file and [`Cache::MAX_STRINGS`] limit time and memory.
     ///
     /// # Errors
-    /// The loader cannot use the file.
+    /// The file is invalid.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         parse(bytes)
     }
@@ -55,10 +55,10 @@ fn parse(bytes: &[u8]) -> Result<Cache> {
     }
 }
 
-/// Reads the new part, which starts at `base`.
+/// Parses the new part, which starts at `base`.
 fn new(bytes: &[u8], base: usize, format: Format) -> Result<Cache> {
     let entries = table(bytes, base + NEW_MAGIC.len(), base, NEW_HEADER, NEW_ENTRY)?;
-    // The lowest two bits: 2 is little, 3 is big, 1 is invalid. No flag at all comes from a glibc before 2.33.
+    // The lowest two bits: 2 is little-endian, 3 is big-endian, 1 is invalid. glibc before 2.33 writes no flags.
     let flags = bytes.get(base + 28).copied().unwrap_or_default();
     if flags != 0 && flags & 3 != 2 {
         return Err(CacheError::ByteOrder(flags));
@@ -80,11 +80,11 @@ fn new(bytes: &[u8], base: usize, format: Format) -> Result<Cache> {
 struct Table {
     start: usize,
     count: usize,
-    /// Bytes of one.
+    /// Size of an entry, in bytes.
     entry: usize,
 }
 
-/// The entries behind a header whose count stands at `count`.
+/// Locates the entries after a header; `count` is the offset of their number.
 fn table(bytes: &[u8], count: usize, base: usize, header: usize, entry: usize) -> Result<Table> {
     let size = bytes.len();
     let entries = u32_at(bytes, count).unwrap_or_default();
@@ -102,7 +102,7 @@ fn table(bytes: &[u8], count: usize, base: usize, header: usize, entry: usize) -
     }
 }
 
-/// Reads the entries, whose strings are counted from `strings`.
+/// Parses the entries; string offsets count from `strings`.
 fn libraries(bytes: &[u8], table: &Table, strings: usize) -> Result<Vec<Entry>> {
     let mut left = Cache::MAX_STRINGS;
     let mut text = |entry, offset| {
@@ -131,7 +131,7 @@ fn libraries(bytes: &[u8], table: &Table, strings: usize) -> Result<Vec<Entry>> 
         .collect()
 }
 
-/// Bit 62 alone above the ten bits of the level marks a subdirectory (`dl_cache_hwcap_extension`).
+/// If bit 62 is the only one above the ten bits of the level, the entry belongs to a subdirectory (`dl_cache_hwcap_extension`).
 fn hwcap(low: u32, high: u32) -> Hwcap {
     const LEVEL: u32 = 0x3ff;
     if high & !LEVEL == 1 << 30 {
@@ -157,7 +157,7 @@ fn string(bytes: &[u8], table: usize, entry: usize, offset: u32) -> Result<&[u8]
     }
 }
 
-/// Reads the extension section. Its offsets count from the start of the file, in compatible files too.
+/// Parses the extension section. Its offsets count from the start of the file, even in a compatible file.
 fn extensions(bytes: &[u8], start: usize, cache: &mut Cache) -> Result<()> {
     let wrong = |problem| Err(CacheError::Extension(problem));
     if !start.is_multiple_of(4) {
@@ -173,7 +173,7 @@ fn extensions(bytes: &[u8], start: usize, cache: &mut Cache) -> Result<()> {
     if count > (header.len() - 8) / 16 {
         return wrong("its directory leaves the file");
     }
-    // Of several parts of a kind the last counts, as in `_dl_cache_extension_load`.
+    // The last part with a given tag wins, as in `_dl_cache_extension_load`.
     let mut names = None;
     for section in header[8..8 + count * 16].chunks_exact(16) {
         let field = |at| u32_at(section, at).unwrap_or_default();
@@ -184,7 +184,7 @@ fn extensions(bytes: &[u8], start: usize, cache: &mut Cache) -> Result<()> {
         };
         match field(0) {
             GENERATOR => cache.generator = Some(display(&content[..size.min(MAX_STRING)])),
-            // glibc passes over one that is empty or out of step.
+            // glibc skips a misaligned part.
             SUBDIRECTORIES if offset.is_multiple_of(4) && size.is_multiple_of(4) => {
                 names = Some(content);
             }

@@ -1,4 +1,4 @@
-//! `/etc/ld.so.conf` and what it includes, and the directories that are searched without being named.
+//! `/etc/ld.so.conf` with its includes, and the built-in directories of `ldconfig`.
 
 use std::collections::HashSet;
 use std::iter::Enumerate;
@@ -9,7 +9,7 @@ use crate::image::RootFilesystem;
 use crate::loader::abi::{Abi, ELF_LIBC5, ELF_LIBC6};
 use crate::loader::hwcaps::GlibcVersion;
 
-/// Most directories that are searched. A real image has a dozen.
+/// Limit on the number of searched directories. A real image has about a dozen.
 pub(super) const MAX_DIRECTORIES: usize = 16 << 10;
 
 /// The first release whose `ldconfig` no longer knows the older directories for processors, nor any libc but 6. (The types behind
@@ -22,15 +22,15 @@ const CONFIGURATION: &str = "/etc/ld.so.conf";
 /// The directories that `ldconfig` searches, in order.
 #[derive(Debug, Default)]
 pub struct Configuration {
-    /// The directories, also such as are not there or come twice, in which case the first place counts.
+    /// The directories. They may not exist, and may occur more than once; then the first position counts.
     pub directories: Vec<Directory>,
-    /// Files that are included but whose text was not kept when the image was read.
+    /// Included files whose text is not in the layer facts.
     pub unread: Vec<String>,
-    /// Whether all was looked at; false if a limit was reached.
+    /// False if a limit was reached, so that directories may be missing.
     pub complete: bool,
 }
 
-/// A directory, and who wants it searched.
+/// A directory that `ldconfig` searches, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
     /// The path as written, without slashes at its end.
@@ -51,11 +51,11 @@ pub enum Origin {
         /// The line, from 1.
         line: usize,
     },
-    /// It is built into `ldconfig`.
+    /// Built into `ldconfig`.
     System,
 }
 
-/// Reads the configuration of this glibc's `ldconfig` (`parse_conf`), and adds the directories of the distribution.
+/// Reads the configuration like this glibc's `ldconfig` (`parse_conf`), and adds the built-in directories.
 pub fn configuration<'r>(
     root: &'r RootFilesystem<'r>,
     abi: Abi,
@@ -83,10 +83,10 @@ pub fn configuration<'r>(
     configuration
 }
 
-/// The directories that are built into `ldconfig`, in order, whether they are there or not.
+/// The built-in directories of `ldconfig`, in order, whether or not they exist.
 ///
-/// Where glibc itself lies in a multiarch directory, they are Debian's (`local-ldconfig-multiarch.diff` of its package); else those
-/// of `add_system_dir` in the architectures' `dl-cache.h`.
+/// If glibc is in a multiarch directory, they are Debian's (`local-ldconfig-multiarch.diff` in its package), otherwise those of
+/// `add_system_dir` in each architecture's `dl-cache.h`.
 pub fn system_directories(root: &RootFilesystem, abi: Abi) -> impl Iterator<Item = String> {
     let multiarch = abi.multiarch();
     let is_multiarch = ["/lib", "/usr/lib"].iter().any(|parent| {
@@ -113,19 +113,19 @@ pub fn system_directories(root: &RootFilesystem, abi: Abi) -> impl Iterator<Item
 
 struct Reader<'r> {
     root: &'r RootFilesystem<'r>,
-    /// Whether `=TYPE` may follow a directory; else it is part of its name.
+    /// Whether `=TYPE` may follow a directory; otherwise it is part of the name.
     types: bool,
-    /// Files that were read, for one may include itself. Reading one again would change nothing.
+    /// Files that were read: a file may include itself, and reading it again would change nothing.
     read: HashSet<String>,
     glob: Glob<'r>,
     configuration: Configuration,
 }
 
-/// A file that is being read: its path, and the lines to come with their numbers from 0.
+/// A file that is being read: its path, and the remaining lines with their numbers from 0.
 type Open<'r> = (String, Enumerate<Split<'r, char>>);
 
 impl<'r> Reader<'r> {
-    /// Reads a file, and each included one at the place of the line that includes it.
+    /// Reads a file, and each included file in place of the `include` line.
     fn file(&mut self, path: &str) {
         let mut open: Vec<Open> = self.open(path).into_iter().collect();
         while let Some((path, lines)) = open.last_mut() {
@@ -159,7 +159,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// The files that an `include` line of a file names, in order.
+    /// Opens the files that an `include` line names, in order.
     fn included(&mut self, includer: &str, patterns: &str) -> Vec<Open<'r>> {
         let beside = includer.rsplit_once('/').map_or("", |(parent, _)| parent);
         let mut files = Vec::new();
@@ -176,7 +176,7 @@ impl<'r> Reader<'r> {
         files
     }
 
-    /// Opens a file, unless it was read before or is not there.
+    /// Opens a file; `None` if it was read before or does not exist.
     fn open(&mut self, path: &str) -> Option<Open<'r>> {
         let file = self.root.resolve(path).ok()?;
         if file.content().is_none() || !self.read.insert(file.path()) {
@@ -192,7 +192,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// What a line says.
+/// A line of a configuration file.
 enum Line<'t> {
     Nothing,
     Directory { path: &'t str, kind: Option<u32> },
@@ -206,7 +206,7 @@ impl<'t> Line<'t> {
         if let Some(patterns) = after_word(text, "include") {
             return Line::Include(patterns);
         }
-        // A directive that has been ignored since glibc 2.33, and never named a directory.
+        // glibc ignores this directive since 2.33; it never added a directory.
         if after_word(text, "hwcap").is_some() {
             return Line::Nothing;
         }
@@ -221,12 +221,12 @@ impl<'t> Line<'t> {
     }
 }
 
-/// What follows a word and a blank.
+/// The text after a word and a space or tab.
 fn after_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     text.strip_prefix(word)?.strip_prefix([' ', '\t'])
 }
 
-/// White space as in C.
+/// White space according to C's `isspace`.
 fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
 }

@@ -1,20 +1,20 @@
-//! File name patterns, as `include` lines have them (`glob(3)` without flags).
+//! File name patterns of `include` lines (`glob(3)` without flags).
 
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::image::RootFilesystem;
 
-/// Names that are compared for all patterns together. A real image needs some dozen.
+/// Limit on the number of names compared for all patterns together. A real image needs a few dozen.
 const MAX_NAMES: usize = 1 << 16;
-/// What preparing one pattern counts for, in names.
+/// The cost of compiling a pattern, in names.
 const PATTERN: usize = 64;
-/// Longest pattern: that of a path (`PATH_MAX`).
+/// Longest pattern, in bytes: that of a path on Linux.
 const PATH_MAX: usize = 4096;
 
 /// Expands patterns in one image.
 pub(super) struct Glob<'r> {
     root: &'r RootFilesystem<'r>,
-    /// Names that may still be compared.
+    /// How many more names may be compared.
     left: usize,
 }
 
@@ -26,7 +26,7 @@ impl<'r> Glob<'r> {
         }
     }
 
-    /// The paths that are there and match an absolute pattern, in the order of their bytes; `None` if there is too much to do.
+    /// The existing paths that match an absolute pattern, sorted by bytes; `None` if the limit is exceeded.
     pub fn expand(&mut self, pattern: &str) -> Option<Vec<String>> {
         if pattern.len() >= PATH_MAX {
             return None;
@@ -45,7 +45,7 @@ impl<'r> Glob<'r> {
         Some(paths)
     }
 
-    /// What matches one component of a pattern in each of the directories.
+    /// The entries of the directories that match one component of a pattern.
     fn matching(&mut self, directories: &[String], component: &str) -> Option<Vec<String>> {
         self.left = self.left.checked_sub(PATTERN)?;
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The libraries of one directory (`search_dir`).
+//! Finds the libraries in one directory, like `search_dir` of `ldconfig`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,31 +8,31 @@ use crate::image::{Node, RootFilesystem};
 use crate::loader::abi::{Abi, ELF, ELF_LIBC6};
 use crate::loader::cache::compare_names;
 
-/// A directory to search.
+/// A directory that `ldconfig` searches.
 pub(super) struct Searched<'r> {
     pub node: Node<'r>,
     /// The path as written to the cache.
     pub path: String,
-    /// The name of a subdirectory of `glibc-hwcaps`.
+    /// Its name, if it is a subdirectory of `glibc-hwcaps`.
     pub subdirectory: Option<String>,
     /// Flags for libraries that do not tell their libc, from `=TYPE` behind the directory.
     pub kind: Option<u32>,
 }
 
-/// A library of a directory: the best file of its SONAME.
+/// A library of a directory: the best file for its SONAME.
 pub(super) struct Library<'r> {
     /// The name of the file in the directory.
     pub name: &'r str,
-    /// The name that it will have in the cache.
+    /// The name that is written to the cache.
     pub soname: String,
     /// The flags of its cache entry.
     pub flags: u32,
-    /// The file, or what the link leads to.
+    /// The file, with links resolved.
     pub file: Node<'r>,
     is_link: bool,
 }
 
-/// The libraries of a directory, one for each SONAME. `older` is for glibc before 2.37.
+/// The libraries of a directory, one per SONAME. `older` is true for glibc before 2.37.
 pub(super) fn libraries<'r>(
     root: &'r RootFilesystem<'r>,
     directory: &Searched<'r>,
@@ -59,7 +59,7 @@ pub(super) fn libraries<'r>(
 }
 
 impl Library<'_> {
-    /// A file goes before a link, and the newer by its name before the older.
+    /// A file replaces a link; otherwise, the higher version number in the name wins.
     fn replaces(&self, other: &Library) -> bool {
         match (self.is_link, other.is_link) {
             (false, true) => true,
@@ -69,7 +69,7 @@ impl Library<'_> {
     }
 }
 
-/// The library that a name in a directory is, if it is one.
+/// The library at a directory entry; `None` if the entry is not a library.
 fn library<'r>(
     root: &'r RootFilesystem<'r>,
     directory: &Searched<'r>,
@@ -79,7 +79,7 @@ fn library<'r>(
 ) -> Option<Library<'r>> {
     let name = child.name();
     let is_link = child.symlink_target().is_some();
-    // Below glibc-hwcaps, links count whatever their names are.
+    // Below glibc-hwcaps, links count whatever their names.
     let looks_like_one = is_library_name(name) || (is_link && directory.subdirectory.is_some());
     if !looks_like_one || is_temporary(name) {
         return None;
@@ -104,13 +104,13 @@ fn library<'r>(
     })
 }
 
-/// Whether a name is that of a library or of a loader (`_dl_is_dso`).
+/// Whether a file name is that of a library or loader (`_dl_is_dso`).
 fn is_library_name(name: &str) -> bool {
     let library = (name.starts_with("lib") || name.starts_with("ld-")) && name.contains(".so");
     library || name.starts_with("ld.so.") || name.starts_with("ld64.so.")
 }
 
-/// Whether a name is that of a file that a package manager or prelink is writing.
+/// Whether a file name is that of a temporary file of a package manager or prelink.
 fn is_temporary(name: &str) -> bool {
     let length = name.len();
     let prelink = ".#prelink#.";
@@ -124,8 +124,8 @@ fn is_temporary(name: &str) -> bool {
         || name.ends_with(".dpkg-tmp")
 }
 
-/// Whether the file is a shared object with a dynamic section that says anything. A separate file of debugging information has
-/// none in the file.
+/// Whether the file is a shared object with a non-empty dynamic section. Separate debugging information has no dynamic section in the
+/// file.
 fn is_dynamic(facts: &ElfFacts) -> bool {
     const ET_DYN: u16 = 3;
     let says_something = facts.soname.is_some()
@@ -135,13 +135,13 @@ fn is_dynamic(facts: &ElfFacts) -> bool {
     facts.object_type == ET_DYN && says_something
 }
 
-/// The flags of a library's cache entry; `None` for one of an architecture that this system's `ldconfig` does not know
+/// The flags of a library's cache entry; `None` if this system's `ldconfig` does not support its architecture
 /// (`process_elf_file`).
 fn flags(facts: &ElfFacts, system: Abi, older: bool) -> Option<u32> {
     match (system, facts.machine, facts.class) {
-        // ldconfig of AArch64 looks at the class only.
+        // On AArch64, ldconfig checks only the class.
         (Abi::Aarch64, _, 64) => Some(Abi::Aarch64.cache_flags()),
-        // The kind of floating point (FLAG_ARM_LIBHF) stands in a field that is not kept; a distribution has but this.
+        // The floating-point ABI (FLAG_ARM_LIBHF) is in a field that the facts lack; distributions use only this one.
         (Abi::Aarch64, _, _) => Some(0x0900 | ELF_LIBC6),
         (_, machine, class) => match Abi::of(machine, class)? {
             Abi::Aarch64 => None,
@@ -151,7 +151,7 @@ fn flags(facts: &ElfFacts, system: Abi, older: bool) -> Option<u32> {
     }
 }
 
-/// Whether a library of 32-bit x86 tells that it is for glibc, by what it needs or by its loader.
+/// Whether the dependencies or the loader of a 32-bit x86 library show that it is for glibc.
 fn names_libc6(facts: &ElfFacts) -> bool {
     const INTERPRETERS: [&str; 4] = [
         "/lib/ld-linux.so.2",
@@ -164,8 +164,8 @@ fn names_libc6(facts: &ElfFacts) -> bool {
     facts.needed.iter().any(needs) || interpreter.is_some_and(|path| INTERPRETERS.contains(&path))
 }
 
-/// Whether a link has the SONAME of what it leads to, or is the one for the linker (`libfoo.so` of `libfoo.so.1`). Any other link
-/// is treated as a file.
+/// Whether a link is named like the SONAME of its target, or is the linker's (`libfoo.so` for `libfoo.so.1`). `ldconfig` treats any other
+/// link as a file.
 fn link_is_usual(name: &str, soname: &str) -> bool {
     name == soname || (name.ends_with(".so") && soname.starts_with(name))
 }

@@ -1,4 +1,4 @@
-//! What running `ldconfig` in the image would write, and how far the image's `ld.so.cache` is from it.
+//! The cache that `ldconfig` would write in the image, and how the image's `ld.so.cache` differs from it.
 //!
 //! Source: glibc's `elf/ldconfig.c`, `elf/cache.c` (`compare`, `add_to_cache`), `elf/dl-is_dso.h`, `elf/readlib.c` and the
 //! architectures' `readelflib.c`.

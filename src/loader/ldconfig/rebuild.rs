@@ -10,17 +10,16 @@ use crate::loader::abi::Abi;
 use crate::loader::cache::{Cache, Entry, Format, Hwcap, compare_names};
 use crate::loader::hwcaps::{GlibcVersion, older_bit};
 
-/// What `ldconfig` would write.
+/// The cache that `ldconfig` would write, with its files.
 #[derive(Debug)]
 pub struct Rebuilt<'r> {
-    /// The cache. Its generator is unknown.
+    /// The cache, without a generator.
     pub cache: Cache,
-    /// For each entry of the cache the file behind it. Where no file has the name that the entry tells, `ldconfig` would make a
-    /// link to this one.
+    /// The file of each cache entry. If the path of an entry does not exist, `ldconfig` would create a link to the file.
     pub files: Vec<Node<'r>>,
-    /// The directories, and what of their configuration could not be read.
+    /// The configured directories, and the configuration files that could not be read.
     pub configuration: Configuration,
-    /// Whether all directories were searched; false if a limit was reached.
+    /// False if a limit was reached before all directories were searched.
     pub complete: bool,
 }
 
@@ -38,10 +37,10 @@ struct Found<'r> {
     file: Node<'r>,
 }
 
-/// What `ldconfig` of this glibc, for a system of this ABI, would write in the image.
+/// The cache that `ldconfig` of this glibc would write in the image, on a system with this ABI.
 ///
-/// The level that a file itself asks for (GNU_PROPERTY_X86_ISA_1_NEEDED, which matters below `glibc-hwcaps` only) and the kernel
-/// that it needs are not known, and are 0. Damaged ELF files are left out, although `ldconfig` takes one whose damage it does not see.
+/// The level that a file requires (GNU_PROPERTY_X86_ISA_1_NEEDED, used only below `glibc-hwcaps`) and its minimum kernel are unknown
+/// and set to 0. Damaged ELF files are omitted, although `ldconfig` adds those whose damage it does not detect.
 pub fn rebuild<'r>(root: &'r RootFilesystem<'r>, abi: Abi, glibc: GlibcVersion) -> Rebuilt<'r> {
     let configuration = configuration(root, abi, glibc);
     let mut queue = Queue {
@@ -73,7 +72,7 @@ impl<'r> Queue<'r> {
         new
     }
 
-    /// Adds a directory of the configuration, and behind it those of its `glibc-hwcaps`.
+    /// Adds a configured directory, followed by its subdirectories of `glibc-hwcaps`.
     fn add_configured(&mut self, directory: &Directory, glibc: GlibcVersion) {
         let Ok(node) = self.root.resolve(&directory.path) else {
             return;
@@ -105,7 +104,7 @@ impl<'r> Queue<'r> {
         }
     }
 
-    /// Searches all directories, and those for certain processors that are found in them.
+    /// Searches all directories, and the processor-specific directories in them. The flag is false if a limit was reached.
     fn search(mut self, abi: Abi, glibc: GlibcVersion) -> (Vec<Found<'r>>, bool) {
         let (mut found, mut left, mut at) = (Vec::new(), Cache::MAX_STRINGS, 0);
         let older = glibc < SIMPLER;
@@ -137,7 +136,7 @@ impl<'r> Queue<'r> {
 
 impl<'r> Searched<'r> {
     fn found(&self, library: Library<'r>, bits: u64) -> Found<'r> {
-        // Below glibc-hwcaps no links are made, so that the file's own name must stand there.
+        // ldconfig creates no links below glibc-hwcaps, so the entry has the file's own name.
         let file = match self.subdirectory {
             Some(_) => library.name,
             None => &library.soname,
@@ -172,7 +171,7 @@ impl<'r> Searched<'r> {
     }
 }
 
-/// The capability bits of a directory, from the last components of its path that have a meaning (`path_hwcap`).
+/// The capability bits of a directory, from the last components of its path that name a capability (`path_hwcap`).
 fn path_bits(abi: Abi, path: &str) -> u64 {
     path.split('/')
         .skip(1)
@@ -183,7 +182,7 @@ fn path_bits(abi: Abi, path: &str) -> u64 {
         .fold(0, |bits, bit| bits.wrapping_add(1 << bit))
 }
 
-/// Sorts what was found, and numbers the subdirectories.
+/// Sorts the entries and numbers the subdirectories.
 fn assemble(mut found: Vec<Found>) -> (Cache, Vec<Node>) {
     found.sort_by(order);
     let names: BTreeSet<String> = found
@@ -213,7 +212,7 @@ fn assemble(mut found: Vec<Found>) -> (Cache, Vec<Node>) {
     (cache, files)
 }
 
-/// The order of the cache: names and flags descending, then what is for certain processors, the more special the earlier.
+/// The order of the cache: names and flags descending, then processor-specific entries, the most specific first.
 fn order(a: &Found, b: &Found) -> Ordering {
     let bits = |found: &Found| match found.entry.hwcap {
         Hwcap::Bits(bits) => (bits.count_ones(), bits),

@@ -1,4 +1,4 @@
-//! How far the `ld.so.cache` of an image is from what `ldconfig` would write.
+//! Compares the `ld.so.cache` of an image with the cache that `ldconfig` would write.
 
 use std::collections::HashSet;
 
@@ -9,35 +9,35 @@ use crate::loader::cache::{Cache, CacheError, Entry};
 /// Where the cache is.
 const CACHE: &str = "/etc/ld.so.cache";
 
-/// The cache of an image against what `ldconfig` would write.
+/// The differences between the cache of an image and the cache that `ldconfig` would write.
 #[derive(Debug)]
 pub struct Staleness {
     /// The sum of it.
     pub state: State,
-    /// The cache as it is; `None` where it is missing or cannot be used.
+    /// The cache of the image; `None` if it is missing or unusable.
     pub cache: Option<Cache>,
-    /// Why it cannot be used.
+    /// Why the cache is unusable.
     pub problem: Option<CacheError>,
-    /// The layer that wrote it.
+    /// The layer that contains the cache.
     pub layer: Option<usize>,
-    /// What `ldconfig` would add, in the order of its cache; nothing where there is no cache to compare with.
+    /// Libraries that `ldconfig` would add, in the order of its cache; empty if the image has no usable cache.
     pub missing: Vec<Addition>,
-    /// Entries that lead nowhere.
+    /// Entries whose file does not exist.
     pub dangling: Vec<Entry>,
-    /// Entries that lead to something but that `ldconfig` would no longer write: their directory is not configured any more.
+    /// Entries whose file exists but that `ldconfig` would drop, because their directory is not configured.
     pub dropped: Vec<Entry>,
 }
 
-/// The sum of a comparison.
+/// The state of the cache of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// `ldconfig` would write the same names and paths.
     Current,
-    /// There is no cache. The loader goes on to the default directories.
+    /// There is no cache; the loader searches only the default directories.
     Missing,
-    /// `ldconfig` would write others.
+    /// `ldconfig` would write different ones.
     Stale,
-    /// The cache cannot be used.
+    /// The cache is unusable.
     Corrupt,
 }
 
@@ -48,11 +48,11 @@ pub struct Addition {
     pub entry: Entry,
     /// The file behind it.
     pub file: String,
-    /// The layer that brought the file. Later than the layer of the cache, it says why: nobody ran `ldconfig` since.
+    /// The layer of the file. If it comes after the layer of the cache, `ldconfig` was not run after the file was added.
     pub layer: Option<usize>,
 }
 
-/// Compares the cache of an image with what `ldconfig` would write there. Names and paths count, not order nor flags.
+/// Compares the cache of an image with the cache that `ldconfig` would write: names and paths, but not order and flags.
 pub fn staleness<'r>(root: &'r RootFilesystem<'r>, rebuilt: &Rebuilt<'r>) -> Staleness {
     let mut result = Staleness {
         state: State::Missing,
@@ -67,7 +67,7 @@ pub fn staleness<'r>(root: &'r RootFilesystem<'r>, rebuilt: &Rebuilt<'r>) -> Sta
         return result;
     };
     result.layer = file.layer();
-    // One that is not a file of bytes, such as a directory, has no magic.
+    // A cache without bytes, such as a directory, fails to parse for lack of a magic string.
     match Cache::parse(file.bytes().unwrap_or_default()) {
         Ok(cache) => {
             result.compare(root, &cache, rebuilt);
