@@ -163,16 +163,16 @@ def engine_case(options):
         ).stdout
         name = loaded.strip().removeprefix("Loaded image: ")
         here, there = {"DOCKER_HOST": local}, {"DOCKER_HOST": remote}
-        run_case("engine, overlay2 readable", {
+        run_case("Docker, overlay2 readable", {
             "imgcheck": imgcheck(options, f"docker-daemon:{name}", "--no-cache", environment=here),
             "dive": Command([tool("dive", options.peers), f"docker://{name}", "--ci"], here),
             "syft": syft(options, f"docker:{name}", environment=here),
             "trivy": trivy(options, "--image-src", "docker", name, environment=here),
         }, options)
         export = f"http://{remote.removeprefix('tcp://')}/images/{name}/get"
-        run_case("engine, stream only", {
+        run_case("Docker, stream only", {
             "imgcheck": imgcheck(options, f"docker-daemon:{name}", "--no-cache", environment=there),
-            "the engine's export": Command([shutil.which("curl"), "--silent", "--output", "/dev/null", export]),
+            "Docker's export": Command([shutil.which("curl"), "--silent", "--output", "/dev/null", export]),
         }, options)
 
 

@@ -353,7 +353,7 @@ fn a_driver_that_was_installed() {
 }
 
 #[test]
-fn what_a_mount_left_behind() {
+fn leftovers_of_a_mount_are_reported() {
     let image = nvidia(Image::pytorch())
         .empty(&format!("{LIBRARIES}/libcuda.so.418.56"))
         .link(&format!("{LIBRARIES}/libcuda.so.1"), "libcuda.so.418.56")

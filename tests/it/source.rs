@@ -385,7 +385,7 @@ fn an_index_of_which_one_platform_is_stored() {
 }
 
 #[test]
-fn what_is_no_image() {
+fn other_files_are_rejected() {
     let place = Place::new();
     let text = place.path("text");
     fs::write(&text, "hello").unwrap();

@@ -1,4 +1,4 @@
-# libcublas.so.12 has no version of its own: it asks libcublasLt.
+# libcublas.so.12 contains no version: it asks libcublasLt.
         .include "common.inc"
         .globl  cublasGetVersion_v2
         .type   cublasGetVersion_v2, @function
