@@ -35,6 +35,8 @@ fn open_directory(path: &Path, selection: &Selection) -> Result<Vec<Image>> {
     if is_root(&store) {
         return Ok(vec![root_directory::open(path)?]);
     }
+    // A directory that cannot be read looks empty to the checks above.
+    std::fs::read_dir(path).map_err(|error| unreadable(path, error))?;
     let path = path.display();
     let help = if store.contains("version") && store.contains("manifest.json") {
         format!(

@@ -82,7 +82,7 @@ fn a_cache_that_others_can_write_is_not_believed() {
     let mode = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode));
     for open in [0o777, 0o1777, 0o702] {
         mode(&cache, open).unwrap();
-        refused("everybody may write to it");
+        refused("everybody can write to it");
     }
     // A group is whom the user lets in.
     mode(&cache, 0o2770).unwrap();
