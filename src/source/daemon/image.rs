@@ -16,14 +16,15 @@ use crate::error::{Error, Result};
 use crate::limits::Limit;
 use crate::source::blobs::Blobs;
 use crate::source::image::{AccessMethod, Annotations, Image, LayerBlob, LayerData, SourceKind};
+use crate::source::oci;
+use crate::source::path;
 use crate::source::platform::Selection;
 use crate::source::request::{LayerConsumer, Request};
 use crate::source::streamed::{Document, StreamedArchive, claim_layers};
-use crate::source::{oci, path};
 
 /// An image of a container engine.
 #[derive(Debug)]
-pub(in crate::source) struct DaemonImage {
+pub struct DaemonImage {
     /// The image, one for each selected platform, if it can be described without the stream of the engine. Its layers are in the
     /// storage of the engine, or can only be read from the stream ([`LayerData::EngineOnly`]).
     images: Vec<Image>,

@@ -10,6 +10,7 @@ use super::challenge::Challenge;
 use super::client::Client;
 use super::credentials::{self, Credentials, Lookup};
 use super::failure::{Failure, Kind, printable};
+use super::refusal;
 use super::retry::RetryPolicy;
 use crate::error::ErrorCode;
 
@@ -223,7 +224,7 @@ impl Authorizer<'_> {
         if response.status().is_success() {
             return read_token(&host, response, self.client.policy).await;
         }
-        let failure = Failure::of_response(response, self.client.policy).await;
+        let failure = refusal::failure_of(response, self.client.policy).await;
         Err(match (failure.kind, &login.origin) {
             (Kind::Final(ErrorCode::Unauthorized), Some(origin)) => {
                 wrong_credentials(&self.address.registry, origin, &failure.problem)

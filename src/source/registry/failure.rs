@@ -4,16 +4,12 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
-use reqwest::{Response, StatusCode};
-use serde::Deserialize;
+use reqwest::Response;
 
-use super::body::Body;
-use super::retry::{RetryPolicy, retry_after};
 use crate::error::{Error, ErrorCode};
 use crate::limits::LimitExceeded;
 
-/// Bytes of the body of a refusal that are read, and characters of it that are shown.
-const BODY_LIMIT: u64 = 64 << 10;
+/// Characters of a text from outside that a message shows.
 const SHOWN: usize = 300;
 
 /// A request that failed.
@@ -115,26 +111,6 @@ impl Failure {
         )
     }
 
-    /// An answer with an error status.
-    pub async fn of_response(response: Response, policy: RetryPolicy) -> Self {
-        let host = host(&response);
-        let status = response.status();
-        let wait = retry_after(response.headers());
-        let body = Body::new(response, policy).read_all(BODY_LIMIT).await;
-        let reason = body.ok().and_then(|body| reason(&body));
-        let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-        let kind = match status.as_u16() {
-            401 => Kind::Final(ErrorCode::Unauthorized),
-            403 => Kind::Final(ErrorCode::Forbidden),
-            404 => Kind::Final(ErrorCode::NotFound),
-            408 => Kind::Temporary(ErrorCode::Timeout, wait),
-            429 => Kind::Temporary(ErrorCode::RateLimited, wait),
-            500 | 502 | 503 | 504 => Kind::Temporary(ErrorCode::Unreachable, wait),
-            _ => Kind::Final(ErrorCode::Damaged),
-        };
-        Failure::new(kind, format!("{host} answered {}{reason}", name(status)))
-    }
-
     pub fn code(&self) -> ErrorCode {
         match self.kind {
             Kind::Temporary(code, _) | Kind::Final(code) => code,
@@ -185,36 +161,6 @@ pub(super) fn host(response: &Response) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port()
         .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
-fn name(status: StatusCode) -> String {
-    match status.canonical_reason() {
-        Some(reason) => format!("{} {reason}", status.as_u16()),
-        None => status.as_u16().to_string(),
-    }
-}
-
-/// The body of a refusal (OCI distribution specification, "Error Codes").
-#[derive(Deserialize)]
-struct Refusal {
-    errors: Vec<Reason>,
-}
-
-#[derive(Deserialize)]
-struct Reason {
-    #[serde(default)]
-    code: String,
-    message: Option<String>,
-}
-
-fn reason(body: &[u8]) -> Option<String> {
-    let refusal: Refusal = serde_json::from_slice(body).ok()?;
-    let first = refusal.errors.into_iter().next()?;
-    let text = match first.message {
-        Some(message) if !message.is_empty() => format!("{}: {message}", first.code),
-        _ => first.code,
-    };
-    Some(printable(&text)).filter(|text| !text.is_empty())
 }
 
 /// Makes text from outside fit for a message: no control characters, at most 300 characters.
@@ -291,17 +237,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_cannot_control_the_terminal() {
-        let body = br#"{"errors":[{"code":"X","message":"\u001b[2Jgone\nnext"}]}"#;
-        assert_eq!(reason(body).as_deref(), Some("X:  [2Jgone next"));
+    fn a_long_text_is_cut() {
         assert_eq!(printable(&"a".repeat(400)).chars().count(), SHOWN + 1);
-    }
-
-    #[test]
-    fn other_bodies_give_no_reason() {
-        for body in [&b""[..], b"<html>", b"{}", br#"{"errors":[]}"#, b"[1]"] {
-            assert_eq!(reason(body), None);
-        }
     }
 
     #[test]

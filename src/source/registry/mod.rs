@@ -12,6 +12,7 @@ mod download;
 mod failure;
 mod images;
 mod options;
+mod refusal;
 pub(super) mod registries;
 mod repository;
 mod retry;

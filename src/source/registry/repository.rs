@@ -12,6 +12,7 @@ use super::challenge::{Challenge, challenges};
 use super::client::Client;
 use super::credentials::Credentials;
 use super::failure::{Failure, Kind, interrupted};
+use super::refusal;
 use super::retry::RetryPolicy;
 use crate::cancellation::Cancellation;
 use crate::error::ErrorCode;
@@ -70,7 +71,7 @@ impl Repository {
         if response.url().origin() != base.origin() {
             return match response.status().is_success() {
                 true => Ok(response),
-                false => Err(Failure::of_response(response, self.policy()).await),
+                false => Err(refusal::failure_of(response, self.policy()).await),
             };
         }
         let is_challenged =
@@ -116,7 +117,7 @@ impl Repository {
         if response.status().is_success() {
             return Ok(response);
         }
-        let failure = Failure::of_response(response, self.policy()).await;
+        let failure = refusal::failure_of(response, self.policy()).await;
         if !matches!(
             failure.kind,
             Kind::Final(ErrorCode::Unauthorized | ErrorCode::Forbidden)
