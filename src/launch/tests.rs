@@ -20,7 +20,6 @@ fn launch(process: &str, overlay: &Overlay) -> Launch {
             size: 1,
             mode: 0o755,
         }],
-        ..LayerFacts::default()
     };
     let config = format!(
         r#"{{"architecture": "amd64", "os": "linux", "config": {process}, "rootfs": {{"type": "layers", "diff_ids": []}}}}"#

@@ -177,13 +177,13 @@ impl Description<'_> {
     fn images(&self) -> Option<Vec<Image>> {
         let manifests = describe::manifests(self.inspect);
         match manifests.is_empty() {
-            true => Some(vec![self.from_configuration()?]),
-            false => self.from_manifests(&manifests),
+            true => Some(vec![self.by_configuration()?]),
+            false => self.by_manifests(&manifests),
         }
     }
 
     /// The image is in containerd: its id is the digest of a manifest or an index.
-    fn from_manifests(&self, manifests: &[Descriptor]) -> Option<Vec<Image>> {
+    fn by_manifests(&self, manifests: &[Descriptor]) -> Option<Vec<Image>> {
         let info = self.info.as_ref();
         let content =
             info.and_then(|info| content_store::open(info, manifests, self.selection.limits));
@@ -200,7 +200,7 @@ impl Description<'_> {
     }
 
     /// The image is not in containerd: its id is the digest of the configuration.
-    fn from_configuration(&self) -> Option<Image> {
+    fn by_configuration(&self) -> Option<Image> {
         let diff_ids = describe::diff_ids(self.inspect)?;
         let limits = &self.selection.limits;
         // The stream has as many layers, and its error says so.

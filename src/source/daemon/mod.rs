@@ -94,7 +94,7 @@ impl Daemon {
                 Err(Refusal::Error(error)) => return Err(error),
                 Err(Refusal::Attempt(attempt)) => {
                     has_engine |= attempt.code == ErrorCode::NotFound;
-                    attempts.push(attempt);
+                    attempts.push(*attempt);
                 }
             }
         }
@@ -106,12 +106,12 @@ impl Daemon {
 
     fn ask(&self, address: &Address, request: &Request) -> Result<DaemonImage, Refusal> {
         let attempt = |code, problem, has_no_socket| {
-            Refusal::Attempt(Attempt {
+            Refusal::Attempt(Box::new(Attempt {
                 address: address.clone(),
                 code,
                 problem,
                 has_no_socket,
-            })
+            }))
         };
         let connection =
             Connection::open(address, &request.cancellation).map_err(|error| match error {
@@ -195,7 +195,7 @@ impl Daemon {
 /// Why an address does not lead to the image.
 enum Refusal {
     /// Another address may.
-    Attempt(Attempt),
+    Attempt(Box<Attempt>),
     /// The search ends.
     Error(Error),
 }
