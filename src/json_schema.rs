@@ -1,7 +1,8 @@
 //! The JSON Schemas that are published, so that editors complete and check configuration and rule files, and programs know
-//! what a report holds.
+//! what a report contains.
 
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 
 /// Where the published schemas are.
@@ -18,7 +19,17 @@ pub fn of_output<T: JsonSchema>(name: &str) -> Schema {
 }
 
 fn generate<T: JsonSchema>(name: &str, settings: SchemaSettings) -> Schema {
+    let settings = settings.with_transform(RecursiveTransform(without_example));
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.insert("$id".to_owned(), format!("{BASE}/{name}").into());
     schema
+}
+
+/// Cuts the Rust example from the description of a type.
+fn without_example(schema: &mut Schema) {
+    if let Some(serde_json::Value::String(text)) = schema.get_mut("description")
+        && let Some(end) = text.find("\n\n```")
+    {
+        text.truncate(end);
+    }
 }

@@ -136,7 +136,7 @@ impl<'s> LibrarySearch<'s> {
         if best > FoundIn::AfterLdconfig {
             let answers = self.after_ldconfig();
             let is_answer = |name: &&str| answers.get(*name).is_some_and(|it| it == directory);
-            if names.iter().any(|name| is_answer(name)) {
+            if names.iter().any(is_answer) {
                 best = FoundIn::AfterLdconfig;
             }
         }

@@ -272,7 +272,7 @@ fn spelling() -> Vec<Attack> {
         Attack {
             name: "layers-in-two-spellings",
             holds: "a manifest with `layers` and different `Layers`, which Go reads as the same key",
-            outcome: Outcome::Refused("is not how `layers` is written"),
+            outcome: Outcome::Refused("is an ambiguous spelling of `layers`"),
             make: |scratch| {
                 let [layer, config, _] = honest();
                 let other = tar(&[file("etc/os-release", HOST)]);

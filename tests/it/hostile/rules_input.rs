@@ -107,7 +107,7 @@ fn builds() -> Vec<Attack> {
         Attack {
             name: "dockerfile-1000000-lines",
             holds: "a Dockerfile with a million lines",
-            outcome: Outcome::Misuse("a file may have 1 MiB"),
+            outcome: Outcome::Misuse("file is larger than 1 MiB"),
             make: |scratch| {
                 dockerfile(
                     scratch,
@@ -161,7 +161,7 @@ fn builds() -> Vec<Attack> {
         Attack {
             name: "requirements-100000",
             holds: "a requirements file with 100,000 lines with markers",
-            outcome: Outcome::Misuse("a file may have 1 MiB"),
+            outcome: Outcome::Misuse("file is larger than 1 MiB"),
             make: |scratch| {
                 let mut text = String::new();
                 for it in 0..100_000 {
