@@ -286,7 +286,7 @@ fn spelling() -> Vec<Attack> {
         Attack {
             name: "environment-in-another-spelling",
             holds: "a configuration whose environment is called `ENV`, which Go reads as `Env`",
-            outcome: Outcome::Refused("is not how `Env` is written"),
+            outcome: Outcome::Refused("is an ambiguous spelling of `Env`"),
             make: |scratch| {
                 changed(scratch, |_, config| {
                     config["config"] = json!({"ENV": ["LD_LIBRARY_PATH=/opt"]})
