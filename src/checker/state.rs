@@ -12,7 +12,7 @@ use crate::report::Verdict;
 use crate::rules::RuleSet;
 use crate::source::registry::Registries;
 
-/// Reads images into [`ImageFacts`] and judges them.
+/// Reads images into [`ImageFacts`](crate::ImageFacts) and judges them.
 ///
 /// It is built once and used by any number of threads: it holds the knowledge tables, rules, policy, targets and cache.
 ///

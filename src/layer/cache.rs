@@ -1,4 +1,4 @@
-//! Layer facts in the [cache](crate::cache).
+//! Layer facts in the cache.
 //!
 //! They are encoded with postcard, which does not write names of fields. The version in the key ensures that only a program with the
 //! same code reads them.

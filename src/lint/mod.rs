@@ -34,7 +34,7 @@ use text::Text;
 /// Reads a file; `name` is shown in errors.
 ///
 /// # Errors
-/// [`Error::Rule`] with the position of a syntax error.
+/// [`Error::Rule`](crate::error::Error::Rule) with the position of a syntax error.
 pub fn read(
     name: &str,
     text: &str,

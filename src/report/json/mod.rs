@@ -1,4 +1,4 @@
-//! The JSON formats. [`v1`] has the frozen types of reports.
+//! The JSON formats. `v1` has the frozen types of reports.
 
 mod v1;
 
