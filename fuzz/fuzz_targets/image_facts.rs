@@ -89,7 +89,7 @@ fuzz_target!(|text: &str| {
         let _ = tree::text(query, &model.tree());
         let _ = tree::dot(query, &model.tree());
     }
-    stack.follow(loader.main_files());
+    stack.mark_mapped(loader.main_files());
 
     let driver = stack.driver_floor(&tables.toolkits);
     let targets: Vec<Target> = image.targets.iter().map(target).collect();
