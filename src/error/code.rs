@@ -17,7 +17,7 @@ pub enum ErrorCode {
     Unauthorized,
     /// The credentials are valid but do not give access, or a file may not be read.
     Forbidden,
-    /// The registry limits requests; see [`Error::retry_after`](crate::Error::retry_after).
+    /// The registry limits requests; the error may say how long to wait.
     RateLimited,
     /// No connection could be made, or the server failed.
     Unreachable,
