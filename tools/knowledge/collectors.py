@@ -1,0 +1,197 @@
+"""What the lists of the tables are made from: projects of the index, and how a row follows from a wheel."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from . import torch
+from .index import File, Index
+from .metadata import Metadata
+from .rows import Row
+from .wheel import Wheel
+
+Derive = Callable[[Index, str, Version, list[File]], Optional[Row]]
+
+
+@dataclass(frozen=True)
+class Collector:
+    """One list of one table."""
+
+    table: str
+    key: str
+    projects: tuple[str, ...]
+    oldest: str
+    """Older releases are left out."""
+    field: str
+    """Where a row has the version."""
+    derive: Derive
+    """The row of a release; `None` where the release has nothing to say."""
+    project_field: str = ""
+    """Where a row has the project, if the list is about several."""
+    newest_first: bool = False
+
+    def release(self, row: Row) -> tuple[str, Version] | None:
+        """Which release a row is about."""
+        project = str(row[self.project_field]) if self.project_field else self.projects[0]
+        try:
+            return project, Version(str(row[self.field]))
+        except (InvalidVersion, KeyError):
+            return None
+
+    def order(self, row: Row) -> Any:
+        """A key by which rows are sorted; a row without a version comes first."""
+        return self.release(row) or ("", Version("0"))
+
+    def missing(self, index: Index, rows: list[Row]) -> list[tuple[str, Version, list[File]]]:
+        """Releases that no row is about."""
+        known = {self.release(row) for row in rows}
+        found = []
+        ranges = [(Version(str(row["from"])), Version(str(row["to"]))) for row in rows if "from" in row and "to" in row]
+        for project in self.projects:
+            for version, files in index.releases(project).items():
+                covered = (project, version) in known or any(first <= version <= last for first, last in ranges)
+                if version >= Version(self.oldest) and not covered:
+                    found.append((project, version, files))
+        return found
+
+
+def one_wheel(files: list[File]) -> Wheel:
+    """One of the wheels of a release: what is read is the same in all."""
+    return Wheel(min(files, key=lambda file: (len(file.name), file.name)))
+
+
+def sourced(row: Row, project: str, version: Version) -> Row:
+    """A row with its source."""
+    return {**row, "source": f"PyPI {project} {version} METADATA", "confidence": "verified"}
+
+
+def partner(*partners: str) -> Derive:
+    """Rows of a package that is built for one release of PyTorch."""
+
+    def derive(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
+        metadata = one_wheel(files).metadata()
+        row: Row = {project: str(version)}
+        for name in partners:
+            pin = metadata.pin(name)
+            if pin is not None:
+                row[name] = pin or "any"
+        if metadata.python:
+            row["python"] = metadata.python
+        return sourced(row, project, version)
+
+    return derive
+
+
+def is_stack(name: str) -> bool:
+    """Whether a package is of the GPU stack."""
+    return canonicalize_name(name).startswith(("nvidia-", "cuda-", "tensorrt"))
+
+
+def pins_of(metadata: Metadata, extra: str, chosen: tuple[str, ...] = ()) -> list[Row]:
+    """Requirements on packages of the GPU stack; of those that are `chosen`, if any are."""
+    pins = []
+    for requirement in metadata.requirements(extra):
+        name = canonicalize_name(requirement.name)
+        if is_stack(name) and (not chosen or name.startswith(chosen)):
+            pins.append({"package": name, "specifier": str(requirement.specifier)})
+    return sorted(pins, key=lambda pin: pin["package"])
+
+
+CHOSEN = ("nvidia-cublas", "nvidia-cuda-nvcc", "nvidia-cuda-runtime", "nvidia-cudnn", "nvidia-nccl", "tensorrt")
+
+
+def tensorflow(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
+    """What `tensorflow[and-cuda]` adds."""
+    chosen = tuple(name for name in CHOSEN if name not in ("nvidia-cublas", "nvidia-cuda-nvcc"))
+    pins = [pin for pin in pins_of(one_wheel(files).metadata(), "and-cuda", chosen) if pin["package"] != "tensorrt-libs"]
+    row = {"tensorflow": str(version), "extra": "and-cuda", "pins": [pin for pin in pins if "bindings" not in pin["package"]]}
+    return sourced(row, project, version) if pins else None
+
+
+def jax_plugin(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
+    """What a plugin requires `with-cuda`."""
+    metadata = one_wheel(files).metadata()
+    row = {"plugin": project, "version": str(version), "python": metadata.python}
+    row["minimums"] = pins_of(metadata, "with-cuda", CHOSEN)  # type: ignore[assignment]
+    return sourced(row, project, version)
+
+
+def onnxruntime(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
+    """What `onnxruntime-gpu[cuda,cudnn]` adds."""
+    metadata = one_wheel(files).metadata()
+    extras = metadata.requirements("cuda") + metadata.requirements("cudnn")
+    row: Row = {"onnxruntime_gpu": str(version), "extras_cuda_cudnn": [f"{r.name}{r.specifier}" for r in extras]}
+    if not extras:
+        row["note"] = "none declared"
+    return sourced(row, project, version)
+
+
+# The components of a row, and the projects that hold them; CUDA 12's have a suffix.
+COMPONENTS = {
+    "cublas": "nvidia-cublas",
+    "cufft": "nvidia-cufft",
+    "curand": "nvidia-curand",
+    "cusolver": "nvidia-cusolver",
+    "cusparse": "nvidia-cusparse",
+    "nvjitlink": "nvidia-nvjitlink",
+    "cuda-nvrtc": "nvidia-cuda-nvrtc",
+    "cuda-cupti": "nvidia-cuda-cupti",
+}
+
+
+def toolkit(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
+    """The components of a CUDA release. Its drivers are in no wheel."""
+    metadata = one_wheel(files).metadata()
+    major = version.major
+
+    def component(name: str) -> str:
+        names = (name, f"{name}-cu{major}")
+        pins = {str(pin.specifier) for pin in metadata.requirements("all") if canonicalize_name(pin.name) in names}
+        return re.sub(r"^==|\.\*$", "", pins.pop()) if len(pins) == 1 else "unknown"
+
+    release = ".".join(map(str, (*version.release, 0, 0)[:3]))
+    return {
+        "toolkit": release,
+        "driver_native_min": "unknown",
+        "driver_minor_compat_min": {12: "525.60.13", 13: "580"}.get(major, "unknown"),
+        "cudart": component("nvidia-cuda-runtime"),
+        "components": {name: component(project) for name, project in COMPONENTS.items()},
+        "components_source": f"PyPI cuda-toolkit {version} METADATA (pins)",
+        "components_confidence": "verified",
+        "libcudart_soname": "libcudart.so." + {11: "11.0"}.get(major, str(major)),
+        "confidence": "unknown",
+        "source": f"PyPI cuda-toolkit {version} METADATA; NVIDIA's table of drivers was not read",
+    }
+
+
+def nccl(index: Index, project: str, version: Version, files: list[File]) -> Row | None:
+    """The NCCL that a release of torch requires."""
+    metadata = one_wheel(files).metadata()
+    for name in ("nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-nccl-cu11"):
+        pin = metadata.exact(name)
+        if pin:
+            major, minor, patch = Version(pin).release[:3]
+            row = {"from": str(version), "to": str(version), "nccl": pin, "code": major * 10000 + minor * 100 + patch}
+            return {**row, "source": "PyPI torch METADATA", "confidence": "verified"}
+    return None
+
+
+FRAMEWORKS = "frameworks"
+COLLECTORS = (
+    Collector("pytorch", "releases", ("torch",), "1.13", "version", torch.derive, newest_first=True),
+    Collector("nccl", "torch_pypi_default", ("torch",), "2.0", "to", nccl, newest_first=True),
+    Collector("cuda", "toolkits", ("cuda-toolkit",), "12.0", "toolkit", toolkit),
+    Collector(FRAMEWORKS, "tensorflow_and_cuda_pins", ("tensorflow",), "2.14", "tensorflow", tensorflow),
+    Collector(FRAMEWORKS, "jax_plugins", ("jax-cuda12-plugin", "jax-cuda13-plugin"), "0.4.30", "version", jax_plugin, "plugin"),
+    Collector(FRAMEWORKS, "onnxruntime_gpu_extras", ("onnxruntime-gpu",), "1.18", "onnxruntime_gpu", onnxruntime),
+    Collector(FRAMEWORKS, "torchvision", ("torchvision",), "0.9", "torchvision", partner("torch")),
+    Collector(FRAMEWORKS, "torchaudio", ("torchaudio",), "0.8", "torchaudio", partner("torch")),
+    Collector(FRAMEWORKS, "triton", ("triton",), "2.0", "triton", partner("torch")),
+    Collector(FRAMEWORKS, "vllm", ("vllm",), "0.2", "vllm", partner("torch", "torchvision", "torchaudio", "xformers", "triton")),
+    Collector(FRAMEWORKS, "xformers", ("xformers",), "0.0.20", "xformers", partner("torch")),
+)
