@@ -4,6 +4,7 @@
 
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::fs::File;
 use std::io;
@@ -12,6 +13,7 @@ use std::path::{Component, Path};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
+pub use tree::Tree;
 
 /// Attempts at a path while a concurrent rename anywhere on the machine keeps the kernel from deciding whether a `..` in a link
 /// stays below the directory (EAGAIN).

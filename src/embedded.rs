@@ -1,9 +1,6 @@
 //! The rules and knowledge tables that are built into the program: the files of `rules/`.
 
 use include_dir::{Dir, include_dir};
-use serde::de::DeserializeOwned;
-
-use crate::error::{Error, Result};
 
 static RULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/rules");
 static TABLES: Dir<'static> = include_dir!("$OUT_DIR/knowledge");
@@ -15,18 +12,6 @@ pub const COMPILED_RULES: &str = include_str!(concat!(env!("OUT_DIR"), "/rules.j
 /// same data as the YAML file, read ten times faster.
 pub fn table(path: &str) -> Option<&'static str> {
     TABLES.get_file(format!("{path}.json"))?.contents_utf8()
-}
-
-/// A knowledge table, read.
-///
-/// # Errors
-/// The table is missing or of another form, which the tests exclude.
-pub fn knowledge<T: DeserializeOwned>(path: &str) -> Result<T> {
-    let problem = |problem: &str| Error::Rule {
-        problem: format!("rules/knowledge/{path}.yaml: {problem}"),
-    };
-    let text = table(path).ok_or_else(|| problem("the built-in table is missing"))?;
-    serde_json::from_str(text).map_err(|error| problem(&error.to_string()))
 }
 
 /// The names of the tables that are directly in `rules/knowledge/`.

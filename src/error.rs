@@ -48,6 +48,11 @@ pub enum Error {
         /// A rendered diagnostic with file, line and column.
         problem: String,
     },
+    /// A file that an image is built from is malformed.
+    Malformed {
+        /// A rendered diagnostic with file, line and column.
+        problem: String,
+    },
     /// The image was not found, or its source could not be read.
     Source(Box<Failure>),
     /// A layer could not be read completely.
@@ -186,7 +191,11 @@ impl Error {
             Error::Source(failure) | Error::Layer(failure) | Error::Output(failure) => {
                 failure.help = Some(text.into());
             }
-            Error::Rule { .. } | Error::Limit { .. } | Error::Cancelled | Error::Deadline => {}
+            Error::Rule { .. }
+            | Error::Malformed { .. }
+            | Error::Limit { .. }
+            | Error::Cancelled
+            | Error::Deadline => {}
         }
         self
     }
@@ -233,6 +242,7 @@ impl Error {
             Error::Usage { .. } => ErrorCode::Usage,
             Error::Config { .. } => ErrorCode::Config,
             Error::Rule { .. } => ErrorCode::Rule,
+            Error::Malformed { .. } => ErrorCode::Damaged,
             Error::Source(failure) | Error::Layer(failure) | Error::Output(failure) => failure.code,
             Error::Limit { .. } => ErrorCode::Limit,
             Error::Cancelled => ErrorCode::Cancelled,
@@ -255,7 +265,9 @@ impl Error {
             Error::Limit { subject, exceeded } => format!("{}: {exceeded}", line(subject)),
             Error::Source(failure) | Error::Output(failure) => failure.message(),
             Error::Layer(failure) => format!("layer {}", failure.message()),
-            Error::Config { problem, .. } | Error::Rule { problem } => problem.clone(),
+            Error::Config { problem, .. }
+            | Error::Rule { problem }
+            | Error::Malformed { problem } => problem.clone(),
             Error::Cancelled => "the request was cancelled".to_owned(),
             Error::Deadline => "the deadline passed before the request was finished".to_owned(),
         }
@@ -278,7 +290,10 @@ impl Error {
     /// 2 for what the user wrote, 3 for what could not be read or written. A failed scan is never a pass.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::Usage { .. } | Error::Config { .. } | Error::Rule { .. } => 2,
+            Error::Usage { .. }
+            | Error::Config { .. }
+            | Error::Rule { .. }
+            | Error::Malformed { .. } => 2,
             _ => 3,
         }
     }

@@ -1,12 +1,13 @@
-//! What a rule found.
+//! What a rule found. The keys of these types are those of the JSON report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::Claim;
+use crate::gap::Gap;
 use crate::stack::Evidence;
 
-/// How bad a finding is.
+/// How severe a finding is.
 ///
 /// ```
 /// use imgcheck::Severity;
@@ -26,7 +27,7 @@ pub enum Severity {
     Error,
 }
 
-/// How sure a rule is.
+/// How certain a rule is.
 ///
 /// ```
 /// assert!(imgcheck::Confidence::High > imgcheck::Confidence::Low);
@@ -44,7 +45,7 @@ pub enum Confidence {
     High,
 }
 
-/// A place in a text file of the user.
+/// A location in a user's text file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Location {
@@ -54,40 +55,51 @@ pub struct Location {
     pub line: usize,
     /// Column of the first character, from 1, in characters.
     pub column: usize,
-    /// Column behind the last character.
+    /// Column after the last character, from 1.
     pub end_column: usize,
     /// The whole line.
     pub text: String,
 }
 
-/// One fault of one image. The keys are those of the JSON report.
+/// A fault of an image or file.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, ImageRequest};
+///
+/// let image = ImageRequest::new("testdata/sample/pytorch-cuda-v2.9.tar");
+/// let report = Checker::builder().build()?.check(&[image]);
+/// assert_eq!(report.images[0].findings[0].rule, "claim-torch-version");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// Id of the rule.
+    /// Rule id.
     pub rule: String,
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Severity,
-    /// How sure the rule is.
+    /// How certain it is.
     pub confidence: Confidence,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// The claim that is not met, for a rule that looks at claims one by one.
+    /// The claim that is not met. Absent for rules that do not check claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
     /// What to do.
     pub help: Option<String>,
-    /// The file it is about.
+    /// The file in the image.
     pub path: Option<String>,
-    /// Index of the layer that put the file there.
+    /// Index of the layer that contains the file.
     pub layer: Option<usize>,
-    /// Where it stands, for a finding about a file that an image is built from.
+    /// The location in a Dockerfile or similar file. Absent for images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
-    /// What the message rests on.
+    /// What the message is based on.
     pub evidence: Vec<Evidence>,
     /// Stays the same when the image is rebuilt and the fault remains.
     pub fingerprint: String,
-    /// The rule's page; for a rule of the user its first reference, empty if it has none.
+    /// Address of the rule's documentation; for a user's rule its first reference, or empty.
     pub docs: String,
 }
 
@@ -99,22 +111,32 @@ impl Finding {
     }
 }
 
-/// A finding that does not count, and why. The keys are those of the JSON report.
+/// A suppressed finding.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct IgnoredFinding {
-    /// What was found.
+    /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
+    /// Why it is suppressed.
+    pub ignore: IgnoreReason,
+}
+
+/// A gap that does not count, and why. The keys are those of the JSON report.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AcknowledgedGap {
+    /// What could not be judged.
+    #[serde(flatten)]
+    pub gap: Gap,
     /// Why it does not count.
     pub ignore: IgnoreReason,
 }
 
-/// Why a finding does not count.
+/// Why a finding or gap does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IgnoreReason {
-    /// What the team wrote down, or `in the baseline`.
+    /// The reason in the configuration, or `in the baseline`.
     pub reason: String,
-    /// The last day that it holds, as `2027-03-01`.
+    /// The last day the ignore is valid, such as `2027-03-01`. Absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
 }

@@ -1,51 +1,228 @@
-//! The built-in knowledge: the tables of `rules/knowledge/`, read once and handed to those who need them.
+//! The built-in knowledge: the only module that reads the tables of `rules/knowledge/`. It hands them to those who need them.
 //!
-//! The types of the tables are beside the code that uses them. The tables that only expressions use (`known.…`) belong to
+//! The types of the tables are beside the code that uses them. Expressions see the tables as they are (`known.…`): those belong to
 //! [`RuleSet`](crate::rules::RuleSet).
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::cache::Cache;
+use crate::cancellation::Cancellation;
 use crate::claims::Grammar;
-use crate::elf::Recipes;
-use crate::error::Result;
-use crate::layer::FilePatterns;
+use crate::elf::{Depth, Recipes};
+use crate::embedded;
+use crate::error::{Error, Result};
+use crate::launch;
+use crate::layer::{FilePatterns, LayerReader, ReadContext};
+use crate::limits::Limits;
+use crate::parallel;
 use crate::process;
-use crate::stack::{self, Catalogue, ToolkitRow};
-use crate::targets;
+use crate::progress::NoProgress;
+use crate::stack::container_toolkit::ToolkitKnowledge;
+use crate::stack::{Catalogue, ToolkitRow};
+use crate::targets::{self, DriverTable, GpuTable};
 
-/// All tables that reading and judging an image need.
+/// All tables that judging an image needs, read once.
 #[derive(Debug)]
 pub struct Knowledge {
-    /// Which files of a layer are kept.
-    pub patterns: Arc<FilePatterns>,
-    /// How libraries are identified, and where their versions are.
-    pub recipes: Arc<Recipes>,
     /// How versions are written into tags, labels and variables.
     pub grammar: Grammar,
     /// Which package belongs to which component.
     pub catalogue: Catalogue,
     /// The releases of the CUDA toolkit with their drivers.
     pub toolkits: Vec<ToolkitRow>,
-    /// What the import of a Python package loads.
-    pub processes: process::Knowledge,
     /// GPUs and drivers.
     pub targets: targets::Tables,
+    /// The day on which the tables were last compared with what is published: `2026-11-21`.
+    pub date: String,
+    /// What shells and wrappers do before the program of a container runs.
+    pub launch: launch::Knowledge,
+    processes: OnFirstUse<process::Knowledge>,
 }
 
 impl Knowledge {
-    /// The built-in tables.
+    /// Reads the tables.
     ///
     /// # Errors
-    /// A table is broken, which the tests exclude.
-    pub fn builtin() -> Result<Self> {
+    /// A table is broken, which the tests exclude. The same holds for all functions of this module.
+    pub fn read() -> Result<Self> {
         Ok(Knowledge {
-            patterns: Arc::new(FilePatterns::builtin()?),
-            recipes: Arc::new(Recipes::builtin()?),
-            grammar: Grammar::builtin()?,
-            catalogue: Catalogue::builtin()?,
-            toolkits: stack::toolkits()?,
-            processes: process::Knowledge::builtin()?,
-            targets: targets::Tables::builtin()?,
+            grammar: grammar()?,
+            catalogue: catalogue()?,
+            toolkits: toolkits()?,
+            targets: targets()?,
+            date: date()?,
+            launch: launch()?,
+            processes: OnFirstUse::default(),
         })
+    }
+
+    /// What the import of a Python package loads.
+    pub fn processes(&self) -> Result<&process::Knowledge> {
+        self.processes.get_or_make(processes)
+    }
+}
+
+/// How versions are written into tags, labels and variables. The patterns are compiled when a reference first needs them.
+pub fn grammar() -> Result<Grammar> {
+    Ok(Grammar::new(tables("tags")?))
+}
+
+/// Which package belongs to which component.
+pub fn catalogue() -> Result<Catalogue> {
+    let packages: Catalogue = table("packages")?;
+    Ok(packages.with(
+        container_toolkit()?,
+        table("requirements")?,
+        table("python-startup")?,
+    ))
+}
+
+/// What the container toolkit brings into a container, and which CUDA each driver branch has.
+pub fn container_toolkit() -> Result<ToolkitKnowledge> {
+    Ok(ToolkitKnowledge::new(
+        table("capabilities")?,
+        table("drivers")?,
+    ))
+}
+
+/// The releases of the CUDA toolkit with their drivers.
+pub fn toolkits() -> Result<Vec<ToolkitRow>> {
+    #[derive(Deserialize)]
+    struct Releases {
+        toolkits: Vec<ToolkitRow>,
+    }
+    table("cuda").map(|releases: Releases| releases.toolkits)
+}
+
+/// The day on which the tables were last compared with what is published.
+pub fn date() -> Result<String> {
+    #[derive(Deserialize)]
+    struct Collected {
+        date: String,
+    }
+    table("collected").map(|collected: Collected| collected.date)
+}
+
+/// The day on which each table was compared with what is published, by its path below `rules/knowledge/` without an ending; tables
+/// that do not say it are left out.
+pub fn dates() -> Vec<(&'static str, &'static str)> {
+    let texts = embedded::files("knowledge").into_iter();
+    let dates = texts.filter_map(|(path, text)| {
+        let mut lines = text.lines();
+        let date = lines.find_map(|line| line.strip_prefix("# Collected "))?;
+        let path = path.strip_prefix("knowledge/")?.strip_suffix(".yaml")?;
+        Some((path, date.trim_end_matches('.')))
+    });
+    dates.collect()
+}
+
+/// GPUs and drivers.
+pub fn targets() -> Result<targets::Tables> {
+    Ok(targets::Tables {
+        gpus: gpus()?,
+        drivers: DriverTable::new(table("drivers")?, table("cuda")?),
+    })
+}
+
+/// GPUs.
+pub fn gpus() -> Result<GpuTable> {
+    Ok(GpuTable::new(table("gpus")?, table("cuda")?))
+}
+
+/// What shells and wrappers do before the program of a container runs.
+pub fn launch() -> Result<launch::Knowledge> {
+    table("launch")
+}
+
+/// What the import of a Python package loads.
+pub fn processes() -> Result<process::Knowledge> {
+    process::Knowledge::new(
+        tables("processes")?,
+        table("loader/order")?,
+        table("loader/host")?,
+        table("loader/sonames")?,
+        &table("loader/executables")?,
+        &table("loader/package-stores")?,
+    )
+}
+
+/// By which exports a library is known, and where its version is.
+pub fn recipes() -> Result<Recipes> {
+    table("libraries").map(Recipes::new)
+}
+
+/// Which files of a layer are captured.
+pub fn file_patterns() -> Result<FilePatterns> {
+    FilePatterns::new(&table("files")?)
+}
+
+/// A reader of layers, with capacity of its own.
+pub fn layer_reader(cache: Cache) -> Result<LayerReader> {
+    let (patterns, recipes) = parallel::both(file_patterns, recipes);
+    Ok(LayerReader::new(patterns?, recipes?, cache))
+}
+
+/// A request to read layers, with the default limits, no cache and no progress: for tests.
+pub fn read_context(depth: Depth) -> Result<ReadContext<'static>> {
+    let never = Cancellation::default();
+    let reader = layer_reader(Cache::default())?;
+    Ok(reader.request(depth, Limits::default(), never, &NoProgress))
+}
+
+/// One table, by its path below `rules/knowledge/` without an ending.
+pub fn table<T: DeserializeOwned>(path: &str) -> Result<T> {
+    let problem = |problem: &str| Error::Rule {
+        problem: format!("rules/knowledge/{path}.yaml: {problem}"),
+    };
+    let text = embedded::table(path).ok_or_else(|| problem("the built-in table is missing"))?;
+    serde_json::from_str(text).map_err(|error| problem(&error.to_string()))
+}
+
+/// The tables of a directory of `rules/knowledge/`, in order of their names.
+fn tables<T: DeserializeOwned>(directory: &str) -> Result<Vec<T>> {
+    let paths = embedded::tables_in(directory).into_iter();
+    paths.map(table).collect()
+}
+
+/// A value that is expensive to make, and that many commands do not need.
+#[derive(Debug)]
+pub struct OnFirstUse<T>(OnceLock<T>);
+
+impl<T> Default for OnFirstUse<T> {
+    fn default() -> Self {
+        OnFirstUse(OnceLock::new())
+    }
+}
+
+impl<T> OnFirstUse<T> {
+    /// The value; `make` makes it if it does not exist yet.
+    ///
+    /// # Errors
+    /// Those of `make`; the next call tries again.
+    pub fn get_or_make(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+        if let Some(value) = self.0.get() {
+            return Ok(value);
+        }
+        let made = make()?;
+        Ok(self.0.get_or_init(|| made))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_date_is_that_of_the_newest_table() {
+        let newest = dates().into_iter().map(|(_, date)| date).max();
+        assert_eq!(
+            newest,
+            Some(date().unwrap().as_str()),
+            "set the date in rules/knowledge/collected.yaml"
+        );
     }
 }

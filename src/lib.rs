@@ -22,8 +22,10 @@ mod cancellation;
 mod digest;
 mod embedded;
 mod error;
+mod gap;
 mod glob;
 mod json_schema;
+mod lexical;
 mod limits;
 mod parallel;
 mod progress;
@@ -69,11 +71,11 @@ mod report;
 
 mod checker;
 
-pub use cache::CacheOptions;
+pub use cache::{CacheKey, CacheOptions};
 pub use cancellation::Cancellation;
 pub use checker::{
-    CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest, Report,
-    Schema, Subject, Unread, View,
+    CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,
+    KnowledgeStatus, Report, Schema, Subject, Unread, View,
 };
 pub use chrono::NaiveDate as Day;
 pub use claims::Claim;
@@ -95,7 +97,7 @@ pub mod internals {
     }
     expose! {
         archive beneath cache cancellation checker claims digest elf embedded
-        error finding glob image json_schema knowledge launch layer limits lint
+        error finding gap glob image json_schema knowledge launch layer limits lint
         loader parallel policy process progress reference report rules
         source spelling stack targets tls version vocabulary yaml
     }

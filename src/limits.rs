@@ -6,6 +6,8 @@
 pub mod unit;
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -37,6 +39,10 @@ enum Scope {
 macro_rules! descriptions {
     ($($limit:ident $name:literal $scope:ident $unit:ident $default:expr, $about:literal;)*) => {
         /// A limit.
+        ///
+        /// ```
+        /// assert_eq!(imgcheck::Limit::Layers.name(), "layers");
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Limit {
             $(#[doc = $about] $limit,)*
@@ -76,10 +82,12 @@ descriptions! {
     Symbols "symbols" Layer Count 5_000_000, "symbols of an ELF file";
     GpuContainers "gpu-containers" Layer Count 1_000_000, "GPU fat binaries of an ELF file, and entries in them";
     ElfBytes "elf-bytes" Layer Bytes 768 * MIB, "bytes of an ELF file for which a compressed layer is read again";
-    LoaderObjects "loader-objects" Image Count 20_000, "files that one process maps";
+    LoaderObjects "loader-objects" Image Count 20_000, "files that all processes map";
     LoaderDirectories "loader-directories" Image Count 4_096, "directories of one library search path";
-    LoaderLookups "loader-lookups" Image Count 1_000_000, "directories in which the loader looks for the libraries of one process";
-    LoaderSymbols "loader-symbols" Image Count 50_000_000, "symbol lookups of libraries that are loaded together";
+    LoaderLookups "loader-lookups" Image Count 1_000_000, "directories in which the loader looks for the libraries of all processes";
+    LoaderSymbols "loader-symbols" Image Count 50_000_000, "symbol lookups of all processes";
+    LoaderFaults "loader-faults" Image Count 50_000, "libraries and versions that all processes miss";
+    PythonDirectories "python-directories" Image Count 1_000, "directories that Python imports from, of one environment";
     Programs "programs" Image Count 16, "programs linked to GPU libraries that are examined; the report counts the others";
     Requirements "requirements" Image Count 10_000_000, "comparisons of Python requirements with installed packages";
     RuleItems "rule-items" Image Count 10_000, "elements of a list that a rule is evaluated for";
@@ -225,6 +233,23 @@ impl Limits {
             found,
             allowed: self.of(limit),
         }
+    }
+}
+
+/// What was used of limits that count for several pieces of work together. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Usage(Arc<[AtomicU64; DESCRIPTIONS.len()]>);
+
+impl Default for Usage {
+    fn default() -> Self {
+        Usage(Arc::new(std::array::from_fn(|_| AtomicU64::new(0))))
+    }
+}
+
+impl Usage {
+    /// Uses more of a limit, and returns what was used of it in all.
+    pub fn add(&self, limit: Limit, more: u64) -> u64 {
+        self.0[limit as usize].fetch_add(more, Ordering::Relaxed) + more
     }
 }
 

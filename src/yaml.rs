@@ -1,16 +1,44 @@
 //! The one place that knows which YAML library is used, and how a fault in a file is shown: file, line, column, and
 //! the line itself with a caret.
 
+use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, Result};
 use crate::spelling::nearest;
 
 /// A value that remembers where it was written.
 pub type Spanned<T> = serde_saphyr::Spanned<T>;
+
+/// A map of texts that keeps the order of the file.
+#[derive(Debug, Default)]
+pub struct Pairs(pub Vec<(Spanned<String>, Spanned<String>)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Pairs;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
 
 /// Reads a YAML document. `name` is the path of the file as the user gave it.
 ///

@@ -287,6 +287,19 @@ fn only_the_command_line_and_the_report_print() {
     }
 }
 
+/// All others are handed a table.
+#[test]
+fn one_module_reads_the_knowledge_tables() {
+    let found = files_with(&["embedded::"]);
+    let known = [
+        "src/knowledge.rs",
+        // The rules, and the tables as expressions see them.
+        "src/rules/mod.rs",
+        "src/rules/tables.rs",
+    ];
+    assert_eq!(found, known.map(str::to_owned).into());
+}
+
 #[test]
 fn files_stay_readable() {
     for source in sources() {
@@ -318,7 +331,7 @@ fn no_program_is_started() {
 }
 
 #[test]
-fn only_the_cache_and_what_was_asked_for_is_written() {
+fn only_the_cache_and_requested_reports_are_written() {
     let words = [
         "fs::write",
         "File::create",

@@ -1,5 +1,5 @@
-//! The walk over a tar archive. However its bytes come, and whether the contents are read or passed over, the same members
-//! come out, and the same error.
+//! The walk over a tar archive: reading from a file or a stream, and reading or skipping contents, give the same members and the
+//! same error.
 
 #![no_main]
 

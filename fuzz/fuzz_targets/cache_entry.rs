@@ -1,5 +1,4 @@
-//! A cache file and its content. Facts of a layer that are read from it can be written and read again, and put on top
-//! of each other.
+//! A cache file and its content. Layer facts that are decoded from it can be encoded, decoded again and merged.
 
 #![no_main]
 

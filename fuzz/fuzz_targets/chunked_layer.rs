@@ -1,5 +1,4 @@
-//! A lazily read layer, with a table that is correct except for the chosen lies. A table without lies gives the files
-//! their contents.
+//! A lazily read layer whose table of contents is correct except for the chosen lies. Without lies, files have their real contents.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The table of contents of a layer that is read in parts (zstd:chunked and eStargz): a fuzzed table in front of which a fixed
-//! layer lies, whose manifest names the digest of the table. Nothing outside the blob is requested, whatever the table says.
+//! The table of contents of a lazily read layer (zstd:chunked and eStargz): a fuzzed table after a fixed layer, with the correct
+//! digest in the manifest. Whatever the table contains, no request leaves the blob.
 
 #![no_main]
 

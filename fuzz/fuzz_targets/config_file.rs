@@ -1,4 +1,4 @@
-//! Configuration files, tables of recipes, and YAML of any kind. What is refused is refused with the file's name.
+//! Configuration files, recipe tables, and arbitrary YAML. Every error names the file.
 
 #![no_main]
 
@@ -15,7 +15,8 @@ use imgcheck::internals::yaml;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-static GPUS: LazyLock<GpuTable> = LazyLock::new(|| GpuTable::builtin().expect("the GPUs"));
+static GPUS: LazyLock<GpuTable> =
+    LazyLock::new(|| imgcheck::internals::knowledge::gpus().expect("the GPUs"));
 
 const NAME: &str = "fuzzed.yaml";
 

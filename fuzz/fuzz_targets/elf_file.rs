@@ -1,6 +1,6 @@
-//! The facts of an ELF file: read from the whole file, and from what is kept of it while it streams by.
+//! The facts of an ELF file: read from the whole file, and from what is retained while it is streamed.
 //!
-//! The first bytes of the input say how it streams by; see [`imgcheck_fuzz::streamed`].
+//! The first bytes of the input say how it is streamed; see [`imgcheck_fuzz::streamed`].
 
 #![no_main]
 

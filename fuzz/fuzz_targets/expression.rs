@@ -1,5 +1,5 @@
-//! Expressions of any text, evaluated on facts that have everything. They end in time, and both parsers see the same in one that
-//! both accept.
+//! Expressions of any text, evaluated on facts that have everything. Evaluation ends in time, and both parsers build the same tree
+//! of an expression that both accept.
 
 #![no_main]
 

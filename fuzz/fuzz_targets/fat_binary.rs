@@ -1,4 +1,4 @@
-//! GPU code: containers and entries of any shape, in the sections that nvcc puts them in, with the wrappers that point to them, and
+//! GPU code: containers and entries of any shape, in the sections where nvcc puts them, with the wrappers that point to them, and
 //! in a file without section headers.
 
 #![no_main]

@@ -1,5 +1,5 @@
-//! A whole image: its only layer holds the files of the input, and what is called `config` says how it is run. It is read, judged
-//! by the built-in rules and reported in every format; no report has a control character that a terminal would obey.
+//! A whole image: its only layer has the files of the input, and the file `config` is its configuration. It is read, judged by the
+//! built-in rules, and reported in every format; no report has a control character that a terminal would interpret.
 
 #![no_main]
 

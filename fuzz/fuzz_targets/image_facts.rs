@@ -1,5 +1,5 @@
-//! All that is made of an image once its layers are read: its stack from libraries and package metadata of any content, what its
-//! processes load, whether it runs on machines, what the built-in rules say, and the loader model as a tree.
+//! Everything that is derived from the layers of an image: the stack from libraries and arbitrary package metadata, what its
+//! processes load, whether it runs on targets, the findings of the built-in rules, and the loader model as a tree.
 //!
 //! The input describes an image.
 
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::{RootFilesystem, configuration};
-use imgcheck::internals::launch::{Launch, Overlay};
+use imgcheck::internals::launch::{self, Launch, Overlay};
 use imgcheck::internals::loader::Bounds;
 use imgcheck::internals::process::{Knowledge, Programs};
 use imgcheck::internals::report::tree::{self, TreeQuery};
@@ -24,17 +24,19 @@ struct Tables {
     grammar: Grammar,
     catalogue: Catalogue,
     processes: Knowledge,
+    launch: launch::Knowledge,
     toolkits: Vec<ToolkitRow>,
     targets: targets::Tables,
     rules: RuleSet,
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
-    grammar: Grammar::builtin().expect("the grammars"),
-    catalogue: Catalogue::builtin().expect("the catalogue"),
-    processes: Knowledge::builtin().expect("the tables of processes"),
-    toolkits: stack::toolkits().expect("the table of drivers"),
-    targets: targets::Tables::builtin().expect("the tables of GPUs and drivers"),
+    grammar: imgcheck::internals::knowledge::grammar().expect("the grammars"),
+    catalogue: imgcheck::internals::knowledge::catalogue().expect("the catalogue"),
+    processes: imgcheck::internals::knowledge::processes().expect("the tables of processes"),
+    launch: imgcheck::internals::knowledge::launch().expect("the table of launches"),
+    toolkits: imgcheck::internals::knowledge::toolkits().expect("the table of drivers"),
+    targets: imgcheck::internals::knowledge::targets().expect("the tables of GPUs and drivers"),
     rules: RuleSet::builtin().expect("the rules"),
 });
 
@@ -43,7 +45,7 @@ fuzz_target!(|text: &str| {
     let image = Described::new(text);
     let root = RootFilesystem::merge(&image.layers);
     let config = image.configuration();
-    let launch = Launch::of(&root, &config, &Overlay::default());
+    let launch = Launch::of(&root, &config, &Overlay::default(), &tables.launch);
     let stack = stack::read(
         &root,
         &config,
@@ -77,19 +79,20 @@ fuzz_target!(|text: &str| {
         &tables.processes,
         &Bounds::default(),
     );
-    let Ok(model) = programs.model() else {
+    let Ok((mut loader, drawn)) = programs.play(true) else {
         return;
     };
-    let loader = model.facts();
+    loader.frameworks = programs.frameworks(&loader, &stack);
     for library in ["", "lib"] {
         let query = TreeQuery {
             image: "image",
+            launch: None,
             library: Some(library).filter(|it| !it.is_empty()),
         };
-        let _ = tree::text(query, &model.tree());
-        let _ = tree::dot(query, &model.tree());
+        let _ = tree::text(query, &drawn);
+        let _ = tree::dot(query, &drawn);
     }
-    stack.mark_mapped(loader.main_files());
+    stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
 
     let driver = stack.driver_floor(&tables.toolkits);
     let targets: Vec<Target> = image.targets.iter().map(target).collect();
@@ -113,7 +116,7 @@ fuzz_target!(|text: &str| {
         driver: driver
             .as_ref()
             .and_then(|floor| serde_json::to_value(floor).ok()),
-        loader: Some(loader),
+        loader: Some(loader.into()),
         targets: judged,
         ..Facts::of_image(about, claims, &stack)
     };

@@ -1,5 +1,5 @@
-//! Bytes as the blob of a layer, compressed or not. What passes has been decompressed whole: its diff id is that of other
-//! decoders, and without its last byte it is no layer.
+//! Bytes as the blob of a layer, compressed or not. A blob that is accepted was decompressed completely: its diff id is that of other
+//! decoders, and without its last byte it is an error.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Layers on top of each other. Whatever they hold, each node of the tree is found by its path, and what a layer does that has
-//! no links in it is what a plain table of paths says.
+//! Layers on top of each other. Each node of the merged tree is found by its path, and without links the tree is equal to a plain
+//! table of paths.
 
 #![no_main]
 

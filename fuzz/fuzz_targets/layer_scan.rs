@@ -1,5 +1,5 @@
-//! An archive as a layer. Read from a file, streamed, compressed with gzip and with zstd, it has the same facts, or cannot be
-//! read in any of these ways. Cut off it never passes for something else.
+//! An archive as a layer. From a file, as a stream, compressed with gzip and with zstd, it has the same facts or the same kind of
+//! error. A truncated archive is never accepted.
 
 #![no_main]
 

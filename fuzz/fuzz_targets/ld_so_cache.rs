@@ -68,20 +68,20 @@ fn order(cache: &Cache) {
 
 /// As `ldconfig` writes it, it is read the same, but for what that `ldconfig` does not write.
 fn written(cache: &Cache) {
-    // An escaped byte takes more room, and may make a string too long.
-    if cache
-        .entries
-        .iter()
-        .any(|entry| entry.name.len().max(entry.path.len()) >= 4096)
-    {
-        return;
-    }
     let wanted = Cache {
         format: Format::New,
         generator: None,
         ..cache.clone()
     };
-    if wanted.subdirectories.iter().all(|name| name.len() < 4096) {
+    let strings = wanted
+        .entries
+        .iter()
+        .flat_map(|entry| [&entry.name, &entry.path]);
+    // The writer takes text: an escaped byte would be escaped again. A string of 4,096 bytes is too long to be read.
+    if strings
+        .chain(&wanted.subdirectories)
+        .all(|text| text.len() < 4096 && !text.contains("\\x"))
+    {
         assert_eq!(Cache::parse(&ld_so_cache::bytes(&wanted)), Ok(wanted));
     }
 }

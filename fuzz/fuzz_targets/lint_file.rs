@@ -1,7 +1,7 @@
-//! Dockerfiles, requirements, `environment.yml` and `pyproject.toml` of any text, with files beside them. Each place that is told
-//! lies in the text, and the built-in rules about such files can be evaluated.
+//! Dockerfiles, requirements, `environment.yml` and `pyproject.toml` of any text, with files beside them. Each reported position is
+//! in the text, and the built-in rules about such files can be evaluated.
 //!
-//! The first letter is the kind of the file; a line `%% NAME` begins another file.
+//! The first letter is the kind of the file; a line `%% NAME` starts another file.
 
 #![no_main]
 
@@ -18,7 +18,7 @@ use imgcheck::internals::stack::Catalogue;
 use libfuzzer_sys::fuzz_target;
 
 static CATALOGUE: LazyLock<Catalogue> =
-    LazyLock::new(|| Catalogue::builtin().expect("the built-in catalogue"));
+    LazyLock::new(|| imgcheck::internals::knowledge::catalogue().expect("the built-in catalogue"));
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::builtin().expect("the built-in rules"));
 
 fuzz_target!(|text: &str| {

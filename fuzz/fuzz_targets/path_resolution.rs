@@ -1,7 +1,7 @@
-//! Paths of an image lead where the kernel says: the image's tree is made in a temporary directory, and each path is opened there
-//! with `openat2` as in a chroot (RESOLVE_IN_ROOT).
+//! Paths of an image resolve as the kernel resolves them: the tree is created in a temporary directory, and each path is opened
+//! there with `openat2` as in a chroot (RESOLVE_IN_ROOT).
 //!
-//! The input describes an image; lines `path PATH` are looked up, and so are all links of the image.
+//! The input describes an image; lines `path PATH` are resolved, and so are all links of the image.
 
 #![no_main]
 

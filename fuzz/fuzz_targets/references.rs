@@ -1,5 +1,5 @@
-//! What was typed as an image, and what it promises. A reference that is written down is read again as the same, and what it
-//! is in full stays the same in full; a claim quotes the text that it was read from.
+//! What a user types as an image, and its claims. A reference that is printed is parsed as the same one, its canonical form is
+//! stable, and a claim quotes the text that it was read from.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use imgcheck::internals::reference::transport::ImageReference;
 use libfuzzer_sys::fuzz_target;
 
 static GRAMMAR: LazyLock<Grammar> =
-    LazyLock::new(|| Grammar::builtin().expect("the built-in grammar"));
+    LazyLock::new(|| imgcheck::internals::knowledge::grammar().expect("the built-in grammar"));
 
 /// Names of labels and variables that promise something, and one that does not.
 const NAMES: [&str; 6] = [

@@ -1,8 +1,8 @@
-//! A registry that answers whatever it likes: challenges, tokens, redirects, manifests, layers in parts. Each file of the input is
-//! the answer to one request, and `config.json` is the user's file of credentials. Whatever is answered, no other host is spoken to,
-//! and the bytes of a layer have the requested digest.
+//! A registry with arbitrary answers: challenges, tokens, redirects, manifests, ranges of layers. Each file of the input answers one
+//! request, and `config.json` is the credentials file of the user. No other host gets a request, and the bytes of a layer have the
+//! requested digest.
 //!
-//! All requests go through a proxy, which is the registry itself: `fuzz/run` says where with `http_proxy` and `https_proxy`.
+//! All requests go through a proxy, which is the registry itself: `fuzz/run` sets `http_proxy` and `https_proxy`.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Rule files of any text. One that is accepted can be evaluated, has a page, and its own tests can be run; one that is not is
-//! refused with its name.
+//! Rule files of any text. An accepted rule can be evaluated, has a page, and its tests can be run; the error of another one names
+//! the file.
 
 #![no_main]
 

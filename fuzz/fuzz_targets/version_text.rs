@@ -14,7 +14,8 @@ use imgcheck::internals::version::requirement::{MAX_REQUIREMENT, Requirement, no
 use imgcheck::internals::version::{compare, debian, fits, meets, newer, release, satisfies};
 use libfuzzer_sys::fuzz_target;
 
-static GPUS: LazyLock<GpuTable> = LazyLock::new(|| GpuTable::builtin().expect("the GPUs"));
+static GPUS: LazyLock<GpuTable> =
+    LazyLock::new(|| imgcheck::internals::knowledge::gpus().expect("the GPUs"));
 
 const ENVIRONMENT: Environment = Environment {
     python: "3.11",

@@ -24,7 +24,8 @@ const SPARSE_BYTES: u64 = 1 << 20;
 /// # Panics
 /// The built-in data is wrong.
 pub static CONTEXT: LazyLock<ReadContext> = LazyLock::new(|| {
-    let mut context = ReadContext::builtin(Depth::Default).expect("the built-in data");
+    let mut context =
+        imgcheck::internals::knowledge::read_context(Depth::Default).expect("the built-in data");
     context.limits.set(Limit::LayerBytes, LAYER_BYTES);
     context.limits.set(Limit::SparseBytes, SPARSE_BYTES);
     context

@@ -16,7 +16,7 @@ const HOLE: usize = 512;
 const STEPS: usize = 4;
 
 static RECIPES: LazyLock<Recipes> =
-    LazyLock::new(|| Recipes::builtin().expect("the built-in recipes"));
+    LazyLock::new(|| imgcheck::internals::knowledge::recipes().expect("the built-in recipes"));
 
 /// How a file streams by, and how much of it is read: four bytes of the input.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,7 @@ pub struct Member {
     pub kind: MemberKind,
     /// The target of a link as stored.
     pub link: Vec<u8>,
-    /// Permission bits.
+    /// Permission bits, and [`FILE_CAPABILITIES`](super::capabilities::FILE_CAPABILITIES).
     pub mode: u32,
     /// Size in bytes of a regular file, expanded if it is sparse; 0 for other kinds.
     pub size: u64,

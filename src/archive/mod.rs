@@ -3,6 +3,7 @@
 //! The same code reads files, where content is skipped by seeking, and streams. Formats: V7, ustar, GNU and pax, with their sparse
 //! files. Where they are ambiguous, archives are read like Go's `archive/tar` does, because container engines unpack images with it.
 
+pub mod capabilities;
 mod header;
 pub mod input;
 mod member;

@@ -1,5 +1,7 @@
 //! Normalizes paths of members.
 
+use crate::lexical;
+
 /// A path from the root: without leading `/`, without empty, `.` or `..` components, never above the root. Bytes that are not UTF-8 are
 /// written as `\xNN`. The root is the empty path.
 pub fn normalise(raw: &[u8]) -> String {
@@ -7,17 +9,7 @@ pub fn normalise(raw: &[u8]) -> String {
     if is_normal(&text) {
         return text;
     }
-    let mut components: Vec<&str> = Vec::new();
-    for component in text.split('/') {
-        match component {
-            "" | "." => {}
-            ".." => {
-                components.pop();
-            }
-            name => components.push(name),
-        }
-    }
-    components.join("/")
+    lexical::normalized(&text)
 }
 
 /// Whether a path is normalized already, as most are. May be false for hidden files.
@@ -29,19 +21,41 @@ fn is_normal(path: &str) -> bool {
         && !bytes.windows(2).any(special)
 }
 
-/// Bytes as text; those that are not UTF-8 are written as `\xNN`.
+/// Bytes as text. Those that are not UTF-8 are written as `\xNN`; a backslash in front of what would then look like such a byte, or
+/// like itself, is written as `\x5c`. So different bytes are different texts, and a name without such a sequence is its own text.
 pub fn display(raw: &[u8]) -> String {
-    if let Ok(text) = str::from_utf8(raw) {
-        return text.to_owned();
+    match str::from_utf8(raw) {
+        Ok(text) if memchr::memmem::find(raw, b"\\x").is_none() => return text.to_owned(),
+        _ => {}
     }
     let mut text = String::with_capacity(raw.len());
     for chunk in raw.utf8_chunks() {
-        text.push_str(chunk.valid());
+        let mut rest = chunk.valid();
+        while let Some(at) = rest.find('\\') {
+            let (before, after) = (&rest[..at], &rest[at + 1..]);
+            text.push_str(before);
+            text.push_str(if looks_escaped(after) { "\\x5c" } else { "\\" });
+            rest = after;
+        }
+        text.push_str(rest);
         for byte in chunk.invalid() {
             text.push_str(&format!("\\x{byte:02x}"));
         }
     }
     text
+}
+
+/// Whether the text after a backslash is the rest of an escape: `x80` to `xff`, or `x5c`.
+fn looks_escaped(after: &str) -> bool {
+    match after.as_bytes() {
+        [
+            b'x',
+            b'8'..=b'9' | b'a'..=b'f',
+            b'0'..=b'9' | b'a'..=b'f',
+            ..,
+        ] => true,
+        after => after.starts_with(b"x5c"),
+    }
 }
 
 #[cfg(test)]
@@ -63,6 +77,35 @@ mod tests {
         }
         for root in ["", ".", "./", "/", "..", "a/.."] {
             assert_eq!(normalise(root.as_bytes()), "", "{root}");
+        }
+    }
+
+    #[test]
+    fn different_names_are_different_texts() {
+        let mut names: Vec<&[u8]> = vec![
+            b"\xff",
+            b"\\xff",
+            b"\\x5cxff",
+            b"\\x5c",
+            b"\\\xff",
+            b"\\\\xff",
+            b"\\x5cx5c",
+            b"\\x5c\xff",
+        ];
+        let texts: std::collections::HashSet<String> =
+            names.iter().map(|name| display(name)).collect();
+        assert_eq!(texts.len(), names.len(), "{texts:?}");
+        assert_eq!(display(b"\\xff"), "\\x5cxff");
+        // Names that systemd and others really use.
+        names = vec![
+            b"dev-disk-by\\x2dlabel.mount",
+            b"a\\b",
+            b"\\x",
+            b"\\xFF",
+            b"caf\xc3\xa9",
+        ];
+        for name in names {
+            assert_eq!(display(name).as_bytes(), name);
         }
     }
 

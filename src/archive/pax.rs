@@ -1,6 +1,6 @@
 //! Pax extended headers (`x`): records `LENGTH KEY=VALUE\n`, see POSIX.1-2001, "pax Header Block".
 
-use super::overlay;
+use super::{capabilities, overlay};
 
 /// The records of an extended header that affect how a member is read.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -8,6 +8,8 @@ pub struct Pax {
     pub path: Option<Vec<u8>>,
     pub link: Option<Vec<u8>>,
     pub size: Option<u64>,
+    /// [`capabilities::FILE_CAPABILITIES`] if the file has capabilities, else 0.
+    pub capabilities: u32,
     pub sparse: PaxSparse,
 }
 
@@ -84,6 +86,9 @@ impl Pax {
                 let attribute = key.strip_prefix(b"SCHILY.xattr.").unwrap_or_default();
                 if overlay::is_attribute(attribute) {
                     return Err(overlay::ATTRIBUTE);
+                }
+                if attribute == capabilities::ATTRIBUTE.as_bytes() {
+                    self.capabilities = capabilities::mode_bit(value);
                 }
             }
         }

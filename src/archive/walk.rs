@@ -192,7 +192,7 @@ impl<I: Input> Walk<I> {
             path,
             kind,
             link,
-            mode: (mode & 0o7777) as u32,
+            mode: (mode & 0o7777) as u32 | pax.capabilities,
             size: 0,
             offset: self.position,
             stored: if has_content(header.entry_type().as_byte()) {

@@ -8,8 +8,8 @@
 //!          the bytes as a zstd frame (RFC 8878)
 //! ```
 //!
-//! The checksum detects truncation and damage, the name detects renamed files. Neither stops a forger: whoever can write to a cache is
-//! trusted.
+//! The checksum detects truncation and damage, the name detects renamed files. Neither stops a forger: whoever can write to the
+//! directory is trusted, and entries of a shared store are [signed](super::signature).
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -12,6 +12,13 @@ pub enum Key {
         /// Identifies the code, the data and the options that the facts were computed with: 16 hexadecimal digits.
         version: String,
     },
+    /// That the blob with this digest was read and has this diff ID. The entry is empty.
+    Verified {
+        /// `sha256:…` of the blob.
+        digest: String,
+        /// `sha256:…` of the uncompressed layer.
+        diff_id: String,
+    },
     /// A manifest or configuration: the bytes with this digest, which is verified on every access.
     Document {
         /// `sha256:…` of the bytes.
@@ -27,6 +34,10 @@ impl Key {
                 let hex = hexadecimal(diff_id)?;
                 is_version(version).then(|| format!("facts-{version}-{hex}"))
             }
+            Key::Verified { digest, diff_id } => {
+                let (blob, layer) = (hexadecimal(digest)?, hexadecimal(diff_id)?);
+                Some(format!("verified-{blob}-{layer}"))
+            }
             Key::Document { digest } => hexadecimal(digest).map(|hex| format!("document-{hex}")),
         }
     }
@@ -35,6 +46,7 @@ impl Key {
     pub(super) fn accepts(&self, bytes: &[u8]) -> bool {
         match self {
             Key::Facts { .. } => true,
+            Key::Verified { .. } => bytes.is_empty(),
             Key::Document { digest } => sha256(bytes) == *digest,
         }
     }
@@ -48,6 +60,8 @@ pub enum CacheEntryKind {
         /// The version of the facts.
         version: String,
     },
+    /// That a blob has a diff ID.
+    Verified,
     /// A manifest or configuration.
     Document,
 }
@@ -57,6 +71,11 @@ impl CacheEntryKind {
     pub(super) fn of(name: &str) -> Option<Self> {
         if let Some(hex) = name.strip_prefix("document-") {
             return is_hexadecimal(hex).then_some(CacheEntryKind::Document);
+        }
+        if let Some(pair) = name.strip_prefix("verified-") {
+            let (blob, layer) = pair.split_once('-')?;
+            let is_pair = is_hexadecimal(blob) && is_hexadecimal(layer);
+            return is_pair.then_some(CacheEntryKind::Verified);
         }
         let (version, hex) = name.strip_prefix("facts-")?.split_once('-')?;
         (is_version(version) && is_hexadecimal(hex)).then(|| CacheEntryKind::Facts {
@@ -103,6 +122,12 @@ mod tests {
         let kind = name.as_deref().and_then(CacheEntryKind::of);
         let version = "0123456789abcdef".to_owned();
         assert_eq!(kind, Some(CacheEntryKind::Facts { version }));
+        let pair = Key::Verified {
+            digest: digest.clone(),
+            diff_id: digest.clone(),
+        };
+        let kind = pair.name().as_deref().and_then(CacheEntryKind::of);
+        assert_eq!(kind, Some(CacheEntryKind::Verified));
         let name = Key::Document { digest }.name();
         let kind = name.as_deref().and_then(CacheEntryKind::of);
         assert_eq!(kind, Some(CacheEntryKind::Document));

@@ -11,6 +11,7 @@ mod entry;
 mod key;
 mod local;
 mod shared;
+mod signature;
 mod trust;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ pub use key::{CacheEntryKind, Key};
 pub use local::CacheEntry;
 use local::Directory;
 use shared::Shared;
+pub use signature::CacheKey;
 
 /// Default maximum size of the directory in bytes.
 pub const DEFAULT_LIMIT: u64 = 2_000_000_000;
@@ -43,6 +45,7 @@ struct Stores {
     /// Whether the user named the directory, and wants to know about problems with it.
     named: bool,
     shared: Option<Shared>,
+    key: Option<CacheKey>,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -61,8 +64,11 @@ struct Stores {
 pub struct CacheOptions {
     /// The directory; `None` is `imgcheck` in the user's cache directory (XDG Base Directory Specification).
     pub directory: Option<PathBuf>,
-    /// URL of a shared store, which provides entries that the directory lacks, and receives all new entries.
+    /// URL of a shared store, which provides entries that the directory lacks, and receives all new entries. It is used only with a key,
+    /// or if it is a directory that others cannot write to.
     pub shared: Option<String>,
+    /// The key that signs entries of the shared store.
+    pub key: Option<CacheKey>,
     /// Maximum size of the directory in bytes. The least recently used entries are removed first.
     pub limit: u64,
 }
@@ -72,6 +78,7 @@ impl Default for CacheOptions {
         CacheOptions {
             directory: None,
             shared: None,
+            key: None,
             limit: DEFAULT_LIMIT,
         }
     }
@@ -89,12 +96,14 @@ impl Cache {
                 .ok()
                 .map(|base| base.cache_dir().join("imgcheck")),
         };
-        let stores = Stores {
+        let mut stores = Stores {
             directory: directory.map(|path| Directory::new(path, options.limit)),
             named: options.directory.is_some(),
             shared: options.shared.as_deref().map(Shared::new).transpose()?,
+            key: options.key.clone(),
             warnings: Mutex::default(),
         };
+        stores.refuse_untrusted();
         Ok(Cache {
             stores: Some(Arc::new(stores)),
             cancellation: Cancellation::default(),
@@ -195,6 +204,19 @@ impl Cache {
 }
 
 impl Stores {
+    /// Whoever writes an entry decides what is believed about a layer.
+    fn refuse_untrusted(&mut self) {
+        if self.key.is_none()
+            && let Some(problem) = self.shared.as_ref().and_then(Shared::distrust)
+            && let Some(shared) = self.shared.take()
+        {
+            let address = shared.address();
+            self.warn(format!(
+                "the shared cache {address} is not used: {problem}; sign its entries with --cache-key"
+            ));
+        }
+    }
+
     fn put_own(&self, name: &str, sealed: &[u8]) {
         let Some(directory) = &self.directory else {
             return;
@@ -209,15 +231,23 @@ impl Stores {
 
     fn get_shared(&self, name: &str, cancellation: &Cancellation) -> Option<Vec<u8>> {
         let read = self.shared.as_ref()?.get(name, cancellation);
-        read.unwrap_or_else(|problem| {
+        let entry = read.unwrap_or_else(|problem| {
             self.warn(problem);
             None
-        })
+        })?;
+        match &self.key {
+            Some(key) => key.verify(name, &entry),
+            None => Some(entry),
+        }
     }
 
     fn put_shared(&self, name: &str, sealed: Vec<u8>, cancellation: &Cancellation) {
-        if let Some(shared) = &self.shared
-            && let Err(problem) = shared.put(name, sealed, cancellation)
+        let entry = match &self.key {
+            Some(key) => key.sign(name, &sealed),
+            None => Some(sealed),
+        };
+        if let (Some(shared), Some(entry)) = (&self.shared, entry)
+            && let Err(problem) = shared.put(name, entry, cancellation)
         {
             self.warn(problem);
         }

@@ -3,6 +3,7 @@
 //! It must not slow down a run much: a request is retried at most once, and the store is not used again after the first failure.
 
 use std::fmt;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use reqwest::Url;
 use tokio::runtime::{Builder, Runtime};
 
 use super::entry::MAXIMUM;
+use super::trust::Trusted;
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::tls;
@@ -79,6 +81,19 @@ impl Shared {
             is_readable: AtomicBool::new(true),
             is_writable: AtomicBool::new(true),
         })
+    }
+
+    /// Why entries without a signature must not be believed: others may write them. `None` if the store is a directory for which that is
+    /// not so.
+    pub fn distrust(&self) -> Option<String> {
+        let ObjectStoreScheme::Local = self.kind else {
+            return Some("others may be able to write to it".to_owned());
+        };
+        let path = self.url.to_file_path().ok()?;
+        match Trusted::open(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Some(error.to_string()),
+            _ => None,
+        }
     }
 
     pub fn address(&self) -> &str {

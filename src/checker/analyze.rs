@@ -1,21 +1,21 @@
-//! From facts to all that rules see: the merged root filesystem, stack, claims and loader model.
+//! From facts to all that rules see: the model of the image, and the claims of its reference.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
 
 use crate::error::Result;
-use crate::image::{RootFilesystem, configuration};
-use crate::launch::Launch;
+use crate::gap::{Gap, GapCode};
+use crate::image::configuration;
+use crate::limits::Usage;
 use crate::loader::Bounds;
-use crate::process::Programs;
-use crate::process::tree::Tree;
 use crate::reference::name::Name;
 use crate::report::{Inspection, Layer};
-use crate::rules::{self, Facts};
-use crate::stack;
+use crate::rules::{self, Facts, TypedName};
 
 use super::facts::ImageFacts;
+use super::model::{Model, Models};
 use super::state::Checker;
 use super::subject::LayerOrigin;
 use super::subject::Subject;
@@ -25,10 +25,12 @@ use super::subject::Subject;
 pub struct Analysis {
     /// What the report says.
     pub inspection: Inspection,
-    /// What the rules see.
-    pub facts: Facts,
-    /// The loader model as a tree; empty unless the checker makes trees.
-    pub tree: Tree,
+    /// What the image is, whatever it is called.
+    pub(super) model: Arc<Model>,
+    /// What ignores are for.
+    pub typed: String,
+    /// What fingerprints are for.
+    typed_name: TypedName,
     pub day: NaiveDate,
     pub bounds: Bounds,
     /// What reading and analyzing took.
@@ -37,46 +39,25 @@ pub struct Analysis {
 
 impl Analysis {
     /// Derives everything from the facts. Only a limit or the cancellation can stop it.
-    pub fn of(checker: &Checker, facts: &ImageFacts, subject: &Subject) -> Result<Self> {
+    pub(super) fn of(
+        checker: &Checker,
+        models: &mut Models,
+        facts: &ImageFacts,
+        subject: &Subject,
+    ) -> Result<Self> {
         let start = Instant::now();
         subject.cancellation.check()?;
-        let (knowledge, config) = (&checker.knowledge, &facts.config);
-        let layers = facts.layers.iter().map(|layer| &*layer.facts);
         let bounds = Bounds {
             limits: subject.limits.unwrap_or(checker.limits),
             cancellation: subject.cancellation.clone(),
+            usage: Usage::default(),
         };
-        let root = RootFilesystem::merge_within(layers, &bounds.limits, &bounds.cancellation)?;
-        let launch = Launch::of(&root, config, &subject.overlay);
-        let mut stack = stack::read(&root, config, &launch, &knowledge.catalogue, &bounds)?;
-        let environment = configuration::environment(config);
-        let labels = configuration::labels(config);
+        let model = models.get_or_make(checker, facts, subject, &bounds)?;
+        let environment = configuration::environment(&facts.config);
+        let labels = configuration::labels(&facts.config);
         let reference = subject.reference.as_deref();
-        let claims = knowledge
-            .grammar
-            .image_claims(reference, &labels, &environment);
-        // A root directory has no configuration.
-        let has_config = facts.config_digest.is_some();
-        let image = rules::ImageFacts {
-            platform: Some(facts.platform.clone()).filter(|platform| !platform.is_empty()),
-            os: has_config.then(|| config.os().to_string()),
-            architecture: has_config.then(|| config.architecture().to_string()),
-            env: Some(environment),
-            labels: Some(labels),
-            ..parsed_reference(reference)
-        };
-        let programs = Programs::of(&root, &launch, &stack, &knowledge.processes, &bounds);
-        let model = programs.model()?;
-        let loader = model.facts();
-        let tree = checker.loader_trees.then(|| model.tree());
-        stack.mark_mapped(loader.main_files());
-        let driver = stack.driver_floor(&knowledge.toolkits);
-        let rule_facts = Facts {
-            gpu: serde_json::to_value(&stack.gpu).ok(),
-            driver: driver.as_ref().and_then(|it| serde_json::to_value(it).ok()),
-            loader: Some(loader.clone()),
-            ..Facts::of_image(image, claims.clone(), &stack)
-        };
+        let grammar = &checker.knowledge.grammar;
+        let layers = report_layers(facts, subject);
         let inspection = Inspection {
             reference: subject.reference.clone(),
             named: subject.named.clone(),
@@ -86,22 +67,44 @@ impl Analysis {
             depth: facts.depth,
             digest: subject.origin.digest.clone(),
             config_digest: facts.config_digest.clone(),
-            layers: report_layers(facts, subject),
-            claims,
-            driver,
-            stack: stack.components,
-            gpu: stack.gpu,
-            loader: Some(loader),
-            files: root.files().count(),
+            claims: grammar.image_claims(reference, &labels, &environment),
+            gaps: [model.gaps.clone(), lazy_layers(&layers)].concat(),
+            layers,
+            driver: model.driver.clone(),
+            stack: model.stack.clone(),
+            gpu: model.gpu.clone(),
+            loader: Some(model.loader.clone()),
+            launch: model.launch.clone(),
+            files: model.files,
         };
         Ok(Analysis {
             inspection,
-            facts: rule_facts,
-            tree: tree.unwrap_or_default(),
+            model,
+            typed: subject.typed.clone(),
+            typed_name: subject.typed_name.clone(),
             day: subject.day,
-            bounds: bounds.clone(),
+            bounds,
             elapsed: subject.origin.reading + start.elapsed(),
         })
+    }
+
+    /// What the rules see.
+    pub fn facts(&self) -> Facts {
+        let facts = self.model.facts.clone();
+        let named = parsed_reference(self.inspection.reference.as_deref());
+        Facts {
+            claims: self.inspection.claims.clone(),
+            typed: self.typed_name.clone(),
+            image: rules::ImageFacts {
+                reference: named.reference,
+                registry: named.registry,
+                repository: named.repository,
+                tag: named.tag,
+                digest: named.digest,
+                ..facts.image
+            },
+            ..facts
+        }
     }
 }
 
@@ -146,4 +149,18 @@ fn report_layers(facts: &ImageFacts, subject: &Subject) -> Vec<Layer> {
         }
     };
     layers.map(layer).collect()
+}
+
+fn lazy_layers(layers: &[Layer]) -> Vec<Gap> {
+    let lazy = layers.iter().filter(|layer| layer.is_lazy);
+    let gap = |layer: &Layer| Gap {
+        code: GapCode::LazyLayer,
+        message: format!(
+            "layer {} was read by its table of contents, which may differ from what a container engine unpacks: use --no-lazy",
+            layer.index
+        ),
+        path: None,
+        layer: Some(layer.index),
+    };
+    lazy.map(gap).collect()
 }

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::state::Checker;
+use crate::beneath::Tree;
 use crate::cache::{Cache, CacheOptions};
 use crate::error::{Error, Result};
 use crate::finding::Severity;
-use crate::knowledge::Knowledge;
-use crate::layer::LayerReader;
+use crate::knowledge::{Knowledge, OnFirstUse};
 use crate::limits::Limit;
-use crate::parallel;
 use crate::policy::{Baseline, Config, Expectation, Policy, discover};
 use crate::rules::RuleSet;
 use crate::source::registry::{Options, Registries};
@@ -40,12 +39,14 @@ pub struct CheckerBuilder {
     gpus: Vec<String>,
     driver: Option<String>,
     fail_on: Option<Option<Severity>>,
+    strict: bool,
     baseline: BaselineFile,
     limits: Vec<(Limit, u64)>,
     cache: Option<CacheOptions>,
     registries: Options,
     without_rules: bool,
     loader_trees: bool,
+    no_lazy: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -130,6 +131,14 @@ impl CheckerBuilder {
         self
     }
 
+    /// An image with a gap, which is something that could not be judged, does not pass: its verdict is
+    /// [`Verdict::Incomplete`](crate::Verdict::Incomplete).
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
     /// Findings of this baseline file do not count.
     #[must_use]
     pub fn baseline(mut self, file: impl Into<PathBuf>) -> Self {
@@ -165,6 +174,14 @@ impl CheckerBuilder {
         self
     }
 
+    /// Reads layers with a table of contents (zstd:chunked, eStargz) as streams: a table can describe a different archive than the one
+    /// that container engines unpack. [`strict`](Self::strict) implies it.
+    #[must_use]
+    pub fn no_lazy(mut self, no_lazy: bool) -> Self {
+        self.no_lazy = no_lazy;
+        self
+    }
+
     /// Adds the loader model to reports as a tree, which HTML pages draw and [`View::Loader`](crate::View) needs.
     #[must_use]
     pub fn loader_trees(mut self, wanted: bool) -> Self {
@@ -177,10 +194,10 @@ impl CheckerBuilder {
     /// # Errors
     /// The configuration, a rule, an expectation, a target or the baseline is wrong, or the cache URL has no known scheme.
     pub fn build(self) -> Result<Checker> {
-        let (rules, knowledge) = parallel::both(|| self.builtin_rules(), Knowledge::builtin);
-        let (rules, knowledge) = (rules?, knowledge?);
+        let (rules, knowledge) = (self.builtin_rules()?, Knowledge::read()?);
         let gpus = &knowledge.targets.gpus;
         let config = self.configuration.load(gpus)?;
+        self.check_found(&config)?;
         let mut limits = config.limits;
         for (limit, value) in &self.limits {
             limits.set(*limit, *value);
@@ -189,22 +206,41 @@ impl CheckerBuilder {
         let rules = self.add_rules(rules, &config)?;
         let cache = self.cache.as_ref().map(Cache::open).transpose()?;
         let cache = cache.unwrap_or_default();
-        let (patterns, recipes) = (knowledge.patterns.clone(), knowledge.recipes.clone());
         Ok(Checker {
-            layers: LayerReader::new(patterns, recipes, cache.clone()),
+            layers: OnFirstUse::default(),
             knowledge: Arc::new(knowledge),
-            rules: Arc::new(rules.within(limits)),
+            rules: Arc::new(rules),
             policy,
+            configuration: config.file().map(str::to_owned),
             limits,
             cache,
             registries: Registries::new(self.registries),
+            no_lazy: self.no_lazy,
             loader_trees: self.loader_trees,
         })
+    }
+
+    /// # Errors
+    /// A strict check would use a policy that was found and not named: a change to the repository could change it. A found file may ask
+    /// for a strict check, but not acknowledge gaps at the same time.
+    fn check_found(&self, config: &Config) -> Result<()> {
+        let (Configuration::Discover(_), Some(file)) = (&self.configuration, config.file()) else {
+            return Ok(());
+        };
+        if !self.strict {
+            return config.check_found();
+        }
+        let problem = format!("--strict does not use {file}, which was found and not named");
+        let help = format!(
+            "a change to the repository could change it: pass --config {file} if you trust it, or --no-config"
+        );
+        Err(Error::usage(problem).with_help(help))
     }
 
     fn policy(&self, config: &Config, gpus: &GpuTable) -> Result<Policy> {
         let mut policy = config.policy.clone();
         policy.fail_on = self.fail_on.unwrap_or(policy.fail_on);
+        policy.strict |= self.strict;
         policy.baseline = match &self.baseline {
             BaselineFile::Configured => config.load_baseline()?,
             BaselineFile::None => Baseline::default(),
@@ -255,7 +291,7 @@ impl CheckerBuilder {
         }
         config.check_rule_paths()?;
         for path in &config.rules {
-            rules.add_path(path)?;
+            rules.add_path_of(config.tree(), path)?;
         }
         for path in &self.rules {
             if is_missing(path) {
@@ -274,16 +310,21 @@ impl CheckerBuilder {
 
 impl Configuration {
     fn load(&self, gpus: &GpuTable) -> Result<Config> {
-        let discovered = match self {
-            Configuration::None => None,
+        match self {
+            Configuration::None => Ok(Config::default()),
             Configuration::File(path) if is_missing(path) => {
                 let path = path.display();
-                return Err(Error::usage(format!("--config {path}: no such file")));
+                Err(Error::usage(format!("--config {path}: no such file")))
             }
-            Configuration::File(path) => Some(path.clone()),
-            Configuration::Discover(directory) => discover::find(directory),
-        };
-        discovered.map_or_else(|| Ok(Config::default()), |path| Config::load(&path, gpus))
+            // A file elsewhere is the user's own, or a pipe.
+            Configuration::File(path) => Config::load(path, Tree::working(path).as_ref(), gpus),
+            Configuration::Discover(directory) => match discover::in_repository(directory) {
+                Some(path) => Config::load(&path, Some(&Tree::of(&path)), gpus),
+                // Nobody but the user writes it, and dotfiles are often links.
+                None => discover::of_user()
+                    .map_or_else(|| Ok(Config::default()), |it| Config::load(&it, None, gpus)),
+            },
+        }
     }
 }
 

@@ -1,18 +1,24 @@
 //! From facts to findings and reports.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use super::analyze::Analysis;
 use super::facts::ImageFacts;
 use super::judge;
+use super::model::Models;
 use super::report::{Report, Unread};
 use super::request::ImageRequest;
 use super::state::Checker;
 use super::subject::Subject;
 use crate::error::Result;
 use crate::finding::Finding;
+use crate::parallel;
 use crate::policy::Subjects;
 use crate::report::ImageReport;
+
+/// Requests of one call that are read at once: as many as layers, so that small images and slow networks use what is there.
+const REQUESTS: usize = 4;
 
 impl Checker {
     /// Judges facts. The findings depend on the arguments and the checker only: there is no clock, no network and no file.
@@ -42,19 +48,22 @@ impl Checker {
     /// # Errors
     /// As [`judge`](Self::judge).
     pub fn report(&self, facts: &ImageFacts, subject: &Subject) -> Result<ImageReport> {
-        let analysis = Analysis::of(self, facts, subject)?;
+        let analysis = Analysis::of(self, &mut Models::default(), facts, subject)?;
         let fleet = judge::fleet(&self.policy, &[&analysis]);
-        Ok(judge::judge(self, analysis, &fleet)?.report)
+        Ok(judge::judge(self, &analysis, &fleet)?.report)
     }
 
-    /// Reads and judges images. Those that cannot be read or judged are in [`Report::errors`].
+    /// Reads and judges images, several at once. The report has them in the order of the requests; those that cannot be read or
+    /// judged are in [`Report::errors`].
     ///
     /// Where the policy demands it, their versions must agree; ignores that no finding matches are reported once all were read.
     pub fn check(&self, requests: &[ImageRequest]) -> Report {
         let mut report = Report::new(self);
         let mut images = Vec::new();
-        for request in requests {
-            match self.analyze_all(request) {
+        let analyze = |at: usize| Ok::<_, Infallible>(self.analyze_all(&requests[at]));
+        let Ok(analyzed) = parallel::map(REQUESTS, requests.len(), analyze);
+        for (request, read) in requests.iter().zip(analyzed) {
+            match read {
                 Ok(read) => images.extend(read),
                 Err(error) => report.errors.push(Unread::of(request, error)),
             }
@@ -66,9 +75,9 @@ impl Checker {
     /// Judges facts that were read before, as [`check`](Self::check) does.
     pub fn check_facts(&self, images: &[(ImageFacts, Subject)]) -> Report {
         let mut report = Report::new(self);
-        let mut analyzed = Vec::new();
+        let (mut analyzed, mut models) = (Vec::new(), Models::default());
         for (facts, subject) in images {
-            match Analysis::of(self, facts, subject) {
+            match Analysis::of(self, &mut models, facts, subject) {
                 Ok(image) => analyzed.push(image),
                 Err(error) => report
                     .errors
@@ -81,33 +90,36 @@ impl Checker {
 
     /// Reads and analyzes the images of a request, one by one, so that the facts of one are freed before the next is analyzed.
     fn analyze_all(&self, request: &ImageRequest) -> Result<Vec<Analysis>> {
-        let images = self.images(request)?.into_iter();
+        let (images, mut models) = (self.images(request)?.into_iter(), Models::default());
         images
-            .map(|(facts, subject)| Analysis::of(self, &facts, &subject))
+            .map(|(facts, subject)| Analysis::of(self, &mut models, &facts, &subject))
             .collect()
     }
 
     fn judge_all(&self, report: &mut Report, images: Vec<Analysis>) {
         let fleet = judge::fleet(&self.policy, &images.iter().collect::<Vec<_>>());
         let day = images.first().map(|image| image.day);
+        let names: Vec<String> = images.iter().map(|image| image.typed.clone()).collect();
         let mut used_ignores = BTreeSet::new();
-        for image in images {
-            let name = image.inspection.name().to_owned();
-            match judge::judge(self, image, &fleet) {
+        let judge = |at: usize| Ok::<_, Infallible>(judge::judge(self, &images[at], &fleet));
+        let Ok(judged) = parallel::map(parallel::cores(), images.len(), judge);
+        for (image, judged) in images.iter().zip(judged) {
+            match judged {
                 Ok(judgement) => {
                     report.images.push(judgement.report);
                     used_ignores.extend(judgement.used_ignores);
                 }
-                Err(error) => report.errors.push(Unread::unjudged(name, error)),
+                Err(error) => {
+                    let name = image.inspection.name().to_owned();
+                    report.errors.push(Unread::unjudged(name, error));
+                }
             }
         }
         // Whether an ignore is used is unknown if an image is missing.
         let (true, Some(day)) = (report.errors.is_empty(), day) else {
             return;
         };
-        let names = report.images.iter();
-        let names = names.map(|image| image.facts.reference.as_deref().unwrap_or_default());
-        let names: Vec<&str> = names.collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         match judge::configuration(self, Subjects::Images(&names), &used_ignores, day) {
             Ok(file) => report.configuration = file,
             Err(error) => report

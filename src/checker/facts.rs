@@ -58,7 +58,7 @@ pub struct ImageFacts {
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub(super) config: Arc<ImageConfiguration>,
     /// The layers, lowest first.
-    pub(super) layers: Vec<ImageLayer>,
+    pub(super) layers: Arc<[ImageLayer]>,
 }
 
 /// One layer of an image.

@@ -8,10 +8,11 @@ use chrono::NaiveDate;
 
 use super::analyze::Analysis;
 use super::state::Checker;
+use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::policy::{Member, Policy, PolicyFacts, Subjects};
 use crate::report::{FileReport, ImageReport, Inspection, Verdict};
-use crate::rules::Facts;
+use crate::rules::{Facts, Questions};
 use crate::targets;
 
 /// The report of an image, and the indexes of the ignores that one of its findings matched.
@@ -23,21 +24,24 @@ pub(super) struct Judgement {
 /// Judges one image.
 pub(super) fn judge(
     checker: &Checker,
-    analysis: Analysis,
+    analysis: &Analysis,
     fleet: &PolicyFacts,
 ) -> Result<Judgement> {
     let start = Instant::now();
+    let facts = analysis.facts();
     let Analysis {
         inspection,
-        facts,
-        tree,
+        model,
+        typed,
         day,
         bounds,
         elapsed,
+        ..
     } = analysis;
+    let day = *day;
     let policy = &checker.policy;
     let tables = &checker.knowledge.targets;
-    let targets = targets::judge(&policy.targets, &target_input(&inspection), tables)
+    let targets = targets::judge(&policy.targets, &target_input(inspection), tables)
         .map_err(Error::misread)?;
     let facts = Facts {
         targets: targets.clone(),
@@ -48,19 +52,24 @@ pub(super) fn judge(
         .rules
         .evaluate_within(&facts, &bounds.limits, &bounds.cancellation);
     let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
-    let name = inspection.reference.as_deref().unwrap_or_default();
-    let mut judged = policy.apply(found, name, day);
+    let mut judged = policy.apply(found, typed, day);
+    let mut coverage = policy.acknowledge(&inspection.gaps, typed, day);
+    judged.used.append(&mut coverage.used);
     // The policy may have changed severities.
     judged.findings.sort_by_key(|it| Reverse(it.severity));
-    let elapsed = elapsed + start.elapsed();
+    let elapsed = *elapsed + start.elapsed();
     Ok(Judgement {
         report: ImageReport {
-            facts: inspection,
-            tree,
-            verdict: Verdict::of(&judged.findings, policy.fail_on),
+            facts: inspection.clone(),
+            tree: model.tree.clone(),
+            verdict: Verdict::of(&judged.findings, policy.fail_on)
+                .unless_incomplete(&coverage.gaps, policy.strict),
+            questions: Questions::of(&targets, fleet),
             targets,
             findings: judged.findings,
             ignored: judged.ignored,
+            gaps: coverage.gaps,
+            acknowledged: coverage.acknowledged,
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         },
         used_ignores: judged.used,
@@ -88,7 +97,7 @@ pub(super) fn fleet(policy: &Policy, images: &[&Analysis]) -> PolicyFacts {
     }
     let member = |image: &&Analysis| {
         let name = image.inspection.name();
-        let versions = image.facts.versions.iter().flatten();
+        let versions = image.model.facts.versions.iter().flatten();
         let consistent = versions.filter(|(name, _)| policy.consistent.contains(name));
         Member {
             image: match namesakes[name] {
@@ -108,7 +117,7 @@ fn target_input(facts: &Inspection) -> targets::TargetInput<'_> {
     targets::TargetInput {
         depth: facts.depth,
         gpu: &facts.gpu,
-        loader: facts.loader.as_ref(),
+        loader: facts.loader.as_deref(),
         stack: &facts.stack,
         driver: facts.driver.as_ref(),
     }
@@ -130,7 +139,10 @@ pub(super) fn configuration(
         policy: policy.ignore_facts(subjects, used, day),
         ..Facts::default()
     };
-    let found = checker.rules.evaluate(&facts)?;
+    let (limits, cancellation) = (&checker.limits, Cancellation::default());
+    let found = checker
+        .rules
+        .evaluate_within(&facts, limits, &cancellation)?;
     let file = found.iter().find_map(|finding| finding.location.as_ref());
     let Some(file) = file.map(|location| location.file.clone()) else {
         return Ok(None);

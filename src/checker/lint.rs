@@ -96,10 +96,8 @@ impl Checker {
             .ok_or_else(|| {
                 unknown(format!("{name}: unknown file type (expected a Dockerfile, requirements.txt, environment.yml or pyproject.toml)"))
             })?;
-        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
         lint::read(&name, &text, kind, catalogue, &|relative| {
-            lint::neighbour(directory, relative)
+            lint::neighbour(path, relative)
         })
     }
 

@@ -1,5 +1,6 @@
 //! Reads images into facts.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -12,12 +13,13 @@ use super::state::Checker;
 use super::subject::Subject;
 use super::subject::{LayerOrigin, Origin};
 use crate::error::{Error, Result};
+use crate::image::read_linked_files;
 use crate::launch::Overlay;
-use crate::layer::{ReadMethod, SourceLayers};
+use crate::layer::{ReadContext, ReadMethod, SourceLayers, Trust};
 use crate::limits::Limit;
 use crate::reference::name::Name;
 use crate::reference::transport::ImageReference;
-use crate::source::{self, Image, Request};
+use crate::source::{self, Image, LayerBlob, LayerLocation, Request};
 
 /// Bytes of a file that tell whether it holds facts.
 const START: usize = 64;
@@ -67,8 +69,12 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
     let progress = &*request.progress;
     let cancellation = request.cancellation.clone();
     let context = checker
-        .layers
-        .request(request.depth, limits, cancellation, progress);
+        .layers()?
+        .request(request.depth, limits, cancellation, progress)
+        .with_trust(Trust {
+            strict: checker.policy.strict,
+            no_lazy: checker.no_lazy,
+        });
     let source_request = Request {
         platform: request.platform.clone(),
         all_platforms: request.all_platforms,
@@ -83,50 +89,78 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
     if request.reference.is_some() {
         check_one_image(&images)?;
     }
+    let mut known = HashMap::new();
     let facts_of = |image: Image| {
         request.cancellation.check()?;
-        let layers = context.read_image(&image)?;
-        let origins = image.layers.iter().zip(&layers);
-        let origin = Origin {
-            source: image.kind,
-            access: image.access,
-            digest: image.digest,
-            layers: origins
-                .map(|(blob, layer)| LayerOrigin {
-                    digest: blob.digest.clone(),
-                    size: blob.size,
-                    cached: layer.method == ReadMethod::Cache,
-                    is_lazy: layer.method == ReadMethod::Chunks,
-                })
-                .collect(),
-            reading: std::mem::replace(&mut started, Instant::now()).elapsed(),
-        };
+        let (facts, methods) = facts(&context, &mut known, &image)?;
         let subject = Subject {
             reference: request.reference.clone().or(image.reference),
             named: request.target.to_string(),
+            typed: request.typed(),
+            typed_name: request.typed_name(),
             day: request.day,
             overlay: Overlay::default(),
             limits: request.limits,
             cancellation: request.cancellation.clone(),
-            origin,
-        };
-        let blobs = image.layers.into_iter().zip(layers);
-        let facts = ImageFacts {
-            schema: FactsSchema::V1,
-            depth: request.depth,
-            platform: image.platform,
-            config_digest: image.config_digest,
-            config: image.config,
-            layers: blobs
-                .map(|(blob, layer)| ImageLayer {
-                    diff_id: blob.diff_id,
-                    facts: layer.facts,
-                })
-                .collect(),
+            origin: Origin {
+                source: image.kind,
+                access: image.access,
+                digest: image.digest,
+                layers: image.layers.iter().zip(methods).map(layer_origin).collect(),
+                reading: std::mem::replace(&mut started, Instant::now()).elapsed(),
+            },
         };
         Ok((facts, subject))
     };
     images.into_iter().map(facts_of).collect()
+}
+
+/// The facts of images by configuration and layers, and how each layer was read.
+type KnownImages = HashMap<(Option<String>, Vec<LayerLocation>), (ImageFacts, Vec<ReadMethod>)>;
+
+/// The facts of an image, which are shared with an image that was read before and differs in its reference only.
+fn facts(
+    context: &ReadContext,
+    known: &mut KnownImages,
+    image: &Image,
+) -> Result<(ImageFacts, Vec<ReadMethod>)> {
+    let locations = image.layers.iter().map(|layer| layer.data.location());
+    let key = (image.config_digest.clone(), locations.collect());
+    if let Some(same) = known
+        .get(&key)
+        .filter(|(it, _)| it.config == image.config && it.platform == image.platform)
+    {
+        return Ok(same.clone());
+    }
+    let mut layers = context.read_image(image)?;
+    read_linked_files(context, &image.layers, &mut layers)?;
+    let methods = layers.iter().map(|layer| layer.method).collect();
+    let layers = image.layers.iter().zip(layers);
+    let facts = ImageFacts {
+        schema: FactsSchema::V1,
+        depth: context.depth,
+        platform: image.platform.clone(),
+        config_digest: image.config_digest.clone(),
+        config: image.config.clone(),
+        layers: layers
+            .map(|(blob, layer)| ImageLayer {
+                diff_id: blob.diff_id.clone(),
+                facts: layer.facts,
+            })
+            .collect(),
+    };
+    let read: (ImageFacts, Vec<ReadMethod>) = (facts, methods);
+    known.insert(key, read.clone());
+    Ok(read)
+}
+
+fn layer_origin((blob, method): (&LayerBlob, ReadMethod)) -> LayerOrigin {
+    LayerOrigin {
+        digest: blob.digest.clone(),
+        size: blob.size,
+        cached: method == ReadMethod::Cache,
+        is_lazy: method == ReadMethod::Chunks,
+    }
 }
 
 /// A file of [`ImageFacts::encode`], if the target is one.
@@ -162,6 +196,8 @@ fn saved(checker: &Checker, request: &ImageRequest, path: &Path) -> Result<(Imag
         .map_err(|error| error.in_context(format!("{name}: ")))?;
     let mut subject = Subject::new("", request.day);
     subject.named = name;
+    subject.typed = request.typed();
+    subject.typed_name = request.typed_name();
     subject.limits = request.limits;
     subject.cancellation = request.cancellation.clone();
     subject.reference.clone_from(&request.reference);

@@ -5,12 +5,13 @@ use chrono::NaiveDate;
 use super::analyze::parsed_reference;
 use super::report::Report;
 use super::state::Checker;
+use crate::cancellation::Cancellation;
 use crate::error::Result;
 use crate::finding::Severity;
 use crate::lint::FileKind;
 use crate::reference::transport::ImageReference;
 use crate::report::{self, ReferenceReport, one_line};
-use crate::rules::Facts;
+use crate::rules::{Facts, TypedName};
 
 impl Checker {
     /// Reads what references promise, and judges the promises: whether such an image was ever published, whether its versions go
@@ -58,8 +59,13 @@ impl Checker {
         let findings = match error {
             None => {
                 let image = parsed_reference(Some(reference));
+                let facts = Facts {
+                    typed: TypedName::of_reference(reference),
+                    ..Facts::of_reference(image, claims.clone())
+                };
+                let cancellation = Cancellation::default();
                 self.rules
-                    .evaluate(&Facts::of_reference(image, claims.clone()))?
+                    .evaluate_within(&facts, &self.limits, &cancellation)?
             }
             Some(_) => Vec::new(),
         };

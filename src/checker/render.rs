@@ -9,6 +9,12 @@ use crate::report::tree::{self, TreeQuery};
 use crate::report::{self, ImageReport};
 
 /// A format of a report. Not every [`View`] has each of them.
+///
+/// ```
+/// use imgcheck::Format;
+///
+/// assert_eq!(Format::printable("a\u{1b}[31m"), "a\\u{1b}[31m");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For a terminal, with ANSI styles.
@@ -36,16 +42,23 @@ pub enum Format {
 impl Format {
     /// A text for a terminal or a log. Hidden characters are written `\u{…}`, so that nothing in an image can control a terminal
     /// or disguise a name, and commands of build systems are defused. Line breaks are kept.
-    ///
-    /// ```
-    /// assert_eq!(imgcheck::Format::printable("a\u{1b}[31m"), "a\\u{1b}[31m");
-    /// ```
     pub fn printable(text: &str) -> String {
         report::printable(text)
     }
 }
 
 /// What of a report is rendered.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, Format, View};
+///
+/// let report = Checker::builder().build()?.check(&[]);
+/// let page = report.render(View::Findings, Format::Markdown, None)?;
+/// assert!(page.starts_with("## imgcheck"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View<'v> {
     /// Findings, with what they are about.
@@ -128,6 +141,7 @@ impl Report {
                     let name = image.facts.name();
                     let question = TreeQuery {
                         image: name,
+                        launch: Some(&image.facts.launch),
                         library,
                     };
                     tree::text(question, &image.tree).ok_or_else(|| not_loaded(name, library))
@@ -136,7 +150,7 @@ impl Report {
             }
             Format::Json => {
                 let images = self.images.iter();
-                let trees = images.map(|it| (it.facts.reference.as_deref(), &it.tree));
+                let trees = images.map(|it| (it.facts.reference.as_deref(), &*it.tree));
                 report::json::trees(trees, &self.unread())
                     .map_err(|error| Error::output("the report", error))
             }
@@ -147,14 +161,17 @@ impl Report {
                     tree::dot(
                         TreeQuery {
                             image: &it.facts.named,
+                            launch: None,
                             library,
                         },
                         &it.tree,
                     )
                 })
                 .collect()),
-            Format::Html => report::html::trees(self.images.iter().map(|it| (&it.facts, &it.tree)))
-                .map_err(|error| Error::output("the report", error)),
+            Format::Html => {
+                report::html::trees(self.images.iter().map(|it| (&it.facts, &*it.tree)))
+                    .map_err(|error| Error::output("the report", error))
+            }
             _ => unavailable(format),
         }
     }

@@ -43,10 +43,21 @@ pub struct Report {
     pub(super) rules: Arc<RuleSet>,
     pub(super) knowledge: Arc<Knowledge>,
     pub(super) fail_on: Option<Severity>,
+    pub(super) configuration_file: Option<String>,
     pub(super) is_lint: bool,
 }
 
 /// An image or file that could not be read or judged.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, ImageRequest};
+///
+/// let report = Checker::builder().build()?.check(&[ImageRequest::new("no-such.tar")]);
+/// assert_eq!(report.errors[0].error.exit_code(), 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Unread {
     /// The image or file as it was named.
@@ -87,22 +98,20 @@ impl Report {
             rules: checker.rules.clone(),
             knowledge: checker.knowledge.clone(),
             fail_on: checker.policy.fail_on,
+            configuration_file: checker.configuration.clone(),
             is_lint: false,
         }
     }
 
-    /// Whether a finding reaches the severity that fails. Check [`errors`](Self::errors), too: what could not be read did not pass.
+    /// The worst verdict. Check [`errors`](Self::errors), too: what could not be read did not pass.
     pub fn verdict(&self) -> Verdict {
         let images = self.images.iter().map(|image| image.verdict);
         let files = self.files.iter().chain(&self.configuration);
         let files = files.map(|file| file.verdict);
         let references = self.references.iter();
         let references = references.map(|it| Verdict::of(&it.findings, self.fail_on));
-        let mut all = images.chain(files).chain(references);
-        match all.any(|verdict| verdict == Verdict::Fail) {
-            true => Verdict::Fail,
-            false => Verdict::Pass,
-        }
+        let all = images.chain(files).chain(references);
+        all.max().unwrap_or(Verdict::Pass)
     }
 
     /// The text of a baseline file: with [`CheckerBuilder::baseline`](crate::CheckerBuilder::baseline) only other findings count.
@@ -145,6 +154,7 @@ impl Report {
             errors: &self.unread(),
             rules: &self.rules,
             knowledge: &self.knowledge,
+            configuration: self.configuration_file.as_deref(),
         })
     }
 

@@ -11,6 +11,7 @@ use crate::elf::Depth;
 use crate::limits::Limits;
 use crate::progress::{NoProgress, Progress};
 use crate::reference::transport::ImageReference;
+use crate::rules::TypedName;
 use crate::source::registry::Credentials;
 
 /// Which image to read, and how.
@@ -123,6 +124,27 @@ impl ImageRequest {
     pub fn day(mut self, day: NaiveDate) -> Self {
         self.day = day;
         self
+    }
+
+    /// The reference that was typed, else the path.
+    pub(super) fn typed(&self) -> String {
+        let reference = self.reference.clone();
+        reference.unwrap_or_else(|| self.target.typed())
+    }
+
+    /// The same for fingerprints, which the directory of a file does not change.
+    pub(super) fn typed_name(&self) -> TypedName {
+        let typed = self.typed();
+        let path = self
+            .path()
+            .filter(|path| path.display().to_string() == typed);
+        match path.and_then(Path::file_name) {
+            Some(name) if self.reference.is_none() => TypedName {
+                repository: name.to_string_lossy().into_owned(),
+                ..TypedName::default()
+            },
+            _ => TypedName::of_reference(&typed),
+        }
     }
 
     /// The image as it was named.

@@ -81,8 +81,8 @@ impl Checker {
             &given
         };
         let results = testing::run(rules.rules());
-        let exceeded = results.failures().next().is_none();
-        Ok((printable(&results.to_string()), exceeded))
+        let all_passed = results.failures().next().is_none();
+        Ok((printable(&results.to_string()), all_passed))
     }
 
     /// Writes the page of every rule, and an index, into a directory, and removes pages of rules that no longer exist.

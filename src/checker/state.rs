@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::cache::Cache;
+use crate::error::Result;
 use crate::finding::Finding;
-use crate::knowledge::Knowledge;
+use crate::knowledge::{self, Knowledge, OnFirstUse};
 use crate::layer::LayerReader;
 use crate::limits::Limits;
 use crate::policy::Policy;
@@ -34,14 +35,24 @@ pub struct Checker {
     pub(super) knowledge: Arc<Knowledge>,
     pub(super) rules: Arc<RuleSet>,
     pub(super) policy: Policy,
+    /// The configuration file as it was named or found.
+    pub(super) configuration: Option<String>,
     pub(super) limits: Limits,
     pub(super) cache: Cache,
     pub(super) registries: Registries,
-    pub(super) layers: LayerReader,
+    pub(super) layers: OnFirstUse<LayerReader>,
+    /// Whether all layers are read as streams.
+    pub(super) no_lazy: bool,
     pub(super) loader_trees: bool,
 }
 
 impl Checker {
+    /// What reads layers; its capacity is shared by all requests.
+    pub(super) fn layers(&self) -> Result<&LayerReader> {
+        self.layers
+            .get_or_make(|| knowledge::layer_reader(self.cache.clone()))
+    }
+
     /// The limits of every request that sets none of its own.
     pub fn limits(&self) -> &Limits {
         &self.limits

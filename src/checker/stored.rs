@@ -15,6 +15,16 @@ use crate::report;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a cache holds, as `imgcheck cache info` prints it.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::CacheOptions;
+///
+/// let options = CacheOptions { directory: Some("no-such-directory".into()), ..CacheOptions::default() };
+/// assert_eq!(options.usage()?.total.entries, 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Serialize)]
 pub struct CacheUsage {
     schema: &'static str,

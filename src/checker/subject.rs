@@ -7,6 +7,7 @@ use chrono::NaiveDate;
 use crate::cancellation::Cancellation;
 use crate::launch::Overlay;
 use crate::limits::Limits;
+use crate::rules::TypedName;
 use crate::source::{AccessMethod, SourceKind};
 
 /// What [`ImageFacts`](crate::ImageFacts) are judged as: the reference whose promises count, and the day.
@@ -26,6 +27,10 @@ pub struct Subject {
     pub(super) reference: Option<String>,
     /// What the user named it by.
     pub(super) named: String,
+    /// The reference that the user typed, else the path: what ignores are for. An image may record any name of itself.
+    pub(super) typed: String,
+    /// The same, for fingerprints.
+    pub(super) typed_name: TypedName,
     /// The day that decides whether an ignore has expired.
     pub(super) day: NaiveDate,
     pub(super) overlay: Overlay,
@@ -64,6 +69,8 @@ impl Subject {
         let reference = reference.into();
         Subject {
             named: reference.clone(),
+            typed: reference.clone(),
+            typed_name: TypedName::of_reference(&reference),
             reference: Some(reference).filter(|text| !text.is_empty()),
             day,
             overlay: Overlay::default(),

@@ -4,6 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that an image claims about itself, with the text it was read from.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, Day};
+///
+/// let references = ["pytorch-cuda:v2.9".to_owned()];
+/// let report = Checker::builder().build()?.claims(&references, Day::default())?;
+/// assert_eq!(report.references[0].claims[0].version, "2.9");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// What it is about: `torch`, `cuda`, `cudnn`, `python`, `os`, `flavour`, `device` …

@@ -12,7 +12,6 @@ mod scan;
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::embedded;
 use crate::error::Result;
 use crate::reference::name::Name;
 
@@ -37,16 +36,11 @@ pub struct Grammar {
 }
 
 impl Grammar {
-    /// The built-in grammar. Its patterns are compiled when a reference first needs them.
-    ///
-    /// # Errors
-    /// A table is broken, which the tests exclude.
-    pub fn builtin() -> Result<Grammar> {
+    /// The grammar of some files. Its patterns are compiled when a reference first needs them.
+    pub fn new(files: Vec<Grammars>) -> Grammar {
         let mut grammar = Grammar::default();
-        for path in embedded::tables_in("tags") {
-            grammar.add(embedded::knowledge(path)?);
-        }
-        Ok(grammar)
+        files.into_iter().for_each(|file| grammar.add(file));
+        grammar
     }
 
     /// Reads grammar files, given by name and text, and compiles every pattern.
@@ -134,7 +128,7 @@ impl Grammar {
         origin: &'static str,
         known: &[Variable],
         (name, value): (&str, &str),
-        neighbours: &BTreeMap<String, String>,
+        neighbors: &BTreeMap<String, String>,
     ) -> Vec<Claim> {
         if value.len() > LONGEST_VALUE {
             return Vec::new();
@@ -143,7 +137,7 @@ impl Grammar {
         for variable in known.iter().filter(|variable| variable.name == name) {
             scan.read(&variable.value);
             if let Some(title) = &variable.tag_of {
-                let title = neighbours.get(title).map_or("", String::as_str);
+                let title = neighbors.get(title).map_or("", String::as_str);
                 self.read_tag(&mut scan, self.bare(title), &[]);
             }
         }

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
-use imgcheck::{CacheOptions, CacheUsage};
+use imgcheck::{CacheKey, CacheOptions, CacheUsage, Format};
 use indicatif::DecimalBytes;
 
+use super::formats::TextOrJson;
 use super::interrupt::Stop;
-use super::output::{self, OutputArguments, Rendered, TextOrJson, one_line};
+use super::output::{self, OutputArguments, one_line};
 
 /// Where layer facts are kept, if they are.
 #[derive(Debug, Args)]
@@ -46,6 +47,14 @@ struct PlaceArguments {
         hide_env_values = true
     )]
     shared: Option<String>,
+    /// Sign the entries of the shared cache with this key, and believe no others: FILE, or env://NAME for a variable
+    #[arg(
+        long,
+        value_name = "FILE|env://NAME",
+        env = "IMGCHECK_CACHE_KEY",
+        value_parser = CacheKey::read
+    )]
+    cache_key: Option<CacheKey>,
 }
 
 impl CacheArguments {
@@ -60,6 +69,7 @@ impl PlaceArguments {
         CacheOptions {
             directory: self.cache_dir.clone(),
             shared: self.shared.clone(),
+            key: self.cache_key.clone(),
             limit: self.cache_size,
         }
     }
@@ -83,7 +93,7 @@ enum Command {
         #[command(flatten)]
         places: PlaceArguments,
         #[command(flatten)]
-        output: OutputArguments,
+        output: OutputArguments<TextOrJson>,
     },
     /// Empty the cache of this machine; the shared store stays as it is
     Clean {
@@ -103,9 +113,9 @@ pub fn run(arguments: &CommandArguments) -> Result<ExitCode, Stop> {
     match &arguments.command {
         Command::Info { places, output } => {
             let usage = places.options().usage()?;
-            output::write(output, |format| match format {
-                TextOrJson::Text => Ok(Rendered::Text(text(&usage))),
-                TextOrJson::Json => usage.to_json().map(Rendered::Text),
+            output::write_text(output, |format| match format {
+                Format::Json => usage.to_json(),
+                _ => Ok(text(&usage)),
             })?;
         }
         Command::Clean {

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use imgcheck::{Checker, Verdict};
+use imgcheck::{Checker, ImageReport, Verdict};
 
 use super::formats::{self, CheckFormat};
 use super::images::{ImageArguments, finish, requests};
 use super::interrupt::Stop;
 use super::output::{self, OutputArguments};
-use super::policy::ImagePolicyArguments;
+use super::policy::{ImagePolicyArguments, NOT_JUDGED};
 
 /// Arguments of `imgcheck check`.
 #[derive(Debug, Args)]
@@ -43,6 +43,11 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode, Stop> {
     }
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
     let is_baseline = policy.write_baseline(report.errors.is_empty(), baseline)?;
-    let failed = report.verdict() == Verdict::Fail && !is_baseline;
-    Ok(finish(&report, ExitCode::from(u8::from(failed))))
+    let incomplete = |image: &ImageReport| image.verdict == Verdict::Incomplete;
+    let code = match report.verdict() {
+        _ if report.images.iter().any(incomplete) => NOT_JUDGED,
+        Verdict::Fail if !is_baseline => 1,
+        _ => 0,
+    };
+    Ok(finish(&report, ExitCode::from(code)))
 }

@@ -4,11 +4,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use imgcheck::{Checker, Format, Verdict, View};
+use imgcheck::{Checker, Verdict, View};
 
+use super::formats::TextOrJson;
 use super::interrupt::{Run, Stop};
 use super::limits::LimitArguments;
-use super::output::{self, OutputArguments, Rendered, TextOrJson};
+use super::output::{self, OutputArguments};
 use super::policy::{ConfigArguments, FailOnArgument, RuleArguments, today};
 
 /// Arguments of `imgcheck claims`.
@@ -26,7 +27,7 @@ pub struct ClaimsArguments {
     #[command(flatten)]
     fail_on: FailOnArgument,
     #[command(flatten)]
-    output: OutputArguments,
+    output: OutputArguments<TextOrJson>,
 }
 
 /// Reads every reference. The exit code is 1 if a finding fails one, and 2 if one is not a reference; the others are reported anyway.
@@ -43,19 +44,13 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode, Stop> {
     let report = checker.claims(&arguments.references, today());
     run.check()?;
     let report = report?;
-    output::write(output, |format| {
-        let format = match format {
-            TextOrJson::Text => Format::Text,
-            TextOrJson::Json => Format::Json,
-        };
-        report
-            .render(View::Claims, format, output.width())
-            .map(Rendered::Text)
+    output::write_text(output, |format| {
+        report.render(View::Claims, format, output.width())
     })?;
     let is_invalid = report.references.iter().any(|it| it.error.is_some());
     Ok(ExitCode::from(match (is_invalid, report.verdict()) {
         (true, _) => 2,
         (false, Verdict::Fail) => 1,
-        (false, Verdict::Pass) => 0,
+        (false, Verdict::Pass | Verdict::Incomplete) => 0,
     }))
 }

@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
-use imgcheck::{Checker, Comparison, Error, Format, Verdict};
+use clap::Args;
+use imgcheck::{Checker, Comparison, Error, Verdict};
 
+use super::formats::DiffFormat;
 use super::images::{ReadingArguments, finish, requests};
 use super::interrupt::Stop;
-use super::output::{self, OutputArguments, Rendered};
-use super::policy::ImagePolicyArguments;
+use super::output::{self, OutputArguments};
+use super::policy::{ImagePolicyArguments, NOT_JUDGED};
 
 /// Arguments of `imgcheck diff`.
 #[derive(Debug, Args)]
@@ -27,18 +28,8 @@ pub struct DiffArguments {
     output: OutputArguments<DiffFormat>,
 }
 
-/// A format of the difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DiffFormat {
-    /// For people
-    Text,
-    /// For programs: everything
-    Json,
-    /// A comment on a pull request
-    Markdown,
-}
-
-/// Compares two images. The exit code is 1 if B has a finding at or above `--fail-on` that A does not have.
+/// Compares two images. The exit code is 1 if B has a finding at or above `--fail-on` that A does not have, and 3 if something
+/// that matters in B could not be judged.
 pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
     let names = [arguments.from.clone(), arguments.to.clone()];
     let (reading, policy, output) = (&arguments.reading, &arguments.policy, &arguments.output);
@@ -66,17 +57,11 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
         return Ok(ExitCode::SUCCESS);
     };
     let comparison = Comparison::between((&arguments.from, from), (&arguments.to, to));
-    output::write(output, |format| {
-        let format = match format {
-            DiffFormat::Text => Format::Text,
-            DiffFormat::Json => Format::Json,
-            DiffFormat::Markdown => Format::Markdown,
-        };
-        comparison
-            .render(format, output.width())
-            .map(Rendered::Text)
-    })?;
+    output::write_text(output, |format| comparison.render(format, output.width()))?;
     let is_baseline = policy.write_baseline(true, || comparison.baseline())?;
     let failed = reader.checker.verdict(comparison.new_findings()) == Verdict::Fail;
-    Ok(ExitCode::from(u8::from(failed && !is_baseline)))
+    Ok(ExitCode::from(match to.verdict {
+        Verdict::Incomplete => NOT_JUDGED,
+        _ => u8::from(failed && !is_baseline),
+    }))
 }

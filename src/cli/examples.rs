@@ -50,6 +50,12 @@ Examples:
   imgcheck cache info
   imgcheck cache clean";
 
+/// Of `imgcheck knowledge`.
+pub const KNOWLEDGE: &str = "\
+Examples:
+  imgcheck knowledge status
+  imgcheck knowledge status -f json";
+
 /// Of `imgcheck completions`.
 pub const COMPLETIONS: &str = "\
 Examples:

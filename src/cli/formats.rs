@@ -1,81 +1,82 @@
-//! The formats of a report, in one place: their names, and how each is rendered.
+//! The formats of each command.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
 use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use imgcheck::{Format, Report, Result, View};
 
-use super::output::{self, OutputArguments, Rendered, ReportFormat, one_line};
+use super::output::{self, OutputArguments, ReportFormat, one_line};
 
-/// A format of the report of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CheckFormat {
-    /// For people
-    Text,
-    /// For programs: everything
-    Json,
-    /// SARIF 2.1.0, for GitHub code scanning and editors
-    Sarif,
-    /// JUnit XML, for the test reports of CI systems
-    Junit,
-    /// Annotations of GitHub Actions, and the step's summary
-    Github,
-    /// Code quality report of GitLab
-    Gitlab,
-    /// A comment on a pull request
-    Markdown,
-    /// CycloneDX 1.6: the GPU stack as a bill of materials
-    Cyclonedx,
-    /// A page for people, with the loader's graph as a picture
-    Html,
-}
-
-impl From<CheckFormat> for Format {
-    fn from(format: CheckFormat) -> Self {
-        match format {
-            CheckFormat::Text => Format::Text,
-            CheckFormat::Json => Format::Json,
-            CheckFormat::Sarif => Format::Sarif,
-            CheckFormat::Junit => Format::Junit,
-            CheckFormat::Github => Format::Github,
-            CheckFormat::Gitlab => Format::Gitlab,
-            CheckFormat::Markdown => Format::Markdown,
-            CheckFormat::Cyclonedx => Format::Cyclonedx,
-            CheckFormat::Html => Format::Html,
+/// Defines the formats of a command: some of [`Format`], each with its help.
+macro_rules! formats {
+    ($(#[$doc:meta])* $name:ident: $($format:ident $help:literal),+) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+        pub enum $name {
+            $(#[doc = $help] $format),+
         }
-    }
+
+        impl From<$name> for Format {
+            fn from(format: $name) -> Self {
+                match format {
+                    $($name::$format => Format::$format),+
+                }
+            }
+        }
+    };
 }
 
-/// A format of the report of a lint: files have findings, but no parts to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LintFormat(CheckFormat);
-
-impl ValueEnum for LintFormat {
-    fn value_variants<'v>() -> &'v [Self] {
-        &[
-            LintFormat(CheckFormat::Text),
-            LintFormat(CheckFormat::Json),
-            LintFormat(CheckFormat::Sarif),
-            LintFormat(CheckFormat::Junit),
-            LintFormat(CheckFormat::Github),
-            LintFormat(CheckFormat::Gitlab),
-            LintFormat(CheckFormat::Markdown),
-            LintFormat(CheckFormat::Html),
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        self.0.to_possible_value()
-    }
+formats! {
+    /// A format of the report of a check.
+    CheckFormat:
+    Text "For people",
+    Json "For programs: everything",
+    Sarif "SARIF 2.1.0, for GitHub code scanning and editors",
+    Junit "JUnit XML, for the test reports of CI systems",
+    Github "Annotations of GitHub Actions, and the step's summary",
+    Gitlab "Code quality report of GitLab",
+    Markdown "A comment on a pull request",
+    Cyclonedx "CycloneDX 1.6: the GPU stack as a bill of materials",
+    Html "A page for people, with the loader's graph as a picture"
 }
 
-impl From<LintFormat> for Format {
-    fn from(format: LintFormat) -> Self {
-        format.0.into()
-    }
+formats! {
+    /// A format of the report of a lint: files have findings, but no parts to list.
+    LintFormat:
+    Text "For people",
+    Json "For programs: everything",
+    Sarif "SARIF 2.1.0, for GitHub code scanning and editors",
+    Junit "JUnit XML, for the test reports of CI systems",
+    Github "Annotations of GitHub Actions, and the step's summary",
+    Gitlab "Code quality report of GitLab",
+    Markdown "A comment on a pull request",
+    Html "A page for people, with the loader's graph as a picture"
+}
+
+formats! {
+    /// A format of the difference.
+    DiffFormat:
+    Text "For people",
+    Json "For programs: everything",
+    Markdown "A comment on a pull request"
+}
+
+formats! {
+    /// A format of the tree.
+    TreeFormat:
+    Text "For people",
+    Json "For programs",
+    Dot "A graph for Graphviz",
+    Html "A page with the graph, for a browser"
+}
+
+formats! {
+    /// The formats of a command that has no others.
+    TextOrJson:
+    Text "For people",
+    Json "For programs"
 }
 
 /// Writes a report to all destinations, each in its format; with `--format github` within GitHub Actions also the summary of the
@@ -88,9 +89,7 @@ pub fn write<F: ReportFormat + Into<Format>>(
     report: &Report,
 ) -> Result<()> {
     let render = |format: Format| report.render(View::Findings, format, arguments.width());
-    output::write(arguments, |format: F| {
-        render(format.into()).map(Rendered::Text)
-    })?;
+    output::write_text(arguments, render)?;
     let is_github = arguments.printed().map(Into::into) == Some(Format::Github);
     let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty());
     if let (true, Some(summary)) = (is_github, summary) {
@@ -125,19 +124,6 @@ fn append_summary(path: &Path, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn formats_of_a_lint_are_formats_of_a_check() {
-        let name = |value: Option<PossibleValue>| value.map(|value| value.get_name().to_owned());
-        let check: Vec<_> = CheckFormat::value_variants()
-            .iter()
-            .map(|format| name(format.to_possible_value()))
-            .collect();
-        for format in LintFormat::value_variants() {
-            assert!(check.contains(&name(format.to_possible_value())));
-            assert_ne!(format.0, CheckFormat::Cyclonedx);
-        }
-    }
 
     #[test]
     fn a_summary_stays_as_long_as_it_may_be() {

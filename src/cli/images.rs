@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use imgcheck::{
-    Checker, CheckerBuilder, Depth, Error, ImageRequest, Progress as _, Report, Result,
-};
+use imgcheck::{Checker, CheckerBuilder, Depth, Error, ImageRequest, Report, Result};
 
 use super::interrupt::{Run, Stop};
 use super::limits::LimitArguments;
@@ -48,6 +46,9 @@ pub struct ReadingArguments {
     /// Search whole sections of libraries: slower, finds more evidence for notes
     #[arg(long, env = "IMGCHECK_DEEP", value_parser = BoolishValueParser::new())]
     deep: bool,
+    /// Read layers with a table of contents (zstd:chunked, eStargz) as streams, as container engines do; --strict implies it
+    #[arg(long, env = "IMGCHECK_NO_LAZY", value_parser = BoolishValueParser::new())]
+    no_lazy: bool,
     /// Do not show progress
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
@@ -72,7 +73,7 @@ impl ReadingArguments {
     /// # Errors
     /// A mirror is invalid.
     pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
-        let checker = self.limits.apply(checker);
+        let checker = self.limits.apply(checker).no_lazy(self.no_lazy);
         let checker = checker.registries(self.registry.options()?);
         Ok(match self.cache.options() {
             Some(cache) => checker.cache(cache),
@@ -83,21 +84,29 @@ impl ReadingArguments {
     /// Starts to read images: from now on signals end the run, and its time counts.
     ///
     /// # Errors
-    /// `--as` is given for several images.
+    /// `--as` is given for several images, or several images are standard input.
     pub fn start(&self, checker: CheckerBuilder, images: &[String]) -> Result<Reader> {
         if self.reference.is_some() && images.len() > 1 {
             return Err(Error::usage("--as needs exactly one image")
                 .with_help("check the images one by one"));
         }
+        if images.iter().filter(|it| is_standard_input(it)).count() > 1 {
+            return Err(Error::usage("only one image can come from standard input")
+                .with_help("save the others to files, and name these"));
+        }
         let checker = Arc::new(checker.build()?);
-        let progress = Arc::new(progress::report(self.no_progress));
-        let bar = progress.bar();
-        let run = Run::start(&checker, move || bar.finish_and_clear())?;
+        let progress = progress::display(self.no_progress);
+        let bars = progress.bars();
+        let clear = move || {
+            // The process is about to exit: a terminal that cannot be written to changes nothing.
+            let _ = bars.clear();
+        };
+        let run = Run::start(&checker, clear)?;
         let request = |image: &String| {
             let mut request = ImageRequest::new(image)
                 .all_platforms(self.all_platforms)
                 .cancellation(run.cancellation())
-                .progress(progress.clone());
+                .progress(progress.request());
             if self.deep {
                 request = request.depth(Depth::Deep);
             }
@@ -112,17 +121,24 @@ impl ReadingArguments {
         Ok(Reader {
             requests: images.iter().map(request).collect(),
             checker,
-            progress,
             run,
         })
     }
+}
+
+/// Whether an image is `-`, `docker-archive:-` or `oci-archive:-`, perhaps with a reference.
+fn is_standard_input(image: &str) -> bool {
+    let path = ["docker-archive:", "oci-archive:"]
+        .iter()
+        .find_map(|transport| image.strip_prefix(transport));
+    let path = path.unwrap_or(image);
+    path == "-" || path.starts_with("-:")
 }
 
 /// Reads images.
 pub struct Reader {
     pub checker: Arc<Checker>,
     pub requests: Vec<ImageRequest>,
-    progress: Arc<progress::Report>,
     run: Run,
 }
 
@@ -137,12 +153,11 @@ impl Reader {
         Ok(report)
     }
 
-    /// Call it when the images have been read: it ends the progress bar and prints warnings about the cache.
+    /// Call it when the images have been read: it prints warnings about the cache.
     ///
     /// # Errors
     /// The run ended early.
     pub fn finish(&self) -> Result<(), Stop> {
-        self.progress.finish();
         for remark in self.checker.cache_warnings() {
             output::remark(&format!("{}\n", one_line(&remark)));
         }

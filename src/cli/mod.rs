@@ -10,6 +10,7 @@ mod facts;
 mod formats;
 mod images;
 mod interrupt;
+mod knowledge;
 mod limits;
 mod lint;
 mod output;
@@ -70,6 +71,9 @@ enum Command {
     /// Show or empty the cache of layer facts
     #[command(after_help = examples::CACHE)]
     Cache(cache::CommandArguments),
+    /// Show how old the knowledge of releases is
+    #[command(after_help = examples::KNOWLEDGE)]
+    Knowledge(knowledge::KnowledgeArguments),
     /// Print completions for a shell
     #[command(after_help = examples::COMPLETIONS)]
     Completions(completions::CompletionsArguments),
@@ -92,6 +96,7 @@ pub fn run() -> ExitCode {
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),
+        Some(Command::Knowledge(arguments)) => knowledge::run(&arguments),
         Some(Command::Completions(arguments)) => completions::completions::<Cli>(&arguments),
         Some(Command::Man(arguments)) => completions::man::<Cli>(&arguments),
     };

@@ -14,7 +14,7 @@ use imgcheck::{Error, Format, ImageRequest, Result};
 /// How and where a command reports.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
-pub struct OutputArguments<F: ReportFormat = TextOrJson> {
+pub struct OutputArguments<F: ReportFormat> {
     /// Format of standard output, and of -o FILE
     #[arg(
         short,
@@ -36,15 +36,6 @@ pub struct OutputArguments<F: ReportFormat = TextOrJson> {
 pub trait ReportFormat: ValueEnum + Copy + Send + Sync + 'static {}
 
 impl<F: ValueEnum + Copy + Send + Sync + 'static> ReportFormat for F {}
-
-/// The formats of a command that has no others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TextOrJson {
-    /// For people
-    Text,
-    /// For programs
-    Json,
-}
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Color {
@@ -252,6 +243,19 @@ pub fn write<F: ReportFormat>(
     Ok(())
 }
 
+/// [`write`] of a report whose formats are all text.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_text<F: ReportFormat + Into<Format>>(
+    arguments: &OutputArguments<F>,
+    render: impl Fn(Format) -> Result<String>,
+) -> Result<()> {
+    write(arguments, |format| {
+        render(format.into()).map(Rendered::Text)
+    })
+}
+
 /// A report in one format.
 pub enum Rendered {
     /// Text, which may have ANSI styles.
@@ -355,7 +359,9 @@ pub fn error_about(image: &str, error: &Error) {
     };
     match error {
         // The error of a rule or configuration file is a rendered diagnostic.
-        Error::Rule { .. } | Error::Config { .. } if text.starts_with("error") => {
+        Error::Rule { .. } | Error::Config { .. } | Error::Malformed { .. }
+            if text.starts_with("error") =>
+        {
             remark(&format!("{text}\n"))
         }
         _ => print_error(&text),

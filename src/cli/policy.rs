@@ -165,6 +165,9 @@ impl PolicyArguments {
     }
 }
 
+/// The exit code if something that matters was not judged, as for an image that could not be read.
+pub const NOT_JUDGED: u8 = 3;
+
 /// What images are judged by.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rules and policy")]
@@ -185,6 +188,9 @@ pub struct ImagePolicyArguments {
     /// Driver that the image must run on, as nvidia-smi prints it: 535.183.06
     #[arg(long, value_name = "VERSION", env = "IMGCHECK_DRIVER")]
     driver: Option<String>,
+    /// Exit with 3 if something of an image could not be judged
+    #[arg(long, env = "IMGCHECK_STRICT", value_parser = BoolishValueParser::new())]
+    strict: bool,
     #[command(flatten)]
     policy: PolicyArguments,
 }
@@ -192,7 +198,11 @@ pub struct ImagePolicyArguments {
 impl ImagePolicyArguments {
     /// As [`PolicyArguments::apply`].
     pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
-        let checker = self.policy.apply(checker)?.gpus(&self.gpu);
+        let checker = self
+            .policy
+            .apply(checker)?
+            .gpus(&self.gpu)
+            .strict(self.strict);
         let checker = self.expect.iter().fold(checker, CheckerBuilder::expect);
         Ok(match &self.driver {
             Some(driver) => checker.driver(driver),

@@ -1,10 +1,10 @@
-//! Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere.
+//! Progress on standard error: a bar for each image on a terminal, a line every ten seconds elsewhere.
 
 use std::io::{IsTerminal, stderr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{self, one_line};
 use imgcheck::Progress;
@@ -12,10 +12,16 @@ use imgcheck::Progress;
 /// Time between two lines where there is no terminal.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Shows the progress of one image after the other.
-pub struct Report {
+/// Shows the progress of images that are read at the same time.
+pub struct Display {
+    bars: MultiProgress,
+    /// Whether lines are printed instead of bars.
+    lines: bool,
+}
+
+/// Shows the progress of one request: of one image after the other.
+struct Report {
     bar: ProgressBar,
-    /// Whether lines are printed instead of a bar.
     lines: bool,
     state: Mutex<State>,
 }
@@ -29,32 +35,41 @@ struct State {
 }
 
 /// Progress as standard error can show it.
-pub fn report(hidden: bool) -> Report {
+pub fn display(hidden: bool) -> Display {
     let target = if hidden {
         ProgressDrawTarget::hidden()
     } else {
         // Draws nothing if it is not a terminal, but counts.
         ProgressDrawTarget::stderr()
     };
-    let bar = ProgressBar::with_draw_target(None, target);
-    Report {
-        bar,
+    Display {
+        bars: MultiProgress::with_draw_target(target),
         lines: !hidden && !stderr().is_terminal(),
-        state: Mutex::new(State {
-            image: String::new(),
-            layers: 0,
-            done: 0,
-            printed: Instant::now(),
-        }),
+    }
+}
+
+impl Display {
+    /// Shows the progress of one more request.
+    pub fn request(&self) -> Arc<dyn Progress> {
+        Arc::new(Report {
+            bar: self.bars.add(ProgressBar::no_length()),
+            lines: self.lines,
+            state: Mutex::new(State {
+                image: String::new(),
+                layers: 0,
+                done: 0,
+                printed: Instant::now(),
+            }),
+        })
+    }
+
+    /// The bars, so that another thread can remove them.
+    pub fn bars(&self) -> MultiProgress {
+        self.bars.clone()
     }
 }
 
 impl Report {
-    /// The bar itself, so that another thread can remove it.
-    pub fn bar(&self) -> ProgressBar {
-        self.bar.clone()
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,6 +15,9 @@ pub struct RegistryArguments {
     /// Accept any TLS certificate of a registry, and use plain HTTP if the registry has no TLS
     #[arg(long, env = "IMGCHECK_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
+    /// Send credentials to a token server with a loopback, link-local or private address, even if the registry has a different one
+    #[arg(long, env = "IMGCHECK_LOCAL_TOKEN_SERVER", value_parser = BoolishValueParser::new())]
+    local_token_server: bool,
     /// Trust the certificate authorities in this file (PEM), in addition to those of the system; repeatable
     #[arg(
         long = "ca-cert",
@@ -48,6 +51,7 @@ impl RegistryArguments {
     pub fn options(&self) -> Result<RegistryOptions> {
         let mut options = RegistryOptions {
             insecure: self.insecure,
+            local_token_server: self.local_token_server,
             ca_certificates: self.ca_certificates.clone(),
             offline: self.offline,
             ..RegistryOptions::default()

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use imgcheck::{Checker, Format, View};
 
+use super::formats::TreeFormat;
 use super::images::{ReadingArguments, finish, requests};
 use super::interrupt::Stop;
-use super::output::{self, OutputArguments, Rendered};
+use super::output::{self, OutputArguments};
 
 /// Arguments of `imgcheck tree`.
 #[derive(Debug, Args)]
@@ -24,20 +25,6 @@ pub struct TreeArguments {
     output: OutputArguments<TreeFormat>,
 }
 
-/// A format of the tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum TreeFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// For programs.
-    Json,
-    /// A graph for Graphviz.
-    Dot,
-    /// A page with the graph, for a browser.
-    Html,
-}
-
 /// Shows the loader model of every image that the argument names.
 pub fn run(arguments: &TreeArguments) -> Result<ExitCode, Stop> {
     let images = std::slice::from_ref(&arguments.image);
@@ -48,14 +35,6 @@ pub fn run(arguments: &TreeArguments) -> Result<ExitCode, Stop> {
     let view = View::Loader(arguments.library.as_deref());
     // A library that is not there is an error in every format.
     report.render(view, Format::Text, None)?;
-    output::write(output, |format| {
-        let format = match format {
-            TreeFormat::Text => Format::Text,
-            TreeFormat::Json => Format::Json,
-            TreeFormat::Dot => Format::Dot,
-            TreeFormat::Html => Format::Html,
-        };
-        report.render(view, format, None).map(Rendered::Text)
-    })?;
+    output::write_text(output, |format| report.render(view, format, None))?;
     Ok(finish(&report, ExitCode::SUCCESS))
 }

@@ -3,7 +3,7 @@
 //! "gABI" is the [System V ABI](https://www.sco.com/developers/gabi/latest/contents.html), "LSB" the
 //! [Linux Standard Base](https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html).
 
-use goblin::elf::dynamic::{DF_1_NOOPEN, DF_1_PIE};
+use goblin::elf::dynamic::DF_1_PIE;
 use goblin::elf::header::ET_EXEC;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -166,11 +166,6 @@ impl ElfFacts {
             None if self.flags_1 & DF_1_PIE != 0 => Some(Refusal::PositionIndependentExecutable),
             refusal => refusal,
         }
-    }
-
-    /// Whether DF_1_NOOPEN prevents `dlopen`: [`Refusal::NoOpen`].
-    pub fn forbids_dlopen(&self) -> bool {
-        self.flags_1 & DF_1_NOOPEN != 0
     }
 
     /// Approximate size in memory, in bytes, of what the file can make large.

@@ -118,7 +118,7 @@ mod tests {
     /// libctranslate2 4.5.0 exports wrappers of cuBLAS functions under their own names.
     #[test]
     fn wrappers_of_another_library_do_not_identify_it() {
-        let recipes = Recipes::builtin().unwrap();
+        let recipes = crate::knowledge::recipes().unwrap();
         let library = |sample: Sample| {
             let facts = sample.facts(&recipes, Depth::Default);
             facts.identity.map(|identity| identity.library)

@@ -4,7 +4,6 @@ use regex::bytes::Regex;
 use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::embedded;
 use crate::error::Result;
 use crate::yaml;
 
@@ -24,9 +23,10 @@ pub struct Recipes {
     objects: Vec<Regex>,
 }
 
-#[derive(Deserialize)]
+/// The file.
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct File {
+pub struct File {
     libraries: Vec<Library>,
     #[serde(default)]
     everywhere: Vec<ReadingRecipe>,
@@ -108,23 +108,16 @@ pub(super) struct Unidentified {
 }
 
 impl Recipes {
-    /// The built-in recipes.
-    ///
-    /// # Errors
-    /// The table is broken, which the tests exclude.
-    pub fn builtin() -> Result<Self> {
-        embedded::knowledge("libraries").map(Recipes::of_file)
-    }
-
     /// Reads a recipe table; `name` is the path of the file as the user gave it.
     ///
     /// # Errors
     /// The table is invalid; the message says where.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
-        yaml::parse(name, text).map(Recipes::of_file)
+        yaml::parse(name, text).map(Recipes::new)
     }
 
-    fn of_file(file: File) -> Self {
+    /// The recipes of a table.
+    pub fn new(file: File) -> Self {
         let mut names = Vec::new();
         let mut objects = Vec::new();
         for library in &file.libraries {

@@ -7,6 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What kind of error it is. The codes are stable and appear in the JSON report.
+///
+/// ```
+/// assert_eq!(imgcheck::ErrorCode::NotFound.as_str(), "not-found");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -23,7 +27,7 @@ pub enum ErrorCode {
     Unreachable,
     /// The server did not answer in time, or the deadline of the request passed.
     Timeout,
-    /// The image is corrupt, truncated, or does not have the promised digest.
+    /// The image is corrupt, truncated, or does not have the promised digest; a file that an image is built from is malformed.
     Damaged,
     /// The format, compression or feature is not supported.
     Unsupported,

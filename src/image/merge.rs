@@ -89,21 +89,19 @@ impl<'a> RootFilesystem<'a> {
     fn lay_over(&mut self, top: NodeId) {
         let mut both = vec![(ROOT, top)];
         while let Some((lower, upper)) = both.pop() {
-            let NodeKind::Directory { children, mode, .. } =
+            let NodeKind::Directory(upper) =
                 mem::replace(&mut self.nodes[upper as usize].kind, NodeKind::Whiteout)
             else {
                 continue;
             };
-            if mode.is_some() {
-                self.set_mode(lower, mode);
+            if upper.mode.is_some() {
+                self.set_mode(lower, upper.mode);
             }
-            for (name, child) in children {
+            for (name, child) in upper.children {
                 let below = self.child(lower, name);
                 match (below, &self.data(child).kind) {
-                    (Some(below), NodeKind::Directory { opaque, .. })
-                        if self.is_directory(below) =>
-                    {
-                        if *opaque {
+                    (Some(below), NodeKind::Directory(directory)) if self.is_directory(below) => {
+                        if directory.opaque {
                             self.clear(below);
                         }
                         both.push((below, child));
@@ -131,14 +129,14 @@ impl<'a> RootFilesystem<'a> {
     }
 
     fn clear(&mut self, directory: NodeId) {
-        if let NodeKind::Directory { children, .. } = &mut self.nodes[directory as usize].kind {
-            children.clear();
+        if let Some(directory) = self.directory_mut(directory) {
+            directory.children.clear();
         }
     }
 
     fn remove_child(&mut self, directory: NodeId, name: &str) {
-        if let NodeKind::Directory { children, .. } = &mut self.nodes[directory as usize].kind {
-            children.remove(name);
+        if let Some(directory) = self.directory_mut(directory) {
+            directory.children.remove(name);
         }
     }
 }

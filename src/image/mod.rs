@@ -3,6 +3,7 @@
 //! It is computed from the [`LayerFacts`](crate::layer::LayerFacts) alone, and borrows names and contents from them.
 
 pub mod configuration;
+mod linked_files;
 mod merge;
 mod resolve;
 mod unpack;
@@ -14,6 +15,7 @@ use std::hash::{Hash, Hasher};
 use crate::elf::ElfFacts;
 use crate::layer::{Content, Entry, EntryKind};
 
+pub use linked_files::read_linked_files;
 pub use resolve::ResolveError;
 
 /// Index of a node. Nodes are never moved or reused, so the index of the node that added a file to the image is also the identity of
@@ -32,18 +34,14 @@ pub struct RootFilesystem<'a> {
 struct NodeData<'a> {
     parent: NodeId,
     name: &'a str,
-    layer: Option<usize>,
+    layer: Option<u32>,
     kind: NodeKind<'a>,
 }
 
+/// Small, because an image has a million files and few directories.
 #[derive(Debug)]
 enum NodeKind<'a> {
-    Directory {
-        children: BTreeMap<&'a str, NodeId>,
-        mode: Option<u32>,
-        /// While a layer is merged: whether it hides the content of the directory in lower layers.
-        opaque: bool,
-    },
+    Directory(Box<Directory<'a>>),
     Other {
         entry: &'a Entry,
         identity: NodeId,
@@ -52,13 +50,20 @@ enum NodeKind<'a> {
     Whiteout,
 }
 
+#[derive(Debug, Default)]
+struct Directory<'a> {
+    children: BTreeMap<&'a str, NodeId>,
+    mode: Option<u32>,
+    /// While a layer is merged: whether it hides the content of the directory in lower layers.
+    opaque: bool,
+}
+
 impl NodeKind<'_> {
     fn new_directory(mode: Option<u32>) -> Self {
-        NodeKind::Directory {
-            children: BTreeMap::new(),
+        NodeKind::Directory(Box::new(Directory {
             mode,
-            opaque: false,
-        }
+            ..Directory::default()
+        }))
     }
 }
 
@@ -123,9 +128,21 @@ impl<'a> RootFilesystem<'a> {
 
     fn children_of(&self, id: NodeId) -> &BTreeMap<&'a str, NodeId> {
         static NONE: BTreeMap<&str, NodeId> = BTreeMap::new();
+        self.directory(id)
+            .map_or(&NONE, |directory| &directory.children)
+    }
+
+    fn directory(&self, id: NodeId) -> Option<&Directory<'a>> {
         match &self.data(id).kind {
-            NodeKind::Directory { children, .. } => children,
-            NodeKind::Other { .. } | NodeKind::Whiteout => &NONE,
+            NodeKind::Directory(directory) => Some(directory),
+            NodeKind::Other { .. } | NodeKind::Whiteout => None,
+        }
+    }
+
+    fn directory_mut(&mut self, id: NodeId) -> Option<&mut Directory<'a>> {
+        match &mut self.nodes[id as usize].kind {
+            NodeKind::Directory(directory) => Some(directory),
+            NodeKind::Other { .. } | NodeKind::Whiteout => None,
         }
     }
 
@@ -134,7 +151,7 @@ impl<'a> RootFilesystem<'a> {
     }
 
     fn is_directory(&self, id: NodeId) -> bool {
-        matches!(self.data(id).kind, NodeKind::Directory { .. })
+        self.directory(id).is_some()
     }
 
     fn is_whiteout(&self, id: NodeId) -> bool {
@@ -148,21 +165,18 @@ impl<'a> RootFilesystem<'a> {
 
     /// Adds an entry to a directory and returns the one that it replaces.
     fn insert_child(&mut self, directory: NodeId, name: &'a str, child: NodeId) -> Option<NodeId> {
-        match &mut self.nodes[directory as usize].kind {
-            NodeKind::Directory { children, .. } => children.insert(name, child),
-            NodeKind::Other { .. } | NodeKind::Whiteout => None,
-        }
+        self.directory_mut(directory)?.children.insert(name, child)
     }
 
-    fn set_mode(&mut self, directory: NodeId, new: Option<u32>) {
-        if let NodeKind::Directory { mode, .. } = &mut self.nodes[directory as usize].kind {
-            *mode = new;
+    fn set_mode(&mut self, directory: NodeId, mode: Option<u32>) {
+        if let Some(directory) = self.directory_mut(directory) {
+            directory.mode = mode;
         }
     }
 
     fn set_opaque(&mut self, directory: NodeId) {
-        if let NodeKind::Directory { opaque, .. } = &mut self.nodes[directory as usize].kind {
-            *opaque = true;
+        if let Some(directory) = self.directory_mut(directory) {
+            directory.opaque = true;
         }
     }
 
@@ -172,7 +186,7 @@ impl<'a> RootFilesystem<'a> {
                 EntryKind::Symlink(target) => Some(target),
                 _ => None,
             },
-            NodeKind::Directory { .. } | NodeKind::Whiteout => None,
+            NodeKind::Directory(_) | NodeKind::Whiteout => None,
         }
     }
 }
@@ -211,7 +225,7 @@ impl<'r> Node<'r> {
     /// Index of the layer that added the path, from the lowest; `None` for `/`. A directory belongs to the first layer that has it, not
     /// to later ones that list it again.
     pub fn layer(self) -> Option<usize> {
-        self.root.data(self.id).layer
+        self.root.data(self.id).layer.map(|layer| layer as usize)
     }
 
     /// Whether it is a directory.
@@ -264,7 +278,7 @@ impl<'r> Node<'r> {
     /// Permission bits; `None` for a directory that no layer lists (only the paths below it imply it).
     pub fn mode(self) -> Option<u32> {
         match &self.root.data(self.id).kind {
-            NodeKind::Directory { mode, .. } => *mode,
+            NodeKind::Directory(directory) => directory.mode,
             NodeKind::Other { entry, .. } => Some(entry.mode),
             NodeKind::Whiteout => None,
         }
@@ -274,7 +288,7 @@ impl<'r> Node<'r> {
     pub fn identity(self) -> Option<FileIdentity> {
         match self.root.data(self.id).kind {
             NodeKind::Other { identity, .. } => Some(FileIdentity(identity)),
-            NodeKind::Directory { .. } | NodeKind::Whiteout => None,
+            NodeKind::Directory(_) | NodeKind::Whiteout => None,
         }
     }
 
@@ -289,7 +303,7 @@ impl<'r> Node<'r> {
     fn entry(self) -> Option<&'r Entry> {
         match self.root.data(self.id).kind {
             NodeKind::Other { entry, .. } => Some(entry),
-            NodeKind::Directory { .. } | NodeKind::Whiteout => None,
+            NodeKind::Directory(_) | NodeKind::Whiteout => None,
         }
     }
 }

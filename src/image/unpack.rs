@@ -206,7 +206,7 @@ impl<'t, 'a> Unpack<'t, 'a> {
         self.tree.nodes.push(NodeData {
             parent,
             name,
-            layer: Some(self.layer),
+            layer: u32::try_from(self.layer).ok(),
             kind,
         });
         if self.tree.insert_child(parent, name, id).is_some() {

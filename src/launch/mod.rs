@@ -1,74 +1,224 @@
 //! What a container of an image starts: its command with the environment, working directory and user that the command gets.
 //!
 //! The image configuration gives the defaults (OCI image specification, `config.md`). An [`Overlay`] replaces parts of it, as a
-//! Pod's `command`, `args` and `env` do, and the entrypoint script may set LD_LIBRARY_PATH.
+//! Pod's `command`, `args` and `env` do. From there, [`Launch`] follows what is executed to the program that finally runs: `#!` lines,
+//! shell scripts, wrappers such as `tini` and `env`. What it does not understand is a [`Gap`].
 
+mod chain;
+mod conda;
+mod effects;
+mod facts;
+mod interpreter_line;
+mod knowledge;
+mod locate;
+mod outputs;
 mod overlay;
-mod script;
+mod process;
+mod program;
+mod projects;
+mod shell;
+mod step;
+mod sudo;
+mod user;
+mod value;
+mod wrapper;
+mod written;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use oci_spec::image::ImageConfiguration;
 
-use crate::image::{Node, RootFilesystem, configuration};
+use crate::gap::{Gap, GapCode};
+use crate::image::{RootFilesystem, configuration};
 
+use chain::Chain;
+pub use facts::{Change, LaunchFacts};
+pub use knowledge::Knowledge;
+use locate::{DEFAULT_PATH, name_of};
 pub use overlay::Overlay;
-use script::LIBRARY_PATH;
+use process::{Environment, Process, Setting};
+use program::Program;
+use shell::Host;
+pub use step::Step;
+use user::User;
+use value::{Cause, Value};
 
-/// The PATH that container engines set where the image sets none (`DefaultPathEnv` of runc and Moby).
-const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// The script must be among the first words of the command: `/entrypoint.sh …`, `bash /start.sh`, `tini -- /run.sh`.
-const SCRIPT_WORDS: usize = 4;
-/// Words of the command that may name the Python interpreter.
-const COMMAND_WORDS: usize = 32;
+/// The variable whose origin is reported.
+const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 /// What a container of an image starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// Entry point and arguments.
+    /// Entry point and arguments, as the image configuration and the overlay give them.
+    pub command: Vec<String>,
+    /// The arguments of the program that finally runs, its name first. An argument that is unknown is left out.
     pub arguments: Vec<String>,
-    /// The environment, LD_LIBRARY_PATH as the entrypoint script leaves it.
+    /// The environment of that program, without variables whose values are unknown.
     pub environment: BTreeMap<String, String>,
-    /// Who sets LD_LIBRARY_PATH: `image`, `overlay`, or the path of the entrypoint script; empty if it is not set.
+    /// The environment that the container starts with, before any script: what NVIDIA's container toolkit reads.
+    pub container_environment: BTreeMap<String, String>,
+    /// Who sets LD_LIBRARY_PATH: `image`, `overlay`, or the path of the script or wrapper; empty if it is not set.
     pub library_path_from: String,
-    /// The working directory, an absolute path.
+    /// The working directory of the program, an absolute path.
     pub working_directory: String,
     /// User and group as the image configuration writes them; empty for root.
     pub user: String,
-    /// The file that the first argument leads to.
+    /// The path that the program is executed by. A link is not followed: Python finds its environment by this path.
+    pub program: Option<String>,
+    /// The file that the path leads to.
     pub executable: Option<String>,
+    /// The programs and scripts on the way, in order.
+    pub chain: Vec<Step>,
+    /// The variables that decide what is loaded, and that differ from the image configuration.
+    pub changes: Vec<Change>,
+    /// What is not understood.
+    pub gaps: Vec<Gap>,
+    /// The script that has `ldconfig` write the loader's cache anew, as a gap for an image whose cache that changes.
+    pub refreshes_cache: Option<Gap>,
+    /// Paths of files whose texts are needed to follow the command, and were not captured.
+    pub missing_texts: Vec<String>,
 }
 
 impl Launch {
     /// What a container of the image starts when its caller replaces what `overlay` says.
-    pub fn of(root: &RootFilesystem, config: &ImageConfiguration, overlay: &Overlay) -> Self {
-        let process = config.config().as_ref();
-        let text = |field: Option<&Option<String>>| field.cloned().flatten().unwrap_or_default();
-        let entrypoint = process.and_then(|it| it.entrypoint().as_deref());
-        let command = process.and_then(|it| it.cmd().as_deref());
+    pub fn of(
+        root: &RootFilesystem,
+        config: &ImageConfiguration,
+        overlay: &Overlay,
+        knowledge: &Knowledge,
+    ) -> Self {
+        let (first, command) = first_process(root, config, overlay);
+        let user = User::of(root, &first.user);
+        let mut chain = Chain::new(root, knowledge, user);
+        let cause = Rc::new(Cause {
+            path: String::new(),
+            layer: None,
+            line: 0,
+            what: "ENTRYPOINT and CMD".to_owned(),
+        });
+        if !first.arguments.is_empty() {
+            chain.run(first.clone(), true, &cause);
+        }
+        let program = choose(&mut chain);
         let mut launch = Launch {
-            arguments: overlay.arguments(entrypoint, command),
-            environment: overlay.environment(configuration::environment(config)),
-            library_path_from: String::new(),
-            working_directory: overlay
-                .working_directory
-                .clone()
-                .unwrap_or_else(|| text(process.map(|it| it.working_dir()))),
-            user: text(process.map(|it| it.user())),
-            executable: None,
+            command,
+            ..Launch::default()
         };
-        if !launch.working_directory.starts_with('/') {
-            launch.working_directory = "/".to_owned();
-        }
-        if !launch.variable(LIBRARY_PATH).is_empty() {
-            let is_overlaid = overlay.env.contains_key(LIBRARY_PATH);
-            launch.library_path_from = if is_overlaid { "overlay" } else { "image" }.to_owned();
-        }
-        let first = launch.arguments.first();
-        let executable = first.and_then(|word| launch.file_of(root, word));
-        launch.executable = executable.map(Node::path);
-        launch.follow_script(root);
+        let last = program.as_ref().map_or(&first, |it| &it.process);
+        let before = configuration::environment(config);
+        let changes = facts::changes(&before, &last.environment, |it| knowledge.is_relevant(it));
+        launch.changes = changes;
+        launch.fill(&mut chain, program, &first);
         launch
+    }
+
+    /// Takes over the program that runs, and what is unknown of it.
+    fn fill(&mut self, chain: &mut Chain, program: Option<Program>, first: &Process) {
+        let started = first.environment.iter();
+        self.container_environment = started
+            .filter_map(|(name, it)| Some((name.to_string(), it.value.known()?.to_owned())))
+            .collect();
+        let process = program.as_ref().map_or(first, |it| &it.process);
+        for (name, setting) in &process.environment {
+            let value = match &setting.value {
+                Value::Known(text) => text.to_string(),
+                Value::Unknown(cause) | Value::Many(cause) => {
+                    if !chain.knowledge.is_relevant(name) {
+                        continue;
+                    }
+                    let what = format!("the value of {name} after {}", cause.what);
+                    chain.gap(&Cause {
+                        what,
+                        ..(**cause).clone()
+                    });
+                    match first.variable(name) {
+                        Some(before) => before.to_owned(),
+                        None => continue,
+                    }
+                }
+            };
+            if &**name == LIBRARY_PATH && !value.is_empty() {
+                self.library_path_from = setting.from.to_string();
+            }
+            self.environment.insert(name.to_string(), value);
+        }
+        for shells in ["_", "SHLVL", "OLDPWD", "PWD"] {
+            self.environment.remove(shells);
+        }
+        if let Some(cause) = process.directory.cause() {
+            let what = format!("the working directory after {}", cause.what);
+            chain.gap(&Cause {
+                what,
+                ..(**cause).clone()
+            });
+        }
+        let directory = process.directory.known().or(first.directory.known());
+        let directory = directory.unwrap_or("/");
+        let real = chain.root.resolve(directory);
+        self.working_directory = real.map_or(directory.to_owned(), |it| it.path());
+        self.user = process.user.to_string();
+        let known = process.arguments.iter().filter_map(Value::known);
+        self.arguments = known.map(str::to_owned).collect();
+        self.check_arguments(chain, process);
+        self.check_written(chain);
+        if let Some(program) = program.as_ref().filter(|it| !it.path.is_empty()) {
+            self.program = Some(program.path.clone());
+            self.executable = Some(program.executable.clone());
+        }
+        self.chain = process.chain.iter().map(|it| (**it).clone()).collect();
+        self.refreshes_cache = chain.refreshes_cache.take();
+        self.gaps = std::mem::take(&mut chain.gaps);
+        self.missing_texts = std::mem::take(&mut chain.missing_texts)
+            .into_iter()
+            .collect();
+    }
+
+    /// Arguments behind the script of an interpreter do not decide what is loaded; the others do.
+    fn check_arguments(&self, chain: &mut Chain, process: &Process) {
+        for argument in process.arguments.iter().skip(1) {
+            match argument {
+                Value::Known(text) if !text.starts_with('-') => return,
+                Value::Known(_) => {}
+                Value::Unknown(cause) | Value::Many(cause) => {
+                    let cause = cause.clone();
+                    chain.gap(&cause);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Files that scripts write into directories from which code is loaded.
+    fn check_written(&self, chain: &mut Chain) {
+        let mut directories: Vec<&str> = vec![&self.working_directory];
+        for variable in ["PATH", "PYTHONPATH", LIBRARY_PATH] {
+            directories.extend(self.directories(variable));
+        }
+        let found: Vec<Cause> = directories
+            .into_iter()
+            .filter_map(|it| chain.written.inside(it))
+            .map(|(path, cause)| Cause {
+                what: format!("{path}, which {} writes,", cause.what),
+                ..(**cause).clone()
+            })
+            .collect();
+        for cause in found {
+            chain.gap(&cause);
+        }
+    }
+
+    /// What reports say of it.
+    pub fn facts(&self) -> LaunchFacts {
+        LaunchFacts {
+            command: self.command.clone(),
+            chain: self.chain.clone(),
+            program: self.program.clone(),
+            arguments: self.arguments.clone(),
+            working_directory: self.working_directory.clone(),
+            user: self.user.clone(),
+            changes: self.changes.clone(),
+        }
     }
 
     /// A variable of the environment; empty if it is not set.
@@ -76,52 +226,126 @@ impl Launch {
         self.environment.get(name).map_or("", String::as_str)
     }
 
-    /// PATH, or the default of container engines.
-    fn path(&self) -> &str {
-        self.environment
-            .get("PATH")
-            .map_or(DEFAULT_PATH, String::as_str)
+    /// HOME of the program, or where it is not set the home directory that `/etc/passwd` names.
+    pub fn home(&self, root: &RootFilesystem) -> String {
+        let home = self.environment.get("HOME").cloned();
+        home.unwrap_or_else(|| User::of(root, &self.user).home)
     }
 
     /// The absolute directories of a variable such as PATH or PYTHONPATH.
     pub fn directories(&self, variable: &str) -> impl Iterator<Item = &str> {
         let list = match variable {
-            "PATH" => self.path(),
+            "PATH" => self
+                .environment
+                .get("PATH")
+                .map_or(DEFAULT_PATH, String::as_str),
             other => self.variable(other),
         };
         list.split(':').filter(|it| it.starts_with('/'))
     }
 
-    /// The words of the command; the words of a script on the command line (`sh -c "exec python app.py"`) are separate.
+    /// The path of the program that runs, and its arguments.
     pub fn words(&self) -> impl Iterator<Item = &str> {
-        let words = self.arguments.iter().flat_map(|it| it.split_whitespace());
-        words.take(COMMAND_WORDS)
+        let program = self.program.as_deref();
+        let known = program.is_some();
+        let arguments = self.arguments.iter().skip(usize::from(known));
+        program
+            .into_iter()
+            .chain(arguments.flat_map(move |it| it.split_whitespace()))
     }
+}
 
-    /// The file that a command word names, which is looked up in PATH unless it contains a slash.
-    fn file_of<'r>(&self, root: &'r RootFilesystem<'r>, word: &str) -> Option<Node<'r>> {
-        let file = |path: &str| root.resolve(path).ok().filter(|it| it.content().is_some());
-        match word.contains('/') {
-            true => file(word),
-            false => {
-                let mut directories = self.path().split(':');
-                directories.find_map(|directory| file(&format!("{directory}/{word}")))
-            }
-        }
-    }
-
-    /// Takes over what the entrypoint script sets LD_LIBRARY_PATH to.
-    fn follow_script(&mut self, root: &RootFilesystem) {
-        let words = self.arguments.iter().take(SCRIPT_WORDS);
-        let mut files = words.filter_map(|word| self.file_of(root, word));
-        let Some((node, text)) = files.find_map(|node| Some((node, node.text()?))) else {
-            return;
+/// The container's first process, and its command as texts.
+fn first_process(
+    root: &RootFilesystem,
+    config: &ImageConfiguration,
+    overlay: &Overlay,
+) -> (Process, Vec<String>) {
+    let configured = config.config().as_ref();
+    let text = |field: Option<&Option<String>>| field.cloned().flatten().unwrap_or_default();
+    let entrypoint = configured.and_then(|it| it.entrypoint().as_deref());
+    let command = configured.and_then(|it| it.cmd().as_deref());
+    let command = overlay.arguments(entrypoint, command);
+    let written = text(configured.map(|it| it.user()));
+    let user = User::of(root, &written);
+    let mut environment = Environment::new();
+    for (name, value) in overlay.environment(configuration::environment(config)) {
+        let is_overlaid = overlay.env.contains_key(&name);
+        let setting = Setting {
+            value: value.into(),
+            from: if is_overlaid { "overlay" } else { "image" }.into(),
         };
-        if let Some(value) = script::library_path(text, self.variable(LIBRARY_PATH)) {
-            self.environment.insert(LIBRARY_PATH.to_owned(), value);
-            self.library_path_from = node.path();
+        environment.insert(name.into(), setting);
+    }
+    // Container engines set these where the image does not.
+    for (name, value) in [("PATH", DEFAULT_PATH), ("HOME", &user.home)] {
+        environment.entry(name.into()).or_insert(Setting {
+            value: value.into(),
+            from: "image".into(),
+        });
+    }
+    let directory = overlay.working_directory.clone();
+    let directory = directory.unwrap_or_else(|| text(configured.map(|it| it.working_dir())));
+    let directory = match directory.starts_with('/') {
+        true => root
+            .resolve(&directory)
+            .map_or(directory.clone(), |it| it.path()),
+        false => "/".to_owned(),
+    };
+    let process = Process {
+        arguments: command.iter().map(|it| it.as_str().into()).collect(),
+        environment,
+        directory: directory.into(),
+        user: user.written,
+        chain: Vec::new(),
+        depth: 0,
+        input: None,
+    };
+    (process, command)
+}
+
+/// The program that the container runs, of those that it starts; the others are gaps.
+fn choose(chain: &mut Chain) -> Option<Program> {
+    let mut started = std::mem::take(&mut chain.started);
+    let rank = |it: &Program| (it.is_main, !it.is_harmless, it.path.is_empty());
+    let best = (0..started.len()).max_by_key(|at| (rank(&started[*at]), *at))?;
+    let chosen = started.remove(best);
+    let is_other = |it: &Program| {
+        let differs = it.executable != chosen.executable
+            || it.process.arguments != chosen.process.arguments
+            || relevant(chain, it) != relevant(chain, &chosen);
+        !it.is_harmless && (differs || it.is_main != chosen.is_main)
+    };
+    let others: Vec<Gap> = started
+        .iter()
+        .filter(|it| is_other(it))
+        .map(|it| Gap {
+            code: GapCode::LaunchNotUnderstood,
+            message: format!(
+                "line {}, {}, also starts {}, and it is not known what that does before {} starts",
+                it.cause.line,
+                it.cause.what,
+                it.path,
+                name_of(&chosen.path)
+            ),
+            path: Some(it.cause.path.clone()).filter(|path| !path.is_empty()),
+            layer: it.cause.layer,
+        })
+        .collect();
+    for gap in others {
+        if !chain.gaps.contains(&gap) {
+            chain.gaps.push(gap);
         }
     }
+    Some(chosen)
+}
+
+/// What decides which code a program loads.
+fn relevant<'p>(chain: &Chain, program: &'p Program) -> (Vec<(&'p str, &'p Value)>, &'p Value) {
+    let variables = program.process.environment.iter();
+    let relevant = variables.filter(|(name, _)| chain.knowledge.is_relevant(name));
+    let settings = relevant.map(|(name, setting)| (&**name, &setting.value));
+    (settings.collect(), &program.process.directory)
 }
 
 #[cfg(test)]

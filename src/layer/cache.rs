@@ -3,9 +3,12 @@
 //! They are encoded with postcard, which does not write names of fields. The version in the key ensures that only a program with the
 //! same code reads them.
 
+use std::collections::BTreeMap;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::facts::LayerFacts;
+use super::patterns::Capture;
 use crate::cache::{Cache, Key};
 use crate::elf::Depth;
 use crate::error::{Error, Result};
@@ -27,6 +30,28 @@ impl FactsCache {
         FactsCache {
             cache,
             version: version(depth, limits),
+        }
+    }
+
+    /// Facts of which only these paths are captured.
+    pub(super) fn of_paths(&self, paths: &BTreeMap<String, Capture>) -> Self {
+        let computed_with = format!("{} {paths:?}", self.version);
+        FactsCache {
+            cache: self.cache.clone(),
+            version: format!("{:016x}", xxh3_64(computed_with.as_bytes())),
+        }
+    }
+
+    /// Whether a blob with this digest was read, and its uncompressed bytes have this diff id. That a configuration says so proves nothing.
+    pub fn is_verified(&self, digest: &str, diff_id: &str) -> bool {
+        // The digest of an uncompressed layer is its diff id.
+        digest == diff_id || self.cache.get(&verified(digest, diff_id)).is_some()
+    }
+
+    /// Remembers that a blob with this digest has this diff id.
+    pub fn put_verified(&self, digest: &str, diff_id: &str) {
+        if digest != diff_id {
+            self.cache.put(&verified(digest, diff_id), &[]);
         }
     }
 
@@ -55,6 +80,13 @@ impl FactsCache {
             diff_id: diff_id.to_owned(),
             version: self.version.clone(),
         }
+    }
+}
+
+fn verified(digest: &str, diff_id: &str) -> Key {
+    Key::Verified {
+        digest: digest.to_owned(),
+        diff_id: diff_id.to_owned(),
     }
 }
 

@@ -38,10 +38,11 @@ pub fn sniff(start: &[u8]) -> Result<Compression, String> {
         [0x1f, 0x8b, ..] => Ok(Compression::Gzip),
         // RFC 8878: a frame, or a skippable one in front of it.
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Compression::Zstd),
-        _ if begins_archive(start) => Ok(Compression::None),
+        // Before the archive: its first member may have such a name, and container engines look at these bytes first.
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Err(unknown("xz")),
         [b'B', b'Z', b'h', ..] => Err(unknown("bzip2")),
         [0x04, 0x22, 0x4d, 0x18, ..] => Err(unknown("lz4")),
+        _ if begins_archive(start) => Ok(Compression::None),
         _ => Err(format!(
             "unknown compression: not a tar archive, gzip or zstd, but starts with {:02x?}; the layer may be damaged or encrypted",
             &start[..start.len().min(8)]
@@ -56,6 +57,21 @@ fn unknown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_archive_that_is_also_compressed_by_its_magic_is_refused() {
+        let archive = |name: &[u8]| {
+            let mut header = tar::Header::new_gnu();
+            header.as_old_mut().name[..name.len()].copy_from_slice(name);
+            header.set_size(0);
+            header.set_cksum();
+            header.as_bytes().to_vec()
+        };
+        for name in [&b"\xfd7zXZ\0"[..], b"BZhello", b"\x04\x22\x4d\x18"] {
+            assert!(sniff(&archive(name)).is_err(), "{name:?}");
+        }
+        assert_eq!(sniff(&archive(b"bin")), Ok(Compression::None));
+    }
 
     #[test]
     fn the_ratio_applies_above_its_floor() {

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::budget::Budget;
-use super::compression::{Compression, SNIFFED, sniff};
+use super::compression::{SNIFFED, sniff};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::stream::StreamedLayer;
 use crate::error::{Error, Result};
@@ -21,8 +21,8 @@ pub struct SourceLayers<'a> {
 }
 
 struct Member {
-    /// Digest of the blob; `None` if only its name says so.
-    digest: Option<String>,
+    /// Digest of the blob.
+    digest: String,
     diff_id: String,
     layer: ReadLayer,
 }
@@ -37,21 +37,6 @@ impl<'a> SourceLayers<'a> {
         }
     }
 
-    /// The facts in the cache of an uncompressed layer whose name is its digest.
-    fn cached(&self, name: &Path, compression: Compression) -> Option<Member> {
-        let hex = name.to_str()?.strip_prefix("blobs/sha256/")?;
-        let diff_id = format!("sha256:{hex}");
-        let layer = match compression {
-            Compression::None => self.context.cached(&diff_id)?,
-            _ => return None,
-        };
-        Some(Member {
-            digest: None,
-            diff_id,
-            layer,
-        })
-    }
-
     fn read(&self, name: &Path, content: impl Read + Send, size: u64) -> Result<Member> {
         let StreamedLayer {
             layer,
@@ -61,7 +46,7 @@ impl<'a> SourceLayers<'a> {
             .context
             .read_stream(&name.display().to_string(), content, size)?;
         Ok(Member {
-            digest: Some(digest),
+            digest,
             diff_id,
             layer,
         })
@@ -88,18 +73,12 @@ impl LayerConsumer for SourceLayers<'_> {
         let mut start = Vec::new();
         // An error of reading is met again by whoever reads on.
         let _ = content.take(SNIFFED as u64).read_to_end(&mut start);
-        let compression = match sniff(&start) {
-            Ok(compression) => compression,
-            Err(problem) => {
-                let error = Error::layer(name.display().to_string(), problem);
-                self.members.insert(name.to_owned(), Err(error));
-                return Ok(StreamedMember::Other(start));
-            }
-        };
-        let member = match self.cached(name, compression) {
-            Some(member) => Ok(member),
-            None => self.read(name, start.chain(content), size),
-        };
+        if let Err(problem) = sniff(&start) {
+            let error = Error::layer(name.display().to_string(), problem);
+            self.members.insert(name.to_owned(), Err(error));
+            return Ok(StreamedMember::Other(start));
+        }
+        let member = self.read(name, start.chain(content), size);
         match &member {
             Ok(Member { layer, diff_id, .. }) => {
                 self.context.progress.layer();
@@ -117,9 +96,9 @@ impl LayerConsumer for SourceLayers<'_> {
             Err(Error::damaged_layer(&blob.name(), what, found, expected))
         };
         match self.members.get(name) {
-            Some(Ok(member)) => match (&blob.digest, &member.digest) {
-                (Some(expected), Some(digest)) if expected != digest => {
-                    damaged("digest", digest, expected)
+            Some(Ok(member)) => match &blob.digest {
+                Some(expected) if *expected != member.digest => {
+                    damaged("digest", &member.digest, expected)
                 }
                 _ if blob.diff_id != member.diff_id => {
                     damaged("diff id", &member.diff_id, &blob.diff_id)

@@ -108,6 +108,6 @@ pub(super) fn captured(capture: Capture, bytes: Vec<u8>) -> Content {
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         }),
         Capture::Bytes => Content::Bytes(bytes),
-        Capture::Elf => Content::Unread,
+        Capture::Elf | Capture::Nothing => Content::Unread,
     }
 }

@@ -1,18 +1,18 @@
 //! What the layers of one request are read with.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use super::cache::FactsCache;
 use super::facts::LayerFacts;
-use super::patterns::FilePatterns;
+use super::patterns::{Capture, FilePatterns};
 use super::workers::{RequestWorkers, Workers};
 use crate::cache::Cache;
 use crate::cancellation::Cancellation;
 use crate::elf::{Depth, Recipes};
 use crate::error::Result;
 use crate::limits::Limits;
-use crate::progress::{NoProgress, Progress};
+use crate::progress::Progress;
 use crate::source::LayerLocation;
 
 /// Reads the layers of many requests: knowledge, cache and capacity that they share. Clones share them, too.
@@ -26,26 +26,18 @@ pub struct LayerReader {
 
 impl LayerReader {
     /// A reader with capacity of its own.
-    pub fn new(patterns: Arc<FilePatterns>, recipes: Arc<Recipes>, cache: Cache) -> Self {
+    pub fn new(patterns: FilePatterns, recipes: Recipes, cache: Cache) -> Self {
         LayerReader {
-            patterns,
-            recipes,
+            patterns: Arc::new(patterns),
+            recipes: Arc::new(recipes),
             cache,
             workers: Workers::default(),
         }
     }
 
-    /// A reader with the built-in knowledge.
-    ///
-    /// # Errors
-    /// A built-in table is invalid, which the tests exclude.
-    pub fn builtin(cache: Cache) -> Result<Self> {
-        let patterns = Arc::new(FilePatterns::builtin()?);
-        let recipes = Arc::new(Recipes::builtin()?);
-        Ok(LayerReader::new(patterns, recipes, cache))
-    }
-
     /// Starts a request.
+    ///
+    /// What is read is [verified](Trust) unless that can be left to those who run the image.
     pub fn request<'a>(
         &self,
         depth: Depth,
@@ -63,7 +55,24 @@ impl LayerReader {
             cancellation,
             workers: self.workers.request(),
             layers: Mutex::default(),
+            trust: Trust::default(),
         }
+    }
+}
+
+/// What is believed about the bytes of layers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Trust {
+    /// Nothing is: layers at rest are hashed, too, and the cache is not used for them.
+    pub strict: bool,
+    /// Tables of contents of layers are not used: a table can describe a different archive than the one that engines unpack.
+    pub no_lazy: bool,
+}
+
+impl Trust {
+    /// Whether layers with a table of contents are read as streams.
+    pub(super) fn is_stream_required(self) -> bool {
+        self.strict || self.no_lazy
     }
 }
 
@@ -85,6 +94,7 @@ pub struct ReadContext<'a> {
     pub(super) workers: RequestWorkers,
     /// Layers that were read already, by where their bytes are: that two layers have the same digest is only a claim.
     pub(super) layers: Mutex<HashMap<LayerLocation, ReadLayer>>,
+    pub(super) trust: Trust,
 }
 
 /// The facts of a layer, and how they were obtained.
@@ -112,19 +122,34 @@ pub enum ReadMethod {
     Directory,
 }
 
-impl ReadContext<'static> {
-    /// A request with the built-in knowledge, the default limits, no cache and no progress.
-    ///
-    /// # Errors
-    /// A built-in table is invalid, which the tests exclude.
-    pub fn builtin(depth: Depth) -> Result<Self> {
-        let reader = LayerReader::builtin(Cache::default())?;
-        let never = Cancellation::default();
-        Ok(reader.request(depth, Limits::default(), never, &NoProgress))
-    }
-}
-
 impl ReadContext<'_> {
+    /// Reads with more or less trust.
+    #[must_use]
+    pub fn with_trust(self, trust: Trust) -> Self {
+        ReadContext { trust, ..self }
+    }
+
+    /// What is captured, by path.
+    pub fn patterns(&self) -> &FilePatterns {
+        &self.patterns
+    }
+
+    /// Reads layers again, and captures only these files of them.
+    pub(super) fn only(&self, paths: BTreeMap<String, Capture>) -> Self {
+        ReadContext {
+            cache: self.cache.of_paths(&paths),
+            patterns: Arc::new(FilePatterns::only(paths)),
+            recipes: Arc::clone(&self.recipes),
+            depth: self.depth,
+            limits: self.limits,
+            progress: self.progress,
+            cancellation: self.cancellation.clone(),
+            workers: self.workers.another(),
+            layers: Mutex::default(),
+            trust: self.trust,
+        }
+    }
+
     /// The error of a cancelled request explains all others.
     pub(super) fn unless_cancelled<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fgetxattr, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::budget::Budget;
@@ -21,8 +21,8 @@ use super::context::ReadContext;
 use super::entry;
 use super::facts::{Content, Entry, EntryKind, LayerFacts};
 use super::patterns::Capture;
-use crate::archive::FileRange;
 use crate::archive::path::display;
+use crate::archive::{FileRange, capabilities};
 use crate::beneath::{self, Links};
 use crate::elf::ElfError;
 use crate::error::{Error, Result};
@@ -80,13 +80,16 @@ impl Scan<'_> {
             let (entry, path) = &tree.files[at];
             self.context.cancellation.check()?;
             self.context.progress.advance(tree.entries[*entry].size);
-            self.content(&root, path, &tree.entries[*entry], &budget)
+            let content = self.content(&root, path, &tree.entries[*entry], &budget)?;
+            let capabilities = self.capabilities(&root, path, &content)?;
+            Ok((content, capabilities))
         })?;
         let mut facts = LayerFacts {
             entries: tree.entries,
         };
         for ((entry, _), content) in tree.files.iter().zip(contents) {
-            facts.entries[*entry].kind = EntryKind::File(content);
+            facts.entries[*entry].mode |= content.1;
+            facts.entries[*entry].kind = EntryKind::File(content.0);
         }
         Ok(facts)
     }
@@ -193,6 +196,28 @@ impl Scan<'_> {
         Ok(())
     }
 
+    /// The content of a file that starts with `#!`.
+    fn script(
+        &self,
+        path: &Path,
+        entry: &Entry,
+        range: &FileRange,
+        budget: &Budget,
+    ) -> Result<Content> {
+        let mut bytes = vec![0; usize::try_from(entry.size).unwrap_or_default()];
+        let count = range.read_at(0, &mut bytes);
+        if count.map_err(|error| self.unreadable(path, error))? < bytes.len() {
+            let error = io::Error::other("it was truncated while it was being read");
+            return Err(self.unreadable(path, error));
+        }
+        if !self.context.patterns.is_script(&bytes) {
+            return Ok(Content::Unread);
+        }
+        let taken = budget.text(entry.size, &self.context.limits);
+        taken.map_err(|exceeded| self.exceeded(path, exceeded))?;
+        Ok(captured(Capture::Text, bytes))
+    }
+
     fn content(
         &self,
         root: &OwnedFd,
@@ -202,15 +227,16 @@ impl Scan<'_> {
     ) -> Result<Content> {
         let wrong = |error: io::Error| self.unreadable(path, error);
         let limits = &self.context.limits;
-        let capture = self.context.patterns.capture(&entry.path);
-        if capture == Capture::Elf && entry.size < ELF_MAGIC.len() as u64 {
+        let capture = self.context.patterns.capture(entry);
+        let is_too_short = entry.size < ELF_MAGIC.len() as u64;
+        if capture == Capture::Nothing || capture == Capture::Elf && is_too_short {
             return Ok(Content::Unread);
         }
         let file = beneath::file(root, path, Links::Refused).map_err(wrong)?;
         if let Some(marks) = &self.marks {
             marks.check_file(&file).map_err(wrong)?;
         }
-        if capture != Capture::Elf {
+        if capture.is_whole() {
             budget
                 .text(entry.size, limits)
                 .map_err(|exceeded| self.exceeded(path, exceeded))?;
@@ -227,7 +253,11 @@ impl Scan<'_> {
         }
         let mut magic = [0; ELF_MAGIC.len()];
         let range = FileRange::new(Arc::new(file), 0, entry.size);
-        if range.read_at(0, &mut magic).map_err(wrong)? < magic.len() || magic != *ELF_MAGIC {
+        let count = range.read_at(0, &mut magic).map_err(wrong)?;
+        if magic.starts_with(b"#!") && self.context.patterns.may_be_script(entry) {
+            return self.script(path, entry, &range, budget);
+        }
+        if count < magic.len() || magic != *ELF_MAGIC {
             return Ok(Content::Unread);
         }
         let content =
@@ -240,6 +270,21 @@ impl Scan<'_> {
         let taken = budget.content(&content, limits);
         taken.map_err(|exceeded| self.exceeded(path, exceeded))?;
         Ok(content)
+    }
+
+    /// The bit of the mode for a program with file capabilities.
+    fn capabilities(&self, root: &OwnedFd, path: &Path, content: &Content) -> Result<u32> {
+        if !matches!(content, Content::Elf(elf) if elf.interpreter.is_some()) {
+            return Ok(0);
+        }
+        let wrong = |error: io::Error| self.unreadable(path, error);
+        let file = beneath::file(root, path, Links::Refused).map_err(wrong)?;
+        let mut value = [0; capabilities::MAX_VALUE];
+        match fgetxattr(&file, capabilities::ATTRIBUTE, &mut value) {
+            Ok(length) => Ok(capabilities::mode_bit(&value[..length])),
+            Err(Errno::NODATA | Errno::NOTSUP | Errno::RANGE) => Ok(0),
+            Err(error) => Err(wrong(error.into())),
+        }
     }
 
     fn unreadable(&self, path: &Path, error: io::Error) -> Error {

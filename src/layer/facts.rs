@@ -85,13 +85,13 @@ impl Content {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// Path from the root without leading or trailing `/`, and without empty and `.` components: `usr/lib/libc.so.6`. Bytes that are not
-    /// UTF-8 are written as `\xNN`.
+    /// UTF-8 are written as `\xNN`, and a backslash that would look like one as `\x5c`.
     pub path: String,
     /// What the entry is.
     pub kind: EntryKind,
     /// Size of a file in bytes (the expanded size of a sparse file); 0 for other kinds.
     pub size: u64,
-    /// Permission bits.
+    /// Permission bits. Bit 16 is set if a program gets capabilities from the file.
     pub mode: u32,
 }
 

@@ -21,11 +21,12 @@ mod walk;
 mod workers;
 mod zstd;
 
+pub use crate::archive::capabilities::FILE_CAPABILITIES;
 pub use budget::Budget;
 pub use compression::{Compression, SNIFFED, sniff};
 pub use consumer::SourceLayers;
-pub use context::{LayerReader, ReadContext, ReadLayer, ReadMethod};
+pub use context::{LayerReader, ReadContext, ReadLayer, ReadMethod, Trust};
 pub use facts::{Content, Entry, EntryKind, LayerFacts};
-pub use patterns::FilePatterns;
+pub use patterns::{Capture, FilePatterns};
 pub use stream::StreamedLayer;
 pub use workers::Workers;

@@ -1,10 +1,11 @@
 //! Which files of a layer are captured, by path. The patterns are data: `rules/knowledge/files.yaml`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
 use super::Entry;
-use crate::embedded;
 use crate::error::{Error, Result};
 
 /// The permission bits to execute.
@@ -19,45 +20,120 @@ pub struct FilePatterns {
     pub texts: GlobSet,
     /// Files that are captured as bytes.
     pub bytes: GlobSet,
+    /// Scripts, which are captured as text unless they are long.
+    pub scripts: ScriptPatterns,
     /// Files that are never ELF files unless they are executable, whatever they contain. Only used for lazily read layers, where
     /// looking at a file costs a request.
     pub never_elf: GlobSet,
+    /// Directories in which a file can be captured because of where the directory is.
+    directories: GlobSet,
+    /// Only these paths are captured, and no file is looked into for ELF.
+    only: Option<BTreeMap<String, Capture>>,
+}
+
+/// Which scripts are captured.
+#[derive(Debug)]
+pub struct ScriptPatterns {
+    most_bytes: u64,
+    names: GlobSet,
+    programs: GlobSet,
+    interpreters: Vec<String>,
 }
 
 /// The data file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Files {
+pub struct Files {
     texts: Vec<String>,
     bytes: Vec<String>,
     never_elf: Vec<String>,
+    scripts: Scripts,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Scripts {
+    most_bytes: u64,
+    names: Vec<String>,
+    programs: Vec<String>,
+    interpreters: Vec<String>,
 }
 
 /// How the content of a file is captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Capture {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Capture {
+    /// The whole file, as text.
     Text,
+    /// The whole file, as bytes.
     Bytes,
     /// ELF facts if the first bytes are those of an ELF file, else nothing.
     Elf,
+    /// Nothing.
+    Nothing,
+}
+
+impl Capture {
+    /// Whether the whole file is captured.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Capture::Text | Capture::Bytes)
+    }
 }
 
 impl FilePatterns {
-    /// The built-in patterns.
+    /// Compiles the patterns.
     ///
     /// # Errors
-    /// The built-in table is invalid, which the tests exclude.
-    pub fn builtin() -> Result<Self> {
-        let files: Files = embedded::knowledge("files")?;
+    /// A pattern is invalid.
+    pub fn new(files: &Files) -> Result<Self> {
         Ok(FilePatterns {
             texts: globs(&files.texts)?,
             bytes: globs(&files.bytes)?,
+            scripts: ScriptPatterns {
+                most_bytes: files.scripts.most_bytes,
+                names: globs(&files.scripts.names)?,
+                programs: globs(&files.scripts.programs)?,
+                interpreters: files.scripts.interpreters.clone(),
+            },
             never_elf: globs(&files.never_elf)?,
+            directories: globs(directories(
+                files
+                    .texts
+                    .iter()
+                    .chain(&files.bytes)
+                    .chain(&files.scripts.names),
+            ))?,
+            only: None,
         })
     }
 
-    pub(super) fn capture(&self, path: &str) -> Capture {
-        if self.texts.is_match(path) {
+    /// Captures only these paths.
+    pub(super) fn only(paths: BTreeMap<String, Capture>) -> Self {
+        FilePatterns {
+            texts: GlobSet::empty(),
+            bytes: GlobSet::empty(),
+            scripts: ScriptPatterns {
+                most_bytes: 0,
+                names: GlobSet::empty(),
+                programs: GlobSet::empty(),
+                interpreters: Vec::new(),
+            },
+            never_elf: GlobSet::empty(),
+            directories: GlobSet::empty(),
+            only: Some(paths),
+        }
+    }
+
+    pub(super) fn capture(&self, entry: &Entry) -> Capture {
+        self.capture_at(&entry.path, entry.size)
+    }
+
+    /// How a file of so many bytes with this path, without a leading `/`, is captured.
+    pub fn capture_at(&self, path: &str, size: u64) -> Capture {
+        let scripts = &self.scripts;
+        let is_short = size <= scripts.most_bytes;
+        if let Some(only) = &self.only {
+            only.get(path).copied().unwrap_or(Capture::Nothing)
+        } else if self.texts.is_match(path) || (is_short && scripts.names.is_match(path)) {
             Capture::Text
         } else if self.bytes.is_match(path) {
             Capture::Bytes
@@ -66,20 +142,57 @@ impl FilePatterns {
         }
     }
 
+    /// Whether a file is captured if it starts with `#!` and a known interpreter, judging by its name, size and mode.
+    pub(super) fn may_be_script(&self, entry: &Entry) -> bool {
+        let scripts = &self.scripts;
+        entry.mode & EXECUTABLE != 0
+            && entry.size <= scripts.most_bytes
+            && scripts.programs.is_match(&entry.path)
+    }
+
+    /// Whether the content of such a file is that of a script.
+    pub(super) fn is_script(&self, bytes: &[u8]) -> bool {
+        let Some(line) = bytes.strip_prefix(b"#!") else {
+            return false;
+        };
+        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
+        let mut known = self.scripts.interpreters.iter();
+        known.any(|interpreter| line.contains(interpreter.as_str()))
+    }
+
+    /// Whether a file in the directory with this path can be captured because of where the directory is. A pattern that matches anywhere
+    /// below a directory does not count.
+    pub fn has_in(&self, directory: &str) -> bool {
+        self.directories.is_match(directory)
+    }
+
     /// Whether a file can be a library or a program, judging by its name and mode.
     pub(super) fn may_be_elf(&self, entry: &Entry) -> bool {
-        entry.mode & EXECUTABLE != 0 || !self.never_elf.is_match(&entry.path)
+        let by_name = || !self.never_elf.is_match(&entry.path);
+        self.only.is_none() && (entry.mode & EXECUTABLE != 0 || by_name())
     }
 }
 
-fn globs(patterns: &[String]) -> Result<GlobSet> {
+/// The directories that patterns of files name: `**/torch` for `**/torch/version.py`.
+fn directories<'p>(files: impl Iterator<Item = &'p String>) -> BTreeSet<&'p str> {
+    let parents = files.flat_map(|pattern| {
+        let slashes = pattern.match_indices('/').map(|(at, _)| &pattern[..at]);
+        // Not those between braces.
+        slashes.filter(|it| it.matches('{').count() == it.matches('}').count())
+    });
+    let anywhere = |directory: &&str| directory.rsplit('/').next() == Some("**");
+    parents.filter(|it| !anywhere(it)).collect()
+}
+
+fn globs<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<GlobSet> {
     let invalid = |error: globset::Error| Error::Rule {
         problem: format!("{FILES}: {error}"),
     };
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         set.add(
-            GlobBuilder::new(pattern)
+            GlobBuilder::new(pattern.as_ref())
                 .literal_separator(true)
                 .build()
                 .map_err(invalid)?,
@@ -96,7 +209,7 @@ mod tests {
 
     #[test]
     fn builtin_patterns_capture_package_metadata() {
-        let patterns = FilePatterns::builtin().unwrap();
+        let patterns = crate::knowledge::file_patterns().unwrap();
         for (path, capture) in [
             ("etc/os-release", Capture::Text),
             (
@@ -109,13 +222,54 @@ mod tests {
             ("usr/lib/libc.so.6", Capture::Elf),
             ("root/etc/os-release", Capture::Elf),
         ] {
-            assert_eq!(patterns.capture(path), capture, "{path}");
+            assert_eq!(patterns.capture(&file(path, 1)), capture, "{path}");
+        }
+        for (path, has) in [
+            ("etc/ld.so.conf.d", true),
+            ("opt/python/torch", true),
+            ("usr/lib/python3/dist-packages/torch-2.8.0.dist-info", true),
+            ("usr/share/doc", false),
+        ] {
+            assert_eq!(patterns.has_in(path), has, "{path}");
+        }
+    }
+
+    fn file(path: &str, size: u64) -> Entry {
+        Entry {
+            path: path.to_owned(),
+            kind: EntryKind::File(Content::Unread),
+            size,
+            mode: 0o755,
         }
     }
 
     #[test]
+    fn scripts_are_captured_unless_they_are_long() {
+        let patterns = crate::knowledge::file_patterns().unwrap();
+        for path in [
+            "start.sh",
+            "app/docker/run.sh",
+            "opt/venv/bin/activate",
+            "etc/profile",
+        ] {
+            assert_eq!(patterns.capture(&file(path, 900)), Capture::Text, "{path}");
+            assert_eq!(
+                patterns.capture(&file(path, 1 << 20)),
+                Capture::Elf,
+                "{path}"
+            );
+        }
+        assert!(patterns.may_be_script(&file("opt/conda/bin/torchrun", 300)));
+        assert!(!patterns.may_be_script(&file("opt/conda/bin/conda", 1 << 20)));
+        assert!(!patterns.may_be_script(&file("usr/share/doc/example", 300)));
+        assert!(patterns.is_script(b"#!/opt/conda/bin/python3.11\nimport sys\n"));
+        assert!(patterns.is_script(b"#!/bin/sh"));
+        assert!(!patterns.is_script(b"#!/usr/bin/perl\n"));
+    }
+
+    #[test]
     fn headers_and_sources_are_never_elf() {
-        let patterns = FilePatterns::builtin().unwrap();
+        let patterns = crate::knowledge::file_patterns().unwrap();
         let may_be_elf = |path: &str, mode| {
             patterns.may_be_elf(&Entry {
                 path: path.to_owned(),

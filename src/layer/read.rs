@@ -1,7 +1,7 @@
 //! Reads the layers of an image: each once, several at the same time, and from the cache if possible.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -9,6 +9,8 @@ use super::budget::Budget;
 use super::bytes::{Bytes, OneTimeReader};
 use super::compression::{Compression, SNIFFED, sniff};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
+use super::facts::LayerFacts;
+use super::patterns::Capture;
 use super::stream::{Expected, Stream, StreamedLayer};
 use super::workers::LAYERS;
 use super::{chunked, directory, seek};
@@ -91,9 +93,17 @@ impl ReadContext<'_> {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The facts that the cache has of the layer with this diff id.
-    pub fn cached(&self, diff_id: &str) -> Option<ReadLayer> {
-        let facts = self.cache.get(diff_id)?;
+    /// The facts that the cache has of a layer. That a configuration claims a diff id never selects facts: somebody must have read a blob
+    /// with this digest and found the diff id, or a container engine that unpacked the layer vouches for it.
+    fn cached(&self, blob: &LayerBlob) -> Option<ReadLayer> {
+        let diff_id = &blob.diff_id;
+        let is_verified = match (&blob.data, &blob.digest) {
+            (LayerData::Overlay(_) | LayerData::EngineOnly(_), _) => true,
+            (LayerData::Directory(_), _) | (_, None) => false,
+            (LayerData::Range { .. }, _) if self.trust.strict => false,
+            (_, Some(digest)) => self.cache.is_verified(digest, diff_id),
+        };
+        let facts = is_verified.then(|| self.cache.get(diff_id)).flatten()?;
         Some(ReadLayer {
             facts: Arc::new(facts),
             method: ReadMethod::Cache,
@@ -112,9 +122,7 @@ impl ReadContext<'_> {
     }
 
     fn read_or_get(&self, blob: &LayerBlob) -> Result<ReadLayer> {
-        let is_directory = matches!(blob.data, LayerData::Directory(_));
-        let cached = || self.cached(&blob.diff_id);
-        if let Some(layer) = (!is_directory).then(cached).flatten() {
+        if let Some(layer) = self.cached(blob) {
             self.progress.advance(blob.size);
             return Ok(layer);
         }
@@ -194,8 +202,34 @@ impl ReadContext<'_> {
             .and_then(|streamed| self.keep(streamed))
     }
 
+    /// The facts of a layer of which only these files are captured, by path.
+    ///
+    /// # Errors
+    /// As [`ReadContext::read_layer`]; also if the layer was a stream, which cannot be read again.
+    pub fn read_files(
+        &self,
+        blob: &LayerBlob,
+        files: BTreeMap<String, Capture>,
+    ) -> Result<Arc<LayerFacts>> {
+        if matches!(blob.data, LayerData::Streamed(_) | LayerData::EngineOnly(_)) {
+            let path = files.keys().next().map_or("", String::as_str);
+            let problem = format!(
+                "{path}: links give this file a meaning that was not known when it was streamed, and it cannot be read again"
+            );
+            return Err(Error::layer(blob.name(), problem)
+                .with_help("save the image to a file with `docker save`, and check the file"));
+        }
+        Ok(self.only(files).read_layer(blob)?.facts)
+    }
+
     fn keep(&self, streamed: StreamedLayer) -> Result<StreamedLayer> {
-        self.cache.put(&streamed.diff_id, &streamed.layer.facts)?;
+        let StreamedLayer {
+            layer,
+            digest,
+            diff_id,
+        } = &streamed;
+        self.cache.put(diff_id, &layer.facts)?;
+        self.cache.put_verified(digest, diff_id);
         Ok(streamed)
     }
 }

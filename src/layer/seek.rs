@@ -21,8 +21,8 @@ struct ElfFile {
 
 /// The facts of an uncompressed layer. ELF files are read on all cores while the walk continues.
 ///
-/// Since most of its bytes are not read, the digest of the layer is verified only if the archive has no end marker, because it could
-/// be truncated then.
+/// Since most of its bytes are not read, the digest of the layer is verified only if that is requested, or if the archive has no end
+/// marker, because it could be truncated then.
 pub(super) fn scan(
     context: &ReadContext,
     blob: &LayerBlob,
@@ -88,15 +88,20 @@ fn walk(
         }
         Ok(Content::Unread)
     })?;
-    if !walk.has_end_marker() {
-        verify(context, blob, range)?;
+    if context.trust.strict || !walk.has_end_marker() {
+        verify(context, blob, range, walk.has_end_marker())?;
     }
     progress.advance(range.length().saturating_sub(position));
     Ok(entries)
 }
 
-/// Reads the whole layer and compares its digest with the diff id.
-fn verify(context: &ReadContext, blob: &LayerBlob, range: &FileRange) -> Result<()> {
+/// Reads the whole layer and compares its digest with the diff id and, since it is not compressed, with the digest of the blob.
+fn verify(
+    context: &ReadContext,
+    blob: &LayerBlob,
+    range: &FileRange,
+    has_end_marker: bool,
+) -> Result<()> {
     let name = &blob.name();
     let unreadable = |error: std::io::Error| Error::layer_io(name, error);
     let mut hasher = Hasher::default();
@@ -112,16 +117,17 @@ fn verify(context: &ReadContext, blob: &LayerBlob, range: &FileRange) -> Result<
         position += length as u64;
     }
     let digest = hasher.finish();
-    if digest == blob.diff_id {
+    if digest == blob.diff_id && blob.digest.as_ref().is_none_or(|it| *it == digest) {
         return Ok(());
     }
-    Err(Error::layer(
-        name,
-        format!(
-            "truncated: the archive has no end marker, and its digest is {digest}, expected {}",
-            blob.diff_id
-        ),
-    ))
+    let expected = &blob.diff_id;
+    if !has_end_marker {
+        let problem = format!(
+            "truncated: the archive has no end marker, and its digest is {digest}, expected {expected}"
+        );
+        return Err(Error::layer(name, problem));
+    }
+    Err(Error::damaged_layer(name, "digest", &digest, expected))
 }
 
 fn bytes(range: &FileRange, member: Member) -> Box<dyn ReadAt + Send> {

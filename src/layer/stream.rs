@@ -409,7 +409,7 @@ mod tests {
         let plain = archive();
         let file = gzip_file(&plain);
         let length = file.metadata().unwrap().len();
-        let context = ReadContext::builtin(Depth::Default).unwrap();
+        let context = crate::knowledge::read_context(Depth::Default).unwrap();
         let stream = Stream {
             context: &context,
             name: "layer",

@@ -38,8 +38,18 @@ pub(super) fn entries<I: Input>(
             .entry(entries.last(), &entry, limits)
             .map_err(exceeded)?;
         if matches!(entry.kind, EntryKind::File(_)) {
-            let content = match context.patterns.capture(&entry.path) {
-                Capture::Elf => sniff(walk, member, entries.len()),
+            let content = match context.patterns.capture(&entry) {
+                Capture::Elf => match script(context, walk, &entry) {
+                    Ok(Some(content)) => {
+                        if matches!(content, Content::Text(_)) {
+                            budget.text(entry.size, limits).map_err(exceeded)?;
+                        }
+                        Ok(content)
+                    }
+                    Ok(None) => sniff(walk, member, entries.len()),
+                    Err(error) => Err(error),
+                },
+                Capture::Nothing => Ok(Content::Unread),
                 capture => {
                     budget.text(entry.size, limits).map_err(exceeded)?;
                     whole(walk).map(|bytes| captured(capture, bytes))
@@ -103,6 +113,28 @@ pub(super) fn is_elf<I: Input>(
         taken.map_err(|exceeded| ArchiveError::Limit { offset, exceeded })?;
     }
     Ok(true)
+}
+
+/// The content of the current member if it starts with `#`: no ELF file does. Otherwise nothing of it is consumed.
+fn script<I: Input>(
+    context: &ReadContext,
+    walk: &mut Walk<I>,
+    entry: &Entry,
+) -> Result<Option<Content>, ArchiveError> {
+    if !context.patterns.may_be_script(entry) {
+        return Ok(None);
+    }
+    let content = walk.content()?;
+    let (length, first) = (content.len(), content.first().copied());
+    walk.give_back(length);
+    if first != Some(b'#') {
+        return Ok(None);
+    }
+    let bytes = whole(walk)?;
+    Ok(Some(match context.patterns.is_script(&bytes) {
+        true => captured(Capture::Text, bytes),
+        false => Content::Unread,
+    }))
 }
 
 fn whole<I: Input>(walk: &mut Walk<I>) -> Result<Vec<u8>, ArchiveError> {

@@ -70,6 +70,11 @@ pub(super) struct RequestWorkers {
 }
 
 impl RequestWorkers {
+    /// The capacity for a part of the request.
+    pub fn another(&self) -> RequestWorkers {
+        Workers(Arc::clone(&self.capacity)).request()
+    }
+
     /// Waits until one more layer may be read.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ pub struct Sources {
 pub struct Stage {
     /// Position, from 0.
     pub index: usize,
-    /// Its name, such as `builder`; empty if it has none.
+    /// Its name, such as `builder`; empty if unnamed.
     pub name: String,
     /// Whether it becomes an image: the last stage, its parents, and stages that no other stage copies from.
     pub shipped: bool,
@@ -84,11 +84,11 @@ pub struct BaseFinding {
 pub struct Pin {
     /// Its name; Python names are normalized as in PEP 503: `nvidia-cudnn-cu12`.
     pub name: String,
-    /// The component that it belongs to, such as `torch`; empty if none.
+    /// The component that it belongs to, such as `torch`; empty if unknown.
     pub component: String,
     /// The package manager: `pip`, `conda`, `apt` or `apk`.
     pub manager: String,
-    /// The version specifier as written, such as `>=2.1,<3`; empty if there is none.
+    /// The version specifier as written, such as `>=2.1,<3`; empty without a constraint.
     pub specifier: String,
     /// The pinned version with the components that are fixed, such as `2.8` for `==2.8.*`, without a local label.
     #[serde(skip_serializing_if = "Option::is_none")]

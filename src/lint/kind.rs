@@ -1,6 +1,12 @@
 //! Detects the type of a file by its name or contents.
 
 /// The supported types of files.
+///
+/// ```
+/// use imgcheck::FileKind;
+///
+/// assert_eq!(FileKind::of_name("Dockerfile.gpu"), Some(FileKind::Dockerfile));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Dockerfile, Containerfile.

@@ -1,14 +1,17 @@
 //! Reads files of the user.
 
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use super::context::Neighbour;
+use crate::beneath::Tree;
 use crate::error::{Error, Result};
 
 /// The largest file, in bytes.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
-/// Reads a file of the user.
+/// Reads a file of the user. No link leads out of the working directory, or out of the file's own directory if it is elsewhere.
 ///
 /// # Errors
 /// [`Error::Usage`]: it does not exist, is not a regular file, is too large, or is not UTF-8. [`Error::Source`]: it cannot be read.
@@ -18,18 +21,25 @@ pub fn load(path: &Path) -> Result<String> {
         problem,
         help: None,
     };
-    let data = std::fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => usage(format!("{name}: file not found")),
-        _ => Error::io(name.clone(), error),
-    })?;
-    if !data.is_file() {
-        return Err(usage(format!("{name}: not a regular file")));
-    }
-    if data.len() > MAX_FILE {
-        return Err(usage(too_large(&name)));
-    }
-    let bytes = std::fs::read(path).map_err(|error| Error::io(name.clone(), error))?;
+    let file = Tree::of(path)
+        .open(path)
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => usage(format!("{name}: file not found")),
+            ErrorKind::CrossesDevices => {
+                usage(format!("{name}: a link leads out of the directory"))
+                    .with_help("name the file that the link leads to")
+            }
+            ErrorKind::Other => usage(format!("{name}: {error}")),
+            _ => Error::io(name.clone(), error),
+        })?;
+    let bytes = read(file).map_err(|error| Error::io(name.clone(), error))?;
     decode(&name, bytes)
+}
+
+fn read(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Decodes the contents of a file.
@@ -56,21 +66,18 @@ fn too_large(name: &str) -> String {
     format!("{name}: file is larger than 1 MiB")
 }
 
-/// The file at a relative path in a directory. Links may not lead out of the directory.
-pub fn neighbour(directory: &Path, relative: &str) -> Neighbour {
+/// The file at a relative path in the directory of a file. Links may not lead out of the directory.
+pub fn neighbour(file: &Path, relative: &str) -> Neighbour {
     let relative = relative.trim_start_matches("./");
     let outside = |part: &str| part == ".." || part.contains(['\\', '\0', ':']);
     if relative.is_empty() || relative.starts_with('/') || relative.split('/').any(outside) {
         return Neighbour::Unread;
     }
-    let Ok(root) = std::fs::canonicalize(directory) else {
-        return Neighbour::Unread;
+    let directory = file.parent().unwrap_or(Path::new(""));
+    let text = match Tree::of(file).open_in(directory, Path::new(relative)) {
+        Ok(file) => read(file).ok().and_then(|it| decode(relative, it).ok()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Neighbour::Missing,
+        Err(_) => None,
     };
-    match std::fs::canonicalize(directory.join(relative)) {
-        Ok(path) if path.starts_with(root) => {
-            load(&path).map_or(Neighbour::Unread, Neighbour::Text)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Neighbour::Missing,
-        _ => Neighbour::Unread,
-    }
+    text.map_or(Neighbour::Unread, Neighbour::Text)
 }

@@ -20,7 +20,7 @@ mod stage;
 mod text;
 mod variables;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::stack::Catalogue;
 
 pub use context::{Neighbour, Neighbours};
@@ -34,7 +34,7 @@ use text::Text;
 /// Reads a file; `name` is shown in errors.
 ///
 /// # Errors
-/// [`Error::Rule`](crate::error::Error::Rule) with the position of a syntax error.
+/// [`Error::Malformed`] with the position of a syntax error.
 pub fn read(
     name: &str,
     text: &str,
@@ -42,17 +42,31 @@ pub fn read(
     catalogue: &Catalogue,
     neighbours: Neighbours<'_>,
 ) -> Result<Sources> {
-    let text = Text::new(name, text)?;
-    let context = Context::new(catalogue, neighbours);
-    let stages = match kind {
-        FileKind::Dockerfile => dockerfile::read(&text, &context)?,
-        FileKind::Requirements => requirements::read(&text, &context)?,
-        FileKind::Environment => environment::read(&text, &context)?,
-        FileKind::Pyproject => pyproject::read(&text, &context)?,
+    let malformed = |error| match error {
+        Error::Rule { problem } => Error::Malformed { problem },
+        error => error,
     };
+    let stages = stages(name, text, kind, catalogue, neighbours).map_err(malformed)?;
     Ok(Sources {
         file: name.to_owned(),
         kind: kind.name().to_owned(),
         stages,
     })
+}
+
+fn stages(
+    name: &str,
+    text: &str,
+    kind: FileKind,
+    catalogue: &Catalogue,
+    neighbours: Neighbours<'_>,
+) -> Result<Vec<Stage>> {
+    let text = Text::new(name, text)?;
+    let context = Context::new(catalogue, neighbours);
+    match kind {
+        FileKind::Dockerfile => dockerfile::read(&text, &context),
+        FileKind::Requirements => requirements::read(&text, &context),
+        FileKind::Environment => environment::read(&text, &context),
+        FileKind::Pyproject => pyproject::read(&text, &context),
+    }
 }

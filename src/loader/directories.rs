@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::system::{Libc, System};
+use super::tokens::Origin;
 use crate::error::Result;
 use crate::image::Node;
 use crate::limits::Limit;
@@ -23,7 +24,7 @@ impl DirectoryList {
     /// The directories of a list as the loader reads it: dynamic string tokens are expanded, each directory counts once, and for
     /// glibc an empty element is the working directory (elf/dl-load.c, `fillin_rpath`). musl skips empty elements, and has
     /// separators of its own (ldso/dynlink.c, `path_open`).
-    pub fn parse(system: &System, text: &str, separators: &[char], origin: &str) -> Self {
+    pub fn parse(system: &System, text: &str, separators: &[char], origin: Origin) -> Self {
         let is_musl = system.libc == Libc::Musl;
         let separators = if is_musl { &[':', '\n'] } else { separators };
         let mut elements = text
@@ -34,7 +35,6 @@ impl DirectoryList {
         let mut directories: Vec<Rc<str>> = Vec::new();
         let mut known = HashSet::new();
         for element in elements.by_ref().take(most) {
-            // A path of PATH_MAX or more leads nowhere.
             let Some(expanded) = system.expand(element, origin) else {
                 continue;
             };

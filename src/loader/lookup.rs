@@ -1,4 +1,4 @@
-//! Where a program would find libraries, for programs that are not modelled as a process.
+//! Where a program would find libraries, for programs that are not modeled as a process.
 
 use super::object::{Object, ObjectId, Reason};
 use super::search::{Answer, Search};

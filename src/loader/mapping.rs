@@ -8,6 +8,7 @@ use super::object::{Object, ObjectId, Reason, SearchedDirectory};
 use super::process::Process;
 use super::search::{Answer, LibraryFile};
 use super::system::Libc;
+use super::tokens::Origin;
 use crate::error::Result;
 use crate::limits::Limit;
 
@@ -61,7 +62,7 @@ impl<'r> Process<'r> {
         requester: ObjectId,
         needed_by: Option<ObjectId>,
     ) -> Result<Result<ObjectId, Fault>> {
-        let origin = self.objects[requester].origin();
+        let origin = Origin::of(&self.objects[requester]);
         let name = self.system.expand(request, origin);
         let name = name.unwrap_or_else(|| request.to_owned());
         if let Some(id) = self.loaded(&name) {
@@ -74,15 +75,11 @@ impl<'r> Process<'r> {
         let answer = match answer {
             Answer::Found(file) => match self.refusal(&file) {
                 None => {
-                    let count = self.objects.len() as u64 + 1;
-                    self.system.check(Limit::LoaderObjects, count)?;
-                    return Ok(Ok(self.add(
-                        file,
-                        &name,
-                        needed_by,
-                        Some(requester),
-                        searched,
-                    )));
+                    let before = self.objects.len();
+                    let id = self.add(file, &name, needed_by, Some(requester), searched);
+                    let new = (self.objects.len() - before) as u64;
+                    self.system.spend(Limit::LoaderObjects, new)?;
+                    return Ok(Ok(id));
                 }
                 Some(problem) => Answer::Broken {
                     path: file.path,
@@ -91,6 +88,7 @@ impl<'r> Process<'r> {
             },
             answer => answer,
         };
+        self.system.spend(Limit::LoaderFaults, 1)?;
         let needed_by = needed_by.map(|id| self.objects[id].path.clone());
         Ok(Err(fault_of(answer, &name, needed_by, searched)))
     }

@@ -2,9 +2,10 @@
 //! versions and symbols stay undefined. Nothing is run, and nothing here knows what PyTorch is.
 //!
 //! The rules are those of glibc (elf/dl-load.c, elf/dl-deps.c, elf/dl-version.c, elf/dl-lookup.c, elf/dl-open.c) or, if the
-//! program's interpreter is musl's, of musl (ldso/dynlink.c). Secure execution (AT_SECURE) is not modeled.
+//! program's interpreter is musl's, of musl (ldso/dynlink.c).
 
 pub mod abi;
+mod builtin;
 pub mod cache;
 mod directories;
 mod fault;
@@ -20,6 +21,7 @@ mod search;
 mod system;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub use fault::{Failure, Fault};
 pub use lookup::Lookup;

@@ -110,7 +110,7 @@ pub enum Reason {
     /// It was requested by path.
     Path,
     /// It was found in a search path.
-    Found(SearchPath),
+    Search(SearchPath),
 }
 
 /// A directory that was searched without success.

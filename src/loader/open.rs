@@ -9,6 +9,7 @@ use super::relocate;
 use super::search::{Answer, LibraryFile};
 use super::system::{EM_386, EM_X86_64, Libc, System};
 use crate::error::Result;
+use crate::limits::Limit;
 
 /// DF_BIND_NOW of DT_FLAGS and DF_1_NOW of DT_FLAGS_1: all symbols of the object are bound when it is loaded.
 const DF_BIND_NOW: u64 = 0x8;
@@ -48,11 +49,13 @@ impl<'r> Process<'r> {
             Answer::Found(file) => file,
             answer => return Ok(Err(vec![fault_of(answer, path, None, Vec::new())])),
         };
+        self.system.spend(Limit::LoaderObjects, 1)?;
         let reason = Reason::Executable;
         let program = self.add(LibraryFile { reason, ..file }, path, None, None, Vec::new());
         // `$ORIGIN` of the program is the directory of the real file (elf/dl-origin.c reads the link `/proc/self/exe`).
         self.objects[program].path = self.objects[program].node.path();
         let mut roots = vec![program];
+        self.search.only_set_user_id = self.system.is_secure;
         for request in self.preloads() {
             match self.map(&request, program, None)? {
                 Ok(id) => {
@@ -64,6 +67,7 @@ impl<'r> Process<'r> {
                 Err(fault) => self.warnings.push(fault),
             }
         }
+        self.search.only_set_user_id = false;
         self.global = match self.map_needed(&roots)? {
             Ok(list) => list,
             Err(faults) => return Ok(Err(faults)),
@@ -77,12 +81,14 @@ impl<'r> Process<'r> {
         self.check(&all, true)
     }
 
-    /// The libraries that LD_PRELOAD and `/etc/ld.so.preload` list.
+    /// The libraries that LD_PRELOAD and `/etc/ld.so.preload` list. In secure-execution mode, paths in the variable do not count
+    /// (elf/rtld.c, `dso_name_valid_for_suid`).
     fn preloads(&self) -> Vec<String> {
         let listed = self.system.variable("LD_PRELOAD").unwrap_or_default();
         let mut names: Vec<&str> = listed.split([' ', ':']).collect();
+        names.retain(|name| !(self.system.is_secure && name.contains('/')));
         if self.system.libc == Libc::Glibc {
-            let file = self.system.root.resolve("/etc/ld.so.preload").ok();
+            let file = self.system.root.resolve(&self.system.preload_path).ok();
             let text = file.and_then(|file| file.text()).unwrap_or_default();
             let lines = text
                 .lines()
@@ -200,7 +206,7 @@ impl<'r> Process<'r> {
             return Ok(Err(vec![fault]));
         }
         if self.system.libc == Libc::Glibc {
-            let faults = relocate::unmet_versions(self, new);
+            let faults = relocate::unmet_versions(self, new)?;
             if !faults.is_empty() {
                 return Ok(Err(faults));
             }

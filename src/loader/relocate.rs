@@ -12,12 +12,14 @@ use crate::elf::{ElfFacts, SymbolRequest};
 use crate::error::Result;
 use crate::limits::Limit;
 
-/// Lookups between two looks at the cancellation; they take a few milliseconds.
-const CANCELLATION_STEP: u64 = 100_000;
+/// Lookups between two checks of the limit and the cancellation; they take a few milliseconds.
+const CHECK_EVERY: u64 = 100_000;
+/// What an undefined symbol counts in lookups, because it is kept.
+const UNDEFINED: u64 = 100;
 
 /// Required versions that the files which answer do not define (`_dl_check_map_versions`). A file without version definitions
 /// satisfies all, and a weak reference is always satisfied.
-pub(super) fn unmet_versions(process: &Process, new: &[ObjectId]) -> Vec<Fault> {
+pub(super) fn unmet_versions(process: &Process, new: &[ObjectId]) -> Result<Vec<Fault>> {
     let mut faults = Vec::new();
     let mut definitions: HashMap<*const ElfFacts, HashSet<&str>> = HashMap::new();
     for object in new.iter().map(|&id| &process.objects()[id]) {
@@ -38,14 +40,17 @@ pub(super) fn unmet_versions(process: &Process, new: &[ObjectId]) -> Vec<Fault> 
                 .versions
                 .iter()
                 .filter(|(version, weak)| !weak && !defined.contains(version.as_str()));
+            let before = faults.len();
             faults.extend(unmet.map(|(version, _)| Fault::Version {
                 object: object.path.clone(),
                 version: version.clone(),
                 provider: provider.path.clone(),
             }));
+            let new = (faults.len() - before) as u64;
+            process.system().spend(Limit::LoaderFaults, new)?;
         }
     }
-    faults
+    Ok(faults)
 }
 
 /// Undefined symbols of new objects that are bound at load time, in the order in which glibc relocates: dependencies first.
@@ -84,10 +89,8 @@ struct Scope<'p, 'r> {
     process: &'p Process<'r>,
     /// How many symbols each object defined so far.
     hits: Vec<u32>,
-    /// Objects that were searched for symbols, against [`Limit::LoaderSymbols`].
+    /// Objects that were searched for symbols since the last check.
     lookups: u64,
-    /// Lookups at which the cancellation is looked at next.
-    next_check: u64,
 }
 
 impl<'p, 'r> Scope<'p, 'r> {
@@ -96,7 +99,6 @@ impl<'p, 'r> Scope<'p, 'r> {
             process,
             hits: vec![0; process.objects().len()],
             lookups: 0,
-            next_check: 0,
         }
     }
 
@@ -128,7 +130,9 @@ impl<'p, 'r> Scope<'p, 'r> {
         // Sorting the scope costs as much as a few lookups.
         self.lookups += 8 * scope.len() as u64;
         for import in imports {
-            self.check_lookups()?;
+            if self.lookups >= CHECK_EVERY {
+                self.check_lookups()?;
+            }
             let version = import
                 .version
                 .and_then(|index| versions.get(usize::from(index)));
@@ -138,6 +142,7 @@ impl<'p, 'r> Scope<'p, 'r> {
             {
                 continue;
             }
+            self.lookups += UNDEFINED;
             let provider = version.and_then(|(file, _)| self.process.named(file));
             faults.push(Fault::Symbol {
                 object: object.path.clone(),
@@ -147,17 +152,13 @@ impl<'p, 'r> Scope<'p, 'r> {
                 lazy,
             });
         }
-        Ok(())
+        self.check_lookups()
     }
 
     fn check_lookups(&mut self) -> Result<()> {
-        if self.lookups < self.next_check {
-            return Ok(());
-        }
-        self.next_check = self.lookups + CANCELLATION_STEP;
         let system = self.process.system();
         system.bounds.cancellation.check()?;
-        system.check(Limit::LoaderSymbols, self.lookups)
+        system.spend(Limit::LoaderSymbols, std::mem::take(&mut self.lookups))
     }
 
     /// The scope of an object, the objects that it needs first.

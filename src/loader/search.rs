@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::directories::{DirectoryList, KnownDirectories};
 use super::object::{Object, ObjectId, Reason, SearchPath, SearchedDirectory};
 use super::system::{Libc, System};
+use super::tokens::Origin;
 use crate::elf::{ElfFacts, Refusal};
 use crate::error::Result;
 use crate::image::Node;
@@ -14,7 +15,8 @@ use crate::limits::Limit;
 
 /// DF_1_NODEFLIB: the default directories are not searched for this object.
 const DF_1_NODEFLIB: u64 = 0x800;
-const CACHE: &str = "/etc/ld.so.cache";
+/// S_ISUID.
+const SET_USER_ID: u32 = 0o4000;
 
 /// The result of a search.
 pub(super) enum Answer<'r> {
@@ -61,16 +63,22 @@ pub(super) struct Search<'r> {
     own: HashMap<ObjectId, DirectoryList>,
     /// Cache lookups, which are slow in a damaged cache.
     cached: HashMap<String, Option<&'r str>>,
-    /// Directories that were looked in, against [`Limit::LoaderLookups`].
+    /// Directories that were looked in.
     lookups: u64,
     cache_name: Rc<str>,
     directories: KnownDirectories<'r>,
+    /// Only set-user-ID files in directories answer, not the cache: libraries that are preloaded in secure-execution mode
+    /// (`__RTLD_SECURE` in `open_path` and `_dl_map_object`).
+    pub only_set_user_id: bool,
 }
 
 impl<'r> Search<'r> {
     /// The search of a process that `program` started.
     pub fn new(system: &'r System<'r>, program: &str) -> Self {
-        let origin = program.rsplit_once('/').map_or("/", |(origin, _)| origin);
+        let origin = Origin {
+            directory: program.rsplit_once('/').map_or("/", |(origin, _)| origin),
+            is_program: true,
+        };
         let library_path = system.variable("LD_LIBRARY_PATH");
         Search {
             system,
@@ -81,8 +89,9 @@ impl<'r> Search<'r> {
             own: HashMap::new(),
             cached: HashMap::new(),
             lookups: 0,
-            cache_name: CACHE.into(),
+            cache_name: system.cache_path.as_str().into(),
             directories: KnownDirectories::new(system),
+            only_set_user_id: false,
         }
     }
 
@@ -150,7 +159,10 @@ impl<'r> Search<'r> {
             }
         }
         let no_defaults = requester.elf.flags_1 & DF_1_NODEFLIB != 0;
-        let answer = self.in_cache(request, no_defaults);
+        let answer = match self.only_set_user_id {
+            true => None,
+            false => self.in_cache(request, no_defaults),
+        };
         if answer.is_some() || no_defaults {
             return Ok(answer);
         }
@@ -191,7 +203,7 @@ impl<'r> Search<'r> {
                 let Some(text) = object.elf.runpath.as_ref().or(object.elf.rpath.as_ref()) else {
                     return Ok(None);
                 };
-                let list = DirectoryList::parse(self.system, text, &[':'], object.origin());
+                let list = DirectoryList::parse(self.system, text, &[':'], Origin::of(object));
                 self.own.insert(id, list.clone());
                 list
             }
@@ -218,7 +230,7 @@ impl<'r> Search<'r> {
             return None;
         }
         let node = system.root.resolve(path).ok();
-        let reason = Reason::Found(SearchPath::Cache);
+        let reason = Reason::Search(SearchPath::Cache);
         let answer = node.and_then(|node| self.answer(node, path.to_owned(), reason));
         if answer.is_none() {
             request.searched.push(SearchedDirectory {
@@ -244,8 +256,12 @@ impl<'r> Search<'r> {
                 let Some(file) = node.lookup(request.name) else {
                     continue;
                 };
+                let is_set = file.mode().is_some_and(|mode| mode & SET_USER_ID != 0);
+                if self.only_set_user_id && !is_set {
+                    continue;
+                }
                 let path = format!("{place}/{}", request.name);
-                let reason = Reason::Found(search_path.clone());
+                let reason = Reason::Search(search_path.clone());
                 match self.answer(file, path, reason) {
                     None => wrong_machine = true,
                     answer => return Ok(answer),
@@ -266,7 +282,7 @@ impl<'r> Search<'r> {
         if self.lookups.is_multiple_of(1024) {
             self.system.bounds.cancellation.check()?;
         }
-        self.system.check(Limit::LoaderLookups, self.lookups)
+        self.system.spend(Limit::LoaderLookups, 1)
     }
 
     /// What a file of the right name answers; `None` if it is for a different machine.

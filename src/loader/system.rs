@@ -1,25 +1,28 @@
 //! The loader that a program names as its interpreter, with its built-in directories and cache.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::Deserialize;
 
 use super::abi::Abi;
+use super::builtin::BuiltIn;
 use super::cache::Cache;
 use super::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
 use crate::cancellation::Cancellation;
 use crate::elf::ElfFacts;
 use crate::error::{Error, Result};
 use crate::image::{Node, RootFilesystem};
-use crate::limits::{Limit, Limits};
+use crate::limits::{Limit, Limits, Usage};
 
 /// `EM_386`, `EM_X86_64`, `EM_AARCH64`.
 pub(super) const EM_386: u16 = 3;
 pub(super) const EM_X86_64: u16 = 62;
 const EM_AARCH64: u16 = 183;
 
-/// Linux accepts no path of this length or longer (`include/uapi/linux/limits.h`).
-const PATH_MAX: usize = 4096;
+/// `LD_SO_CACHE` and the list of preloaded libraries of a glibc with the usual prefix (sysdeps/generic/dl-cache.h, elf/rtld.c).
+pub(super) const CACHE: &str = "/etc/ld.so.cache";
+const PRELOAD: &str = "/etc/ld.so.preload";
 
 /// The C library that a loader belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,8 @@ pub struct Bounds {
     pub limits: Limits,
     /// Ends the work early.
     pub cancellation: Cancellation,
+    /// What was used of the limits that count for all processes of the image together.
+    pub usage: Usage,
 }
 
 impl Bounds {
@@ -69,10 +74,15 @@ impl Bounds {
         let checked = self.limits.check(limit, value);
         checked.map_err(|exceeded| Error::limit(subject, exceeded))
     }
+
+    /// Uses more of a limit that counts for all processes together.
+    fn spend(&self, limit: Limit, more: u64, subject: &str) -> Result<()> {
+        self.check(limit, self.usage.add(limit, more), subject)
+    }
 }
 
 /// The loader of an image for one machine, with the environment of the process.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct System<'r> {
     /// The files of the image.
     pub root: &'r RootFilesystem<'r>,
@@ -90,6 +100,8 @@ pub struct System<'r> {
     pub working_directory: String,
     /// Libraries of the host's driver: an object that needs one loads as if it were there.
     pub host_libraries: Vec<HostLibrary>,
+    /// The kernel sets AT_SECURE: the loader trusts neither LD_* nor `$ORIGIN` (ld.so(8), "Secure-execution mode").
+    pub(super) is_secure: bool,
     /// What bounds the work of the loader.
     pub bounds: Bounds,
     /// The program, as errors name it.
@@ -100,7 +112,11 @@ pub struct System<'r> {
     pub(super) default_directories: Vec<String>,
     hwcaps: Option<Hwcaps>,
     subdirectories: Vec<String>,
-    cache: Option<Cache>,
+    cache: Option<Rc<Cache>>,
+    /// The path of the cache.
+    pub(super) cache_path: String,
+    /// The path of the list of preloaded libraries.
+    pub(super) preload_path: String,
     /// The value of `$LIB`.
     pub(super) lib: String,
     /// The value of `$PLATFORM`.
@@ -108,8 +124,8 @@ pub struct System<'r> {
 }
 
 impl<'r> System<'r> {
-    /// The loader that runs a program. `None` if the program is linked statically, or if its interpreter belongs to a second C
-    /// library, whose built-in directories and cache are unknown (Nix, glibc on Alpine).
+    /// The loader that runs a program. `None` if the program is linked statically, or if its interpreter is outside the system's
+    /// directories and does not tell what is built into it.
     pub fn of(
         root: &'r RootFilesystem<'r>,
         program: &ElfFacts,
@@ -122,7 +138,12 @@ impl<'r> System<'r> {
             true => Libc::Musl,
             false => Libc::Glibc,
         };
-        if !is_standard(root, interpreter) {
+        let loader = root.resolve(interpreter).ok();
+        let built_in = match libc {
+            Libc::Glibc => loader.and_then(|it| BuiltIn::of(it.elf()?)),
+            Libc::Musl => None,
+        };
+        if built_in.is_none() && !loader.is_none_or(is_standard) {
             return None;
         }
         let (platform, tuple, lib64) = match (program.machine, program.class) {
@@ -140,6 +161,7 @@ impl<'r> System<'r> {
             environment,
             working_directory: working_directory.to_owned(),
             host_libraries: Vec::new(),
+            is_secure: false,
             bounds: Bounds::default(),
             subject: "the loader model".to_owned(),
             plain_program: ElfFacts::default(),
@@ -147,14 +169,27 @@ impl<'r> System<'r> {
             hwcaps: None,
             subdirectories: Vec::new(),
             cache: None,
+            cache_path: CACHE.to_owned(),
+            preload_path: PRELOAD.to_owned(),
             lib: lib64.to_owned(),
             platform,
         };
         match libc {
             Libc::Musl => system.default_directories = musl_directories(root, name),
-            Libc::Glibc => system.glibc_directories(tuple, lib64),
+            Libc::Glibc => system.set_up_glibc(built_in, tuple, lib64),
         }
         Some(system)
+    }
+
+    /// The loader in secure-execution mode, which ignores the variables LD_* except, for libraries that it trusts, LD_PRELOAD
+    /// (elf/rtld.c, `process_envvars`; ldso/dynlink.c, `__dls3`).
+    #[must_use]
+    pub fn in_secure_mode(mut self) -> Self {
+        let kept = (self.libc == Libc::Glibc).then_some("LD_PRELOAD");
+        self.environment
+            .retain(|name, _| !name.starts_with("LD_") || Some(name.as_str()) == kept);
+        self.is_secure = true;
+        self
     }
 
     /// The loader of a plain program for a machine; the interpreter is the one that the image has.
@@ -178,9 +213,38 @@ impl<'r> System<'r> {
         System::of(root, &program, environment, working_directory)
     }
 
+    /// Directories, release, cache and processor-specific subdirectories of a glibc.
+    fn set_up_glibc(&mut self, built_in: Option<BuiltIn>, tuple: &str, lib64: &str) {
+        let libc = match built_in {
+            Some(built_in) => self.take_built_in(built_in),
+            None => self.standard_directories(tuple, lib64),
+        };
+        let release = libc.and_then(|node| GlibcVersion::of_library(node.name(), node.elf()?));
+        self.glibc = release.or(self.glibc);
+        // glibc ignores a cache that it cannot read.
+        let cache = self.root.resolve(&self.cache_path).ok();
+        let cache = cache.and_then(Node::bytes);
+        self.cache = cache
+            .and_then(|bytes| Cache::parse(bytes).ok())
+            .map(Rc::new);
+        self.set_level(CpuLevel::default());
+    }
+
+    /// What the bytes of the loader say. Returns the C library in its directories.
+    fn take_built_in(&mut self, built_in: BuiltIn) -> Option<Node<'r>> {
+        built_in.lib().clone_into(&mut self.lib);
+        self.cache_path = built_in.cache;
+        self.preload_path = built_in.preload;
+        self.default_directories = built_in.directories;
+        self.glibc = built_in.release;
+        let mut directories = self.default_directories.iter();
+        directories.find_map(|it| self.root.resolve(&format!("{it}/libc.so.6")).ok())
+    }
+
     /// Debian and its descendants configure glibc with multiarch directories, others with `lib64`; the directory of the C library
-    /// itself tells which (`SYSTEM_DIRS` of elf/dl-load.c, which elf/gen-trusted-dirs.awk generates from `slibdir`).
-    fn glibc_directories(&mut self, tuple: &str, lib64: &str) {
+    /// itself tells which (`SYSTEM_DIRS` of elf/dl-load.c, which elf/gen-trusted-dirs.awk generates from `slibdir`). Returns the C
+    /// library.
+    fn standard_directories(&mut self, tuple: &str, lib64: &str) -> Option<Node<'r>> {
         let multiarch = format!("lib/{tuple}");
         let libc = |directory: &str| self.root.resolve(&format!("/{directory}/libc.so.6")).ok();
         let (lib, libc) = match libc(&multiarch) {
@@ -194,18 +258,35 @@ impl<'r> System<'r> {
         }
         self.default_directories = directories;
         self.lib = lib;
-        self.glibc = libc.and_then(|node| GlibcVersion::of_library(node.name(), node.elf()?));
-        // glibc ignores a cache that it cannot read.
-        let cache = self.root.resolve("/etc/ld.so.cache").ok();
-        self.cache = cache
-            .and_then(Node::bytes)
-            .and_then(|bytes| Cache::parse(bytes).ok());
-        // A C library that does not tell its release is assumed to be new.
+        libc
+    }
+
+    /// The subdirectories for a processor. A C library that does not tell its release is assumed to be new.
+    fn set_level(&mut self, level: CpuLevel) {
         let glibc = self.glibc.unwrap_or(GlibcVersion::ASSUMED);
         let abi = Abi::of(self.machine, self.class);
-        self.hwcaps = abi.map(|abi| Hwcaps::new(abi, glibc, CpuLevel::default()));
+        self.hwcaps = abi.map(|abi| Hwcaps::new(abi, glibc, level));
         let hwcaps = self.hwcaps.as_ref();
         self.subdirectories = hwcaps.map(Hwcaps::subdirectories).unwrap_or_default();
+    }
+
+    /// The loader on a host with another processor, or with another cache.
+    #[must_use]
+    pub fn on(&self, level: CpuLevel, cache: Option<Rc<Cache>>) -> Self {
+        let mut system = self.clone();
+        system.set_level(level);
+        system.cache = cache.or(system.cache);
+        system
+    }
+
+    /// Whether the level of the processor decides where the loader searches.
+    pub fn has_levels(&self) -> bool {
+        self.libc == Libc::Glibc && self.machine == EM_X86_64
+    }
+
+    /// Whether the loader reads the cache that `ldconfig` writes.
+    pub fn uses_system_cache(&self) -> bool {
+        self.libc == Libc::Glibc && self.cache_path == CACHE
     }
 
     /// The path that the cache has for a name; it may lead nowhere.
@@ -248,48 +329,15 @@ impl<'r> System<'r> {
         self.bounds.check(limit, value, &self.subject)
     }
 
+    /// Uses more of a limit that counts for all processes of the image together.
+    pub(super) fn spend(&self, limit: Limit, more: u64) -> Result<()> {
+        self.bounds.spend(limit, more, &self.subject)
+    }
+
     /// A variable of the process; like the loader, takes an empty one as unset.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         let value = self.environment.get(name)?;
         (!value.is_empty()).then_some(value)
-    }
-
-    /// Expands `$ORIGIN`, `$LIB` and `$PLATFORM` (ld.so(8), "Dynamic string tokens"); `None` if the result reaches PATH_MAX.
-    pub(super) fn expand(&self, text: &str, origin: &str) -> Option<String> {
-        let tokens = [
-            ("ORIGIN", origin),
-            ("LIB", self.lib.as_str()),
-            ("PLATFORM", self.platform),
-        ];
-        let mut expanded = String::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once('$') {
-            expanded.push_str(before);
-            if expanded.len() >= PATH_MAX {
-                return None;
-            }
-            let token = tokens.iter().find_map(|(name, value)| {
-                let braced = after
-                    .strip_prefix('{')
-                    .and_then(|it| it.strip_prefix(name)?.strip_prefix('}'));
-                let plain = after
-                    .strip_prefix(name)
-                    .filter(|rest| rest.is_empty() || rest.starts_with('/'));
-                Some((*value, braced.or(plain)?))
-            });
-            match token {
-                Some((value, after)) => {
-                    expanded.push_str(value);
-                    rest = after;
-                }
-                None => {
-                    expanded.push('$');
-                    rest = after;
-                }
-            }
-        }
-        expanded.push_str(rest);
-        (expanded.len() < PATH_MAX).then_some(expanded)
     }
 
     /// Makes a path absolute that may be relative to the working directory.
@@ -301,11 +349,10 @@ impl<'r> System<'r> {
     }
 }
 
-/// Whether an interpreter is the system's own, or does not exist.
-fn is_standard(root: &RootFilesystem, interpreter: &str) -> bool {
-    let path = root.resolve(interpreter).map(Node::path);
-    let directory = path.as_deref().ok().and_then(|path| path.rsplit_once('/'));
-    directory.is_none_or(|(directory, _)| {
+/// Whether a loader is in one of the system's directories.
+fn is_standard(loader: Node) -> bool {
+    let path = loader.path();
+    path.rsplit_once('/').is_none_or(|(directory, _)| {
         let inside = directory.strip_prefix("/usr").unwrap_or(directory);
         let name = inside.strip_prefix("/lib").unwrap_or("/other");
         matches!(name, "" | "64" | "32" | "x32") || name.ends_with("-linux-gnu")

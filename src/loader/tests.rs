@@ -176,7 +176,7 @@ impl Sample {
     fn run<T>(&self, ask: impl FnOnce(Result<Process, Failure>) -> T) -> T {
         let root = RootFilesystem::merge([&self.layer]);
         let program = root.resolve("/app/main").unwrap().elf().unwrap();
-        let system = System::of(&root, program, self.environment.clone(), "/work").unwrap();
+        let system = System::of(&root, program, self.environment.clone(), "/data").unwrap();
         ask(Process::start(&system, "/app/main").unwrap())
     }
 
@@ -184,7 +184,7 @@ impl Sample {
     fn limit(&self) -> Limit {
         let root = RootFilesystem::merge([&self.layer]);
         let program = root.resolve("/app/main").unwrap().elf().unwrap();
-        let system = System::of(&root, program, self.environment.clone(), "/work").unwrap();
+        let system = System::of(&root, program, self.environment.clone(), "/data").unwrap();
         match Process::start(&system, "/app/main") {
             Err(Error::Limit { exceeded, .. }) => exceeded.limit,
             other => panic!("{:?}", other.map(|started| started.is_ok())),

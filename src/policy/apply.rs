@@ -7,7 +7,8 @@ use chrono::NaiveDate;
 use super::baseline::Baseline;
 use super::expectation::{AllowedStack, Expectation};
 use super::ignore::Ignore;
-use crate::finding::{Finding, IgnoredFinding, Severity};
+use crate::finding::{AcknowledgedGap, Finding, IgnoreReason, IgnoredFinding, Severity};
+use crate::gap::Gap;
 use crate::glob::glob;
 use crate::targets::Target;
 
@@ -19,13 +20,15 @@ const ABOUT_IGNORES: &str = "policy-ignore-";
 pub struct Policy {
     /// The lowest severity that fails; `None` never fails.
     pub fail_on: Option<Severity>,
+    /// An image with a gap does not pass.
+    pub strict: bool,
     /// The machines that the images must run on.
     pub targets: Vec<Target>,
     /// Overrides of the rules' severities.
     pub severities: Vec<SeverityChange>,
     /// Requirements for every image.
     pub expectations: Vec<Expectation>,
-    /// Allowed combinations, one of which every image must match; empty if there are none.
+    /// Allowed combinations, one of which every image must match; empty if every combination is allowed.
     pub stacks: Vec<AllowedStack>,
     /// Components that must have the same version in all images of a run.
     pub consistent: Vec<String>,
@@ -40,6 +43,7 @@ impl Default for Policy {
     fn default() -> Self {
         Policy {
             fail_on: Some(Severity::Error),
+            strict: false,
             targets: Vec::new(),
             severities: Vec::new(),
             expectations: Vec::new(),
@@ -60,6 +64,17 @@ pub struct SeverityChange {
     pub severity: Option<Severity>,
 }
 
+/// Gaps after the policy was applied.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GapOutcome {
+    /// Gaps that count.
+    pub gaps: Vec<Gap>,
+    /// Gaps that the configuration acknowledges.
+    pub acknowledged: Vec<AcknowledgedGap>,
+    /// Indexes of the ignores that applied to a gap.
+    pub used: BTreeSet<usize>,
+}
+
 /// Findings after the policy was applied.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyOutcome {
@@ -74,7 +89,7 @@ pub struct PolicyOutcome {
 impl Policy {
     /// Overrides the severities of findings, and separates suppressed ones.
     ///
-    /// `name` is the reference of the image, or the file; `today` decides which ignores are still valid.
+    /// `name` is the reference or path that the user typed, never one that an image records; `today` decides which ignores are still valid.
     pub fn apply(&self, findings: Vec<Finding>, name: &str, today: NaiveDate) -> PolicyOutcome {
         let mut outcome = PolicyOutcome::default();
         // Matched once for each rule: there may be many findings and many ignores.
@@ -87,19 +102,30 @@ impl Policy {
             let matching_ignores = matching_ignores
                 .entry(finding.rule.clone())
                 .or_insert_with(|| self.matching_ignores(&finding.rule, name, today));
-            let applied: Vec<(usize, &Ignore)> = matching_ignores
-                .iter()
-                .filter(|(_, ignore)| ignore.covers(finding.file()))
-                .copied()
-                .collect();
-            outcome.used.extend(applied.iter().map(|(index, _)| *index));
-            let reason = match applied.first() {
-                Some((_, ignore)) => Some(ignore.reason()),
-                None => self.baseline.reason(&finding),
-            };
+            let ignored = reason(matching_ignores, finding.file(), &mut outcome.used);
+            let reason = ignored.or_else(|| self.baseline.reason(&finding));
             match reason {
                 Some(ignore) => outcome.ignored.push(IgnoredFinding { finding, ignore }),
                 None => outcome.findings.push(finding),
+            }
+        }
+        outcome
+    }
+
+    /// Separates the gaps that the configuration acknowledges; `name` and `today` as in [`apply`](Self::apply).
+    pub fn acknowledge(&self, gaps: &[Gap], name: &str, today: NaiveDate) -> GapOutcome {
+        let mut outcome = GapOutcome::default();
+        for gap in gaps {
+            let matching = self.valid_ignores(name, today, |ignore| {
+                let pattern = ignore.gap();
+                pattern.is_some_and(|pattern| glob(gap.code.as_str(), pattern))
+            });
+            match reason(&matching, gap.path.as_deref(), &mut outcome.used) {
+                Some(ignore) => outcome.acknowledged.push(AcknowledgedGap {
+                    gap: gap.clone(),
+                    ignore,
+                }),
+                None => outcome.gaps.push(gap.clone()),
             }
         }
         outcome
@@ -109,10 +135,21 @@ impl Policy {
     fn matching_ignores(&self, rule: &str, name: &str, today: NaiveDate) -> Vec<(usize, &Ignore)> {
         // A pattern must not suppress the finding that an ignore has expired or is unused.
         let is_exact = rule.starts_with(ABOUT_IGNORES);
-        let matches = |ignore: &Ignore| match is_exact {
-            true => ignore.rule == rule,
-            false => glob(rule, &ignore.rule),
-        };
+        self.valid_ignores(name, today, |ignore| {
+            let pattern = ignore.rule();
+            pattern.is_some_and(|pattern| match is_exact {
+                true => pattern == rule,
+                false => glob(rule, pattern),
+            })
+        })
+    }
+
+    fn valid_ignores(
+        &self,
+        name: &str,
+        today: NaiveDate,
+        matches: impl Fn(&Ignore) -> bool,
+    ) -> Vec<(usize, &Ignore)> {
         let ignores = self.ignores.iter().enumerate();
         ignores
             .filter(|(_, ignore)| {
@@ -132,4 +169,15 @@ impl Policy {
             .or_else(|| last(&|pattern| glob(&finding.rule, pattern)))
             .map_or(Some(finding.severity), |change| change.severity)
     }
+}
+
+/// The reason of the first ignore that covers a file; all that do are added to `used`.
+fn reason(
+    ignores: &[(usize, &Ignore)],
+    file: Option<&str>,
+    used: &mut BTreeSet<usize>,
+) -> Option<IgnoreReason> {
+    let applied = ignores.iter().filter(|(_, ignore)| ignore.covers(file));
+    used.extend(applied.clone().map(|(index, _)| *index));
+    applied.map(|(_, ignore)| ignore.reason()).next()
 }

@@ -86,7 +86,7 @@ impl Baseline {
         if !path.exists() {
             return Err(refuse(&"file not found"));
         }
-        let text = super::read::read_text(path, MAX_FILE)?;
+        let text = super::read::read_text(path, None, MAX_FILE)?;
         let file: File = serde_json::from_str(&text).map_err(|error| refuse(&error))?;
         match file.schema.as_str() {
             SCHEMA | "imgcheck/report/v1" | "imgcheck/lint/v1" => Ok(file.baseline()),
@@ -95,11 +95,6 @@ impl Baseline {
                 other.escape_debug()
             ))),
         }
-    }
-
-    /// Whether nothing is known.
-    pub fn is_empty(&self) -> bool {
-        self.severities.is_empty()
     }
 
     /// Why a finding is suppressed: it is known, and not more severe than before.

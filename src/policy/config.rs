@@ -7,15 +7,19 @@ use chrono::NaiveDate;
 use schemars::Schema;
 
 use super::expectation;
-use super::file::{FAIL_ON, File, IgnoreEntry, Pairs, SEVERITIES, TargetEntry};
-use super::{AllowedStack, Baseline, Expectation, Ignore, Policy, Requirement, SeverityChange};
+use super::file::{FAIL_ON, File, IgnoreEntry, SEVERITIES, TargetEntry};
+use super::ignore::{Ignore, IgnoreTarget};
+use super::{AllowedStack, Baseline, Expectation, Policy, Requirement, SeverityChange};
+use crate::beneath::Tree;
 use crate::error::{Error, Result};
 use crate::finding::Location;
+use crate::gap::GapCode;
+use crate::glob::glob;
 use crate::json_schema;
 use crate::limits::{Limit, Limits};
 use crate::spelling::{InvalidInput, nearest};
 use crate::targets::{DriverVersion, GpuTable, Target};
-use crate::yaml::{self, Spanned};
+use crate::yaml::{self, Pairs, Spanned};
 
 /// The largest configuration file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -31,9 +35,12 @@ pub struct Config {
     pub baseline: Option<PathBuf>,
     /// The limits, including the defaults.
     pub limits: Limits,
+    tree: Option<Tree>,
     source: Source,
     /// Ids and patterns of rules, with their positions.
     named_rules: Vec<(String, Range<usize>)>,
+    /// The first gap that it acknowledges, with its position.
+    acknowledgement: Option<(String, Range<usize>)>,
     /// Positions of the rule files and directories.
     rule_places: Vec<Range<usize>>,
     /// Position of the baseline.
@@ -49,14 +56,18 @@ struct Source {
 }
 
 impl Config {
-    /// Reads a file. Paths in it are relative to its directory, and its targets have GPUs of the table.
+    /// Reads a file; one of a tree only if it is in it. Paths in it are relative to its directory, and its targets have GPUs of
+    /// the table.
     ///
     /// # Errors
     /// [`Error::Config`]: the file cannot be read, or a key or value is invalid.
-    pub fn load(path: &Path, gpus: &GpuTable) -> Result<Self> {
-        let text = super::read::read_text(path, MAX_FILE)?;
+    pub fn load(path: &Path, tree: Option<&Tree>, gpus: &GpuTable) -> Result<Self> {
+        let text = super::read::read_text(path, tree, MAX_FILE)?;
         let directory = path.parent().unwrap_or(Path::new(""));
-        Config::read(&path.display().to_string(), &text, directory, gpus)
+        Ok(Config {
+            tree: tree.cloned(),
+            ..Config::read(&path.display().to_string(), &text, directory, gpus)?
+        })
     }
 
     /// Reads the text of a file; `name` is shown in errors.
@@ -81,10 +92,46 @@ impl Config {
             baseline: file.baseline.as_ref().map(resolved),
             limits: source.limits(&file.limits)?,
             named_rules: named_rules(&file),
+            acknowledgement: {
+                let gap = file.ignore.iter().find_map(|it| it.gap.as_ref());
+                gap.map(|gap| (gap.value.clone(), yaml::span(gap)))
+            },
             rule_places: file.rules.iter().map(yaml::span).collect(),
             baseline_place: file.baseline.as_ref().map(yaml::span),
             source,
+            tree: None,
         })
+    }
+
+    /// Rejects a file that was found and not named if it requires a strict check and acknowledges gaps: whoever writes the repository
+    /// would decide what need not be judged.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the position of the first acknowledgement.
+    pub fn check_found(&self) -> Result<()> {
+        let gap = match &self.acknowledgement {
+            Some(gap) if self.policy.strict => gap,
+            _ => return Ok(()),
+        };
+        let problem = format!(
+            "`strict: true` does not use the acknowledgement of `{}` in a file that was found and not named",
+            gap.0
+        );
+        let help = format!(
+            "a change to the repository could change it: pass --config {} if you trust it",
+            self.source.name
+        );
+        Err(self.source.fault(gap.1.clone(), &problem, &help))
+    }
+
+    /// The tree that its rules must be in.
+    pub fn tree(&self) -> Option<&Tree> {
+        self.tree.as_ref()
+    }
+
+    /// The file as it was named or found; `None` without one.
+    pub fn file(&self) -> Option<&str> {
+        Some(self.source.name.as_str()).filter(|name| !name.is_empty())
     }
 
     /// Rejects missing rule files and directories.
@@ -120,18 +167,13 @@ impl Config {
         }
     }
 
-    /// Whether the file mentions rules; see [`Config::check_rules`].
-    pub fn names_rules(&self) -> bool {
-        !self.named_rules.is_empty()
-    }
-
     /// Rejects unknown rule ids, and patterns that match no rule.
     ///
     /// # Errors
     /// [`Error::Config`] with the position.
     pub fn check_rules(&self, ids: &[&str]) -> Result<()> {
         for (named, place) in &self.named_rules {
-            if ids.iter().any(|id| crate::glob::glob(id, named)) {
+            if ids.iter().any(|id| glob(id, named)) {
                 continue;
             }
             let help = match nearest(named, ids.iter().copied()) {
@@ -160,7 +202,7 @@ fn is_absent(path: &Path) -> bool {
 
 fn named_rules(file: &File) -> Vec<(String, Range<usize>)> {
     let severities = file.severities.0.iter().map(|(rule, _)| rule);
-    let ignores = file.ignore.iter().map(|ignore| &ignore.rule);
+    let ignores = file.ignore.iter().filter_map(|it| it.rule.as_ref());
     severities
         .chain(ignores)
         .map(|rule| (rule.value.clone(), yaml::span(rule)))
@@ -175,6 +217,7 @@ impl Source {
                 Some(word) => self.one_of(word, "fail-on", &FAIL_ON)?,
                 None => defaults.fail_on,
             },
+            strict: file.strict,
             severities: self.severities(&file.severities)?,
             targets: self.each(&file.targets, |source, it| source.target(it, gpus))?,
             expectations: self.each(&file.expect, Source::expectation)?,
@@ -189,7 +232,7 @@ impl Source {
         values.iter().map(|value| read(self, value)).collect()
     }
 
-    fn severities(&self, pairs: &Pairs<Spanned<String>>) -> Result<Vec<SeverityChange>> {
+    fn severities(&self, pairs: &Pairs) -> Result<Vec<SeverityChange>> {
         self.each(&pairs.0, |source, (rule, severity)| {
             Ok(SeverityChange {
                 rule: rule.value.clone(),
@@ -198,7 +241,7 @@ impl Source {
         })
     }
 
-    fn limits(&self, pairs: &Pairs<Spanned<String>>) -> Result<Limits> {
+    fn limits(&self, pairs: &Pairs) -> Result<Limits> {
         let mut limits = Limits::default();
         for (name, value) in &pairs.0 {
             let limit = self.located(name, Limit::named(&name.value))?;
@@ -233,9 +276,9 @@ impl Source {
         self.located(text, Expectation::parse(&text.value, &origin))
     }
 
-    fn stack(&self, row: &Pairs<Spanned<String>>) -> Result<AllowedStack> {
+    fn stack(&self, row: &Pairs) -> Result<AllowedStack> {
         let mut name = None;
-        let mut requirements = Vec::new();
+        let mut parts = Vec::new();
         for (key, value) in &row.0 {
             if key.value == "name" {
                 name = Some(value.value.clone());
@@ -243,11 +286,11 @@ impl Source {
             }
             self.located(key, expectation::check_subject(&key.value))?;
             let requirement = Requirement::of_stack(&key.value, &value.value);
-            requirements.push(self.located(value, requirement)?);
+            parts.push(self.located(value, requirement)?);
         }
         // An empty row has no position.
         let place = row.0.first().map_or(0..1, |(key, _)| yaml::span(key));
-        if requirements.is_empty() {
+        if parts.is_empty() {
             let help = "name some components, such as {torch: \"2.8.*\", cuda: \"12.8\"}";
             return Err(self.fault(
                 place,
@@ -262,7 +305,7 @@ impl Source {
             .collect();
         Ok(AllowedStack {
             name: name.unwrap_or_else(|| written.join(", ")),
-            requirements,
+            parts,
         })
     }
 
@@ -272,16 +315,34 @@ impl Source {
     }
 
     fn ignore(&self, entry: &IgnoreEntry) -> Result<Ignore> {
-        let place = yaml::span(&entry.rule);
+        let (named, target) = match (&entry.rule, &entry.gap) {
+            (Some(rule), None) => (rule, IgnoreTarget::Rule(rule.value.clone())),
+            (None, Some(gap)) => (gap, self.gap(gap)?),
+            (Some(_), Some(gap)) => {
+                let help = "write two ignores: one for the rule, one for the gap";
+                return Err(self.fault(
+                    yaml::span(gap),
+                    "an ignore has `rule` or `gap`, not both",
+                    help,
+                ));
+            }
+            (None, None) => {
+                let given = [&entry.reason, &entry.path, &entry.image, &entry.expires];
+                let place = given.into_iter().flatten().next().map_or(0..1, yaml::span);
+                let help = "add `rule: ID` to ignore findings, or `gap: CODE` to acknowledge gaps";
+                return Err(self.fault(place, "an ignore without `rule` or `gap`", help));
+            }
+        };
+        let place = yaml::span(named);
         let given = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.value.clone());
         let reason = given(&entry.reason).filter(|reason| !reason.trim().is_empty());
         let Some(reason) = reason else {
-            let problem = format!("ignore of `{}` has no reason", entry.rule.value);
+            let problem = format!("ignore of `{}` has no reason", named.value);
             let help = "add a `reason:` for future readers";
             return Err(self.fault(place, &problem, help));
         };
         Ok(Ignore {
-            rule: entry.rule.value.clone(),
+            target,
             image: given(&entry.image),
             path: given(&entry.path),
             reason,
@@ -292,6 +353,16 @@ impl Source {
                 .transpose()?,
             location: self.location(&place),
         })
+    }
+
+    fn gap(&self, pattern: &Spanned<String>) -> Result<IgnoreTarget> {
+        let codes = GapCode::ALL.map(GapCode::as_str);
+        if codes.iter().any(|code| glob(code, &pattern.value)) {
+            return Ok(IgnoreTarget::Gap(pattern.value.clone()));
+        }
+        let help = format!("expected one of: {}", codes.join(", "));
+        let problem = format!("unknown gap `{}`", pattern.value);
+        Err(self.fault(yaml::span(pattern), &problem, &help))
     }
 
     fn day(&self, text: &Spanned<String>) -> Result<NaiveDate> {

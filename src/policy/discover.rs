@@ -7,13 +7,10 @@ use etcetera::{BaseStrategy, choose_base_strategy};
 /// Names of the configuration file in a repository.
 pub const NAMES: [&str; 2] = [".imgcheck.yaml", ".imgcheck.yml"];
 
-/// The file in the working directory, else in the nearest parent directory up to the root of the repository, else that of the
-/// user: `imgcheck/config.yaml` in `$XDG_CONFIG_HOME` or `~/.config`.
-pub fn find(working_directory: &Path) -> Option<PathBuf> {
-    in_repository(working_directory).or_else(|| {
-        let user = choose_base_strategy().ok()?.config_dir();
-        Some(user.join("imgcheck/config.yaml")).filter(|file| file.is_file())
-    })
+/// The file of the user: `imgcheck/config.yaml` in `$XDG_CONFIG_HOME` or `~/.config`.
+pub fn of_user() -> Option<PathBuf> {
+    let user = choose_base_strategy().ok()?.config_dir();
+    Some(user.join("imgcheck/config.yaml")).filter(|file| file.is_file())
 }
 
 /// The nearest file in a directory and its parents, up to one that contains `.git`. The path is relative to the directory:

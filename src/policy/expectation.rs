@@ -1,5 +1,8 @@
 //! What an image must contain: expectations and allowed stacks.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::spelling::{InvalidInput, nearest};
 use crate::version;
 use crate::vocabulary::VERSIONS;
@@ -12,32 +15,37 @@ const OS: &str = "os";
 const NONE: &str = "none";
 
 /// A component and its required versions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Requirement {
     /// Name of a component, or `cuda`.
     pub name: String,
-    /// Specifiers as [`version::fits()`] takes them; empty if the component must be missing.
+    /// The version specifiers; empty if the component must be missing.
     pub specifier: String,
 }
 
 /// A requirement for every image.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Expectation {
     /// As it was written: `torch==2.8.*`.
     pub text: String,
+    /// Name of a component, or `cuda`.
+    pub name: String,
+    /// The version specifiers.
+    pub specifier: String,
     /// Where it was written: `--expect`, or file and line.
     pub origin: String,
-    /// The requirement itself.
-    pub requirement: Requirement,
 }
 
-/// An allowed combination of components.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An allowed combination.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct AllowedStack {
     /// Its name.
     pub name: String,
     /// All of them must be met.
-    pub requirements: Vec<Requirement>,
+    pub parts: Vec<Requirement>,
 }
 
 /// The valid names in requirements.
@@ -156,10 +164,12 @@ fn check_system(specifier: &str) -> Result<(), InvalidInput> {
 impl Expectation {
     /// Reads an expectation; `origin` is where it was written.
     pub fn parse(text: &str, origin: &str) -> Result<Self, InvalidInput> {
+        let Requirement { name, specifier } = Requirement::parse(text)?;
         Ok(Expectation {
             text: text.trim().to_owned(),
+            name,
+            specifier,
             origin: origin.to_owned(),
-            requirement: Requirement::parse(text)?,
         })
     }
 }

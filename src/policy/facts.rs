@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::apply::Policy;
-use super::expectation::Requirement;
+use super::expectation::{AllowedStack, Expectation};
 use super::ignore::Ignore;
 
 /// What the policy requires.
@@ -17,10 +17,10 @@ use super::ignore::Ignore;
 pub struct PolicyFacts {
     /// Requirements for every image.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expect: Option<Vec<ExpectationFacts>>,
-    /// Allowed combinations, one of which every image must match; empty if there are none.
+    pub expect: Option<Vec<Expectation>>,
+    /// Allowed combinations, one of which every image must match; empty if every combination is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stacks: Option<Vec<StackFacts>>,
+    pub stacks: Option<Vec<AllowedStack>>,
     /// Components that must have the same version in all images of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistent: Option<Vec<String>>,
@@ -30,40 +30,6 @@ pub struct PolicyFacts {
     /// The ignores, after all images of the run were checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignores: Option<Vec<IgnoreFacts>>,
-}
-
-/// A requirement for every image.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ExpectationFacts {
-    /// As it was written: `torch==2.8.*`.
-    pub text: String,
-    /// Name of a component, or `cuda`.
-    pub name: String,
-    /// The version specifiers.
-    pub specifier: String,
-    /// Where it was written: `--expect`, or file and line.
-    pub origin: String,
-}
-
-/// An allowed combination.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StackFacts {
-    /// Its name.
-    pub name: String,
-    /// All of them must be met.
-    pub parts: Vec<RequirementFacts>,
-}
-
-/// A component of an allowed combination.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RequirementFacts {
-    /// Name of a component, or `cuda`.
-    pub name: String,
-    /// The version specifiers; empty if the component must be missing.
-    pub specifier: String,
 }
 
 /// An image of the run.
@@ -80,8 +46,10 @@ pub struct Member {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IgnoreFacts {
-    /// Id or pattern of the rules.
+    /// Id or pattern of the rules; empty if it is about gaps.
     pub rule: String,
+    /// Code or pattern of the gaps; empty if it is about findings.
+    pub gap: String,
     /// Pattern of images; empty for all.
     pub image: String,
     /// Pattern of files; empty for all.
@@ -94,7 +62,7 @@ pub struct IgnoreFacts {
     pub expired: bool,
     /// Whether it applies to an image or file of the run.
     pub concerned: bool,
-    /// Whether it suppresses a finding of the run.
+    /// Whether it suppresses a finding or gap of the run.
     pub used: bool,
     /// The configuration file.
     pub file: String,
@@ -120,7 +88,7 @@ pub enum Subjects<'n> {
 impl Subjects<'_> {
     /// Whether an ignore applies to one of them. Rules for files have ids that start with `lint-`.
     fn concern(self, ignore: &Ignore) -> bool {
-        let about_files = ignore.rule.starts_with("lint-");
+        let about_files = ignore.rule().is_some_and(|rule| rule.starts_with("lint-"));
         match self {
             Subjects::Images(names) => {
                 !about_files && names.iter().any(|name| ignore.concerns(name))
@@ -133,37 +101,11 @@ impl Subjects<'_> {
     }
 }
 
-impl From<&Requirement> for RequirementFacts {
-    fn from(requirement: &Requirement) -> Self {
-        RequirementFacts {
-            name: requirement.name.clone(),
-            specifier: requirement.specifier.clone(),
-        }
-    }
-}
-
 impl PolicyFacts {
     pub(super) fn of_image(policy: &Policy, fleet: &[Member]) -> Self {
-        let expect = policy
-            .expectations
-            .iter()
-            .map(|expectation| ExpectationFacts {
-                text: expectation.text.clone(),
-                name: expectation.requirement.name.clone(),
-                specifier: expectation.requirement.specifier.clone(),
-                origin: expectation.origin.clone(),
-            });
-        let stacks = policy.stacks.iter().map(|stack| StackFacts {
-            name: stack.name.clone(),
-            parts: stack
-                .requirements
-                .iter()
-                .map(RequirementFacts::from)
-                .collect(),
-        });
         PolicyFacts {
-            expect: Some(expect.collect()),
-            stacks: Some(stacks.collect()),
+            expect: Some(policy.expectations.clone()),
+            stacks: Some(policy.stacks.clone()),
             consistent: Some(policy.consistent.clone()),
             // Without consistency checks, the other images do not matter.
             fleet: (!policy.consistent.is_empty()).then(|| fleet.to_vec()),
@@ -179,7 +121,8 @@ impl PolicyFacts {
     ) -> Self {
         let ignores = policy.ignores.iter().enumerate();
         let ignores = ignores.map(|(index, ignore)| IgnoreFacts {
-            rule: ignore.rule.clone(),
+            rule: ignore.rule().unwrap_or_default().to_owned(),
+            gap: ignore.gap().unwrap_or_default().to_owned(),
             image: ignore.image.clone().unwrap_or_default(),
             path: ignore.path.clone().unwrap_or_default(),
             reason: ignore.reason.clone(),

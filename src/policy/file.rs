@@ -1,16 +1,12 @@
 //! The keys of a configuration file and their JSON Schema. [`super::config`] checks the values.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
 use super::expectation::subjects;
 use crate::finding::Severity;
 use crate::limits::{self, Limits};
-use crate::yaml::Spanned;
+use crate::yaml::{Pairs, Spanned};
 
 /// Severities by name; `off` disables a rule.
 pub(super) const SEVERITIES: [(&str, Option<Severity>); 4] = [
@@ -41,7 +37,7 @@ pub(super) struct File {
     pub rules: Vec<Spanned<String>>,
     /// Severities of rules, by id or pattern (`claim-*`); `off` disables a rule.
     #[schemars(schema_with = "severities")]
-    pub severities: Pairs<Spanned<String>>,
+    pub severities: Pairs,
     /// The machines that the images must run on.
     pub targets: Vec<TargetEntry>,
     /// What each image must contain: a component and PEP 440 version specifiers.
@@ -50,15 +46,17 @@ pub(super) struct File {
     /// Allowed combinations, one of which each image must match: a `name`, and versions or specifiers of components. A version
     /// alone means `==`, and `none` that the component must be missing.
     #[schemars(schema_with = "stacks")]
-    pub stacks: Vec<Pairs<Spanned<String>>>,
+    pub stacks: Vec<Pairs>,
     /// Components that must have the same version in all images of a run.
     #[schemars(schema_with = "consistent")]
     pub consistent: Vec<Spanned<String>>,
-    /// Findings to ignore, each with a reason.
+    /// A gap, which is something that could not be judged, makes the exit code 3.
+    pub strict: bool,
+    /// Findings to ignore and gaps to acknowledge, each with a reason.
     pub ignore: Vec<IgnoreEntry>,
     /// Limits for reading images, by name: `entries: 5000000`, `layer-bytes: 500GiB`, `time: 4h`.
     #[schemars(schema_with = "limits")]
-    pub limits: Pairs<Spanned<String>>,
+    pub limits: Pairs,
     /// A JSON report, or a file written by `--write-baseline`, relative to this file. Its findings are known and do not fail.
     #[schemars(with = "Option<String>")]
     pub baseline: Option<Spanned<String>>,
@@ -81,22 +79,28 @@ pub(super) struct TargetEntry {
     pub driver: Option<Spanned<String>>,
 }
 
-/// Findings to ignore.
+/// Findings to ignore, or gaps to acknowledge.
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["rule"]}, {"required": ["gap"]}]))]
 pub(super) struct IgnoreEntry {
     /// Rule id or pattern: `load-*`.
-    #[schemars(with = "String")]
-    pub rule: Spanned<String>,
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub rule: Option<Spanned<String>>,
+    /// Code of a gap, or pattern: `launch-not-understood`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub gap: Option<Spanned<String>>,
     /// Pattern of image references: `registry.example/team/*`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub image: Option<Spanned<String>>,
-    /// Pattern of files that findings are about: `/opt/legacy/*`.
+    /// Pattern of files that findings or gaps are about: `/opt/legacy/*`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub path: Option<Spanned<String>>,
-    /// Why these findings are ignored.
+    /// Why these findings or gaps are ignored.
     // Optional only here, to report its absence with help.
     #[schemars(with = "String")]
     pub reason: Option<Spanned<String>>,
@@ -150,38 +154,4 @@ fn limits(_: &mut SchemaGenerator) -> Schema {
 fn object(properties: impl Iterator<Item = (String, Value)>) -> Schema {
     let properties: Map<_, _> = properties.collect();
     json_schema!({"type": "object", "properties": properties, "additionalProperties": false})
-}
-
-/// A map that keeps the order of the file.
-#[derive(Debug)]
-pub(super) struct Pairs<T>(pub Vec<(Spanned<String>, T)>);
-
-impl<T> Default for Pairs<T> {
-    fn default() -> Self {
-        Pairs(Vec::new())
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for InOrder<T> {
-            type Value = Pairs<T>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a map")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder(PhantomData))
-    }
 }

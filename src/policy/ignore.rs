@@ -1,4 +1,4 @@
-//! Ignores: findings that the configuration suppresses.
+//! Ignores: findings that the configuration suppresses, and gaps that it acknowledges.
 
 use chrono::NaiveDate;
 
@@ -6,14 +6,23 @@ use crate::finding::{IgnoreReason, Location};
 use crate::glob::glob;
 use crate::reference::name::Name;
 
-/// Findings to suppress, and why.
+/// What an ignore suppresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IgnoreTarget {
+    /// Findings, by rule id or pattern.
+    Rule(String),
+    /// Gaps, by code or pattern.
+    Gap(String),
+}
+
+/// Findings or gaps to suppress, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignore {
-    /// Rule id or pattern.
-    pub rule: String,
-    /// Pattern of image references; `None` for all images.
+    /// What it suppresses.
+    pub target: IgnoreTarget,
+    /// Pattern of the references or paths that the user types; `None` for all images.
     pub image: Option<String>,
-    /// Pattern of files that findings are about; `None` for all findings.
+    /// Pattern of files that findings or gaps are about; `None` for all.
     pub path: Option<String>,
     /// Why they are suppressed.
     pub reason: String,
@@ -24,6 +33,22 @@ pub struct Ignore {
 }
 
 impl Ignore {
+    /// Id or pattern of the rules whose findings it suppresses.
+    pub fn rule(&self) -> Option<&str> {
+        match &self.target {
+            IgnoreTarget::Rule(rule) => Some(rule),
+            IgnoreTarget::Gap(_) => None,
+        }
+    }
+
+    /// Code or pattern of the gaps that it acknowledges.
+    pub fn gap(&self) -> Option<&str> {
+        match &self.target {
+            IgnoreTarget::Rule(_) => None,
+            IgnoreTarget::Gap(gap) => Some(gap),
+        }
+    }
+
     /// Whether its last day has passed.
     pub fn expired(&self, today: NaiveDate) -> bool {
         self.expires.is_some_and(|last| today > last)

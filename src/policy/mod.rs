@@ -17,14 +17,12 @@ use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
-pub use apply::{Policy, PolicyOutcome, SeverityChange};
+pub use apply::{GapOutcome, Policy, PolicyOutcome, SeverityChange};
 pub use baseline::Baseline;
 pub use config::Config;
 pub use expectation::{AllowedStack, Expectation, Requirement, subjects};
-pub use facts::{
-    ExpectationFacts, IgnoreFacts, Member, PolicyFacts, RequirementFacts, StackFacts, Subjects,
-};
-pub use ignore::Ignore;
+pub use facts::{IgnoreFacts, Member, PolicyFacts, Subjects};
+pub use ignore::{Ignore, IgnoreTarget};
 
 impl Policy {
     /// The requirements for an image; `fleet` is all images of the run.

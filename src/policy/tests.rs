@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::error::Result;
 use crate::finding::{Confidence, Finding, Location, Severity};
-use crate::targets::GpuTable;
 use crate::version;
 
 const CONFIG: &str = r#"
@@ -32,7 +31,7 @@ baseline: known.json
 "#;
 
 fn read(text: &str) -> Result<Config> {
-    let gpus = GpuTable::builtin().unwrap();
+    let gpus = crate::knowledge::gpus().unwrap();
     Config::read(".imgcheck.yaml", text, Path::new("team"), &gpus)
 }
 
@@ -73,15 +72,15 @@ fn every_key_is_read() {
     assert_eq!(policy.targets[0].gpus, ["a100", "h100"]);
     assert_eq!(policy.targets[0].driver.as_deref(), Some("535.183.06"));
     assert_eq!(policy.expectations[1].origin, ".imgcheck.yaml:7");
-    assert_eq!(policy.expectations[1].requirement.specifier, ">=9.7");
+    assert_eq!(policy.expectations[1].specifier, ">=9.7");
     assert_eq!(policy.stacks[0].name, "current");
-    let cuda = &policy.stacks[0].requirements[1];
+    let cuda = &policy.stacks[0].parts[1];
     assert_eq!(
         (cuda.name.as_str(), cuda.specifier.as_str()),
         ("cuda", "==12.10")
     );
     assert_eq!(policy.stacks[1].name, "torch none");
-    assert_eq!(policy.stacks[1].requirements[0].specifier, "");
+    assert_eq!(policy.stacks[1].parts[0].specifier, "");
     assert_eq!(policy.consistent, ["cudnn", "nccl"]);
     let place = &policy.ignores[0].location;
     assert_eq!((place.line, place.column, place.end_column), (13, 11, 17));
@@ -283,7 +282,7 @@ fn a_baseline_may_come_from_a_pipe() {
 }
 
 #[test]
-fn the_baseline_takes_out_what_it_knows() {
+fn the_baseline_suppresses_known_findings() {
     let known = finding("load-missing-library", "/a");
     let text = Baseline::text([("image", &known)].into_iter()).unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -318,7 +317,7 @@ fn a_report_is_a_baseline_without_what_the_configuration_ignored() {
 }
 
 #[test]
-fn what_is_no_baseline_is_refused() {
+fn an_invalid_baseline_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("known.json");
     let refused = || Baseline::load(&path).unwrap_err().to_string();
@@ -389,7 +388,7 @@ proptest! {
     fn no_expectation_panics(text in "[a-z=<>!~.*, 0-9-]{0,24}|.{0,16}") {
         if let Ok(expectation) = Expectation::parse(&text, "--expect") {
             // What is accepted can be evaluated.
-            prop_assert!(version::fits("1.2", &expectation.requirement.specifier).is_ok());
+            prop_assert!(version::fits("1.2", &expectation.specifier).is_ok());
         }
     }
 }

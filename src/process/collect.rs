@@ -2,40 +2,61 @@
 
 use std::collections::HashSet;
 
-use super::cache;
 use super::describer::Describer;
 use super::facts::{DriverLibrary, LoaderFacts, ProcessFacts};
 use super::faults;
+use super::hosts::Hosts;
 use super::knowledge::Knowledge;
-use super::model::{Model, ModeledProcess};
-use super::shadowed;
+use super::model::{self, ModeledProcess, Programs};
+use super::tree::{self, Tree};
+use super::{cache, shadowed};
+use crate::error::Result;
 
-impl Model<'_> {
-    /// The facts of all processes.
-    pub fn facts(&self) -> LoaderFacts {
+impl Programs<'_, '_> {
+    /// Plays the processes, one after the other so that only one is in memory, and returns their facts and, with `trees`, their trees.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or the request was cancelled.
+    pub fn play(&self, trees: bool) -> Result<(LoaderFacts, Tree)> {
         let describer = Describer::new(self.root, self.knowledge);
-        let (cache, rebuilt) = cache::read(self);
         let mut facts = LoaderFacts {
-            cache,
             programs_left_out: self.left_out,
             ..LoaderFacts::default()
         };
-        for process in &self.processes {
-            facts.processes.push(of_process(&describer, process));
-            facts.shadowed.extend(shadowed::of(&describer, process));
-            faults::record(&describer, process, &mut facts);
+        let mut tree = Tree::default();
+        let systems = self.programs.iter().map(|program| &*program.system);
+        let index = cache::Index::of(self.root, systems);
+        let rebuilt = index.as_ref().and_then(cache::Index::changed);
+        let hosts = Hosts::of(self.root, rebuilt);
+        for program in &self.programs {
+            let process = model::play(self.root, self.knowledge, program)?;
+            add(&describer, &process, &mut facts);
+            hosts.compare(&describer, program, &mut facts)?;
+            if trees {
+                tree.processes.push(tree::of(&describer, &process));
+            }
         }
-        let answers = cache::answers(rebuilt.as_ref());
-        for missing in facts.missing.iter_mut().filter(|it| it.broken.is_empty()) {
-            let answer = answers.get(missing.library.as_str());
-            missing.after_ldconfig = answer.copied().unwrap_or_default().to_owned();
+        if trees {
+            tree.programs_left_out = self.left_out;
         }
-        facts.objects = facts.processes.first().map_or(0, |process| {
-            let mapped = process.objects.iter().filter(|object| object.when != "use");
-            mapped.count()
-        });
-        facts
+        let own = self.programs.iter();
+        let own = own.filter(|program| program.system.uses_system_cache());
+        let own = own.map(|program| program.name.as_str()).collect();
+        cache::add(index.as_ref(), &own, &mut facts);
+        Ok((facts, tree))
     }
+}
+
+/// Adds the facts of a process; the main process comes first.
+fn add(describer: &Describer, process: &ModeledProcess, facts: &mut LoaderFacts) {
+    let own = of_process(describer, process);
+    if facts.processes.is_empty() {
+        let mapped = own.objects.iter().filter(|object| object.when != "use");
+        facts.objects = mapped.count();
+    }
+    facts.processes.push(own);
+    facts.shadowed.extend(shadowed::of(describer, process));
+    faults::record(describer, process, facts);
 }
 
 fn of_process(describer: &Describer, process: &ModeledProcess) -> ProcessFacts {

@@ -21,11 +21,17 @@ pub struct LoaderFacts {
     pub shadowed: Vec<Shadowed>,
     /// Objects that require an executable stack, which the glibc of the process refuses.
     pub executable_stacks: Vec<ExecutableStack>,
+    /// What fails only on hosts with another processor, or only after NVIDIA's container toolkit has run `ldconfig`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host_faults: Vec<HostFault>,
     /// The processes, the one that the image starts first.
     pub processes: Vec<ProcessFacts>,
     /// The number of programs linked to GPU libraries that are not modeled (limit `programs`); absent if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub programs_left_out: usize,
+    /// The GPU frameworks of the image, each with the first process that can load it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub frameworks: Vec<FrameworkFacts>,
     /// `/etc/ld.so.cache`, and how far it is from the files; absent without a glibc process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheFacts>,
@@ -43,6 +49,7 @@ impl LoaderFacts {
         let needy = self.unmet_versions.iter().map(|fault| &fault.object);
         let undefined = self.undefined_symbols.iter().map(|fault| &fault.object);
         let stacks = self.executable_stacks.iter().map(|fault| &fault.object);
+        let on_hosts = self.host_faults.iter().find(|fault| fault.path == path);
         let object = mapped
             .chain(needy)
             .chain(undefined)
@@ -55,21 +62,41 @@ impl LoaderFacts {
         object
             .and_then(|object| object.layer)
             .or_else(|| missing?.layer)
+            .or_else(|| on_hosts?.layer)
     }
 }
 
 impl LoaderFacts {
-    /// Paths of the files that the main process maps, in load order, and then of those that it finds and cannot load.
-    pub fn main_files(&self) -> impl Iterator<Item = &str> {
-        let processes = self.processes.iter().filter(|process| process.main);
+    /// Paths of the files that the main process maps, or that the others map, in load order, and then of those that are found and
+    /// cannot be loaded.
+    pub fn mapped_files(&self, main: bool) -> impl Iterator<Item = &str> {
+        let processes = self.processes.iter().filter(move |it| it.main == main);
         let mapped = processes.flat_map(|process| &process.objects);
-        let symbols = self.undefined_symbols.iter().filter(|it| it.context.main);
+        let symbols = self.undefined_symbols.iter();
+        let symbols = symbols.filter(move |it| it.context.main == main);
         let symbols = symbols.flat_map(|it| [Some(&it.object), it.provider.as_ref()]);
-        let versions = self.unmet_versions.iter().filter(|it| it.context.main);
+        let versions = self.unmet_versions.iter();
+        let versions = versions.filter(move |it| it.context.main == main);
         let versions = versions.flat_map(|it| [&it.object, &it.provider]);
         let objects = mapped.chain(symbols.flatten()).chain(versions);
         objects.map(|object| object.path.as_str())
     }
+}
+
+/// One copy of a GPU framework.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FrameworkFacts {
+    /// Name of the package: `torch`.
+    pub name: String,
+    /// Its directory.
+    pub path: String,
+    /// Index of the layer that contains it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
+    /// Name of the first process that maps a file of it, or whose search path leads to it; absent if none does: nothing was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached_by: Option<String>,
 }
 
 /// Where in which process a fault occurs.
@@ -95,6 +122,33 @@ pub struct FaultContext {
     /// What the program continues without if the failure is `optional`: `gpu` (the CPU does all work), `package` (the package does not
     /// work at all) or `feature` (most programs never notice); empty if unknown.
     pub without: String,
+    /// The hosts on which it does not occur: `x86-64-v2` or `x86-64-v4` for those with such a processor, `ldconfig` for those whose
+    /// container toolkit runs `ldconfig`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub absent_on: Vec<String>,
+}
+
+/// A fault that occurs only on some hosts. All others in these facts are those of a host with a processor of level x86-64-v3 and
+/// the cache as it is in the image.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HostFault {
+    /// Where in which process it happens.
+    #[serde(flatten)]
+    pub context: FaultContext,
+    /// The processor of these hosts: `x86-64-v2` or `x86-64-v4`; empty for x86-64-v3.
+    pub processor: String,
+    /// NVIDIA's container toolkit runs `ldconfig` on these hosts.
+    pub after_ldconfig: bool,
+    /// The requested library, or the path of the file that cannot be loaded.
+    pub library: String,
+    /// Opened at run time (dlopen) rather than listed as DT_NEEDED.
+    pub opened: bool,
+    /// Path of the file that is unusable, or that needs what is missing; empty if Python code opens it.
+    pub path: String,
+    /// Layer index of `path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
 }
 
 /// A library that is not found, or that is found and cannot be used.
@@ -117,13 +171,13 @@ pub struct Missing {
     pub alternatives: Vec<String>,
     /// It comes from the driver of the host and is not expected in an image.
     pub host_provided: bool,
-    /// Path of the file that is found and cannot be used; empty if there is none.
+    /// Path of a file that was found but cannot be used; empty if no file was found.
     pub broken: String,
     /// Files of this name for a different machine, which the loader skips.
     pub wrong_machine: Vec<String>,
     /// Files of this name or SONAME in directories that this process does not search.
     pub elsewhere: Vec<String>,
-    /// The file that would be found after `ldconfig`; empty if there is none.
+    /// The file that would be found after `ldconfig`; empty if that finds none either.
     pub after_ldconfig: String,
     /// The directories that were searched, in order.
     pub searched: Vec<String>,
@@ -142,7 +196,7 @@ pub struct UnmetVersion {
     pub provider: ObjectFacts,
     /// The version: `GLIBCXX_3.4.30`.
     pub version: String,
-    /// The newest version of the same kind that the file defines: `GLIBCXX_3.4.28`; empty if there is none.
+    /// The newest version of the same kind that the file defines: `GLIBCXX_3.4.28`; empty if it defines no version of that kind.
     pub newest: String,
 }
 
@@ -174,7 +228,7 @@ pub struct Symbol {
     pub name: String,
     /// The C++ name; equal to `name` if the symbol is not mangled.
     pub demangled: String,
-    /// The required version; empty if there is none.
+    /// The required version; empty for an unversioned symbol.
     pub version: String,
 }
 
@@ -280,7 +334,7 @@ pub struct ObjectFacts {
     /// Layer index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<usize>,
-    /// DT_SONAME; empty if it has none.
+    /// DT_SONAME; empty if absent.
     pub soname: String,
     /// The name by which it was requested.
     pub request: String,
@@ -306,6 +360,14 @@ pub struct ObjectFacts {
     pub readings: BTreeMap<String, String>,
     /// Major release of CUDA that it belongs to, by its SONAME or readings; empty if unknown.
     pub cuda: String,
+}
+
+impl CacheFacts {
+    /// Whether `ldconfig` may change what the loader finds by the cache.
+    pub fn is_changed_by_ldconfig(&self) -> bool {
+        let is_compared = matches!(self.state.as_str(), "current" | "stale" | "missing");
+        !is_compared || self.incomplete || !self.unlisted.is_empty() || !self.dropped.is_empty()
+    }
 }
 
 /// `/etc/ld.so.cache`.

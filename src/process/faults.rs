@@ -217,7 +217,7 @@ impl Recorder<'_, '_, '_, '_> {
             broken: broken.to_owned(),
             wrong_machine,
             elsewhere,
-            // `Model::facts` fills this in for all processes.
+            // `cache::add` fills this in for all processes.
             after_ldconfig: String::new(),
             searched: directories(searched),
             context,

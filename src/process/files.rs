@@ -3,9 +3,9 @@
 use globset::Glob;
 
 use super::installed::InstalledPackage;
-use super::interpreter::{Interpreter, Stop};
+use super::interpreter::{ImportStop, Interpreter};
 use super::knowledge::fits;
-use super::plan::{OnFailure, OnMissing, Plan, Preload, Step};
+use super::plan::{LoadPlan, OnFailure, OnMissing, Preload, Step};
 use super::playback::OpenRequest;
 use crate::error::Result;
 use crate::image::Node;
@@ -34,10 +34,10 @@ impl<'s> Interpreter<'s, '_> {
     /// Imports an extension module by directory and name. A module without a file is skipped: it is built in, or written in Python.
     pub(super) fn import_module(
         &mut self,
-        plan: &Plan,
+        plan: &LoadPlan,
         step: &Step,
         module: Option<(String, &String)>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImportStop> {
         let Some((site, name)) = module else {
             return Ok(());
         };
@@ -83,11 +83,11 @@ impl<'s> Interpreter<'s, '_> {
     /// Opens files of the package by path; files that this build of the package does not have are skipped.
     pub(super) fn open_files(
         &mut self,
-        plan: &Plan,
+        plan: &LoadPlan,
         installed: &InstalledPackage,
         step: &Step,
         path: &str,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImportStop> {
         let Some(path) = installed.fill(path) else {
             return Ok(());
         };
@@ -120,7 +120,7 @@ impl<'s> Interpreter<'s, '_> {
     }
 
     /// Whether a package tries its fallback after a failure.
-    fn helps(&self, plan: &Plan, fallback: &OnFailure, failure: &Failure) -> bool {
+    fn helps(&self, plan: &LoadPlan, fallback: &OnFailure, failure: &Failure) -> bool {
         let (Some(fault), Some(process)) = (failure.faults.first(), &self.playback.process) else {
             return false;
         };
@@ -134,13 +134,18 @@ impl<'s> Interpreter<'s, '_> {
     }
 
     /// `ctypes.CDLL` of a path.
-    fn open(&mut self, plan: &Plan, path: &str, global: bool) -> Result<Result<(), Failure<'s>>> {
+    fn open(
+        &mut self,
+        plan: &LoadPlan,
+        path: &str,
+        global: bool,
+    ) -> Result<Result<(), Failure<'s>>> {
         self.open_for(plan, path, global, self.ctypes)
     }
 
     fn open_for(
         &mut self,
-        plan: &Plan,
+        plan: &LoadPlan,
         name: &str,
         global: bool,
         caller: ObjectId,
@@ -176,11 +181,11 @@ impl<'s> Interpreter<'s, '_> {
     /// Opens the first of several names that can be opened.
     pub(super) fn open_first(
         &mut self,
-        plan: &Plan,
+        plan: &LoadPlan,
         installed: &InstalledPackage,
         step: &Step,
         names: &[String],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImportStop> {
         let Some(caller) = self.caller(step) else {
             return Ok(());
         };
@@ -212,11 +217,11 @@ impl<'s> Interpreter<'s, '_> {
     /// Opens a list of files that the package locates itself; a missing one is no failure.
     pub(super) fn open_list(
         &mut self,
-        plan: &Plan,
+        plan: &LoadPlan,
         installed: &InstalledPackage,
         step: &Step,
         list: &Preload,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImportStop> {
         match self.preload(plan, installed, list, step.global)? {
             Err(ListFailure::NotLoaded(path, failure)) => {
                 self.settle(plan, step, &path, Err(failure))
@@ -227,7 +232,7 @@ impl<'s> Interpreter<'s, '_> {
 
     fn preload(
         &mut self,
-        plan: &Plan,
+        plan: &LoadPlan,
         installed: &InstalledPackage,
         list: &Preload,
         global: bool,

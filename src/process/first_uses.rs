@@ -2,7 +2,7 @@
 
 use super::installed::{InstalledPackage, PythonSetup};
 use super::knowledge::{Knowledge, fits};
-use super::plan::{Plan, Use};
+use super::plan::{FirstUse, LoadPlan};
 use super::playback::{Cause, DriverRequest, LoadFailure, OpenRequest, Playback, is_not_found};
 use crate::error::Result;
 use crate::image::Node;
@@ -52,7 +52,7 @@ fn is_for_gpus(playback: &Playback) -> bool {
         })
 }
 
-fn uses_of<'k>(object: &Object, knowledge: &'k Knowledge) -> Vec<(&'k Plan, &'k Use)> {
+fn uses_of<'k>(object: &Object, knowledge: &'k Knowledge) -> Vec<(&'k LoadPlan, &'k FirstUse)> {
     let file = object.node.name();
     let soname = object.elf.soname.as_deref();
     let mut uses = knowledge.uses(soname.unwrap_or(file));
@@ -78,7 +78,12 @@ struct Opener {
 
 impl Opener {
     /// `None` if the package of the plan is not installed.
-    fn of(playback: &Playback, id: ObjectId, plan: &Plan, setup: &PythonSetup) -> Option<Opener> {
+    fn of(
+        playback: &Playback,
+        id: ObjectId,
+        plan: &LoadPlan,
+        setup: &PythonSetup,
+    ) -> Option<Opener> {
         let object = &playback.objects()[id];
         let is_library = plan.distributions.is_empty();
         let installed = setup.installed.get(&plan.package);
@@ -96,7 +101,7 @@ impl Opener {
         })
     }
 
-    fn does(&self, row: &Use) -> bool {
+    fn does(&self, row: &FirstUse) -> bool {
         fits(&self.version, &row.releases) && fits(&self.installed.cuda, &row.cuda)
     }
 
@@ -125,7 +130,12 @@ fn version_of(object: &Object) -> String {
     number.unwrap_or_default().to_owned()
 }
 
-fn open(playback: &mut Playback, knowledge: &Knowledge, opener: &Opener, row: &Use) -> Result<()> {
+fn open(
+    playback: &mut Playback,
+    knowledge: &Knowledge,
+    opener: &Opener,
+    row: &FirstUse,
+) -> Result<()> {
     let once = [String::new()];
     let parts = match row.parts.is_empty() {
         true => &once[..],
@@ -145,7 +155,7 @@ fn open_first(
     playback: &mut Playback,
     knowledge: &Knowledge,
     opener: &Opener,
-    row: &Use,
+    row: &FirstUse,
     names: &[String],
 ) -> Result<()> {
     let cause = Cause {

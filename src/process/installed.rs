@@ -1,11 +1,11 @@
 //! What each Python environment imports from where, as far as the tables know its packages.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use super::knowledge::Knowledge;
 use crate::image::{Node, RootFilesystem};
-use crate::launch::Launch;
-use crate::stack::{Distribution, Environment, Stack};
+use crate::stack::{Component, Environment, Stack};
+use crate::version;
 
 /// An installed package that the tables know.
 #[derive(Debug, Clone, Default)]
@@ -46,31 +46,48 @@ pub(super) struct PythonSetup {
 
 /// The packages of an image that the tables know, looked up once for all environments.
 pub(super) struct PackageIndex<'s> {
-    /// The directories of PYTHONPATH, each at its first place only.
-    python_path: Vec<String>,
-    /// The packages by directory, each with the distribution that provides it.
-    packages: HashMap<&'s str, BTreeMap<&'s str, &'s Distribution>>,
-    /// `torch.version.cuda` of each PyTorch, by directory.
+    /// By directory of a search path and name: the version; `None` if the directory has a package or module of that name whose version
+    /// is unknown.
+    packages: HashMap<&'s str, BTreeMap<&'s str, Option<&'s str>>>,
+    /// `torch.version.cuda` of the PyTorch in each directory of a search path.
     cuda: HashMap<&'s str, &'s str>,
 }
 
 impl<'s> PackageIndex<'s> {
-    pub fn of(
-        root: &RootFilesystem,
-        launch: &Launch,
-        stack: &'s Stack,
-        knowledge: &'s Knowledge,
-    ) -> Self {
-        let mut cuda = HashMap::new();
-        for component in stack.components.iter().filter(|it| it.name == "torch") {
-            let own = component.details.get("cuda").map_or("", String::as_str);
-            cuda.entry(component.path.as_str()).or_insert(own);
+    pub fn of(root: &RootFilesystem, stack: &'s Stack, knowledge: &'s Knowledge) -> Self {
+        let distributions = distributions(root, stack, knowledge);
+        let torch = stack.components.iter().filter(|it| it.name == "torch");
+        let torch: HashMap<&str, &Component> = torch.map(|it| (it.path.as_str(), it)).collect();
+        let mut index = PackageIndex {
+            packages: HashMap::new(),
+            cuda: HashMap::new(),
+        };
+        for site in stack.environments.iter().flat_map(|it| &it.sites) {
+            if index.packages.contains_key(site.as_str()) {
+                continue;
+            }
+            let mut packages = BTreeMap::new();
+            for plan in knowledge.packages() {
+                let name = plan.package.as_str();
+                let described = distributions.get(&(site.as_str(), name)).copied();
+                if described.is_some() || is_module(root, site, &plan.directory) {
+                    packages.insert(name, described);
+                }
+            }
+            // What the files of PyTorch say counts more than its metadata, which may be missing, renamed or another's.
+            let directory = root.resolve(&format!("{site}/torch")).map(Node::path);
+            if let Some(found) = directory.ok().and_then(|it| torch.get(it.as_str())) {
+                let cuda = found.details.get("cuda").map_or("", String::as_str);
+                index.cuda.insert(site, cuda);
+                let known = packages.entry("torch").or_default();
+                let release = known.and_then(version::release);
+                if !found.version.is_empty() && release != version::release(&found.version) {
+                    *known = Some(&found.version);
+                }
+            }
+            index.packages.insert(site, packages);
         }
-        PackageIndex {
-            python_path: python_path(root, launch),
-            packages: packages(root, stack, knowledge),
-            cuda,
-        }
+        index
     }
 
     /// The setup of one environment; its search path is empty if it has none of the packages.
@@ -80,66 +97,61 @@ impl<'s> PackageIndex<'s> {
             release: environment.release.clone(),
             ..PythonSetup::default()
         };
-        for site in self.python_path.iter().chain(&environment.sites) {
+        // What comes first hides what comes later, whether its version is known or not.
+        let mut first: BTreeMap<&str, (&str, Option<&str>)> = BTreeMap::new();
+        for site in &environment.sites {
             let packages = self.packages.get(site.as_str());
-            for (package, distribution) in packages.into_iter().flatten() {
-                let known = setup.installed.entry((*package).to_owned());
-                known.or_insert_with(|| InstalledPackage {
-                    version: distribution.version.clone(),
-                    site: site.clone(),
-                    cuda: String::new(),
-                });
+            for (package, version) in packages.into_iter().flatten() {
+                first.entry(package).or_insert((site, *version));
             }
         }
+        let mut cuda = environment.sites.iter();
+        let cuda = cuda.find_map(|site| self.cuda.get(site.as_str()).copied());
+        for (package, (site, version)) in first {
+            let Some(version) = version else { continue };
+            let installed = InstalledPackage {
+                version: version.to_owned(),
+                site: site.to_owned(),
+                // That of PyTorch stands for the other packages, too.
+                cuda: cuda.unwrap_or_default().to_owned(),
+            };
+            setup.installed.insert(package.to_owned(), installed);
+        }
         if !setup.installed.is_empty() {
-            let path = self.python_path.iter().chain(&environment.sites);
-            setup.path = path.cloned().collect();
-            let cuda = self.cuda_of_torch(&setup.path);
-            for installed in setup.installed.values_mut() {
-                cuda.clone_into(&mut installed.cuda);
-            }
+            setup.path.clone_from(&environment.sites);
         }
         setup
     }
-
-    /// `torch.version.cuda` of the PyTorch on a search path; it stands for the CUDA release of the other packages, too.
-    fn cuda_of_torch(&self, path: &[String]) -> &'s str {
-        let torch = |site: &String| self.cuda.get(format!("{site}/torch").as_str()).copied();
-        path.iter().find_map(torch).unwrap_or_default()
-    }
 }
 
-fn python_path(root: &RootFilesystem, launch: &Launch) -> Vec<String> {
-    let mut seen = HashSet::new();
-    launch
-        .directories("PYTHONPATH")
-        .filter_map(|directory| root.resolve(directory).ok())
-        .filter(|node| node.is_directory() && seen.insert(*node))
-        .map(Node::path)
-        .collect()
-}
-
-/// The installed packages that the tables know, by directory. The first distribution that provides a package counts.
-fn packages<'s>(
+/// The versions of packages that the tables know, by directory and name. The first distribution that provides a package counts.
+fn distributions<'s>(
     root: &RootFilesystem,
     stack: &'s Stack,
     knowledge: &'s Knowledge,
-) -> HashMap<&'s str, BTreeMap<&'s str, &'s Distribution>> {
-    let mut packages: HashMap<&str, BTreeMap<&str, &Distribution>> = HashMap::new();
+) -> HashMap<(&'s str, &'s str), &'s str> {
+    let mut packages = HashMap::new();
     for distribution in &stack.distributions {
         let site = distribution.site.as_str();
         let provided = knowledge
             .packages()
             .filter(|plan| plan.is_brought_by(&distribution.name));
         for plan in provided {
-            let of_site = packages.entry(site).or_default();
+            let key = (site, plan.package.as_str());
             let directory = format!("{site}/{}", plan.directory);
-            if !of_site.contains_key(plan.package.as_str()) && root.resolve(&directory).is_ok() {
-                of_site.insert(&plan.package, distribution);
+            if !packages.contains_key(&key) && root.resolve(&directory).is_ok() {
+                packages.insert(key, distribution.version.as_str());
             }
         }
     }
     packages
+}
+
+/// Whether a directory of the search path has a regular package or a module of a name. A directory without `__init__.py` is a namespace
+/// package, which hides nothing.
+fn is_module(root: &RootFilesystem, site: &str, name: &str) -> bool {
+    let files = ["/__init__.py", ".py"].map(|ending| format!("{site}/{name}{ending}"));
+    !name.is_empty() && files.iter().any(|file| root.resolve(file).is_ok())
 }
 
 /// `lib-dynload` of the environment, or of the installation that a virtual environment was made from.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::facts::Import;
 use super::installed::{InstalledPackage, PythonSetup};
 use super::knowledge::{Knowledge, fits};
-use super::plan::{Action, Plan, Step};
+use super::plan::{LoadPlan, Step, StepAction};
 use super::playback::{Cause, LoadFailure, Playback, is_not_found};
 use crate::error::{Error, Result};
 use crate::image::RootFilesystem;
@@ -20,16 +20,16 @@ enum ImportState {
 }
 
 /// Why an import ends early.
-pub(super) enum Stop {
+pub(super) enum ImportStop {
     /// A step failed that the import cannot do without. The failure is noted.
     Failed,
     /// A limit is exceeded, or the request was cancelled.
     Error(Error),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for ImportStop {
     fn from(error: Error) -> Self {
-        Stop::Error(error)
+        ImportStop::Error(error)
     }
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Interpreter<'s, 'k> {
     /// Packages whose outcome is unknown because they need a package that is not modeled.
     unknown: BTreeSet<String>,
     /// Steps of first use.
-    late: Vec<(&'k Plan, &'k Step)>,
+    late: Vec<(&'k LoadPlan, &'k Step)>,
     /// `import`, and then `use`.
     phase: &'static str,
     /// Whether the current step is optional, and what the program continues without.
@@ -78,7 +78,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     }
 
     /// Imports a package, unless that was done or tried before. False if the import fails.
-    pub fn import(&mut self, plan: &'k Plan) -> Result<bool> {
+    pub fn import(&mut self, plan: &'k LoadPlan) -> Result<bool> {
         if let Some(state) = self.states.get(&plan.package) {
             return Ok(*state != ImportState::Failed);
         }
@@ -97,8 +97,8 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         let mut steps = steps.into_iter();
         let state = match steps.try_for_each(|step| self.step(plan, installed, step)) {
             Ok(()) => ImportState::Imported,
-            Err(Stop::Failed) => ImportState::Failed,
-            Err(Stop::Error(error)) => return Err(error),
+            Err(ImportStop::Failed) => ImportState::Failed,
+            Err(ImportStop::Error(error)) => return Err(error),
         };
         let succeeds = state == ImportState::Imported;
         self.states.insert(plan.package.clone(), state);
@@ -120,7 +120,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             let is_imported = self.states.get(&plan.package) == Some(&ImportState::Imported);
             if let Some(installed) = setup.installed.get(&plan.package)
                 && is_imported
-                && let Err(Stop::Error(error)) = self.step(plan, installed, step)
+                && let Err(ImportStop::Error(error)) = self.step(plan, installed, step)
             {
                 return Err(error);
             }
@@ -128,7 +128,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         Ok(())
     }
 
-    pub fn cause(&self, plan: &Plan) -> Cause {
+    pub fn cause(&self, plan: &LoadPlan) -> Cause {
         Cause {
             package: plan.package.clone(),
             when: self.phase,
@@ -137,14 +137,19 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         }
     }
 
-    fn step(&mut self, plan: &Plan, installed: &InstalledPackage, step: &Step) -> Result<(), Stop> {
+    fn step(
+        &mut self,
+        plan: &LoadPlan,
+        installed: &InstalledPackage,
+        step: &Step,
+    ) -> Result<(), ImportStop> {
         if !self.applies(step) {
             return Ok(());
         }
         self.optional = (step.optional, step.without.clone());
         match &step.action {
-            Action::Import(package) => self.import_other(plan, package, step.optional),
-            Action::Standard(names) => {
+            StepAction::Import(package) => self.import_other(plan, package, step.optional),
+            StepAction::Standard(names) => {
                 let directory = self.setup.dynload.clone();
                 for name in names {
                     let module = directory.as_ref().map(|found| (found.clone(), name));
@@ -152,22 +157,27 @@ impl<'s, 'k> Interpreter<'s, 'k> {
                 }
                 Ok(())
             }
-            Action::Module(names) => {
+            StepAction::Module(names) => {
                 for name in names {
                     let site = self.site_of(installed, name);
                     self.import_module(plan, step, site.map(|site| (site, name)))?;
                 }
                 Ok(())
             }
-            Action::Open(path) => self.open_files(plan, installed, step, path),
-            Action::Find(names) => self.open_first(plan, installed, step, names),
-            Action::Preload(list) => self.open_list(plan, installed, step, list),
+            StepAction::Open(path) => self.open_files(plan, installed, step, path),
+            StepAction::Find(names) => self.open_first(plan, installed, step, names),
+            StepAction::Preload(list) => self.open_list(plan, installed, step, list),
         }
     }
 
     /// A package that cannot be imported has faults of its own, which are not those of the importer. If it is unknown what a
     /// package loads (an old release, an editable install), nothing is known about those that need it.
-    fn import_other(&mut self, importer: &Plan, package: &str, optional: bool) -> Result<(), Stop> {
+    fn import_other(
+        &mut self,
+        importer: &LoadPlan,
+        package: &str,
+        optional: bool,
+    ) -> Result<(), ImportStop> {
         let Some(plan) = self.knowledge.plan(package) else {
             return Ok(());
         };
@@ -178,7 +188,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         }
         match (is_modeled && self.import(plan)?) || optional {
             true => Ok(()),
-            false => Err(Stop::Failed),
+            false => Err(ImportStop::Failed),
         }
     }
 
@@ -193,11 +203,11 @@ impl<'s, 'k> Interpreter<'s, 'k> {
     /// Notes a failure; the import continues only after an optional step.
     pub fn settle(
         &mut self,
-        plan: &Plan,
+        plan: &LoadPlan,
         step: &Step,
         request: &str,
         opened: Result<(), Failure<'s>>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ImportStop> {
         let Err(failure) = opened else {
             return Ok(());
         };
@@ -217,7 +227,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         });
         match step.optional {
             true => Ok(()),
-            false => Err(Stop::Failed),
+            false => Err(ImportStop::Failed),
         }
     }
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
-use super::plan::{Plan, Preload, Release, Use};
-use crate::embedded;
+use super::plan::{FirstUse, LoadPlan, Preload, ReleasePlan};
 use crate::error::{Error, Result};
 use crate::loader::HostLibrary;
 use crate::version;
@@ -14,7 +13,7 @@ use crate::version;
 /// The tables of `rules/knowledge/processes/` and `rules/knowledge/loader/`.
 #[derive(Debug)]
 pub struct Knowledge {
-    plans: BTreeMap<String, Plan>,
+    plans: BTreeMap<String, LoadPlan>,
     /// The packages that are imported, in order.
     order: Vec<String>,
     /// The plan and position of each use, and the patterns of those that open it, side by side.
@@ -22,17 +21,23 @@ pub struct Knowledge {
     users: GlobSet,
     pub(super) host: Vec<HostLibrary>,
     pub(super) executables: Executables,
+    /// Directories of packages that are installed elsewhere.
+    pub(super) package_stores: GlobSet,
     sonames: BTreeMap<String, String>,
 }
 
 /// Which plain programs are processes of interest.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct ExecutablesRow {
+pub struct ExecutablesRow {
     libraries: Vec<String>,
     ignored_names: Vec<String>,
     ignored_directories: Vec<String>,
 }
+
+/// A file of `rules/knowledge/processes/`.
+#[derive(Debug, Deserialize)]
+pub struct PlanFile(LoadPlan);
 
 /// Which plain programs are processes of interest.
 #[derive(Debug)]
@@ -47,60 +52,70 @@ pub(super) struct Executables {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Order {
+pub struct Order {
     order: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Host {
+pub struct Directories {
+    directories: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
     libraries: Vec<HostLibrary>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sonames {
+pub struct Sonames {
     cuda: BTreeMap<String, Vec<String>>,
 }
 
 impl Knowledge {
-    /// The built-in tables.
+    /// What the files say.
     ///
     /// # Errors
-    /// A table is broken, which the tests exclude.
-    pub fn builtin() -> Result<Self> {
+    /// The files do not fit together.
+    pub fn new(
+        files: Vec<PlanFile>,
+        order: Order,
+        host: Host,
+        sonames: Sonames,
+        executables: &ExecutablesRow,
+        package_stores: &Directories,
+    ) -> Result<Self> {
         let mut plans = BTreeMap::new();
-        for path in embedded::tables_in("processes") {
-            let plan: Plan = embedded::knowledge(path)?;
-            check(&plan).map_err(|problem| broken(path, &problem))?;
+        for PlanFile(plan) in files {
+            check(&plan).map_err(|problem| broken(&plan.package, &problem))?;
             plans.insert(plan.package.clone(), plan);
         }
-        let order: Order = embedded::knowledge("loader/order")?;
-        let host: Host = embedded::knowledge("loader/host")?;
-        let sonames: Sonames = embedded::knowledge("loader/sonames")?;
         let (uses, users) = users(&plans)?;
         Ok(Knowledge {
             order: complete(order.order, &plans)?,
             uses,
             users,
             host: host.libraries,
-            executables: executables()?,
+            executables: compile(executables)?,
+            package_stores: globs("loader/package-stores", &package_stores.directories)?,
             sonames: by_soname(sonames),
             plans,
         })
     }
 
-    pub(super) fn plan(&self, package: &str) -> Option<&Plan> {
+    pub(super) fn plan(&self, package: &str) -> Option<&LoadPlan> {
         self.plans.get(package)
     }
 
     /// The Python packages, in the order of their import.
-    pub(super) fn packages(&self) -> impl Iterator<Item = &Plan> {
+    pub(super) fn packages(&self) -> impl Iterator<Item = &LoadPlan> {
         self.order.iter().filter_map(|name| self.plans.get(name))
     }
 
     /// What an object of this SONAME or file name opens at first use.
-    pub(super) fn uses(&self, name: &str) -> Vec<(&Plan, &Use)> {
+    pub(super) fn uses(&self, name: &str) -> Vec<(&LoadPlan, &FirstUse)> {
         let mut indices = self.users.matches(name);
         indices.dedup();
         let rows = indices.into_iter().map(|index| &self.uses[index]);
@@ -125,9 +140,9 @@ impl Knowledge {
     }
 }
 
-impl Plan {
+impl LoadPlan {
     /// What the import of a version does; `None` if the table does not know that version.
-    pub(super) fn release(&self, version: &str) -> Option<&Release> {
+    pub(super) fn release(&self, version: &str) -> Option<&ReleasePlan> {
         self.releases
             .iter()
             .find(|row| fits(version, &row.releases))
@@ -172,7 +187,7 @@ fn is_known(without: &str) -> std::result::Result<(), String> {
 }
 
 /// The names that lists, layouts and specifiers must have.
-fn check(plan: &Plan) -> std::result::Result<(), String> {
+fn check(plan: &LoadPlan) -> std::result::Result<(), String> {
     let specifiers = |text: &str| match text {
         "" => Ok(()),
         text => version::satisfies("1", text).map(|_| ()),
@@ -190,7 +205,7 @@ fn check(plan: &Plan) -> std::result::Result<(), String> {
     for row in &plan.releases {
         specifiers(&row.releases)?;
         for step in &row.steps {
-            if let super::plan::Action::Preload(list) = &step.action {
+            if let super::plan::StepAction::Preload(list) = &step.action {
                 preload(list)?;
             }
             if let Some(fallback) = &step.on_failure {
@@ -214,7 +229,7 @@ fn check(plan: &Plan) -> std::result::Result<(), String> {
 }
 
 /// The order of import, each package of the tables once: what the table does not name comes last, by name.
-fn complete(order: Vec<String>, plans: &BTreeMap<String, Plan>) -> Result<Vec<String>> {
+fn complete(order: Vec<String>, plans: &BTreeMap<String, LoadPlan>) -> Result<Vec<String>> {
     if let Some(name) = order.iter().find(|name| !plans.contains_key(*name)) {
         return Err(broken("loader/order", &format!("no such package: {name}")));
     }
@@ -223,7 +238,7 @@ fn complete(order: Vec<String>, plans: &BTreeMap<String, Plan>) -> Result<Vec<St
     Ok(order.into_iter().chain(rest).collect())
 }
 
-fn users(plans: &BTreeMap<String, Plan>) -> Result<(Vec<(String, usize)>, GlobSet)> {
+fn users(plans: &BTreeMap<String, LoadPlan>) -> Result<(Vec<(String, usize)>, GlobSet)> {
     let mut uses = Vec::new();
     let mut patterns = Vec::new();
     for plan in plans.values() {
@@ -246,9 +261,8 @@ fn globs(table: &str, patterns: &[String]) -> Result<GlobSet> {
     set.build().map_err(wrong)
 }
 
-fn executables() -> Result<Executables> {
+fn compile(row: &ExecutablesRow) -> Result<Executables> {
     const TABLE: &str = "loader/executables";
-    let row: ExecutablesRow = embedded::knowledge(TABLE)?;
     Ok(Executables {
         libraries: globs(TABLE, &row.libraries)?,
         ignored_names: globs(TABLE, &row.ignored_names)?,
@@ -267,11 +281,10 @@ fn by_soname(rows: Sonames) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
 
     #[test]
     fn the_built_in_tables_are_whole() {
-        let knowledge = Knowledge::builtin().unwrap();
+        let knowledge = crate::knowledge::processes().unwrap();
         assert!(knowledge.packages().count() > 10);
         assert!(!knowledge.uses("libcudnn.so.9").is_empty());
         assert!(knowledge.is_host_provided("libcuda.so.1"));
@@ -280,7 +293,7 @@ mod tests {
 
     #[test]
     fn every_release_of_torch_since_1_13_has_one_row() {
-        let knowledge = Knowledge::builtin().unwrap();
+        let knowledge = crate::knowledge::processes().unwrap();
         let torch = knowledge.plan("torch").unwrap();
         for (version, known) in [
             ("1.12.1", false),

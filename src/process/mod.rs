@@ -5,11 +5,13 @@
 
 mod cache;
 mod collect;
+pub mod coverage;
 mod describer;
 pub mod facts;
 mod faults;
 mod files;
 mod first_uses;
+mod hosts;
 mod installed;
 mod interpreter;
 mod knowledge;
@@ -19,12 +21,10 @@ mod playback;
 mod programs;
 mod reasons;
 mod shadowed;
-#[cfg(test)]
-mod tests;
 pub mod tree;
 mod versions;
 
 pub use facts::LoaderFacts;
 pub use knowledge::Knowledge;
-pub use model::{Model, ModeledProcess, Programs};
+pub use model::{ModeledProcess, Programs};
 pub use playback::{Cause, DriverRequest, LoadFailure, Playback};

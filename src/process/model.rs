@@ -4,19 +4,23 @@
 //! and the other packages rely on what it has loaded. Frameworks that bring everything themselves (`process` in their tables) are
 //! used alone, so each gets a process of its own, without PyTorch.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use super::facts::Import;
 use super::first_uses;
 use super::installed::{PackageIndex, PythonSetup};
 use super::interpreter::Interpreter;
 use super::knowledge::Knowledge;
-use super::plan::Plan;
+use super::plan::LoadPlan;
 use super::playback::Playback;
 use super::programs;
 use crate::error::Result;
+use crate::gap::{Gap, GapCode};
 use crate::image::{Node, RootFilesystem};
 use crate::launch::Launch;
+use crate::layer::FILE_CAPABILITIES;
 use crate::limits::Limit;
 use crate::loader::{Bounds, Process, System};
 use crate::stack::sites::Sites;
@@ -25,12 +29,17 @@ use crate::stack::{Environment, Labels, Stack};
 /// The programs of an image that are modeled, not yet started.
 #[derive(Debug)]
 pub struct Programs<'r, 'k> {
-    root: &'r RootFilesystem<'r>,
-    knowledge: &'k Knowledge,
-    programs: Vec<Program<'r>>,
+    pub(super) root: &'r RootFilesystem<'r>,
+    pub(super) knowledge: &'k Knowledge,
+    pub(super) programs: Vec<Program<'r>>,
     /// The number of programs beyond [`Limit::Programs`].
-    left_out: usize,
+    pub(super) left_out: usize,
+    /// What may change what the programs load and is not modeled.
+    pub gaps: Vec<Gap>,
 }
+
+/// Interpreter, machine and class of a program, and whether it ignores LD_*.
+type LoaderKey<'r> = (Option<&'r str>, u16, u8, bool);
 
 /// What the programs of one image are started with.
 struct Context<'c, 'r> {
@@ -38,19 +47,21 @@ struct Context<'c, 'r> {
     launch: &'c Launch,
     knowledge: &'c Knowledge,
     bounds: &'c Bounds,
+    /// The loaders by what they depend on.
+    systems: RefCell<HashMap<LoaderKey<'r>, Option<Rc<System<'r>>>>>,
 }
 
 /// One program and the loader that starts it.
-#[derive(Debug)]
-struct Program<'r> {
-    name: String,
-    main: bool,
+#[derive(Debug, Clone)]
+pub(super) struct Program<'r> {
+    pub name: String,
+    pub main: bool,
     path: String,
     /// Prefix of the Python environment; empty for other programs.
-    environment: String,
+    pub environment: String,
     library_path_from: String,
-    system: System<'r>,
-    setup: PythonSetup,
+    pub system: Rc<System<'r>>,
+    pub setup: PythonSetup,
     /// The packages to import, in order.
     packages: Vec<String>,
 }
@@ -77,16 +88,6 @@ pub struct ModeledProcess<'s> {
     pub playback: Playback<'s>,
 }
 
-/// The processes of an image, played.
-pub struct Model<'s> {
-    pub(super) root: &'s RootFilesystem<'s>,
-    pub(super) knowledge: &'s Knowledge,
-    /// The processes, the one that the image starts first.
-    pub processes: Vec<ModeledProcess<'s>>,
-    /// The number of programs that are not modeled.
-    pub left_out: usize,
-}
-
 impl<'r, 'k> Programs<'r, 'k> {
     /// The programs of an image. `launch` says what the image starts, `stack` which Python environments it has.
     pub fn of(
@@ -101,13 +102,17 @@ impl<'r, 'k> Programs<'r, 'k> {
             launch,
             knowledge,
             bounds,
+            systems: RefCell::default(),
         };
-        let mut programs = context.pythons(stack);
+        let mut gaps = Vec::from_iter(audit(launch));
+        let mut programs = context.pythons(stack, &mut gaps);
         let mut paths = programs::find(root, knowledge, launch);
         let most = usize::try_from(bounds.limits.of(Limit::Programs)).unwrap_or(usize::MAX);
         let left_out = paths.len().saturating_sub(most);
         paths.truncate(most);
-        programs.extend(paths.into_iter().filter_map(|path| context.program(path)));
+        for path in paths {
+            programs.extend(context.program(path, &mut gaps));
+        }
         if programs
             .iter()
             .any(|it| it.main && it.environment.is_empty())
@@ -122,26 +127,16 @@ impl<'r, 'k> Programs<'r, 'k> {
             knowledge,
             programs,
             left_out,
+            gaps,
         }
-    }
-
-    /// Plays all processes.
-    ///
-    /// # Errors
-    /// A limit is exceeded, or the request was cancelled.
-    pub fn model(&self) -> Result<Model<'_>> {
-        let programs = self.programs.iter();
-        let processes = programs.map(|program| play(self.root, self.knowledge, program));
-        Ok(Model {
-            root: self.root,
-            knowledge: self.knowledge,
-            processes: processes.collect::<Result<_>>()?,
-            left_out: self.left_out,
-        })
     }
 }
 
-fn play<'s>(
+/// Plays one process.
+///
+/// # Errors
+/// A limit is exceeded, or the request was cancelled.
+pub(super) fn play<'s>(
     root: &'s RootFilesystem<'s>,
     knowledge: &'s Knowledge,
     program: &'s Program<'s>,
@@ -179,14 +174,19 @@ fn play<'s>(
 
 impl<'r> Context<'_, 'r> {
     /// The processes of all Python environments, the main one first.
-    fn pythons(&self, stack: &Stack) -> Vec<Program<'r>> {
-        let index = PackageIndex::of(self.root, self.launch, stack, self.knowledge);
+    fn pythons(&self, stack: &Stack, gaps: &mut Vec<Gap>) -> Vec<Program<'r>> {
+        let index = PackageIndex::of(self.root, stack, self.knowledge);
         let labels = Labels::of(&stack.environments);
         let mut programs = Vec::new();
         for environment in &stack.environments {
             let setup = index.setup(self.root, environment);
-            let label = (!programs.is_empty()).then(|| labels.label(environment));
-            programs.extend(self.of_environment(environment, &setup, label));
+            let is_main = programs.is_empty() && !starts_other(stack, environment);
+            let label = (!is_main).then(|| labels.label(environment));
+            let own = self.of_environment(environment, &setup, label, gaps);
+            if !own.is_empty() {
+                gaps.extend(environment.gaps.iter().cloned());
+            }
+            programs.extend(own);
         }
         programs
     }
@@ -198,8 +198,9 @@ impl<'r> Context<'_, 'r> {
         environment: &Environment,
         setup: &PythonSetup,
         label: Option<String>,
+        gaps: &mut Vec<Gap>,
     ) -> Vec<Program<'r>> {
-        let is_installed = |plan: &&Plan| setup.installed.contains_key(&plan.package);
+        let is_installed = |plan: &&LoadPlan| setup.installed.contains_key(&plan.package);
         let packages = self.knowledge.packages().filter(|plan| !plan.companion);
         let packages: Vec<_> = packages.filter(is_installed).collect();
         let mut groups: Vec<&str> = packages.iter().map(|plan| plan.process.as_str()).collect();
@@ -211,6 +212,7 @@ impl<'r> Context<'_, 'r> {
         let mut programs: Vec<Program> = Vec::new();
         for group in groups {
             let Some(system) = self.system(&environment.interpreter) else {
+                gaps.extend(self.unknown_loader(&environment.interpreter));
                 return programs;
             };
             let mut details = Vec::new();
@@ -236,27 +238,100 @@ impl<'r> Context<'_, 'r> {
     }
 
     /// A program without Python.
-    fn program(&self, path: String) -> Option<Program<'r>> {
+    fn program(&self, path: String, gaps: &mut Vec<Gap>) -> Option<Program<'r>> {
+        let Some(system) = self.system(&path) else {
+            gaps.extend(self.unknown_loader(&path));
+            return None;
+        };
         Some(Program {
             name: path.clone(),
             main: self.launch.executable.as_ref() == Some(&path),
             environment: String::new(),
             library_path_from: self.launch.library_path_from.clone(),
-            system: self.system(&path)?,
+            system,
             setup: PythonSetup::default(),
             packages: Vec::new(),
             path,
         })
     }
 
-    fn system(&self, program: &str) -> Option<System<'r>> {
-        let elf = self.root.resolve(program).ok().and_then(Node::elf)?;
-        let launch = self.launch;
-        let environment = launch.environment.clone();
-        let mut system = System::of(self.root, elf, environment, &launch.working_directory)?;
-        system.host_libraries = self.knowledge.host.clone();
-        system.bounds = self.bounds.clone();
-        system.subject = format!("the process {program}");
-        Some(system)
+    /// The gap of a program whose loader is not modeled.
+    fn unknown_loader(&self, program: &str) -> Option<Gap> {
+        let node = self.root.resolve(program).ok()?;
+        let interpreter = node.elf().and_then(|elf| elf.interpreter.as_deref());
+        let reason = match interpreter {
+            Some(interpreter) => format!(
+                "it runs with {interpreter}, which is outside the system's directories and is not a glibc loader whose built-in paths imgcheck can read"
+            ),
+            None => "it has no dynamic loader".to_owned(),
+        };
+        Some(Gap {
+            code: GapCode::LoaderNotModeled,
+            message: format!("what {program} loads is unknown: {reason}"),
+            path: Some(node.path()),
+            layer: node.layer(),
+        })
     }
+
+    /// The loader of a program. Programs share it, because its cache can be large.
+    fn system(&self, program: &str) -> Option<Rc<System<'r>>> {
+        let node = self.root.resolve(program).ok()?;
+        let elf = node.elf()?;
+        let is_secure = is_secure(node, &self.launch.user);
+        let key = (
+            elf.interpreter.as_deref(),
+            elf.machine,
+            elf.class,
+            is_secure,
+        );
+        let mut systems = self.systems.borrow_mut();
+        let known = systems.entry(key).or_insert_with(|| {
+            let launch = self.launch;
+            let environment = launch.environment.clone();
+            let mut system = System::of(self.root, elf, environment, &launch.working_directory)?;
+            if is_secure {
+                system = system.in_secure_mode();
+            }
+            system.host_libraries = self.knowledge.host.clone();
+            system.bounds = self.bounds.clone();
+            system.subject = "the processes of the image".to_owned();
+            Some(Rc::new(system))
+        });
+        known.clone()
+    }
+}
+
+/// The gap of LD_AUDIT: its libraries may change every search and every symbol (rtld-audit(7)).
+fn audit(launch: &Launch) -> Option<Gap> {
+    let libraries = launch.environment.get("LD_AUDIT")?;
+    (!libraries.is_empty()).then(|| Gap {
+        code: GapCode::LoaderNotModeled,
+        message: format!(
+            "LD_AUDIT={} may change which libraries every program loads",
+            libraries.escape_debug()
+        ),
+        path: None,
+        layer: None,
+    })
+}
+
+/// Whether the image starts the Python of a different environment, which comes first.
+fn starts_other(stack: &Stack, environment: &Environment) -> bool {
+    let first = stack.environments.first();
+    first.is_some_and(|first| first.is_started && first != environment)
+}
+
+/// Whether the kernel sets AT_SECURE for a program: a user other than root starts a set-user-ID or set-group-ID program, or one with file
+/// capabilities (security/commoncap.c, `cap_bprm_creds_from_file`; fs/exec.c, `bprm_fill_uid`). The owner of the file is unknown; a
+/// program that belongs to the user itself is taken for root's.
+fn is_secure(program: Node, user: &str) -> bool {
+    const SET_USER_ID: u32 = 0o4000;
+    /// Without the right to execute, the bit means something else.
+    const SET_GROUP_ID: u32 = 0o2010;
+    let user = user.split(':').next().unwrap_or_default();
+    let is_root = matches!(user, "" | "0" | "root");
+    let gains = |mode: u32| {
+        mode & (SET_USER_ID | FILE_CAPABILITIES) != 0 || mode & SET_GROUP_ID == SET_GROUP_ID
+    };
+    !is_root && program.mode().is_some_and(gains)
 }

@@ -7,16 +7,16 @@ use serde::Deserialize;
 /// How one Python package, or one library, loads others.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Plan {
+pub(super) struct LoadPlan {
     /// Its name in reports.
     pub package: String,
-    /// Distributions that bring it, by normalised name (PEP 503); `*` stands for anything. None for a library.
+    /// Distributions that provide it, by normalized name (PEP 503); `*` stands for anything. None for a library.
     #[serde(default)]
     pub distributions: Vec<String>,
-    /// What must be there below site-packages; without it the package cannot be imported.
+    /// The directory below site-packages that the package cannot be imported without.
     #[serde(default)]
     pub directory: String,
-    /// Frameworks that are modelled in a process of their own name it here; all others share one.
+    /// Frameworks that are modeled in a process of their own name it here; all others share one.
     #[serde(default)]
     pub process: String,
     /// Imported only where another package imports it.
@@ -24,16 +24,16 @@ pub(super) struct Plan {
     pub companion: bool,
     /// Lists of libraries that are loaded by path, by the names that steps use.
     #[serde(default)]
-    pub lists: BTreeMap<String, Vec<Entry>>,
+    pub lists: BTreeMap<String, Vec<ListedFile>>,
     /// Where such a list is looked for.
     #[serde(default)]
-    pub layouts: BTreeMap<String, Layout>,
+    pub layouts: BTreeMap<String, ListLayout>,
     /// What its import does. The first row that a version satisfies counts.
     #[serde(default)]
-    pub releases: Vec<Release>,
+    pub releases: Vec<ReleasePlan>,
     /// What is opened at first use.
     #[serde(default)]
-    pub uses: Vec<Use>,
+    pub uses: Vec<FirstUse>,
     /// Where these facts are from.
     #[allow(dead_code, reason = "for readers of the table")]
     pub source: String,
@@ -50,14 +50,14 @@ pub(super) enum Confidence {
     Verified,
     /// Documented, or read in the project's sources.
     Stated,
-    /// Concluded from names, strings or neighbouring releases.
+    /// Concluded from names, strings or neighboring releases.
     Inferred,
 }
 
 /// What the import of some releases does.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Release {
+pub(super) struct ReleasePlan {
     /// Which releases (PEP 440 specifiers); empty for all.
     pub releases: String,
     /// In order.
@@ -74,16 +74,16 @@ pub(super) struct Release {
 
 /// One step of an import.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "Row")]
+#[serde(try_from = "StepRow")]
 pub(super) struct Step {
-    pub action: Action,
-    /// If it fails the import goes on.
+    pub action: StepAction,
+    /// The import continues if the step fails.
     pub optional: bool,
-    /// Done at first use, when everything is imported.
+    /// Runs at first use, after all imports.
     pub late: bool,
     /// RTLD_GLOBAL.
     pub global: bool,
-    /// Done only if the path of a loaded file holds this text.
+    /// Runs only if the path of a loaded file contains this text.
     pub if_mapped: Option<String>,
     /// Only with such a Python (PEP 440 specifiers); empty for all.
     pub if_python: String,
@@ -93,22 +93,22 @@ pub(super) struct Step {
     pub on_failure: Option<OnFailure>,
     /// What the program shows in place of the loader's message.
     pub shown: String,
-    /// What an optional one goes on without: `gpu`, `package` or `feature`.
+    /// What an optional step continues without: `gpu`, `package` or `feature`.
     pub without: String,
 }
 
 /// What a step does.
 #[derive(Debug, Clone)]
-pub(super) enum Action {
+pub(super) enum StepAction {
     /// Imports another package of these tables, if it is installed.
     Import(String),
-    /// Imports extension modules, by path below site-packages without suffix; one that is not there is passed over.
+    /// Imports extension modules, by path below site-packages without suffix; missing ones are skipped.
     Module(Vec<String>),
-    /// Imports extension modules of Python's own library; one that is built in is passed over.
+    /// Imports extension modules of Python's own library; built-in ones are skipped.
     Standard(Vec<String>),
     /// `ctypes.CDLL` of files of the package, by path below site-packages; `*` in the name opens all that match.
     Open(String),
-    /// `ctypes.CDLL` of names that the loader searches; the first that is found ends it.
+    /// `ctypes.CDLL` of names that the loader searches; stops at the first that is found.
     Find(Vec<String>),
     /// `ctypes.CDLL` of a list of files, searched by the package itself.
     Preload(Preload),
@@ -132,13 +132,13 @@ pub(super) struct Preload {
 pub(super) enum OnMissing {
     /// The import fails.
     Fail,
-    /// The rest of the list is left, without a word.
+    /// Silently skips the rest of the list.
     Stop,
-    /// Goes on with the next one.
+    /// Continues with the next file.
     Skip,
 }
 
-/// What is tried when a step failed: files are loaded by path, and then the step is done again.
+/// What is tried after a step fails: files are loaded by path, and the step is repeated.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct OnFailure {
@@ -154,12 +154,12 @@ pub(super) struct OnFailure {
 
 /// One file of a list, as `folder/pattern`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(from = "EntryRow")]
-pub(super) struct Entry {
+#[serde(from = "ListedFileRow")]
+pub(super) struct ListedFile {
     pub folder: String,
     /// A shell pattern.
     pub file: String,
-    /// That it is missing never matters.
+    /// A missing file is ignored.
     pub optional: bool,
     /// Only in builds for such a CUDA (PEP 440 specifiers); empty for all.
     pub cuda: String,
@@ -168,7 +168,7 @@ pub(super) struct Entry {
 /// The places where a list is looked for, below each directory of `sys.path` in turn.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Layout {
+pub(super) struct ListLayout {
     /// Directories, first to last; `{folder}` is that of the entry.
     pub paths: Vec<String>,
     /// The directory of `sys.path` counts only if this is in it.
@@ -179,7 +179,7 @@ pub(super) struct Layout {
 /// What is opened at first use.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Use {
+pub(super) struct FirstUse {
     /// The objects that open it, whose DT_RPATH or DT_RUNPATH counts: patterns on SONAME or file name.
     pub by: Vec<String>,
     /// In which releases: of the package; in the table of a library, of the object itself. Empty for all.
@@ -188,10 +188,10 @@ pub(super) struct Use {
     /// Only in builds for such a CUDA (PEP 440 specifiers); empty for all.
     #[serde(default)]
     pub cuda: String,
-    /// `open` is done for each of these, as `{part}`.
+    /// `open` is repeated for each of these, as `{part}`.
     #[serde(default)]
     pub parts: Vec<String>,
-    /// The names that are tried; the first that is found ends it. One with an unknown `{…}` is left out.
+    /// The names that are tried until one is found. A name with an unknown `{…}` is omitted.
     pub open: Vec<String>,
     /// RTLD_GLOBAL.
     #[serde(default)]
@@ -199,16 +199,16 @@ pub(super) struct Use {
     /// RTLD_LAZY.
     #[serde(default)]
     pub lazy: bool,
-    /// The program goes on without it.
+    /// The program continues without it.
     #[serde(default)]
     pub optional: bool,
-    /// An addition that is usually not there: that nothing answers is no fault.
+    /// An optional addition that is usually missing, which is no fault.
     #[serde(default)]
     pub plugin: bool,
     /// What the program shows in place of the loader's message.
     #[serde(default)]
     pub shown: String,
-    /// What an optional one goes on without: `gpu`, `package` or `feature`.
+    /// What an optional step continues without: `gpu`, `package` or `feature`.
     #[serde(default)]
     pub without: String,
     /// Where this is from, if it is not from where the rest of the table is.
@@ -221,10 +221,10 @@ pub(super) struct Use {
     pub confidence: Option<Confidence>,
 }
 
-/// A step as it is written.
+/// A step as written in the table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Row {
+struct StepRow {
     import: Option<String>,
     module: Option<Vec<String>>,
     standard: Option<Vec<String>>,
@@ -249,17 +249,17 @@ struct Row {
     without: String,
 }
 
-impl TryFrom<Row> for Step {
+impl TryFrom<StepRow> for Step {
     type Error = &'static str;
 
-    fn try_from(row: Row) -> Result<Self, Self::Error> {
+    fn try_from(row: StepRow) -> Result<Self, Self::Error> {
         let actions = [
-            row.import.map(Action::Import),
-            row.module.map(Action::Module),
-            row.standard.map(Action::Standard),
-            row.open.map(Action::Open),
-            row.find.map(Action::Find),
-            row.preload.map(Action::Preload),
+            row.import.map(StepAction::Import),
+            row.module.map(StepAction::Module),
+            row.standard.map(StepAction::Standard),
+            row.open.map(StepAction::Open),
+            row.find.map(StepAction::Find),
+            row.preload.map(StepAction::Preload),
         ];
         let mut actions = actions.into_iter().flatten();
         match (actions.next(), actions.next()) {
@@ -282,7 +282,7 @@ impl TryFrom<Row> for Step {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum EntryRow {
+enum ListedFileRow {
     Name(String),
     Full {
         file: String,
@@ -293,18 +293,18 @@ enum EntryRow {
     },
 }
 
-impl From<EntryRow> for Entry {
-    fn from(row: EntryRow) -> Self {
+impl From<ListedFileRow> for ListedFile {
+    fn from(row: ListedFileRow) -> Self {
         let (path, optional, cuda) = match row {
-            EntryRow::Name(path) => (path, false, String::new()),
-            EntryRow::Full {
+            ListedFileRow::Name(path) => (path, false, String::new()),
+            ListedFileRow::Full {
                 file,
                 optional,
                 cuda,
             } => (file, optional, cuda),
         };
         let (folder, file) = path.split_once('/').unwrap_or(("", &path));
-        Entry {
+        ListedFile {
             folder: folder.to_owned(),
             file: file.to_owned(),
             optional,

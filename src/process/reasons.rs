@@ -9,7 +9,7 @@ pub(super) fn text(reason: &Reason) -> String {
         Reason::Interpreter => "the loader".to_owned(),
         Reason::Preload => "LD_PRELOAD or ld.so.preload".to_owned(),
         Reason::Path => "its path".to_owned(),
-        Reason::Found(path) => search_path(path),
+        Reason::Search(path) => search_path(path),
     }
 }
 
@@ -32,10 +32,10 @@ pub(super) fn word(reason: &Reason) -> &'static str {
         Reason::Interpreter => "interpreter",
         Reason::Preload => "preload",
         Reason::Path => "path",
-        Reason::Found(SearchPath::Rpath(_)) => "rpath",
-        Reason::Found(SearchPath::Runpath(_)) => "runpath",
-        Reason::Found(SearchPath::LibraryPath) => "ld-library-path",
-        Reason::Found(SearchPath::Cache) => "cache",
-        Reason::Found(SearchPath::Default) => "default",
+        Reason::Search(SearchPath::Rpath(_)) => "rpath",
+        Reason::Search(SearchPath::Runpath(_)) => "runpath",
+        Reason::Search(SearchPath::LibraryPath) => "ld-library-path",
+        Reason::Search(SearchPath::Cache) => "cache",
+        Reason::Search(SearchPath::Default) => "default",
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::describer::Describer;
 use super::facts::{Import, ObjectFacts, is_zero};
-use super::model::{Model, ModeledProcess};
+use super::model::ModeledProcess;
 use super::reasons;
 use crate::image::FileIdentity;
 use crate::loader::{Fault, Object, SearchedDirectory};
@@ -92,19 +92,8 @@ pub struct FailedLoad {
     pub others: Vec<String>,
 }
 
-impl Model<'_> {
-    /// The tree of all processes.
-    pub fn tree(&self) -> Tree {
-        let describer = Describer::new(self.root, self.knowledge);
-        let processes = self.processes.iter();
-        Tree {
-            processes: processes.map(|process| tree(&describer, process)).collect(),
-            programs_left_out: self.left_out,
-        }
-    }
-}
-
-fn tree(describer: &Describer, process: &ModeledProcess) -> ProcessTree {
+/// The tree of a process.
+pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> ProcessTree {
     let objects = process.playback.objects();
     let mut others = Others::of(describer, objects);
     let mapped = objects.iter().map(|object| MappedObject {

@@ -51,6 +51,22 @@ impl ImageReference {
         }
     }
 
+    /// The reference that was typed, else the path: never a name that an image records of itself.
+    pub fn typed(&self) -> String {
+        match self {
+            ImageReference::Reference(reference)
+            | ImageReference::Remote(_, reference)
+            | ImageReference::DockerArchive(_, Some(reference))
+            | ImageReference::Oci(_, Some(reference))
+            | ImageReference::OciArchive(_, Some(reference)) => reference.clone(),
+            ImageReference::Path(path)
+            | ImageReference::DockerArchive(path, None)
+            | ImageReference::Oci(path, None)
+            | ImageReference::OciArchive(path, None)
+            | ImageReference::Dir(path) => path.display().to_string(),
+        }
+    }
+
     /// Parses an argument: `-`, an existing path, a transport, text that looks like a path (`/…`, `./…`, `….tar`), or a reference,
     /// in this order.
     pub fn parse(text: &str) -> ImageReference {

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 use super::{Inspection, Subject, one_line, printable};
+use crate::claims::Claim;
 use crate::finding::{Finding, IgnoreReason, IgnoredFinding, Severity};
+use crate::gap::Gap;
 use crate::process::tree::ProcessTree;
 use crate::stack::{Evidence, EvidenceKind};
 
@@ -12,7 +15,10 @@ use crate::stack::{Evidence, EvidenceKind};
 pub(super) const EVIDENCE_SHOWN: usize = 4;
 
 /// Where a finding is, its evidence and its help, as labels and texts in reading order.
-pub(super) fn details(subject: Subject, finding: &Finding) -> Vec<(&'static str, String)> {
+pub(super) fn details(
+    facts: Option<&Inspection>,
+    finding: &Finding,
+) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     if let Some(claim) = &finding.claim {
         details.push((
@@ -26,8 +32,8 @@ pub(super) fn details(subject: Subject, finding: &Finding) -> Vec<(&'static str,
     if let Some(path) = &finding.path {
         details.push(("file", path.clone()));
     }
-    if let (Some(layer), Subject::Image(image)) = (finding.layer, subject) {
-        details.push(("layer", layer_text(&image.facts, layer)));
+    if let (Some(layer), Some(facts)) = (finding.layer, facts) {
+        details.push(("layer", layer_text(facts, layer)));
     }
     for evidence in finding.evidence.iter().take(EVIDENCE_SHOWN) {
         details.push(("evidence", evidence_text(evidence, finding.path.as_deref())));
@@ -40,7 +46,7 @@ pub(super) fn details(subject: Subject, finding: &Finding) -> Vec<(&'static str,
 
 /// [`details`] as printable lines `label: text`. Only help may have several lines.
 pub(super) fn detail_lines(subject: Subject, finding: &Finding) -> Vec<String> {
-    let details = details(subject, finding).into_iter();
+    let details = details(subject.facts(), finding).into_iter();
     let lines = details.map(|(name, text)| match name {
         "help" => format!("{name}: {}", printable(&text)),
         _ => format!("{name}: {}", one_line(&text)),
@@ -48,12 +54,20 @@ pub(super) fn detail_lines(subject: Subject, finding: &Finding) -> Vec<String> {
     lines.collect()
 }
 
-/// A remark if programs were left out of the loader model.
-pub(super) fn programs_left_out(number: usize) -> Option<String> {
-    (number > 0).then(|| {
-        let programs = count(number, "more program");
-        format!("{programs} linked to GPU libraries: not examined, because there are too many.")
-    })
+/// A gap as text: `launch-not-understood: …`.
+pub(super) fn gap_text(gap: &Gap) -> String {
+    format!("{}: {}", gap.code, gap.message)
+}
+
+/// Where a reference makes a claim, in bytes; `None` if the claim comes from elsewhere. The tag comes last, so if the repository
+/// contains the same text, the last occurrence is the tag.
+pub(super) fn place_of_claim(reference: &str, claim: &Claim) -> Option<Range<usize>> {
+    let start = match claim.origin.as_str() {
+        "tag" => reference.rfind(&claim.text),
+        "repository" => reference.find(&claim.text),
+        _ => None,
+    }?;
+    Some(start..start + claim.text.len())
 }
 
 /// Where LD_LIBRARY_PATH of a process comes from.

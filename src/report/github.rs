@@ -2,7 +2,7 @@
 //! (<https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>).
 
 use super::details::{detail_lines, tally};
-use super::{Report, Subject, one_line, printable};
+use super::{Report, Subject, Verdict, one_line, printable};
 use crate::finding::{Finding, Severity};
 
 /// An annotation for each image that could not be read and each finding that counts, then a summary line for each image or
@@ -17,6 +17,15 @@ pub fn report(report: &Report) -> String {
         for finding in subject.findings() {
             annotation(&mut out, subject, finding);
         }
+        let word = match subject.verdict() {
+            Verdict::Incomplete => "error",
+            Verdict::Pass | Verdict::Fail => "warning",
+        };
+        for gap in subject.gaps() {
+            let title = format!("imgcheck: not judged: {}", gap.code);
+            let message = one_line(&format!("{}: {}", subject.name(), gap.message));
+            command(&mut out, word, &[("title", title)], &message);
+        }
     }
     for subject in report.subjects() {
         let findings = tally(subject.findings().iter());
@@ -25,6 +34,9 @@ pub fn report(report: &Report) -> String {
             subject.verdict(),
             one_line(subject.name())
         ));
+    }
+    if let Some(file) = report.configuration {
+        out.push_str(&format!("Configuration: {}\n", one_line(file)));
     }
     out
 }

@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
-use super::details::{Unique, details};
-use super::{Report, Subject, escape, one_line};
+use super::details::{Unique, details, gap_text};
+use super::{Report, Subject, Verdict, escape, one_line};
 use crate::digest;
 use crate::finding::{Finding, Severity};
+use crate::lexical;
 
 #[derive(Serialize)]
 struct Issue {
@@ -59,9 +60,25 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
                 },
                 location: match (&finding.location, &finding.path) {
                     (Some(at), _) => place(&at.file, at.line),
-                    (None, Some(path)) => place(&escape::inside(path), 1),
-                    (None, None) => place(&escape::inside(subject.name()), 1),
+                    (None, Some(path)) => place(&lexical::normalized(path), 1),
+                    (None, None) => place(&lexical::normalized(subject.name()), 1),
                 },
+            });
+        }
+        for gap in subject.gaps() {
+            let about = format!("{} {}", subject.name(), gap_text(gap));
+            issues.push(Issue {
+                description: one_line(&format!("{}: not judged: {}", subject.name(), gap.message)),
+                check_name: gap.code.to_string(),
+                fingerprint: seen.name(digest::sha256(about.as_bytes()), "-"),
+                severity: match subject.verdict() {
+                    Verdict::Incomplete => "blocker",
+                    Verdict::Pass | Verdict::Fail => "minor",
+                },
+                location: place(
+                    &lexical::normalized(gap.path.as_deref().unwrap_or(subject.name())),
+                    1,
+                ),
             });
         }
     }
@@ -78,7 +95,7 @@ fn place(path: &str, line: usize) -> Location {
 }
 
 fn description(subject: Subject, finding: &Finding) -> String {
-    let help = details(subject, finding)
+    let help = details(subject.facts(), finding)
         .into_iter()
         .find(|(name, _)| *name == "help");
     let help = help.map_or_else(String::new, |(_, help)| {

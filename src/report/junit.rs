@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use super::details::{detail_lines, severity};
-use super::{Report, Subject, one_line, printable};
+use super::details::{detail_lines, gap_text, severity};
+use super::{Report, Subject, Verdict, one_line, printable};
 use crate::finding::{Finding, Severity};
 use crate::rules::Rule;
 
@@ -13,7 +13,8 @@ use crate::rules::Rule;
 const FILE_GROUP: &str = "lint";
 
 /// The report as JUnit XML. A test fails if its rule has a finding at or above `fail_on`; less severe findings go to its
-/// output. A test is skipped if all findings of its rule are suppressed. An image that could not be read is an error.
+/// output. A test is skipped if all findings of its rule are suppressed, or if it needs
+/// GPUs or a driver and none was given. An image that could not be read is an error.
 pub fn report(
     report: &Report,
     fail_on: Option<Severity>,
@@ -38,10 +39,29 @@ pub fn report(
         }
         let rules = report.rules.rules();
         let rules = rules.filter(|rule| applies(rule, subject, report.images.is_empty()));
+        if let Some(file) = report.configuration {
+            suite.add_property(("configuration", one_line(file).as_str()));
+        }
         suite.add_test_cases(rules.map(|rule| test(rule, subject, fail_on)));
+        suite.add_test_cases(judged(subject));
         document.add_test_suite(suite);
     }
     document.to_string()
+}
+
+/// A test for the gaps of an image, if it has any: an error if they prevent a pass, otherwise skipped.
+fn judged(subject: Subject) -> Option<TestCase> {
+    let gaps: Vec<String> = subject.gaps().iter().map(gap_text).collect();
+    let first = gaps.first()?;
+    let mut status = match subject.verdict() {
+        Verdict::Incomplete => TestCaseStatus::non_success(NonSuccessKind::Error),
+        Verdict::Pass | Verdict::Fail => TestCaseStatus::skipped(),
+    };
+    status.set_message(one_line(&format!("not judged: {first}")));
+    status.set_description(printable(&gaps.join("\n")));
+    let mut test = TestCase::new("judged", status);
+    test.set_classname("imgcheck");
+    Some(test)
 }
 
 fn group(rule: &Rule) -> &str {
@@ -86,6 +106,11 @@ fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
             status.set_message(one_line(&format!("ignored: {}", ignored.ignore.reason)));
             status
         }
+        (None, _) if found.is_empty() && !is_asked(rule, subject) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message("not asked: needs --gpu, --driver, --expect or a policy");
+            status
+        }
         (None, _) => TestCaseStatus::success(),
     };
     let mut test = TestCase::new(rule.id.as_str(), status);
@@ -94,6 +119,14 @@ fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
         test.set_system_out(text);
     }
     test
+}
+
+/// Whether the question of a rule was asked: rules about targets or the policy need what they are about.
+fn is_asked(rule: &Rule, subject: Subject) -> bool {
+    match subject {
+        Subject::Image(image) => image.questions.include(rule) != Some(false),
+        Subject::File(_) => true,
+    }
 }
 
 /// All findings of a rule, separated by empty lines.

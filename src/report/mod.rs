@@ -11,25 +11,30 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod sarif;
+mod started;
 mod summary;
 mod targets;
 pub mod text;
 pub mod tree;
 
 use std::fmt;
+use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::claims::Claim;
 use crate::elf::Depth;
 use crate::error::{Error, ErrorCode};
-use crate::finding::{Finding, IgnoredFinding, Severity};
+use crate::finding::{AcknowledgedGap, Finding, IgnoredFinding, Severity};
+use crate::gap::Gap;
 use crate::knowledge::Knowledge;
+use crate::launch::LaunchFacts;
 use crate::process::LoaderFacts;
 use crate::process::tree::Tree;
-use crate::rules::RuleSet;
+use crate::rules::{Questions, RuleSet};
 use crate::source::{AccessMethod, SourceKind};
-use crate::stack::Component;
+use crate::stack::{Component, Gpu};
 use crate::targets::TargetFacts;
 
 pub use escape::{json as to_json, one_line, printable, safe_json};
@@ -58,13 +63,17 @@ pub struct Inspection {
     /// Claims of the reference, the labels and the environment.
     pub claims: Vec<Claim>,
     /// Every copy of every component.
-    pub stack: Vec<Component>,
+    pub stack: Arc<[Component]>,
     /// GPU code of the libraries.
-    pub gpu: crate::stack::Gpu,
+    pub gpu: Arc<Gpu>,
     /// The driver that the CUDA runtime requires; `None` without a CUDA runtime, or if its release is unknown.
     pub driver: Option<crate::stack::DriverFloor>,
     /// What the dynamic loader does in the processes of the image.
-    pub loader: Option<LoaderFacts>,
+    pub loader: Option<Arc<LoaderFacts>>,
+    /// What a container of the image starts.
+    pub launch: LaunchFacts,
+    /// What could not be judged, before the configuration acknowledges some of it.
+    pub gaps: Vec<Gap>,
     /// Number of files in the merged root filesystem.
     pub files: usize,
 }
@@ -117,20 +126,37 @@ pub struct Layer {
 }
 
 /// The report of one image.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, ImageRequest, Verdict};
+///
+/// let image = ImageRequest::new("testdata/sample/pytorch-cuda-v2.9.tar");
+/// let report = Checker::builder().build()?.check(&[image]);
+/// assert_eq!(report.images[0].verdict, Verdict::Fail);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ImageReport {
     /// What is known about the image.
     pub facts: Inspection,
     /// The loader model as a tree, for formats that draw it; empty unless requested.
-    pub tree: Tree,
-    /// Pass or fail.
+    pub tree: Arc<Tree>,
+    /// The result.
     pub verdict: Verdict,
     /// The verdicts on the targets.
     pub targets: Vec<TargetFacts>,
+    /// What the user asked.
+    pub questions: Questions,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
     /// Findings that the configuration or the baseline suppresses.
     pub ignored: Vec<IgnoredFinding>,
+    /// What could not be judged.
+    pub gaps: Vec<Gap>,
+    /// Gaps that the configuration acknowledges.
+    pub acknowledged: Vec<AcknowledgedGap>,
     /// Elapsed time for this image, in milliseconds.
     pub elapsed_ms: u64,
 }
@@ -161,6 +187,8 @@ pub struct Report<'r> {
     pub rules: &'r RuleSet,
     /// The tables that the images were judged by.
     pub knowledge: &'r Knowledge,
+    /// The configuration file in use.
+    pub configuration: Option<&'r str>,
 }
 
 /// An image or file that was checked.
@@ -189,6 +217,14 @@ impl<'r> Subject<'r> {
         }
     }
 
+    /// What is known about it, if it is an image.
+    pub fn facts(&self) -> Option<&'r Inspection> {
+        match self {
+            Subject::Image(image) => Some(&image.facts),
+            Subject::File(_) => None,
+        }
+    }
+
     /// Pass or fail.
     pub fn verdict(&self) -> Verdict {
         match self {
@@ -202,6 +238,14 @@ impl<'r> Subject<'r> {
         match self {
             Subject::Image(image) => &image.findings,
             Subject::File(file) => &file.findings,
+        }
+    }
+
+    /// What could not be judged.
+    pub fn gaps(&self) -> &'r [Gap] {
+        match self {
+            Subject::Image(image) => &image.gaps,
+            Subject::File(_) => &[],
         }
     }
 
@@ -222,11 +266,17 @@ impl Inspection {
 }
 
 /// The result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+///
+/// ```
+/// assert!(imgcheck::Verdict::Fail > imgcheck::Verdict::Pass);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// No finding is as severe as the threshold.
     Pass,
+    /// No finding is, but something that matters could not be judged.
+    Incomplete,
     /// At least one finding is.
     Fail,
 }
@@ -235,6 +285,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Verdict::Pass => "PASS",
+            Verdict::Incomplete => "INCOMPLETE",
             Verdict::Fail => "FAIL",
         })
     }
@@ -248,6 +299,15 @@ impl Verdict {
                 Verdict::Fail
             }
             _ => Verdict::Pass,
+        }
+    }
+
+    /// A pass becomes incomplete if there are gaps and the check is `strict`, or one of them prevents a pass.
+    pub fn unless_incomplete(self, gaps: &[Gap], strict: bool) -> Self {
+        let counts = |gap: &Gap| strict || gap.code.prevents_pass();
+        match self {
+            Verdict::Pass if gaps.iter().any(counts) => Verdict::Incomplete,
+            other => other,
         }
     }
 }

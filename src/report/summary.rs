@@ -35,6 +35,21 @@ pub enum Agreement {
     Broken(Severity),
 }
 
+impl Agreement {
+    /// The verdict of a row.
+    pub fn word(self) -> &'static str {
+        match self {
+            Agreement::Unclaimed => "",
+            Agreement::Met => "ok",
+            Agreement::Unchecked => "not checked",
+            Agreement::Differs => "differs (ignored)",
+            Agreement::Broken(Severity::Error) => "wrong",
+            Agreement::Broken(Severity::Warning) => "doubtful",
+            Agreement::Broken(Severity::Note) => "see note",
+        }
+    }
+}
+
 /// Subjects that are listed even without a claim, in the order of the table.
 const ALWAYS: [&str; 6] = ["torch", "cuda", "cudnn", "nccl", "python", "os"];
 

@@ -1,20 +1,21 @@
 //! The test of a rule: the facts that are given, and what the rule must report.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::facts::{ComponentFacts, Facts, ImageFacts, PythonFacts, versions};
+use super::facts::{ComponentFacts, Facts, ImageFacts, PythonFacts, TypedName, versions};
 use super::shape::Shape;
 use crate::claims::Claim;
+use crate::knowledge;
 use crate::lint::Sources;
 use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
 use crate::stack::ContainerToolkit;
-use crate::stack::container_toolkit::ToolkitKnowledge;
 use crate::targets::TargetFacts;
 use crate::vocabulary;
 
@@ -131,6 +132,10 @@ impl Given {
         let image = ImageFacts {
             scanned,
             env: scanned.then(|| self.image.env.clone().unwrap_or_default()),
+            process_env: scanned.then(|| {
+                let own = self.image.process_env.clone();
+                own.or(self.image.env.clone()).unwrap_or_default()
+            }),
             labels: scanned.then(|| self.image.labels.clone().unwrap_or_default()),
             machines: scanned.then(|| self.image.machines.clone().unwrap_or_default()),
             ..self.image.clone()
@@ -146,12 +151,13 @@ impl Given {
             image,
             gpu: self.gpu.clone(),
             driver: self.driver.clone(),
-            loader: given("loader", self.loader.as_ref())?,
+            loader: given("loader", self.loader.as_ref())?.map(Arc::new),
             container_toolkit: toolkit,
             python: scanned.then(|| self.python.clone().unwrap_or_default()),
             lint: given("lint", self.lint.as_ref())?,
             targets: given("targets", self.targets.as_ref())?.unwrap_or_default(),
             policy: given("policy", self.policy.as_ref())?.unwrap_or_default(),
+            typed: TypedName::default(),
         })
     }
 }
@@ -161,7 +167,7 @@ impl Given {
     fn container_toolkit(&self, image: &ImageFacts) -> Result<ContainerToolkit, String> {
         let given: ContainerToolkit =
             given("container_toolkit", self.container_toolkit.as_ref())?.unwrap_or_default();
-        let knowledge = ToolkitKnowledge::builtin().map_err(|error| error.to_string())?;
+        let knowledge = knowledge::container_toolkit().map_err(|error| error.to_string())?;
         let environment = image.env.clone().unwrap_or_default();
         Ok(ContainerToolkit {
             driver_files: given.driver_files,

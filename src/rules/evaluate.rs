@@ -1,22 +1,21 @@
 //! Evaluates rules on facts.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use cel::common::value::{CowVal, Val};
-use cel::context::VariableResolver;
-use cel::{Context, Value};
-use serde::Serialize;
+use cel::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::deadline::Deadline;
-use super::expression::Expression;
+use super::expression::{Expression, Missing};
 use super::facts::Facts;
 use super::precedence::{self, AccountedFor};
+use super::questions::Questions;
 use super::rule::Rule;
 use super::scope::Scope;
 use super::tables::Tables;
-use super::{element, functions, loader};
+use super::variables::{Variables, bind};
+use super::{element, functions};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
@@ -47,6 +46,7 @@ pub fn evaluate<'r>(
     let mut context = functions::context(&deadline);
     context.set_variable_resolver(&variables);
     bind(&mut context, facts)?;
+    let questions = Questions::of(&facts.targets, &facts.policy);
     let mut findings = Vec::new();
     let mut accounted = AccountedFor::default();
     for rule in precedence::order(rules.collect()) {
@@ -55,11 +55,13 @@ pub fn evaluate<'r>(
             facts,
             limits: surroundings.limits,
             deadline: &deadline,
+            is_asked: facts.image.scanned && questions.include(rule) == Some(true),
         };
         let scope = Scope::new(context.new_inner_scope(), rule.bindings.iter().collect());
         let outcome = evaluation.run_in_time(scope, &mut accounted, &mut findings);
         surroundings.cancellation.check()?;
         outcome?;
+        variables.check()?;
     }
     findings.sort_by(|a: &Finding, b: &Finding| {
         b.severity
@@ -70,62 +72,13 @@ pub fn evaluate<'r>(
     Ok(findings)
 }
 
-/// Variables that are expensive and rarely needed: computed when an expression first mentions them.
-pub struct Variables<'f> {
-    facts: &'f Facts,
-    tables: &'f Tables,
-    mapped: OnceLock<Option<Box<dyn Val>>>,
-}
-
-impl<'f> Variables<'f> {
-    /// The variables of some facts.
-    pub fn new(facts: &'f Facts, tables: &'f Tables) -> Self {
-        Variables {
-            facts,
-            tables,
-            mapped: OnceLock::new(),
-        }
-    }
-
-    fn mapped(&self) -> Option<Box<dyn Val>> {
-        let mapped = loader::mapped(self.facts.loader.as_ref()?);
-        cel::to_value(mapped).ok()?.try_into().ok()
-    }
-}
-
-impl VariableResolver for Variables<'_> {
-    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
-        if variable != "loader.mapped" {
-            return self.tables.resolve(variable);
-        }
-        let mapped = self.mapped.get_or_init(|| self.mapped());
-        mapped.as_deref().map(CowVal::Borrowed)
-    }
-}
-
-/// Makes the fields of the facts variables. An absent field leaves its variable undefined.
-///
-/// # Errors
-///
-/// The facts cannot be serialized.
-pub fn bind(context: &mut Context<'_, '_>, facts: &impl Serialize) -> Result<()> {
-    let failed = |error: cel::SerializationError| Error::Rule {
-        problem: format!("the facts cannot be serialized: {error}"),
-    };
-    let Value::Map(roots) = cel::to_value(facts).map_err(failed)? else {
-        return Ok(());
-    };
-    for (name, value) in roots.map.iter() {
-        context.add_variable_from_value(name.to_string(), value.clone());
-    }
-    Ok(())
-}
-
 struct Evaluation<'a> {
     rule: &'a Rule,
     facts: &'a Facts,
     limits: &'a Limits,
     deadline: &'a Deadline,
+    /// The user asked what the rule answers, so that a missing fact is a finding.
+    is_asked: bool,
 }
 
 impl<'a> Evaluation<'a> {
@@ -152,15 +105,20 @@ impl<'a> Evaluation<'a> {
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
         let Some(each) = &self.rule.each else {
-            if self.fails(&mut scope)? {
-                let values = self.accounts_for(&mut scope, None)?;
-                let finding = self.finding(&mut scope, None, None)?;
-                accounted.add(self.rule, finding.severity, values);
-                findings.push(finding);
+            match self.fails(&mut scope)? {
+                Ok(true) => {
+                    let values = self.accounts_for(&mut scope, None)?;
+                    let finding = self.finding(&mut scope, None, None)?;
+                    accounted.add(self.rule, finding.severity, values);
+                    findings.push(finding);
+                }
+                Ok(false) => {}
+                Err(Missing) => findings.extend(self.unanswered(&mut scope)?),
             }
             return Ok(());
         };
         let Ok(Value::List(items)) = scope.evaluate(each)? else {
+            findings.extend(self.unanswered(&mut scope)?);
             return Ok(());
         };
         self.limits
@@ -174,13 +132,16 @@ impl<'a> Evaluation<'a> {
         }
         let bindings: Vec<_> = self.rule.element_bindings.iter().collect();
         let mut seen = HashSet::new();
+        let mut is_unanswered = false;
         for (done, item) in items.iter().enumerate() {
             if !self.deadline.is_in_time() {
                 let all = items.len();
                 return Err(self.too_slow(&format!(" after {done} of {all} elements")));
             }
             let mut inner = scope.of_element(item.clone(), &bindings);
-            if !self.fails(&mut inner)? {
+            let outcome = self.fails(&mut inner)?;
+            is_unanswered |= outcome == Err(Missing);
+            if outcome != Ok(true) {
                 continue;
             }
             let severity = self.rule.severity.evaluate(&mut inner)?;
@@ -193,6 +154,9 @@ impl<'a> Evaluation<'a> {
             if key.is_none() || seen.insert(key.clone()) {
                 findings.push(self.finding(&mut inner, Some(item), key.as_deref())?);
             }
+        }
+        if is_unanswered {
+            findings.extend(self.unanswered(&mut scope)?);
         }
         Ok(())
     }
@@ -212,14 +176,40 @@ impl<'a> Evaluation<'a> {
         self.rule.when.iter().chain([&self.rule.fail])
     }
 
-    /// Whether the rule applies and fails.
-    fn fails(&self, scope: &mut Scope<'_, '_, 'a>) -> Result<bool> {
-        for condition in self.conditions() {
-            if scope.holds(condition)? != Ok(true) {
-                return Ok(false);
-            }
+    /// Whether the rule applies and fails; missing if a fact is that decides whether it fails.
+    fn fails(&self, scope: &mut Scope<'_, '_, 'a>) -> Result<std::result::Result<bool, Missing>> {
+        if let Some(when) = &self.rule.when
+            && scope.holds(when)? != Ok(true)
+        {
+            return Ok(Ok(false));
         }
-        Ok(true)
+        scope.holds(&self.rule.fail)
+    }
+
+    /// The finding that a question of the user has no answer; `None` if it was not asked, since then a missing fact makes the rule not
+    /// applicable.
+    fn unanswered(&self, scope: &mut Scope<'_, '_, 'a>) -> Result<Option<Finding>> {
+        if !self.is_asked {
+            return Ok(None);
+        }
+        let rule = self.rule;
+        Ok(Some(Finding {
+            rule: rule.id.clone(),
+            severity: rule.severity.worst(scope)?,
+            confidence: rule.confidence.evaluate(scope)?,
+            message: format!(
+                "the answer is unknown, since a fact that the rule needs is missing: {}",
+                rule.title
+            ),
+            claim: None,
+            help: Some("list what is known with `imgcheck facts -f json`".to_owned()),
+            layer: None,
+            evidence: Vec::new(),
+            fingerprint: self.fingerprint(None, None, None, Some("unknown")),
+            location: None,
+            path: None,
+            docs: rule.url(),
+        }))
     }
 
     /// The value of an optional expression, if it is text.
@@ -293,13 +283,13 @@ impl<'a> Evaluation<'a> {
         item: Option<&Value>,
         key: Option<&str>,
     ) -> String {
-        let image = &self.facts.image;
+        let typed = &self.facts.typed;
         let subject = key.map(str::to_owned).or_else(|| element::subject(item?));
         let subject = subject.unwrap_or_default();
         let mut parts = vec![
             self.rule.id.as_str(),
-            &image.registry,
-            &image.repository,
+            &typed.registry,
+            &typed.repository,
             path.unwrap_or_default(),
             &subject,
         ];

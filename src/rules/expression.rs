@@ -102,7 +102,8 @@ impl Expression {
     ///
     /// As [`Expression::program`].
     pub fn mentions(&self, variable: &str) -> Result<bool> {
-        Ok(self.compiled()?.variables.contains(variable))
+        // Most expressions need not be compiled for it.
+        Ok(self.text().contains(variable) && self.compiled()?.variables.contains(variable))
     }
 
     /// The expression to evaluate. This parser builds the same tree without locations, fifteen times faster.

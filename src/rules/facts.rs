@@ -7,6 +7,7 @@
 //! image is read there is no `stack`, no `copies` and no `image.env`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use crate::claims::Claim;
 use crate::lint::Sources;
 use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
+use crate::reference::name::Name;
 use crate::stack::{
     Component, ContainerToolkit, DriverFloor, Evidence, Gpu, Stack, UnmetRequirement,
 };
@@ -51,7 +53,7 @@ pub struct Facts {
         serialize_with = "loader::serialize"
     )]
     #[schemars(with = "Option<LoaderView<'static>>")]
-    pub loader: Option<LoaderFacts>,
+    pub loader: Option<Arc<LoaderFacts>>,
     /// What the image requests from NVIDIA's container toolkit. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container_toolkit: Option<ContainerToolkit>,
@@ -67,6 +69,18 @@ pub struct Facts {
     pub targets: Vec<TargetFacts>,
     /// What the configuration requires.
     pub policy: PolicyFacts,
+    /// What the user typed; only fingerprints depend on it, no expression.
+    #[serde(skip)]
+    pub typed: TypedName,
+}
+
+/// The name that the user typed, for fingerprints: an image may record any name of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TypedName {
+    /// The registry of a reference; empty without one.
+    pub registry: String,
+    /// The repository of a reference, or the file name of a path.
+    pub repository: String,
 }
 
 /// What is installed in the Python environments.
@@ -133,7 +147,7 @@ pub struct ImageFacts {
     pub registry: String,
     /// `pytorch/pytorch`, without registry and tag.
     pub repository: String,
-    /// The tag, absent if the reference has none.
+    /// The tag; absent if the reference has no tag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// The digest in the reference.
@@ -151,6 +165,9 @@ pub struct ImageFacts {
     /// The environment of the configuration. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
+    /// The environment of the program that the container runs, after the scripts and wrappers that start it. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process_env: Option<BTreeMap<String, String>>,
     /// The labels of the configuration. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub labels: Option<BTreeMap<String, String>>,
@@ -159,6 +176,20 @@ pub struct ImageFacts {
     pub machines: Option<BTreeMap<String, usize>>,
     /// Whether the image was read; false if only its reference is known.
     pub scanned: bool,
+}
+
+impl TypedName {
+    /// The name of a reference; empty if the text is not a reference.
+    pub fn of_reference(reference: &str) -> Self {
+        let name = reference.parse::<Name>();
+        name.map_or_else(
+            |_| TypedName::default(),
+            |name| TypedName {
+                registry: name.registry.unwrap_or_default(),
+                repository: name.repository,
+            },
+        )
+    }
 }
 
 impl Facts {
@@ -200,6 +231,7 @@ impl Facts {
                 unmet_requirements: stack.unmet_requirements.clone(),
             }),
             image: ImageFacts {
+                process_env: Some(image.process_env.or(image.env.clone()).unwrap_or_default()),
                 env: Some(image.env.unwrap_or_default()),
                 labels: Some(image.labels.unwrap_or_default()),
                 machines: Some(stack.machines.clone()),

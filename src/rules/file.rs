@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema};
-use serde::de::{self, MapAccess, SeqAccess, Visitor, value};
+use serde::de::{self, SeqAccess, Visitor, value};
 use serde::{Deserialize, Deserializer};
 
 use super::case::RuleTest;
 use crate::error::Result;
 use crate::json_schema;
-use crate::yaml::{self, Spanned};
+use crate::yaml::{self, Pairs, Spanned};
 
 /// Keys of earlier versions, and what to write now.
 const RENAMED: &[(&str, &str)] = &[
@@ -44,7 +44,7 @@ pub struct File {
     /// Names for expressions. Each may use the names before it, and every other expression may use them.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
-    pub r#let: Bindings,
+    pub r#let: Pairs,
     /// Expression: a list; the rule is evaluated for each element, which is `it`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
@@ -72,11 +72,11 @@ pub struct File {
     #[schemars(with = "Option<String>")]
     pub at: Option<Spanned<String>>,
     /// What is wrong, in one sentence; braces hold expressions.
-    #[schemars(with = "TextsSchema")]
+    #[schemars(with = "Texts")]
     pub message: Spanned<Texts>,
     /// What to do; braces hold expressions.
     #[serde(default)]
-    #[schemars(with = "Option<TextsSchema>")]
+    #[schemars(with = "Option<Texts>")]
     pub help: Option<Spanned<Texts>>,
     /// Markdown: what goes wrong at run time, how it looks, how to confirm it.
     pub why: String,
@@ -104,37 +104,9 @@ impl File {
     }
 }
 
-/// The `let` of a rule, in its order.
-#[derive(Debug, Default)]
-pub struct Bindings(pub Vec<(Spanned<String>, Spanned<String>)>);
-
-impl<'de> Deserialize<'de> for Bindings {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Bindings;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("names with expressions")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> std::result::Result<Self::Value, A::Error> {
-                let mut bindings = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    bindings.push(entry);
-                }
-                Ok(Bindings(bindings))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
 /// One text, or several with conditions.
-#[derive(Debug)]
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
 pub enum Texts {
     /// The only text.
     One(String),
@@ -153,15 +125,6 @@ pub struct ConditionalText {
     /// The text; braces hold expressions.
     #[schemars(with = "String")]
     pub text: Spanned<String>,
-}
-
-/// [`Texts`] as a JSON Schema shows it.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[allow(dead_code)]
-enum TextsSchema {
-    One(String),
-    Several(Vec<ConditionalText>),
 }
 
 impl<'de> Deserialize<'de> for Texts {

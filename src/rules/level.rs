@@ -90,6 +90,24 @@ impl<T: Named + PartialEq> Level<T> {
     ///
     /// The expression cannot be evaluated, or gives something else.
     pub fn evaluate(&self, scope: &mut Scope<'_, '_, '_>) -> Result<T> {
+        self.evaluate_or(scope, T::ALL.last())
+    }
+
+    /// The level in a scope; the worst or surest that is possible if a fact is missing.
+    ///
+    /// # Errors
+    ///
+    /// The expression cannot be evaluated, or gives something else.
+    pub fn worst(&self, scope: &mut Scope<'_, '_, '_>) -> Result<T> {
+        let possible = self.possible();
+        self.evaluate_or(scope, possible.first().or(T::ALL.first()))
+    }
+
+    fn evaluate_or(
+        &self,
+        scope: &mut Scope<'_, '_, '_>,
+        missing: Option<&(&'static str, T)>,
+    ) -> Result<T> {
         let expression = match self {
             Level::Fixed(level) => return Ok(*level),
             Level::Decided(expression) => expression,
@@ -97,7 +115,7 @@ impl<T: Named + PartialEq> Level<T> {
         let named = match scope.evaluate(expression)? {
             Ok(Value::String(name)) => T::named(&name),
             Ok(_) => None,
-            Err(Missing) => T::ALL.last().map(|(_, level)| *level),
+            Err(Missing) => missing.map(|(_, level)| *level),
         };
         named.ok_or_else(|| {
             let problem = format!("this must give one of {}", T::names());

@@ -11,13 +11,14 @@
 //!   `.so.` in a process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::process::facts::{
-    CacheFacts, DriverLibrary, ExecutableStack, FaultContext, Import, LoaderFacts, Missing,
-    ObjectFacts, ProcessFacts, Shadowed, UndefinedSymbols, UnmetVersion,
+    CacheFacts, DriverLibrary, ExecutableStack, FaultContext, HostFault, Import, LoaderFacts,
+    Missing, ObjectFacts, ProcessFacts, Shadowed, UndefinedSymbols, UnmetVersion,
 };
 
 /// Writes the loader model as expressions see it.
@@ -26,10 +27,10 @@ use crate::process::facts::{
 ///
 /// As the serializer.
 pub fn serialize<S: Serializer>(
-    facts: &Option<LoaderFacts>,
+    facts: &Option<Arc<LoaderFacts>>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    facts.as_ref().map(LoaderView::of).serialize(serializer)
+    facts.as_deref().map(LoaderView::of).serialize(serializer)
 }
 
 /// The loader model with what expressions see beside its facts.
@@ -41,6 +42,7 @@ pub struct LoaderView<'f> {
     undefined_symbols: Vec<Fault<'f, UndefinedSymbols>>,
     shadowed: Vec<Copy<'f>>,
     executable_stacks: Vec<Fault<'f, ExecutableStack>>,
+    host_faults: Vec<Fault<'f, HostFault>>,
     processes: Vec<Process<'f>>,
     sets: Vec<Set<'f>>,
     /// The objects of all processes. Only made for expressions that name it: see [`mapped`].
@@ -106,6 +108,7 @@ impl<'f> LoaderView<'f> {
             undefined_symbols: faults(&facts.undefined_symbols, |fault| &fault.context),
             shadowed: facts.shadowed.iter().map(Copy::of).collect(),
             executable_stacks: faults(&facts.executable_stacks, |fault| &fault.context),
+            host_faults: faults(&facts.host_faults, |fault| &fault.context),
             processes: facts.processes.iter().map(Process::of).collect(),
             sets: facts
                 .processes
@@ -240,7 +243,18 @@ fn outcome(place: &FaultContext) -> String {
         (true, _) => "goes on without a library",
         (false, _) => "fails",
     };
-    format!("{attempt}{elsewhere} {result}")
+    format!("{attempt}{elsewhere} {result}{}", processors(place))
+}
+
+/// The processors on which a fault occurs, if that depends on them.
+fn processors(place: &FaultContext) -> &'static str {
+    let is_absent = |name: &str| place.absent_on.iter().any(|host| host == name);
+    match (is_absent("x86-64-v2"), is_absent("x86-64-v4")) {
+        (true, true) => " on processors of level x86-64-v3, and not on others",
+        (true, false) => " on processors of level x86-64-v3 and above",
+        (false, true) => " on processors below level x86-64-v4",
+        (false, false) => "",
+    }
 }
 
 #[cfg(test)]

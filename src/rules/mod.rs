@@ -16,6 +16,7 @@ pub mod level;
 pub mod loader;
 pub mod pages;
 pub mod precedence;
+pub mod questions;
 pub mod rule;
 pub mod scope;
 pub mod shape;
@@ -23,17 +24,21 @@ pub mod tables;
 pub mod template;
 pub mod testing;
 pub mod validate;
+mod variables;
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-pub use facts::{ComponentFacts, Facts, ImageFacts};
+pub use facts::{ComponentFacts, Facts, ImageFacts, TypedName};
+pub use questions::Questions;
 pub use rule::Rule;
 
 use evaluate::Surroundings;
 use file::File;
 use tables::Tables;
 
+use crate::beneath::Tree;
 use crate::cancellation::Cancellation;
 use crate::embedded;
 use crate::error::{Error, Result};
@@ -49,8 +54,6 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     /// Files of the user that were read; one that is named twice counts once.
     files: BTreeSet<PathBuf>,
-    /// The time and the number of elements that a rule may take.
-    limits: Limits,
     /// The knowledge tables, read on first use.
     tables: Tables,
 }
@@ -79,33 +82,40 @@ impl RuleSet {
         Ok(set)
     }
 
-    /// The same rules with other limits.
-    #[must_use]
-    pub fn within(self, limits: Limits) -> Self {
-        RuleSet { limits, ..self }
-    }
-
     /// Adds a rule file, or all `*.yaml` and `*.yml` files below a directory, and checks every expression.
     ///
     /// # Errors
     ///
     /// A file cannot be read, or is no valid rule, or its id is taken.
     pub fn add_path(&mut self, path: &Path) -> Result<()> {
+        self.add_path_of(None, path)
+    }
+
+    /// As [`RuleSet::add_path`]; rules of a tree only if they are in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RuleSet::add_path`]; also if a path or a link leads out of the tree.
+    pub fn add_path_of(&mut self, tree: Option<&Tree>, path: &Path) -> Result<()> {
         for file in rule_files(path)? {
             let name = file.display().to_string();
             let real = std::fs::canonicalize(&file).map_err(|error| unreadable(&file, &error))?;
             if !self.files.insert(real) {
                 continue;
             }
-            let size = std::fs::metadata(&file)
-                .map_err(|error| unreadable(&file, &error))?
-                .len();
-            if size > MAX_FILE {
-                return Err(usage(format!(
-                    "{name}: a rule file may have 1 MiB, this one has {size} bytes"
-                )));
+            let opened = match tree {
+                Some(tree) => tree.open(&file),
+                None => std::fs::File::open(&file),
+            };
+            let text = opened.and_then(|file| {
+                let mut text = String::new();
+                file.take(MAX_FILE + 1).read_to_string(&mut text)?;
+                Ok(text)
+            });
+            let text = text.map_err(|error| unreadable(&file, &error))?;
+            if text.len() as u64 > MAX_FILE {
+                return Err(usage(format!("{name}: a rule file may have at most 1 MiB")));
             }
-            let text = std::fs::read_to_string(&file).map_err(|error| unreadable(&file, &error))?;
             self.add_text(&name, &text)?;
         }
         Ok(())
@@ -170,13 +180,13 @@ impl RuleSet {
         &self.tables
     }
 
-    /// All findings, the worst first, then by rule.
+    /// All findings within the default limits, the worst first, then by rule.
     ///
     /// # Errors
     ///
     /// An expression cannot be evaluated, or a rule exceeds a limit. A missing fact is not an error.
     pub fn evaluate(&self, facts: &Facts) -> Result<Vec<Finding>> {
-        self.evaluate_within(facts, &self.limits, &Cancellation::default())
+        self.evaluate_within(facts, &Limits::default(), &Cancellation::default())
     }
 
     /// As [`RuleSet::evaluate`], with the limits of a request, until it is cancelled.

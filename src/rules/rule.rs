@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::case::RuleTest;
 use super::expression::{Expression, Source};
-use super::file::{Bindings, File};
+use super::file::File;
 use super::level::Level;
 use super::scope::{Binding, ELEMENT};
 use super::template::Cases;
 use crate::error::Result;
 use crate::finding::{Confidence, Severity};
-use crate::yaml::{self, Spanned};
+use crate::yaml::{self, Pairs, Spanned};
 
 /// The text before a last key `tests`; the whole text if another key follows.
 fn without_tests(text: &str) -> &str {
@@ -132,22 +132,22 @@ impl Rule {
 
     /// All expressions, including those in texts.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
-        let bindings = self.bindings.iter().chain(&self.element_bindings);
         let levels = [self.severity.expression(), self.confidence.expression()];
-        let optional = [
-            &self.each,
-            &self.when,
-            &self.deduplicate_by,
-            &self.cause_of,
-            &self.at,
-        ];
-        bindings
-            .map(|binding| &binding.value)
+        let optional = [&self.deduplicate_by, &self.cause_of, &self.at];
+        self.conditions()
             .chain(levels.into_iter().flatten())
             .chain(optional.into_iter().flatten())
-            .chain([&self.fail])
             .chain(self.message.expressions())
             .chain(self.help.iter().flat_map(Cases::expressions))
+    }
+
+    /// The expressions that decide whether the rule fails, and for what.
+    pub fn conditions(&self) -> impl Iterator<Item = &Expression> {
+        let bindings = self.bindings.iter().chain(&self.element_bindings);
+        bindings
+            .map(|binding| &binding.value)
+            .chain([&self.each, &self.when].into_iter().flatten())
+            .chain([&self.fail])
     }
 
     /// The tests of the rule.
@@ -172,7 +172,7 @@ impl Rule {
 }
 
 /// The bindings that depend on `it`, and those that do not.
-fn bindings(source: &Arc<Source>, written: &Bindings) -> Result<(Vec<Binding>, Vec<Binding>)> {
+fn bindings(source: &Arc<Source>, written: &Pairs) -> Result<(Vec<Binding>, Vec<Binding>)> {
     let (mut of_element, mut shared): (Vec<Binding>, Vec<Binding>) = Default::default();
     for (name, value) in &written.0 {
         let is_name = |text: &str| {

@@ -6,7 +6,6 @@ use cel::Value;
 
 use super::check::{self, Names};
 use super::deadline::Deadline;
-use super::evaluate::{Variables, bind};
 use super::expression::Expression;
 use super::facts::Facts;
 use super::functions;
@@ -14,6 +13,7 @@ use super::rule::Rule;
 use super::scope::{Binding, ELEMENT, Scope};
 use super::shape::Shape;
 use super::tables::Tables;
+use super::variables::{Variables, bind};
 use crate::error::Result;
 use crate::limits::{Limit, Limits};
 

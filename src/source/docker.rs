@@ -1,30 +1,20 @@
 //! `docker save` archives: `manifest.json` names the configuration and the layers of each image. Newer versions of Docker add an
 //! OCI layout to the archive, which is preferred, since it has manifest digests and platforms.
 
+mod manifest;
+
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-
-use oci_spec::image::ImageConfiguration;
-use serde::Deserialize;
 
 use super::image::{Annotations, Image, LayerBlob, SourceKind};
 use super::platform::{Candidate, Platform, Selection, select};
 use super::request::{LayerConsumer, Request, Source};
 use super::store::Store;
-use super::{blobs, json_names, names, oci};
-use crate::digest;
+use super::{blobs, names, oci};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
-
-/// An element of `manifest.json` (Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format").
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Entry {
-    config: String,
-    repo_tags: Option<Vec<String>>,
-    layers: Option<Vec<String>>,
-}
+use manifest::{Config, Entry, check_agreement, digest_of_name, entries};
 
 /// `docker-archive:PATH[:REFERENCE]`.
 pub(super) struct DockerArchive {
@@ -39,6 +29,19 @@ impl Source for DockerArchive {
     }
 }
 
+/// `oci-archive:PATH[:REFERENCE]`.
+pub(super) struct OciArchive {
+    pub path: PathBuf,
+    pub reference: Option<String>,
+}
+
+impl Source for OciArchive {
+    fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
+        let selection = request.selection(self.reference.as_deref())?;
+        open_layout(&Store::archive(&self.path, request)?, &selection)
+    }
+}
+
 /// Whether the store is a docker archive.
 pub(super) fn is_archive(store: &Store) -> bool {
     store.contains("manifest.json")
@@ -49,14 +52,13 @@ pub(super) fn open(store: &Store, selection: &Selection) -> Result<Vec<Image>> {
     if !is_archive(store) {
         return Err(not_a_docker_archive(store));
     }
-    let (entries, _): (Vec<Entry>, _) =
-        store.document("manifest.json", json_names::DOCKER_ARCHIVE)?;
+    let entries = entries(store)?;
     if oci::is_layout(store) {
+        let images = agreeing_images(store, &entries, selection, SourceKind::DockerArchive)?;
         let tags: Vec<String> = entries
             .into_iter()
             .flat_map(|entry| entry.repo_tags.unwrap_or_default())
             .collect();
-        let images = oci::open_as(store, selection, SourceKind::DockerArchive)?;
         return Ok(images
             .into_iter()
             .map(|image| with_short_name(image, &tags))
@@ -68,7 +70,7 @@ pub(super) fn open(store: &Store, selection: &Selection) -> Result<Vec<Image>> {
         let met = candidates.len() + tags.len().max(1);
         let checked = selection.limits.check(Limit::Manifests, met as u64);
         checked.map_err(|exceeded| Error::limit(store.subject(), exceeded))?;
-        let config = config(store, &entry.config)?;
+        let config = entry.config(store)?;
         let platform = Platform::of_config(&config.0);
         // The tags of an image share its documents, which may be long.
         let item = Rc::new((entry, config));
@@ -89,6 +91,31 @@ pub(super) fn open(store: &Store, selection: &Selection) -> Result<Vec<Image>> {
         .into_iter()
         .map(|candidate| image(store, candidate, &selection.limits))
         .collect()
+}
+
+/// The selected images of an OCI layout in an archive. If the archive has a `manifest.json`, too, Docker loads that one, so both must
+/// name the same images.
+pub(super) fn open_layout(store: &Store, selection: &Selection) -> Result<Vec<Image>> {
+    match is_archive(store) && oci::is_layout(store) {
+        true => agreeing_images(store, &entries(store)?, selection, SourceKind::OciArchive),
+        false => oci::open(store, selection),
+    }
+}
+
+/// The selected images of the OCI layout of an archive.
+///
+/// # Errors
+/// `manifest.json` names other images.
+fn agreeing_images(
+    store: &Store,
+    entries: &[Entry],
+    selection: &Selection,
+    kind: SourceKind,
+) -> Result<Vec<Image>> {
+    let images = oci::open_as(store, selection, kind)?;
+    let stored = oci::stored_images(store, selection)?;
+    check_agreement(store, entries, &stored, &images)?;
+    Ok(images)
 }
 
 fn not_a_docker_archive(store: &Store) -> Error {
@@ -113,37 +140,17 @@ fn with_short_name(image: Image, tags: &[String]) -> Image {
     }
 }
 
-/// A configuration and its digest.
-type Config = (Arc<ImageConfiguration>, String);
-
-/// The configuration, verified if its file name is a digest, which is not so in the archives of all tools.
-fn config(store: &Store, name: &str) -> Result<Config> {
-    let (config, bytes): (ImageConfiguration, _) = store.document(name, json_names::OCI)?;
-    if let Some(digest) = digest_of_name(name) {
-        blobs::verify(&store.subject(), name, &bytes, &digest)?;
-    }
-    Ok((config.into(), digest::sha256(&bytes)))
-}
-
-/// `blobs/sha256/HEX`, `HEX.json`, `sha256:HEX`.
-fn digest_of_name(name: &str) -> Option<String> {
-    let file = name.rsplit('/').next()?;
-    let hex = file.strip_prefix("sha256:").unwrap_or(file);
-    let hex = hex.strip_suffix(".json").unwrap_or(hex);
-    digest::is_hexadecimal(hex).then(|| format!("sha256:{hex}"))
-}
-
 fn image(
     store: &Store,
     candidate: Candidate<Rc<(Entry, Config)>>,
     limits: &Limits,
 ) -> Result<Image> {
     let (entry, (config, config_digest)) = &*candidate.item;
-    let names = entry.layers.as_deref().unwrap_or_default();
+    let names = entry.layers();
     let diff_ids = blobs::diff_ids(&store.subject(), config, names.len(), limits)?;
     let mut layers = Vec::with_capacity(names.len());
     for (name, diff_id) in names.iter().zip(diff_ids) {
-        let blob = store.blob(name)?;
+        let blob = store.layer_blob(name)?;
         layers.push(LayerBlob {
             diff_id,
             digest: name.strip_prefix("blobs/").and_then(digest_of_name),

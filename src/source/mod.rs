@@ -82,14 +82,12 @@ fn source(reference: &ImageReference) -> Box<dyn Source> {
             path: path.clone(),
             reference: reference.clone(),
         }),
-        ImageReference::OciArchive(path, reference) => Box::new(oci::OciLayout {
+        ImageReference::OciArchive(path, reference) => Box::new(docker::OciArchive {
             path: path.clone(),
-            is_archive: true,
             reference: reference.clone(),
         }),
         ImageReference::Oci(path, reference) => Box::new(oci::OciLayout {
             path: path.clone(),
-            is_archive: false,
             reference: reference.clone(),
         }),
         ImageReference::Dir(path) => Box::new(root_directory::RootDirectory(path.clone())),

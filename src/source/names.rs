@@ -1,32 +1,20 @@
 //! Comparison of references.
 
+use crate::reference::name::Name;
+
 /// Whether both name the same image: the same text, or the same after Docker's defaults
 /// (`docker.io`, `library/`, `latest`) are filled in.
 pub(super) fn same(wanted: &str, recorded: &str) -> bool {
     wanted == recorded || complete(wanted) == complete(recorded)
 }
 
-fn complete(reference: &str) -> String {
-    let (host, path) = match reference.split_once('/') {
-        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => (host, path),
-        _ => ("docker.io", reference),
-    };
-    let host = if host == "index.docker.io" {
-        "docker.io"
-    } else {
-        host
-    };
-    let library = if host == "docker.io" && !path.contains('/') {
-        "library/"
-    } else {
-        ""
-    };
-    let tag = if path.contains([':', '@']) {
-        ""
-    } else {
-        ":latest"
-    };
-    format!("{host}/{library}{path}{tag}")
+/// The name with Docker's defaults filled in; a text that is no name stays as it is.
+pub(super) fn complete(reference: &str) -> String {
+    let name = Name::of_grammar(reference);
+    name.map_or_else(
+        |_| reference.to_owned(),
+        |name| name.canonical().to_string(),
+    )
 }
 
 #[cfg(test)]

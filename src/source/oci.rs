@@ -2,6 +2,7 @@
 
 mod documents;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use oci_spec::image::{Descriptor, ImageConfiguration};
@@ -16,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 use documents::{
     Content, Document, Manifest, error, is_attestation, is_complete, is_foreign, names_a_platform,
-    read, recorded_name,
+    other_name, read, recorded_name,
 };
 
 /// Indexes may list indexes; two levels occur in practice.
@@ -30,20 +31,15 @@ struct Listed {
     manifest: Option<Box<Manifest>>,
 }
 
-/// `oci:PATH[:REFERENCE]` or `oci-archive:PATH[:REFERENCE]`.
+/// `oci:PATH[:REFERENCE]`.
 pub(super) struct OciLayout {
     pub path: PathBuf,
-    /// Whether the layout is in a tar file.
-    pub is_archive: bool,
     pub reference: Option<String>,
 }
 
 impl Source for OciLayout {
     fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
-        let store = match self.is_archive {
-            true => Store::archive(&self.path, request)?,
-            false => Store::directory(&self.path, request.limits)?,
-        };
+        let store = Store::directory(&self.path, request.limits)?;
         open(&store, &request.selection(self.reference.as_deref())?)
     }
 }
@@ -75,8 +71,61 @@ pub(super) fn open_as(
             return Err(Error::unsupported(store.subject(), problem));
         }
     }
+    images(store, top(store)?, selection, kind)
+}
+
+/// All images of the layout that are completely stored, whatever is selected.
+pub(super) fn stored_images(store: &Store, selection: &Selection) -> Result<Vec<Image>> {
+    let mut list = ImageList::new(selection.limits);
+    list.descend(store, top(store)?, None, 0)?;
+    let kind = SourceKind::DockerArchive;
+    let images = list
+        .candidates(store)?
+        .into_iter()
+        .filter_map(|candidate| read_images(store, vec![candidate], selection, kind).ok());
+    Ok(images.flatten().collect())
+}
+
+/// The descriptors of `index.json`.
+///
+/// # Errors
+/// Two of them have the same name.
+fn top(store: &Store) -> Result<Vec<Descriptor>> {
     let (index, _): (Document, _) = store.document("index.json", json_names::OCI)?;
-    images(store, index.manifests.unwrap_or_default(), selection, kind)
+    let mut descriptors = index.manifests.unwrap_or_default();
+    check_names(store, &descriptors)?;
+    for descriptor in &mut descriptors {
+        // An engine starts what a name leads to, whatever platform the descriptor says.
+        if recorded_name(descriptor).is_some() {
+            descriptor.set_platform(None);
+        }
+    }
+    Ok(descriptors)
+}
+
+/// # Errors
+/// A name leads to two images: containerd takes the last, Podman the first.
+fn check_names(store: &Store, descriptors: &[Descriptor]) -> Result<()> {
+    let mut seen: HashMap<String, &Descriptor> = HashMap::new();
+    for descriptor in descriptors {
+        let Some(name) = recorded_name(descriptor) else {
+            continue;
+        };
+        if let Some(other) = other_name(descriptor, &name) {
+            let problem = format!(
+                "index.json names one image `{name}` for containerd and `{other}` for others"
+            );
+            return Err(error(store, problem));
+        }
+        let first = seen.insert(names::complete(&name), descriptor);
+        if first.is_some_and(|first| first.digest() != descriptor.digest()) {
+            let problem = format!(
+                "index.json names two images `{name}`: which one runs depends on the container engine"
+            );
+            return Err(error(store, problem).with_help("save one image for each name"));
+        }
+    }
+    Ok(())
 }
 
 /// The selected images among those that the descriptors lead to.
@@ -90,9 +139,19 @@ pub(super) fn images(
     list.descend(blobs, descriptors, None, 0)?;
     list.check_complete(blobs, selection)?;
     let candidates = list.candidates(blobs)?;
+    let selected = select(&blobs.subject(), candidates, selection)?;
+    read_images(blobs, selected, selection, kind)
+}
+
+fn read_images(
+    blobs: &dyn Blobs,
+    candidates: Vec<Candidate<Listed>>,
+    selection: &Selection,
+    kind: SourceKind,
+) -> Result<Vec<Image>> {
     let mut images = Vec::new();
     let mut artifact = None;
-    for mut candidate in select(&blobs.subject(), candidates, selection)? {
+    for mut candidate in candidates {
         let content = match candidate.item.manifest.take() {
             Some(manifest) => Content::Manifest(manifest),
             None => read(blobs, &candidate.item.descriptor)?,
@@ -252,7 +311,8 @@ impl ImageList {
                 (Some(platform), _) => Platform::of_descriptor(platform),
                 (None, None) => continue,
             };
-            if !platform.is_unknown() {
+            // Nested in an index, nobody selects it; a name at the top leads to it whatever its platform is.
+            if item.descriptor.platform().is_none() || !platform.is_unknown() {
                 candidates.push(Candidate {
                     reference,
                     platform,

@@ -28,20 +28,32 @@ pub(super) struct Platform {
 }
 
 impl Platform {
-    /// Normalizes names: `x86_64` is amd64, `aarch64` and arm64's only variant `v8` are arm64.
+    /// Normalizes names as containerd does (`normalizeOS` and `normalizeArch` in `database.go` of `containerd/platforms`): `Linux` is
+    /// linux, `x86_64` and `amd64/v1` are amd64, `aarch64` and `arm64/v8` are arm64, `armhf` is arm/v7.
     pub fn new(os: &str, architecture: &str, variant: Option<&str>) -> Self {
-        let architecture = match architecture {
-            "x86_64" | "x86-64" => "amd64",
-            "aarch64" => "arm64",
+        let os = match os.to_lowercase().as_str() {
+            "" => "linux".to_owned(),
+            "macos" => "darwin".to_owned(),
+            _ => os.to_lowercase(),
+        };
+        let architecture = architecture.to_lowercase();
+        let variant = variant.unwrap_or_default().to_lowercase();
+        let (architecture, variant) = match (architecture.as_str(), variant.as_str()) {
+            ("i386", _) => ("386", ""),
+            ("x86_64" | "x86-64" | "amd64", "v1") => ("amd64", ""),
+            ("x86_64" | "x86-64" | "amd64", variant) => ("amd64", variant),
+            ("aarch64" | "arm64", "8" | "v8") => ("arm64", ""),
+            ("aarch64" | "arm64", variant) => ("arm64", variant),
+            ("armhf", _) | ("arm", "" | "7") => ("arm", "v7"),
+            ("armel", _) | ("arm", "6") => ("arm", "v6"),
+            ("arm", "5") => ("arm", "v5"),
+            ("arm", "8") => ("arm", "v8"),
             other => other,
         };
-        let implied = architecture == "arm64" && variant == Some("v8");
         Platform {
-            os: os.to_owned(),
+            os,
             architecture: architecture.to_owned(),
-            variant: variant
-                .filter(|variant| !implied && !variant.is_empty())
-                .map(str::to_owned),
+            variant: (!variant.is_empty()).then(|| variant.to_owned()),
         }
     }
 
@@ -90,12 +102,15 @@ impl Platform {
 impl FromStr for Platform {
     type Err = Error;
 
-    /// Parses `linux/amd64`, `linux/arm64/v8`, `arm64`, `aarch64`.
+    /// Parses `linux/amd64`, `linux/arm64/v8`, `arm64`, `aarch64`, `amd64/v1`.
     fn from_str(text: &str) -> Result<Self> {
         let words: Vec<&str> = text.split('/').collect();
         match words[..] {
             [architecture] if !architecture.is_empty() => {
                 Ok(Self::new("linux", architecture, None))
+            }
+            [architecture, variant] if !architecture.is_empty() && is_variant(variant) => {
+                Ok(Self::new("linux", architecture, Some(variant)))
             }
             [os, architecture] if !os.is_empty() && !architecture.is_empty() => {
                 Ok(Self::new(os, architecture, None))
@@ -107,6 +122,12 @@ impl FromStr for Platform {
                 .with_help("write os/architecture[/variant], such as linux/amd64 or linux/arm64")),
         }
     }
+}
+
+/// `v1`, `v8`, …: no architecture has such a name.
+fn is_variant(text: &str) -> bool {
+    let number = text.strip_prefix(['v', 'V']);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()))
 }
 
 impl fmt::Display for Platform {
@@ -256,18 +277,28 @@ mod tests {
 
     #[test]
     fn platform_names_are_normalized() {
-        for text in [
-            "linux/arm64",
-            "arm64",
-            "aarch64",
-            "linux/arm64/v8",
-            "linux/aarch64",
-        ] {
-            assert_eq!(
-                text.parse::<Platform>().unwrap().to_string(),
+        for (texts, normal) in [
+            (
+                "linux/arm64 arm64 aarch64 linux/arm64/v8 linux/aarch64 Linux/ARM64/8",
                 "linux/arm64",
-                "{text}"
-            );
+            ),
+            (
+                "amd64 AMD64 amd64/v1 linux/amd64/v1 x86_64 x86-64 LINUX/x86_64/V1",
+                "linux/amd64",
+            ),
+            ("linux/amd64/v3 linux/x86_64/V3", "linux/amd64/v3"),
+            (
+                "arm armhf linux/arm/7 linux/arm/v7 linux/armhf/v6",
+                "linux/arm/v7",
+            ),
+            ("armel linux/arm/6", "linux/arm/v6"),
+            ("i386 386 linux/i386/x", "linux/386"),
+            ("macOS/aarch64", "darwin/arm64"),
+        ] {
+            for text in texts.split(' ') {
+                let platform = text.parse::<Platform>().unwrap();
+                assert_eq!(platform.to_string(), normal, "{text}");
+            }
         }
         for text in ["", "/", "linux/", "a/b/c/d", "linux//v8"] {
             assert_eq!(
@@ -286,8 +317,12 @@ mod tests {
         assert_eq!(choice(&there, Some("s390x")).unwrap(), [0]);
         assert_eq!(choice(&["linux/s390x"], None).unwrap(), [0]);
         assert_eq!(
-            choice(&["linux/arm/v7", "linux/arm"], Some("arm")).unwrap(),
+            choice(&["linux/arm/v6", "linux/arm"], Some("arm")).unwrap(),
             [1]
+        );
+        assert_eq!(
+            choice(&["linux/amd64", "linux/AMD64/v1"], Some("x86_64")).unwrap(),
+            [0, 1]
         );
         assert_eq!(
             choice(&["linux/arm/v7", "linux/arm/v6"], Some("linux/arm/v6")).unwrap(),

@@ -11,7 +11,7 @@ use super::image::Image;
 use super::request::{LayerConsumer, Request, Source};
 use super::streamed::{StreamedArchive, claim_layers};
 use super::tar_index::Compression;
-use super::{docker, oci, path};
+use super::{docker, path};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 
@@ -64,7 +64,7 @@ impl Source for StandardInput {
         let images = match self.format {
             Format::Any => path::open_archive(&store, &selection),
             Format::Docker => docker::open(&store, &selection),
-            Format::Oci => oci::open(&store, &selection),
+            Format::Oci => docker::open_layout(&store, &selection),
         }?;
         claim_layers(&images, layers)?;
         Ok(images)

@@ -43,6 +43,13 @@ enum Files {
     Streamed(Members<Streamed>),
 }
 
+/// Whether a symbolic link in an archive is followed.
+#[derive(Debug, Clone, Copy)]
+enum Follow {
+    Never,
+    Link,
+}
+
 /// What is left of a file of a streamed archive.
 #[derive(Debug)]
 pub(super) enum Streamed {
@@ -52,10 +59,18 @@ pub(super) enum Streamed {
     Length(u64),
 }
 
+impl Streamed {
+    /// Whether both have the same bytes; of layers that is not known.
+    pub fn is_same_document(&self, other: &Self) -> bool {
+        matches!((self, other), (Streamed::Content(one), Streamed::Content(other)) if one == other)
+    }
+}
+
 /// A file of a store, not yet read.
 #[derive(Debug, Clone)]
 pub(super) struct Blob {
-    name: PathBuf,
+    /// The path of the file, which identifies it.
+    pub name: PathBuf,
     /// Length in bytes.
     pub length: u64,
     bytes: Bytes,
@@ -133,8 +148,8 @@ impl Store {
                 let name = normalise(name.as_bytes());
                 beneath::file(directory, name.as_ref(), Links::Beneath).is_ok()
             }
-            Files::Archive { members, .. } => members.get(name).is_some(),
-            Files::Streamed(members) => members.get(name).is_some(),
+            Files::Archive { members, .. } => members.contains(name),
+            Files::Streamed(members) => members.contains(name),
         }
     }
 
@@ -152,10 +167,23 @@ impl Store {
     /// The file with this name.
     ///
     /// # Errors
-    /// It is missing.
+    /// It is missing, or its name in the archive is ambiguous.
     pub fn blob(&self, name: &str) -> Result<Blob> {
-        self.find(name)?
-            .ok_or_else(|| self.damaged(format!("{name} is missing, so the image is incomplete")))
+        self.find(name, Follow::Never)?
+            .ok_or_else(|| self.missing(name))
+    }
+
+    /// The file with this name, or to which a link with this name leads: docker archives link equal layers.
+    ///
+    /// # Errors
+    /// As [`blob`](Self::blob).
+    pub fn layer_blob(&self, name: &str) -> Result<Blob> {
+        self.find(name, Follow::Link)?
+            .ok_or_else(|| self.missing(name))
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        self.damaged(format!("{name} is missing, so the image is incomplete"))
     }
 
     /// Reads and parses a JSON document, and rejects ambiguous spellings of these names. Also returns its bytes, for their digest.
@@ -183,31 +211,53 @@ impl Store {
         })
     }
 
-    fn find(&self, name: &str) -> Result<Option<Blob>> {
+    fn find(&self, name: &str, follow: Follow) -> Result<Option<Blob>> {
         match &self.files {
             Files::Directory(directory) => self.find_file(directory, name),
-            Files::Archive { file, members } => Ok(members.get(name).map(|(name, range)| Blob {
-                name: self.path.join(name),
-                length: range.length,
-                bytes: Bytes::File {
-                    file: Arc::clone(file),
-                    offset: range.offset,
-                },
-            })),
-            Files::Streamed(members) => Ok(members.get(name).map(|(name, left)| {
-                let (length, bytes) = match left {
-                    Streamed::Content(bytes) => {
-                        (bytes.len() as u64, Bytes::Content(Arc::clone(bytes)))
+            Files::Archive { file, members } => {
+                let member = self.member(members, name, follow)?;
+                Ok(member.map(|(name, range)| Blob {
+                    name: self.path.join(name),
+                    length: range.length,
+                    bytes: Bytes::File {
+                        file: Arc::clone(file),
+                        offset: range.offset,
+                    },
+                }))
+            }
+            Files::Streamed(members) => {
+                let member = self.member(members, name, follow)?;
+                Ok(member.map(|(name, left)| {
+                    let (length, bytes) = match left {
+                        Streamed::Content(bytes) => {
+                            (bytes.len() as u64, Bytes::Content(Arc::clone(bytes)))
+                        }
+                        Streamed::Length(length) => (*length, Bytes::Gone),
+                    };
+                    Blob {
+                        name: name.into(),
+                        length,
+                        bytes,
                     }
-                    Streamed::Length(length) => (*length, Bytes::Gone),
-                };
-                Blob {
-                    name: name.into(),
-                    length,
-                    bytes,
-                }
-            })),
+                }))
+            }
         }
+    }
+
+    fn member<'m, T>(
+        &self,
+        members: &'m Members<T>,
+        name: &str,
+        follow: Follow,
+    ) -> Result<Option<(String, &'m T)>> {
+        let found = match follow {
+            Follow::Link => members.follow(name),
+            Follow::Never => members.get(name),
+        };
+        found.map_err(|problem| {
+            let help = "save the image again with `docker save`, `podman save` or `skopeo copy`, or pack the directory with `tar -C DIR -cf image.tar --transform 's|^./||' .`";
+            self.damaged(format!("{name} {problem}")).with_help(help)
+        })
     }
 
     fn find_file(&self, directory: &OwnedFd, name: &str) -> Result<Option<Blob>> {
@@ -248,7 +298,8 @@ impl Blobs for Store {
     }
 
     fn has_blob(&self, digest: &str) -> Result<bool> {
-        Ok(self.find(&self.blob_name(digest)?)?.is_some())
+        let name = self.blob_name(digest)?;
+        Ok(self.find(&name, Follow::Never)?.is_some())
     }
 
     fn read_document(&self, _: DocumentKind, digest: &str) -> Result<Vec<u8>> {

@@ -64,7 +64,7 @@ impl StreamedArchive {
         {
             match member.kind {
                 MemberKind::File => files.add(&member, Content(&mut walk), &limits, layers)?,
-                _ => files.members.add_link(&member),
+                _ => files.members.add(&member, None, |_, _| false),
             }
             last = normalise(&member.path);
         }
@@ -108,12 +108,13 @@ impl Files {
                 // An error of reading is met again by the walk.
                 let _ = content.read_to_end(&mut bytes);
                 let bytes: Arc<[u8]> = bytes.into();
-                self.documents.push((name.clone(), Arc::clone(&bytes)));
+                self.documents.push((name, Arc::clone(&bytes)));
                 Streamed::Content(bytes)
             }
             _ => Streamed::Length(member.size),
         };
-        self.members.add_file(name, kept);
+        let file = member.sparse.is_none().then_some(kept);
+        self.members.add(member, file, Streamed::is_same_document);
         Ok(())
     }
 

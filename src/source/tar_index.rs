@@ -29,7 +29,7 @@ pub(super) fn index(
 ) -> Result<Members<Range>> {
     let subject = path.display().to_string();
     refuse_compressed(&subject, &range)?;
-    let mut walk = Walk::new(RangeInput::new(range), limits);
+    let mut walk = Walk::new(RangeInput::new(range.clone()), limits);
     let mut members = Members::default();
     let mut last = String::new();
     let mut memory = 0;
@@ -47,16 +47,28 @@ pub(super) fn index(
         limits
             .check(Limit::FactsBytes, memory)
             .map_err(|exceeded| Error::limit(&subject, exceeded))?;
-        match member.kind {
-            MemberKind::File if member.sparse.is_none() => members.add_file(
-                last.clone(),
-                Range {
-                    offset: member.offset,
-                    length: member.stored,
-                },
-            ),
-            _ => members.add_link(&member),
-        }
+        let is_file = member.kind == MemberKind::File && member.sparse.is_none();
+        let file = is_file.then_some(Range {
+            offset: member.offset,
+            length: member.stored,
+        });
+        members.add(&member, file, |first, second| {
+            is_same_document(&range, *first, *second, &limits)
+        });
+    }
+}
+
+/// Whether both have the same bytes. Layers are not compared: nobody repeats them.
+fn is_same_document(file: &FileRange, first: Range, second: Range, limits: &Limits) -> bool {
+    let is_document = limits.check(Limit::DocumentBytes, first.length).is_ok();
+    let read = |range: Range| {
+        let mut bytes = vec![0; range.length as usize];
+        let length = file.read_at(range.offset, &mut bytes).ok()?;
+        (length == bytes.len()).then_some(bytes)
+    };
+    is_document && first.length == second.length && {
+        let first = read(first);
+        first.is_some() && first == read(second)
     }
 }
 

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::embedded;
-use crate::error::Result;
-
 use super::EvidenceKind;
 use super::container_toolkit::ToolkitKnowledge;
 use super::evidence::first_numbers;
 use super::pattern::matches_pattern;
 use super::requirements::RequirementNames;
+use super::startup_knowledge::StartupKnowledge;
 
 /// Maps the packages of every package manager to components.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -28,6 +26,8 @@ pub struct Catalogue {
     pub(super) toolkit: ToolkitKnowledge,
     #[serde(skip)]
     pub(super) requirements: RequirementNames,
+    #[serde(skip)]
+    pub(super) startup: StartupKnowledge,
 }
 
 /// How to recognize the files of a component, and where its version comes from.
@@ -75,14 +75,20 @@ pub(super) struct OsRow {
 }
 
 impl Catalogue {
-    /// The built-in tables.
-    pub fn builtin() -> Result<Self> {
-        let packages: Catalogue = embedded::knowledge("packages")?;
-        Ok(Catalogue {
-            toolkit: ToolkitKnowledge::builtin()?,
-            requirements: embedded::knowledge("requirements")?,
-            ..packages
-        })
+    /// The packages of this catalogue, with the other tables.
+    #[must_use]
+    pub fn with(
+        self,
+        toolkit: ToolkitKnowledge,
+        requirements: RequirementNames,
+        startup: StartupKnowledge,
+    ) -> Self {
+        Catalogue {
+            toolkit,
+            requirements,
+            startup,
+            ..self
+        }
     }
 
     /// The component of a package; the first one if it contains several.
@@ -129,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_built_in_table_loads() {
-        let catalogue = Catalogue::builtin().unwrap();
+        let catalogue = crate::knowledge::catalogue().unwrap();
         let components: Vec<_> = catalogue
             .rows(EvidenceKind::PythonMetadata, "nvidia-cublas-cu12")
             .map(|row| row.component.as_str())
@@ -150,7 +156,7 @@ mod tests {
 
     #[test]
     fn file_names_identify_components() {
-        let catalogue = Catalogue::builtin().unwrap();
+        let catalogue = crate::knowledge::catalogue().unwrap();
         for (component, name, expected) in [
             ("cuda-runtime", "libcudart.45e7f3ed.so.12", true),
             ("cuda-runtime", "libcudart-e409450e.so.11.0", true),

@@ -42,7 +42,8 @@ pub struct Component {
     pub path: String,
     /// Index of the layer that put it there.
     pub layer: Option<usize>,
-    /// Whether the process of this image gets this copy: it maps it, or would find it first if it asked.
+    /// Whether the process of this image gets this copy: it maps it, or would find it first if it asked. What it does not map counts if
+    /// another process of the image maps it.
     pub loaded: bool,
     /// Further facts of this copy by name, such as `cuda`, `compiled-cudnn` and `build` of torch.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Stack;
 use super::evidence::{first_numbers, is_version, split_release};
-use crate::embedded;
-use crate::error::Result;
 
 /// One release of the CUDA toolkit, from `rules/knowledge/cuda.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,18 +15,6 @@ pub struct ToolkitRow {
     pub driver_native_min: String,
     /// The oldest driver that minor-version compatibility allows; text that is not a version means that there is none.
     pub driver_minor_compat_min: String,
-}
-
-/// The toolkits of the built-in knowledge table.
-///
-/// # Errors
-/// The table is invalid.
-pub fn toolkits() -> Result<Vec<ToolkitRow>> {
-    #[derive(Deserialize)]
-    struct Table {
-        toolkits: Vec<ToolkitRow>,
-    }
-    embedded::knowledge::<Table>("cuda").map(|table| table.toolkits)
 }
 
 /// The oldest drivers that support a CUDA version, with the keys of the JSON report.
@@ -126,10 +112,13 @@ mod tests {
 
     #[test]
     fn an_unknown_minor_release_gets_the_floor_of_its_major_release() {
-        let floor = driver_floor("13.99", &toolkits().unwrap()).unwrap();
+        let floor = driver_floor("13.99", &crate::knowledge::toolkits().unwrap()).unwrap();
         assert_eq!(floor.cuda, "13.99");
         assert_eq!(floor.native, None);
         assert_eq!(floor.compatible.as_deref(), Some("580"));
-        assert_eq!(driver_floor("10.99", &toolkits().unwrap()), None);
+        assert_eq!(
+            driver_floor("10.99", &crate::knowledge::toolkits().unwrap()),
+            None
+        );
     }
 }

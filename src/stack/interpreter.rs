@@ -40,10 +40,13 @@ pub(super) fn environment<'e>(
         let file = inventory.root.resolve(&file).ok().map(Node::path);
         // One directory may contain several Pythons.
         let candidates = in_directory(&directory);
-        let mut same = candidates.iter();
-        same.find(|environment| Some(&environment.interpreter) == file.as_ref())
-            .or(candidates.first())
-            .copied()
+        let is_same = |environment: &&&Environment| Some(&environment.interpreter) == file.as_ref();
+        let linked = || {
+            let own = file.as_ref().map(|file| directory_of(file))?;
+            in_directory(own).iter().find(is_same)
+        };
+        let found = candidates.iter().find(is_same);
+        found.or_else(linked).or(candidates.first()).copied()
     };
     let mut words = launch.words().enumerate();
     let of_command = words.find_map(|(index, word)| {

@@ -11,7 +11,7 @@ use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
 /// Libraries that other files of this module handle.
-const ELSEWHERE: [&str; 4] = ["python", "glibc", "libstdc++", "nvcc"];
+const ELSEWHERE: [&str; 5] = ["python", "glibc", "glibc-loader", "libstdc++", "nvcc"];
 
 /// Whether an identified file is a separate copy of a library: not a part of PyTorch, and not statically linked with the library.
 fn is_copy(identity: &Identity) -> bool {
@@ -38,7 +38,7 @@ pub(super) fn components(
         .into_iter()
         .map(|((library, _), files)| component(&library, files, packages, catalogue))
         .collect();
-    version_by_neighbours(&mut components, catalogue);
+    version_by_neighbors(&mut components, catalogue);
     components
 }
 
@@ -186,8 +186,8 @@ fn library_version(name: &str) -> Option<&str> {
 }
 
 /// Gives a library that contains no version the version of the library in the same directory that `versioned_by` names.
-fn version_by_neighbours(components: &mut [Component], catalogue: &Catalogue) {
-    let neighbours: BTreeMap<(String, String), Vec<Evidence>> = components
+fn version_by_neighbors(components: &mut [Component], catalogue: &Catalogue) {
+    let neighbors: BTreeMap<(String, String), Vec<Evidence>> = components
         .iter()
         .map(|component| {
             let key = (
@@ -201,9 +201,9 @@ fn version_by_neighbours(components: &mut [Component], catalogue: &Catalogue) {
         .collect();
     for component in components {
         let row = catalogue.component(&component.name);
-        if let Some(neighbour) = row.and_then(|row| row.versioned_by.clone())
+        if let Some(neighbor) = row.and_then(|row| row.versioned_by.clone())
             && let Some(evidence) =
-                neighbours.get(&(neighbour, directory_of(&component.path).to_owned()))
+                neighbors.get(&(neighbor, directory_of(&component.path).to_owned()))
         {
             component.evidence.extend(evidence.iter().cloned());
         }
@@ -227,8 +227,8 @@ mod tests {
         struct Table {
             libraries: Vec<Row>,
         }
-        let table: Table = crate::embedded::knowledge("libraries").unwrap();
-        let catalogue = Catalogue::builtin().unwrap();
+        let table: Table = crate::knowledge::table("libraries").unwrap();
+        let catalogue = crate::knowledge::catalogue().unwrap();
         for row in table.libraries {
             let identity = Identity {
                 library: row.library,

@@ -1,7 +1,7 @@
 //! Where the image's program finds a library, according to the loader model.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use super::inventory::{Inventory, directory_of};
 use super::torch::TorchCopy;
@@ -17,14 +17,12 @@ use crate::loader::{Bounds, Lookup, ObjectId, System, ldconfig};
 pub(super) enum FoundIn {
     /// In a directory that Python imports from, at this position.
     Site(usize),
-    /// In the NVIDIA wheel at this position, in an image without PyTorch: frameworks find their wheels through DT_RPATH.
-    FrameworkWheel(usize),
     /// By the loader: position of the requester, and number of directories that are searched first.
     Loader(usize, usize),
     /// By the loader after `ldconfig`, which NVIDIA's container toolkit runs when it starts a container.
     AfterLdconfig,
-    /// In the NVIDIA wheel at this position, which PyTorch's libraries do not search.
-    Wheel(usize),
+    /// Only in a directory that Python imports from, at this position: a package opens it by its path.
+    Package(usize),
     /// Not found.
     #[default]
     Nowhere,
@@ -68,8 +66,6 @@ pub(super) struct LibrarySearch<'s> {
     requesters: Vec<ObjectId>,
     /// The libraries of PyTorch that need a name.
     needed: HashMap<&'s str, Vec<ObjectId>>,
-    /// The directories of NVIDIA's wheels, with their positions.
-    wheels: HashMap<String, usize>,
     /// The directory in which each name is found, and how.
     found: HashMap<String, Option<(String, FoundIn)>>,
     after_ldconfig: OnceCell<HashMap<String, String>>,
@@ -81,7 +77,6 @@ impl<'s> LibrarySearch<'s> {
         system: Option<&'s System<'s>>,
         interpreter: Option<&str>,
         torch: Option<&TorchCopy<'s, 'r>>,
-        sites: &[String],
     ) -> Self {
         let program = interpreter.and_then(|path| inventory.root.resolve(path).ok());
         let program = program.filter(|node| node.elf().is_some());
@@ -103,7 +98,6 @@ impl<'s> LibrarySearch<'s> {
             system,
             requesters,
             needed,
-            wheels: wheel_directories(inventory, sites),
             found: HashMap::new(),
             after_ldconfig: OnceCell::new(),
         }
@@ -119,13 +113,7 @@ impl<'s> LibrarySearch<'s> {
     /// # Errors
     /// A limit is exceeded, or the request was cancelled.
     pub fn find_in_directory(&mut self, names: &[&str], directory: &str) -> Result<FoundIn> {
-        let wheel = self.wheels.get(directory).copied();
-        let has_torch = self.requesters.len() > 1;
-        let mut best = match wheel {
-            Some(position) if has_torch => FoundIn::Wheel(position),
-            Some(position) => FoundIn::FrameworkWheel(position),
-            None => FoundIn::Nowhere,
-        };
+        let mut best = FoundIn::Nowhere;
         for name in names {
             if let Some((found, place)) = self.find(name)?
                 && found == directory
@@ -133,7 +121,7 @@ impl<'s> LibrarySearch<'s> {
                 best = best.min(place);
             }
         }
-        if best > FoundIn::AfterLdconfig {
+        if best == FoundIn::Nowhere {
             let answers = self.after_ldconfig();
             let is_answer = |name: &&str| answers.get(*name).is_some_and(|it| it == directory);
             if names.iter().any(is_answer) {
@@ -183,21 +171,4 @@ impl<'s> LibrarySearch<'s> {
             directories
         })
     }
-}
-
-/// The `lib` directories of NVIDIA's wheels, in the order of the sites. A site may link to the `nvidia` directory of another.
-fn wheel_directories(inventory: &Inventory, sites: &[String]) -> HashMap<String, usize> {
-    let mut seen = HashSet::new();
-    let mut directories = HashMap::new();
-    let libraries = sites
-        .iter()
-        .filter_map(|site| inventory.root.resolve(&format!("{site}/nvidia")).ok())
-        .filter(|nvidia| seen.insert(*nvidia))
-        .flat_map(Node::children)
-        .flat_map(Node::children)
-        .filter(|node| node.name() == "lib" && node.is_directory());
-    for (position, node) in libraries.enumerate() {
-        directories.entry(node.path()).or_insert(position);
-    }
-    directories
 }

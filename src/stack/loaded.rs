@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::evidence::is_version;
-use super::interpreter::{directories, environment, real_directory};
-use super::inventory::{ElfFile, Inventory, directory_of, name_of};
+use super::interpreter::{environment, real_directory};
+use super::inventory::{Inventory, directory_of, name_of};
 use super::library_search::{FoundIn, LibrarySearch, program_system};
 use super::python::Environment;
 use super::sites::Sites;
 use super::torch::TorchCopy;
 use super::{Component, Evidence, EvidenceKind};
 use crate::error::Result;
+use crate::image::Node;
 use crate::launch::Launch;
 use crate::loader::Bounds;
 
@@ -59,25 +60,24 @@ pub(super) fn mark<'c>(
         torch: copies,
     } = *candidates;
     let named = environment(launch, inventory, environments);
-    let environment = environment_with_torch(named, environments, copies).or(named);
-    let mut sites = directories(launch, "PYTHONPATH", inventory);
-    sites.extend(environment.into_iter().flat_map(|it| it.sites.clone()));
-    let mut places: Sites = sites.iter().collect();
-    let torch = chosen_torch(copies, &places);
+    let selection = TorchSelection { inventory, copies };
+    let started = named.filter(|it| it.is_started);
+    let environment = started
+        .or_else(|| environment_with_torch(named, environments, &selection))
+        .or(named);
+    let sites = environment.into_iter().flat_map(|it| &it.sites);
+    let mut places: Sites = sites.collect();
+    let torch = environment.and_then(|it| selection.of(it));
+    let torch = torch.or(copies.first().filter(|_| started.is_none()));
     // PyTorch and the packages installed beside it count even if no interpreter searches their directory.
     if let Some(torch) = torch {
-        let site = directory_of(&torch.directory);
-        sites.push(site.to_owned());
-        places.push(site);
+        places.push(directory_of(&torch.directory));
     }
     let program = environment.map(|it| it.interpreter.as_str());
     let system = program_system(inventory, launch, program, bounds);
-    let mut search = LibrarySearch::new(inventory, system.as_ref(), program, torch, &sites);
-    let elf: BTreeMap<&str, &ElfFile> = inventory
-        .elf
-        .iter()
-        .map(|file| (file.path.as_str(), file))
-        .collect();
+    let mut search = LibrarySearch::new(inventory, system.as_ref(), program, torch);
+    let elf = inventory.elf.iter();
+    let elf: HashSet<&str> = elf.map(|file| file.path.as_str()).collect();
     let mut best: BTreeMap<String, (Rank, usize)> = BTreeMap::new();
     for (index, component) in components.iter().enumerate() {
         let is_stub = component.details.get("kind").is_some_and(|it| it == "stub");
@@ -87,17 +87,17 @@ pub(super) fn mark<'c>(
             "python" => rank_of_python(component, named.or(environment), torch),
             "cuda-toolkit" => rank_of_toolkit(component, inventory),
             _ if is_stub => continue,
-            name => {
-                let rank = match elf.contains_key(component.path.as_str()) {
-                    true => rank_of_library(component, &mut search)?,
-                    false => Rank::at(places.holding(&component.path).map(|it| it.place)),
-                };
-                // The forward-compatibility driver is used only if a search path lists it.
-                if name == "cuda-compat" && rank.found == FoundIn::Nowhere {
-                    continue;
+            _ if elf.contains(component.path.as_str()) => {
+                let mut rank = rank_of_library(component, &mut search)?;
+                if rank.found == FoundIn::Nowhere {
+                    let Some(site) = places.holding(&component.path) else {
+                        continue;
+                    };
+                    rank.found = FoundIn::Package(site.place);
                 }
                 rank
             }
+            _ => Rank::at(places.holding(&component.path).map(|it| it.place)),
         };
         let entry = best.entry(component.name.clone()).or_insert((rank, index));
         *entry = (*entry).min((rank, index));
@@ -105,7 +105,8 @@ pub(super) fn mark<'c>(
     for (_, index) in best.into_values() {
         components[index].loaded = true;
     }
-    note_environment(components, environment, torch, launch);
+    let own = environment.filter(|it| torch.is_some() && selection.of(it).is_some());
+    note_environment(components, own, torch, launch);
     Ok(environment)
 }
 
@@ -113,14 +114,9 @@ pub(super) fn mark<'c>(
 fn environment_with_torch<'e>(
     named: Option<&'e Environment>,
     environments: &'e [Environment],
-    copies: &[TorchCopy],
+    selection: &TorchSelection,
 ) -> Option<&'e Environment> {
-    let copies = copies.iter();
-    let sites: HashSet<&str> = copies.map(|copy| directory_of(&copy.directory)).collect();
-    let has_torch = |environment: &&Environment| {
-        let mut own = environment.sites.iter();
-        own.any(|site| sites.contains(site.as_str()))
-    };
+    let has_torch = |environment: &&Environment| selection.of(environment).is_some();
     let same = |environment: &&Environment| {
         named.is_some_and(|named| named.interpreter == environment.interpreter)
     };
@@ -147,14 +143,24 @@ fn rank_of_library(component: &Component, search: &mut LibrarySearch) -> Result<
     })
 }
 
-fn chosen_torch<'c, 'i, 'r>(
+/// The copies of PyTorch in an image.
+struct TorchSelection<'c, 'i, 'r> {
+    inventory: &'c Inventory<'r>,
+    /// Sorted by directory.
     copies: &'c [TorchCopy<'i, 'r>],
-    sites: &Sites,
-) -> Option<&'c TorchCopy<'i, 'r>> {
-    let place = |copy: &&TorchCopy| sites.place_of(directory_of(&copy.directory));
-    copies
-        .iter()
-        .min_by_key(|copy| place(copy).unwrap_or(usize::MAX))
+}
+
+impl<'c, 'i, 'r> TorchSelection<'c, 'i, 'r> {
+    /// The copy that an environment imports: `torch` in its search path, which may be a link.
+    fn of(&self, environment: &Environment) -> Option<&'c TorchCopy<'i, 'r>> {
+        environment.sites.iter().find_map(|site| {
+            let directory = format!("{site}/torch");
+            let path = self.inventory.root.resolve(&directory).map(Node::path);
+            let path = path.unwrap_or(directory);
+            let mut copies = self.copies.iter();
+            copies.find(|copy| copy.directory == path)
+        })
+    }
 }
 
 /// Prefers the interpreter of the environment; without one, the release in the path of PyTorch.
@@ -181,7 +187,8 @@ fn rank_of_toolkit(component: &Component, inventory: &Inventory) -> Rank {
     Rank::at((current.as_deref() == Some(&component.path)).then_some(0))
 }
 
-/// Adds the detail `environment` to PyTorch and its Python, and PYTHON_VERSION as evidence to the loaded Python.
+/// Adds the detail `environment` to PyTorch and its Python, and PYTHON_VERSION as evidence to the loaded Python. `environment` is the one
+/// that imports PyTorch.
 fn note_environment(
     components: &mut [Component],
     environment: Option<&Environment>,
@@ -189,12 +196,6 @@ fn note_environment(
     launch: &Launch,
 ) {
     let site = torch.map(|torch| directory_of(&torch.directory));
-    let environment = environment.filter(|environment| {
-        environment
-            .sites
-            .iter()
-            .any(|own| Some(own.as_str()) == site)
-    });
     let prefix = match environment {
         Some(environment) => Some(environment.prefix.as_str()),
         None => site

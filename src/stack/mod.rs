@@ -14,8 +14,11 @@ mod loaded;
 mod packages;
 mod pattern;
 mod python;
+mod python_options;
+mod python_startup;
 pub mod requirements;
 pub mod sites;
+mod startup_knowledge;
 mod system;
 mod toolkit;
 mod torch;
@@ -33,10 +36,11 @@ use crate::loader::Bounds;
 pub use catalogue::Catalogue;
 pub use component::{Component, Coverage, Distribution, Evidence, EvidenceKind};
 pub use container_toolkit::ContainerToolkit;
-pub use driver::{DriverFloor, ToolkitRow, toolkits};
+pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use python::{Environment, Labels};
 pub use requirements::UnmetRequirement;
+pub use startup_knowledge::StartupKnowledge;
 
 use inventory::Inventory;
 
@@ -78,7 +82,15 @@ pub fn read(
     let inventory = Inventory::take(root, &catalogue.toolkit);
     let distributions = packages::python::distributions(&inventory);
     let packages = packages::read(&inventory, &distributions, catalogue);
-    let environments = python::environments(&inventory);
+    let mut environments = python::environments(&inventory);
+    python_startup::complete(
+        &mut environments,
+        &inventory,
+        launch,
+        &catalogue.startup,
+        &bounds.limits,
+    )
+    .map_err(|exceeded| Error::limit("Python's search path", exceeded))?;
     let copies_of_torch = torch::copies(&inventory, &packages);
     let headers = toolkit::headers(&inventory);
 
@@ -118,7 +130,6 @@ pub fn read(
     };
     components.sort_by(|a, b| (&a.name, !a.loaded, &a.path).cmp(&(&b.name, !b.loaded, &b.path)));
     let machines = inventory.machines();
-    let mut environments = environments;
     environments.sort_by_key(|environment| Some(environment) != selected.as_ref());
     let installed = requirements::Installed {
         distributions: &distributions,
@@ -132,7 +143,7 @@ pub fn read(
     let container_toolkit = ContainerToolkit::of_image(
         &inventory,
         &environments,
-        &launch.environment,
+        &launch.container_environment,
         &catalogue.toolkit,
     );
     Ok(Stack {
@@ -147,23 +158,35 @@ pub fn read(
 }
 
 impl Stack {
-    /// Marks the copies that the main process maps as loaded. `mapped` lists the paths of its files in load order. If the process
-    /// maps no copy of a component, the copy that it would find stays marked ([`Component::loaded`]).
-    pub fn mark_mapped<'p>(&mut self, mapped: impl Iterator<Item = &'p str>) {
-        let mut places: HashMap<&str, usize> = HashMap::new();
-        for (place, path) in mapped.enumerate() {
+    /// Marks the copies that processes map as loaded. `main` lists the paths of the main process's files in load order, `others` those
+    /// of the other processes; they decide about the components that the main process does not map. If no process maps a copy of a
+    /// component, the copy that the loader would find stays marked ([`Component::loaded`]).
+    pub fn mark_mapped<'p>(
+        &mut self,
+        main: impl Iterator<Item = &'p str>,
+        others: impl Iterator<Item = &'p str>,
+    ) {
+        let main = main.enumerate().map(|(place, path)| (path, (0, place)));
+        let others = others.enumerate().map(|(place, path)| (path, (1, place)));
+        let mut places: HashMap<&str, (u8, usize)> = HashMap::new();
+        for (path, place) in main.chain(others) {
             places.entry(path).or_insert(place);
         }
         let place = |component: &Component| places.get(component.path.as_str()).copied();
-        let mapped = self.components.iter().filter(|it| place(it).is_some());
-        let decided: HashSet<String> = mapped.map(|component| component.name.clone()).collect();
+        let mut decided: HashMap<String, u8> = HashMap::new();
+        for component in &self.components {
+            if let Some((by, _)) = place(component) {
+                let first = decided.entry(component.name.clone()).or_insert(by);
+                *first = by.min(*first);
+            }
+        }
         for component in &mut self.components {
-            if decided.contains(&component.name) {
-                component.loaded = place(component).is_some();
+            if let Some(by) = decided.get(&component.name) {
+                component.loaded = place(component).is_some_and(|it| it.0 == *by);
             }
         }
         self.components.sort_by(|a, b| {
-            let rank = |it: &Component| (!it.loaded, place(it).unwrap_or(usize::MAX));
+            let rank = |it: &Component| (!it.loaded, place(it).unwrap_or((u8::MAX, 0)));
             (&a.name, rank(a), &a.path).cmp(&(&b.name, rank(b), &b.path))
         });
     }

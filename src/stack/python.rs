@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::gap::Gap;
 use crate::image::Node;
 
 use super::evidence::{first_numbers, is_version};
-use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
+use super::inventory::{ElfFile, Inventory, directory_of, name_of};
 use super::packages::{OWNERS, Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 
@@ -21,8 +22,12 @@ pub struct Environment {
     pub interpreter: String,
     /// Major and minor release: `3.11`.
     pub release: String,
-    /// The package directories, in the order of `sys.path`.
+    /// The directories that packages are imported from, in the order of `sys.path`, without the standard library.
     pub sites: Vec<String>,
+    /// What may change the search path and is not modeled.
+    pub gaps: Vec<Gap>,
+    /// The image starts this Python by its name.
+    pub is_started: bool,
     /// Created by venv, virtualenv, uv or conda: its prefix contains their marker.
     pub is_virtual: bool,
 }
@@ -97,29 +102,49 @@ pub(super) fn environments(inventory: &Inventory) -> Vec<Environment> {
 
 /// The environment of an interpreter.
 fn environment(inventory: &Inventory, node: Node) -> Option<Environment> {
-    let prefix = prefix_of(node);
     let interpreter = interpreter(inventory, &node.path())?;
+    let mut prefix = prefix_of(node);
     let marker = inventory.text(&format!("{prefix}/pyvenv.cfg"));
+    let conda = inventory.root.resolve(&format!("{prefix}/conda-meta"));
+    let is_virtual = marker.is_some() || conda.is_ok();
+    if !is_virtual {
+        // `getpath.py` follows links, unless the directory above is a virtual environment.
+        prefix = directory_of(directory_of(&interpreter)).to_owned();
+    }
     let release =
         minor_release(&interpreter).or_else(|| release_of_marker(marker.as_ref()?.text))?;
-    let mut sites = sites(inventory, &prefix, &release);
-    if marker.as_ref().is_some_and(sees_system_packages) {
-        let base = directory_of(directory_of(&interpreter));
-        for site in self::sites(inventory, base, &release) {
+    let mut sites = sites(inventory, &prefix, &release, prefix == "/usr");
+    if marker
+        .as_ref()
+        .is_some_and(|marker| sees_system_packages(marker.text))
+    {
+        let marker = marker.as_ref().map(|marker| marker.text);
+        let base = base_prefix(inventory, marker.unwrap_or_default(), &interpreter);
+        for site in self::sites(inventory, &base, &release, base == "/usr") {
             if !sites.contains(&site) {
                 sites.push(site);
             }
         }
     }
-    let conda = inventory.root.resolve(&format!("{prefix}/conda-meta"));
-    let is_virtual = marker.is_some() || conda.is_ok();
     Some(Environment {
         prefix,
         interpreter,
         release,
         sites,
+        gaps: Vec::new(),
+        is_started: false,
         is_virtual,
     })
+}
+
+/// The prefix of the installation that a virtual environment was made from: what is above `home` in its `pyvenv.cfg`, since its Python
+/// may be a copy (CPython, Modules/getpath.py).
+fn base_prefix(inventory: &Inventory, marker: &str, interpreter: &str) -> String {
+    let home = values_of(marker, "home").next();
+    let home = home.and_then(|home| inventory.root.resolve(home).ok());
+    let directory = home.map(Node::path);
+    let directory = directory.as_deref().unwrap_or(directory_of(interpreter));
+    directory_of(directory).to_owned()
 }
 
 /// Whether the prefix's `python3` (or `python`, if there is no `python3`) is the environment's interpreter.
@@ -163,19 +188,24 @@ fn release_of_marker(text: &str) -> Option<String> {
     is_version(&release).then_some(release)
 }
 
-/// The package directories of an installation or environment. `/usr` has Debian's directories (`getsitepackages` in its `site.py`, the
-/// same in Debian 11 to 13), one of which all releases of Python 3 share; other prefixes have CPython's own.
-fn sites(inventory: &Inventory, prefix: &str, release: &str) -> Vec<String> {
+/// The package directories of an installation or environment. Debian's Python has directories of its own (`getsitepackages` in its
+/// `site.py`, the same in Debian 11 to 13), one of which all releases of Python 3 share; others have CPython's.
+pub(super) fn sites(
+    inventory: &Inventory,
+    prefix: &str,
+    release: &str,
+    is_debian: bool,
+) -> Vec<String> {
     let mut candidates = vec![
         format!("{prefix}/lib/python{release}/site-packages"),
         format!("{prefix}/lib64/python{release}/site-packages"),
     ];
-    if prefix == "/usr" {
-        candidates.push(format!("/usr/local/lib/python{release}/dist-packages"));
+    if is_debian {
+        candidates.push(format!("{prefix}/local/lib/python{release}/dist-packages"));
         if release.starts_with("3.") {
-            candidates.push("/usr/lib/python3/dist-packages".to_owned());
+            candidates.push(format!("{prefix}/lib/python3/dist-packages"));
         }
-        candidates.push(format!("/usr/lib/python{release}/dist-packages"));
+        candidates.push(format!("{prefix}/lib/python{release}/dist-packages"));
     }
     let mut sites = Vec::new();
     for candidate in candidates {
@@ -189,14 +219,19 @@ fn sites(inventory: &Inventory, prefix: &str, release: &str) -> Vec<String> {
     sites
 }
 
-/// `include-system-site-packages` of `pyvenv.cfg` (documentation of the module `venv`).
-fn sees_system_packages(marker: &TextFile) -> bool {
-    marker.text.lines().any(|line| {
-        line.split_once('=').is_some_and(|(key, value)| {
-            key.trim() == "include-system-site-packages"
-                && value.trim().eq_ignore_ascii_case("true")
-        })
-    })
+/// `include-system-site-packages` of `pyvenv.cfg`; without this line, `site.py` takes it for true (`venv`).
+pub(super) fn sees_system_packages(marker: &str) -> bool {
+    values_of(marker, "include-system-site-packages")
+        .next_back()
+        .is_none_or(|value| value.eq_ignore_ascii_case("true"))
+}
+
+/// The values of a key of `pyvenv.cfg`. CPython takes the first `home`, and `site.py` the last of the others.
+fn values_of<'t>(marker: &'t str, wanted: &str) -> impl DoubleEndedIterator<Item = &'t str> {
+    let lines = marker.lines().filter_map(|line| line.split_once('='));
+    lines
+        .filter(move |(key, _)| key.trim().eq_ignore_ascii_case(wanted))
+        .map(|(_, value)| value.trim())
 }
 
 /// One component per interpreter file.

@@ -41,7 +41,7 @@ pub struct UnmetRequirement {
     pub of_stack: bool,
     /// The requirement as written: `torch==2.8.0`.
     pub requirement: String,
-    /// What is required, normalised: `torch`.
+    /// What is required, normalized: `torch`.
     pub name: String,
     /// Which versions of it: `==2.8.0`.
     pub specifiers: String,

@@ -1,22 +1,84 @@
-//! Finds the directory of a search path that contains a file.
+//! Finds the directories of a set that contain a file.
 
 use std::collections::HashMap;
 
-/// Directories in search order, stored as a tree of names. A lookup takes time proportional to the length of the path, not to the
-/// number of directories: the image controls both the number of directories and the number of lookups.
+/// Values of directories, stored as a tree of names. A lookup takes time proportional to the length of the path, not to the number of
+/// directories: the image controls both the number of directories and the number of lookups.
 #[derive(Debug, Clone)]
-pub struct Sites {
+pub struct DirectoryTree<T> {
     /// The first node is the root of the tree.
-    nodes: Vec<Directory>,
-    /// The number of directories that were added.
-    length: usize,
+    nodes: Vec<Directory<T>>,
 }
 
+#[derive(Debug, Clone)]
+struct Directory<T> {
+    value: Option<T>,
+    children: HashMap<String, usize>,
+}
+
+impl<T> Default for Directory<T> {
+    fn default() -> Self {
+        Directory {
+            value: None,
+            children: HashMap::new(),
+        }
+    }
+}
+
+impl<T> Default for DirectoryTree<T> {
+    fn default() -> Self {
+        DirectoryTree {
+            nodes: vec![Directory::default()],
+        }
+    }
+}
+
+impl<T> DirectoryTree<T> {
+    /// The value of a directory, to be set.
+    pub fn entry(&mut self, directory: &str) -> &mut Option<T> {
+        let mut at = 0;
+        for name in directory.split('/') {
+            let known = self.nodes[at].children.get(name).copied();
+            at = known.unwrap_or_else(|| {
+                let new = self.nodes.len();
+                self.nodes.push(Directory::default());
+                self.nodes[at].children.insert(name.to_owned(), new);
+                new
+            });
+        }
+        &mut self.nodes[at].value
+    }
+
+    /// The value of a directory.
+    pub fn get(&self, directory: &str) -> Option<&T> {
+        let mut at = &self.nodes[0];
+        for name in directory.split('/') {
+            at = &self.nodes[*at.children.get(name)?];
+        }
+        at.value.as_ref()
+    }
+
+    /// The directories that contain a path, at any depth, outermost first: the length of each, and its value.
+    pub fn above(&self, path: &str) -> impl Iterator<Item = (usize, &T)> {
+        let mut at = &self.nodes[0];
+        let mut start = 0;
+        let slashes = path.match_indices('/');
+        let directories = slashes.map_while(move |(end, _)| {
+            at = &self.nodes[*at.children.get(&path[start..end])?];
+            start = end + 1;
+            Some((end, at.value.as_ref()))
+        });
+        directories.filter_map(|(end, value)| Some((end, value?)))
+    }
+}
+
+/// Directories in search order.
 #[derive(Debug, Clone, Default)]
-struct Directory {
-    /// Its first position in the search order.
-    place: Option<usize>,
-    inside: HashMap<String, usize>,
+pub struct Sites {
+    /// The first position of each directory in the search order.
+    places: DirectoryTree<usize>,
+    /// The number of directories that were added.
+    length: usize,
 }
 
 /// The search directory that contains a path.
@@ -28,15 +90,6 @@ pub struct Inside<'p> {
     pub site: &'p str,
     /// The path relative to the directory.
     pub rest: &'p str,
-}
-
-impl Default for Sites {
-    fn default() -> Self {
-        Sites {
-            nodes: vec![Directory::default()],
-            length: 0,
-        }
-    }
 }
 
 impl<T: AsRef<str>> FromIterator<T> for Sites {
@@ -52,48 +105,20 @@ impl<T: AsRef<str>> FromIterator<T> for Sites {
 impl Sites {
     /// Appends a directory to the search order. A directory that was added before keeps its first position.
     pub fn push(&mut self, directory: &str) {
-        let mut at = 0;
-        for name in directory.split('/') {
-            let known = self.nodes[at].inside.get(name).copied();
-            at = known.unwrap_or_else(|| {
-                let new = self.nodes.len();
-                self.nodes.push(Directory::default());
-                self.nodes[at].inside.insert(name.to_owned(), new);
-                new
-            });
-        }
-        self.nodes[at].place.get_or_insert(self.length);
+        self.places.entry(directory).get_or_insert(self.length);
         self.length += 1;
     }
 
     /// The position of a directory.
     pub fn place_of(&self, directory: &str) -> Option<usize> {
-        let mut at = &self.nodes[0];
-        for name in directory.split('/') {
-            at = &self.nodes[*at.inside.get(name)?];
-        }
-        at.place
+        self.places.get(directory).copied()
     }
 
-    /// The first directory in search order that contains a path, at any depth.
+    /// The innermost directory that contains a path. A site may be inside another, as an environment in the working directory is.
     pub fn holding<'p>(&self, path: &'p str) -> Option<Inside<'p>> {
-        let mut at = &self.nodes[0];
-        let mut first: Option<(usize, usize)> = None;
-        let mut start = 0;
-        for (end, _) in path.match_indices('/') {
-            let Some(next) = at.inside.get(&path[start..end]) else {
-                break;
-            };
-            at = &self.nodes[*next];
-            start = end + 1;
-            if let Some(place) = at.place
-                && first.is_none_or(|(known, _)| place < known)
-            {
-                first = Some((place, end));
-            }
-        }
-        first.map(|(place, end)| Inside {
-            place,
+        let (end, place) = self.places.above(path).last()?;
+        Some(Inside {
+            place: *place,
             site: &path[..end],
             rest: &path[end + 1..],
         })
@@ -107,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_directory_that_contains_a_path_counts() {
+    fn the_innermost_directory_that_contains_a_path_counts() {
         let sites: Sites = ["/b", "/a/inner", "/a", "/b", "/a/inner"]
             .into_iter()
             .collect();
@@ -128,23 +153,23 @@ mod tests {
     }
 
     #[test]
-    fn an_outer_directory_wins_where_it_comes_first() {
+    fn the_inner_directory_wins_whichever_comes_first() {
         let sites: Sites = ["/a", "/a/inner"].into_iter().collect();
         let inside = sites.holding("/a/inner/file").unwrap();
-        assert_eq!((inside.place, inside.rest), (0, "inner/file"));
+        assert_eq!((inside.place, inside.rest), (1, "file"));
     }
 
     proptest::proptest! {
         /// The result equals that of a comparison with every directory.
         #[test]
-        fn the_first_prefix_is_found(
+        fn the_longest_prefix_is_found(
             directories in proptest::collection::vec("[a/]{0,4}", 0..6),
             path in "[a/]{0,8}",
         ) {
             let sites: Sites = directories.iter().collect();
-            let expected = directories
-                .iter()
-                .position(|directory| path.starts_with(&format!("{directory}/")));
+            let prefixes = directories.iter().filter(|it| path.starts_with(&format!("{it}/")));
+            let longest = prefixes.max_by_key(|it| it.len());
+            let expected = directories.iter().position(|it| Some(it) == longest);
             proptest::prop_assert_eq!(sites.holding(&path).map(|it| it.place), expected);
             let own = directories.iter().position(|directory| *directory == path);
             proptest::prop_assert_eq!(sites.place_of(&path), own);

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn table() -> GpuTable {
-        GpuTable::builtin().unwrap_or_else(|error| panic!("{error}"))
+        crate::knowledge::gpus().unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn code(sass: &[(&str, u32)], ptx: &[(&str, u32)]) -> GpuCode {

@@ -2,9 +2,6 @@
 
 use serde::Deserialize;
 
-use crate::embedded;
-use crate::error::Result;
-
 /// Driver branches and PTX ISA versions, each with its CUDA release: parts of `rules/knowledge/drivers.yaml` and `cuda.yaml`.
 #[derive(Debug)]
 pub struct DriverTable {
@@ -13,17 +10,12 @@ pub struct DriverTable {
 }
 
 impl DriverTable {
-    /// The built-in table.
-    ///
-    /// # Errors
-    /// A table is broken, which the tests exclude.
-    pub fn builtin() -> Result<Self> {
-        let drivers: Drivers = embedded::knowledge("drivers")?;
-        let cuda: Cuda = embedded::knowledge("cuda")?;
-        Ok(DriverTable {
+    /// What the files say.
+    pub fn new(drivers: DriversFile, cuda: CudaFile) -> Self {
+        DriverTable {
             branches: drivers.branches,
             ptx_isa: cuda.ptx_isa,
-        })
+        }
     }
 
     /// The newest CUDA release that a driver branch supports; `None` if the branch is unknown.
@@ -40,8 +32,9 @@ impl DriverTable {
     }
 }
 
-#[derive(Deserialize)]
-struct Drivers {
+/// What is read of `drivers.yaml`.
+#[derive(Debug, Deserialize)]
+pub struct DriversFile {
     branches: Vec<Branch>,
 }
 
@@ -51,8 +44,9 @@ struct Branch {
     max_cuda: String,
 }
 
-#[derive(Deserialize)]
-struct Cuda {
+/// What is read of `cuda.yaml`.
+#[derive(Debug, Deserialize)]
+pub struct CudaFile {
     ptx_isa: Vec<PtxIsa>,
 }
 

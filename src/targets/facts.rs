@@ -13,7 +13,7 @@ pub struct TargetFacts {
     pub name: String,
     /// Its GPUs.
     pub gpus: Vec<GpuFacts>,
-    /// Its driver; absent if none is given.
+    /// Its driver; absent if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverFacts>,
 }

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::gpu::{Capability, Gpu, Segment};
-use crate::embedded;
-use crate::error::Result;
 use crate::spelling::{InvalidInput, nearest};
 
 /// The capability of an architecture name.
@@ -89,13 +87,8 @@ struct Renaming {
 }
 
 impl GpuTable {
-    /// The built-in table.
-    ///
-    /// # Errors
-    /// A table is broken, which the tests exclude.
-    pub fn builtin() -> Result<Self> {
-        let file: File = embedded::knowledge("gpus")?;
-        let cuda: Cuda = embedded::knowledge("cuda")?;
+    /// What the files say.
+    pub fn new(file: File, cuda: Cuda) -> Self {
         let read = |text: &String| Capability::parse(text);
         let renaming = |row: Renamed| {
             Some(Renaming {
@@ -122,7 +115,7 @@ impl GpuTable {
                 table.add(row, capability);
             }
         }
-        Ok(table)
+        table
     }
 
     fn add(&mut self, row: Row, capability: Capability) {
@@ -267,7 +260,7 @@ impl GpuTable {
 
 /// `rules/knowledge/gpus.yaml`.
 #[derive(Deserialize)]
-struct File {
+pub struct File {
     gpus: Vec<Row>,
     tegra: Vec<Tegra>,
     renamed: Vec<Renamed>,
@@ -299,7 +292,7 @@ struct Renamed {
 
 /// The part of `rules/knowledge/cuda.yaml` that lists the architectures of nvcc.
 #[derive(Deserialize)]
-struct Cuda {
+pub struct Cuda {
     sm_introduced_removed: Vec<Architecture>,
 }
 

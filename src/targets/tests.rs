@@ -10,7 +10,7 @@ use crate::process::facts::{ObjectFacts, ProcessFacts};
 use crate::stack::{self, Component, Coverage, LibraryCoverage};
 
 fn tables() -> Tables {
-    Tables::builtin().unwrap()
+    crate::knowledge::targets().unwrap()
 }
 
 fn counted(names: &[&str]) -> Vec<(String, u32)> {

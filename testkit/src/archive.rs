@@ -49,6 +49,13 @@ pub fn tar(items: &[Item]) -> Vec<u8> {
         match item {
             Item::File(path, content) => {
                 header.set_size(content.len() as u64);
+                if path.starts_with(['/', '.']) || path.contains("../") {
+                    // The crate changes or refuses these names.
+                    header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+                    header.set_cksum();
+                    builder.append(&header, &content[..]).unwrap();
+                    continue;
+                }
                 builder
                     .append_data(&mut header, path, &content[..])
                     .unwrap();

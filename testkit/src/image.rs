@@ -71,6 +71,23 @@ pub fn docker_archive(images: &[Image]) -> Vec<Item> {
     items
 }
 
+/// The files of a docker archive since Docker 25: an OCI layout with a `manifest.json` that names its blobs.
+pub fn docker_archive_with_layout(images: &[Image]) -> Vec<Item> {
+    let mut items = oci_layout(images, Compression::Plain, false);
+    let entries = images.iter().map(manifest_entry).collect();
+    items.push(file("manifest.json", Value::Array(entries).to_string()));
+    items
+}
+
+/// The entry of `manifest.json` for an image in an OCI layout.
+pub fn manifest_entry(image: &Image) -> Value {
+    let name = |bytes: &[u8]| format!("blobs/sha256/{}", hex(bytes));
+    let layers: Vec<String> = image.layers.iter().map(|layer| name(layer)).collect();
+    let short = |name: &String| name.trim_start_matches("docker.io/library/").to_owned();
+    let tags: Vec<String> = image.reference.iter().map(short).collect();
+    json!({"Config": name(&image.config()), "RepoTags": tags, "Layers": layers})
+}
+
 /// The files of an OCI layout. The images become one index of their platforms if `index` is set.
 pub fn oci_layout(images: &[Image], compression: Compression, index: bool) -> Vec<Item> {
     let mut items = vec![file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#)];

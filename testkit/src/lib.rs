@@ -23,4 +23,6 @@ pub use archive::{
 };
 pub use compression::{Compression, compress, gzip, zstd};
 pub use digest::{hex, sha256};
-pub use image::{Image, blob, descriptor, docker_archive, oci_layout};
+pub use image::{
+    Image, blob, descriptor, docker_archive, docker_archive_with_layout, manifest_entry, oci_layout,
+};

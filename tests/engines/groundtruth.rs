@@ -42,7 +42,7 @@ fn fields(line: &str) -> Vec<String> {
 #[test]
 fn reading_agrees_with_the_table() {
     let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
-    let recipes = Recipes::builtin().unwrap();
+    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
     let directory = real_images().join("groundtruth");
     let (mut compared, mut missing, mut differences) = (BTreeMap::new(), Vec::new(), Vec::new());
     for row in rows() {

@@ -99,7 +99,7 @@ fn a_healthy_image_gives_no_error_and_no_warning_in_any_format() {
 
 /// The same functions find the alarms of an image that is not what it says.
 #[test]
-fn alarms_are_seen_in_every_format_that_tells_findings() {
+fn alarms_are_seen_in_every_format_with_findings() {
     let image = repository("testdata/sample/pytorch-cuda-v2.9.tar");
     for format in formats::offered() {
         if format == "cyclonedx" {

@@ -198,11 +198,27 @@ fn five_cuda_runtimes_tell_their_version() {
 }
 
 #[test]
-fn cudnn_8_tells_its_version() {
+fn the_version_of_cudnn_8_is_read() {
     let Some(image) = real("cudnn-8.tar") else {
         return;
     };
     let (code, report) = check(&image, &["--as", "local/image:1"]);
     assert_eq!(version(&report, "cudnn").as_deref(), Some("8.9.7"));
     assert_eq!((code, faults(&report)), (0, vec![]));
+}
+
+#[test]
+fn a_question_that_an_image_cannot_answer_is_not_a_pass() {
+    let Some(image) = real("cuda-12.8.tar") else {
+        return;
+    };
+    let (code, report) = check(&image, &["--gpu", "orin", "--driver", "540.4.0"]);
+    let found: Vec<[&str; 2]> = only_image(&report)["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| ["severity", "rule"].map(|key| finding[key].as_str().unwrap()))
+        .collect();
+    let expected = [["error", "driver-unknown"], ["note", "gpu-unknown"]];
+    assert_eq!((code, found.as_slice()), (1, expected.as_slice()));
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use imgcheck::internals::elf::Depth;
-use imgcheck::internals::layer::{EntryKind, LayerFacts, ReadContext};
+use imgcheck::internals::layer::{EntryKind, LayerFacts};
 use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Image, Request};
 use testkit::engine::Daemon;
@@ -15,7 +15,7 @@ fn facts(images: &[Image]) -> Vec<LayerFacts> {
     let [image] = images else {
         panic!("{} images", images.len())
     };
-    let context = ReadContext::builtin(Depth::Default).unwrap();
+    let context = imgcheck::internals::knowledge::read_context(Depth::Default).unwrap();
     image
         .layers
         .iter()
@@ -146,4 +146,32 @@ fn one_image_in_every_storage_has_the_same_facts() {
         both.display()
     ));
     assert!(facts(&source::open(&chosen, &Request::default()).unwrap()) == expected);
+}
+
+/// Docker and Podman save a layer that occurs twice as a link to the first; skopeo names it twice.
+#[test]
+fn a_layer_that_occurs_twice_is_read_from_every_archive() {
+    if !tool("skopeo") {
+        return;
+    }
+    let Some(daemon) = Daemon::start(&[]) else {
+        return;
+    };
+    let mut image = testkit::Image::new("twice:1", &[&[file("etc/os-release", "ID=debian\n")]]);
+    image.layers.push(image.layers[0].clone());
+    let built = daemon.path("built.tar");
+    write_archive(&built, &testkit::docker_archive(&[image]));
+    let expected = facts(&open(&built));
+    assert_eq!(expected.len(), 2);
+    daemon.run(&["load", "-i", built.to_str().unwrap()]);
+    let saved = daemon.path("saved.tar");
+    daemon.run(&["save", "-o", saved.to_str().unwrap(), "twice:1"]);
+    assert!(facts(&open(&saved)) == expected);
+    let from = format!("docker-archive:{}", saved.display());
+    for kind in ["docker-archive", "oci-archive", "oci"] {
+        let copy = daemon.path(kind);
+        let to = format!("{kind}:{}:twice:1", copy.display());
+        run("skopeo", &["copy", "--insecure-policy", "-q", &from, &to]);
+        assert!(facts(&open(&copy)) == expected, "{kind}");
+    }
 }

@@ -151,7 +151,7 @@ fn check(row: &Row, directory: &Path, cache: &Path) -> Result<(), String> {
 }
 
 #[test]
-fn what_people_asked_is_answered() {
+fn questions_from_public_threads_are_answered() {
     let directory = real_images().join("threads");
     let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
     let cache = tempdir().unwrap();

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use imgcheck::{
     CacheOptions, Cancellation, Checker, CheckerBuilder, Credentials, Day, ErrorCode, ImageFacts,
-    ImageRequest, Limit, Limits, Overlay, Severity, Subject,
+    ImageReport, ImageRequest, Limit, Limits, Overlay, Progress, Severity, Subject,
 };
 use testkit::registry::{self, Content, Server};
 use testkit::{
@@ -108,9 +109,11 @@ fn a_facts_file_is_an_image() {
     let path = scratch.path().join("image.facts");
     let checker = checker();
     fs::write(&path, sample(&checker).encode().unwrap()).unwrap();
-    let original = request(&repository(SAMPLE));
-    let saved = request(&path).compare_with("pytorch-cuda:v2.9");
-    let reports = [original, saved].map(|request| checker.check(&[request]).images.remove(0));
+    // A fingerprint names the repository that the user typed, never the one that an archive records.
+    let reports = [repository(SAMPLE), path].map(|image| {
+        let request = request(&image).compare_with("pytorch-cuda:v2.9");
+        checker.check(&[request]).images.remove(0)
+    });
     assert_eq!(reports[0].findings, reports[1].findings);
     assert_eq!(reports[0].facts.stack, reports[1].facts.stack);
 }
@@ -183,6 +186,76 @@ fn judgement_depends_on_its_arguments_only() {
     assert!(!rules(&honest).contains(&claim));
 }
 
+/// Reading of an image does not go on before that of another has begun.
+#[derive(Default)]
+struct Together {
+    begun: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Progress for Together {
+    fn image(&self, _: &str, _: usize, _: u64) {
+        let mut begun = self.begun.lock().unwrap();
+        *begun += 1;
+        self.changed.notify_all();
+        let limit = Duration::from_secs(60);
+        let alone = |begun: &mut usize| *begun < 2;
+        let waited = self.changed.wait_timeout_while(begun, limit, alone);
+        assert!(!waited.unwrap().1.timed_out(), "it is read alone");
+    }
+    fn advance(&self, _: u64) {}
+    fn layer(&self) {}
+    fn note(&self, _: &str) {}
+    fn finish(&self) {}
+}
+
+#[test]
+fn images_are_read_at_the_same_time_and_reported_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let together = Arc::new(Together::default());
+    let names = ["one:1", "two:2", "three:3", "four:4", "five:5", "six:6"];
+    let mut requests = names.map(|name| {
+        let path = directory.path().join(name);
+        let image = Image {
+            reference: Some(name.to_owned()),
+            ..image()
+        };
+        write_directory(&path, &oci_layout(&[image], Compression::Gzip, false));
+        request(&path).progress(together.clone())
+    });
+    requests[2] = request(Path::new("missing.tar"));
+    let report = checker().check(&requests);
+    let references: Vec<&str> = report.images.iter().map(|it| it.facts.name()).collect();
+    assert_eq!(references, ["one:1", "two:2", "four:4", "five:5", "six:6"]);
+    let errors: Vec<&str> = report.errors.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(errors, ["missing.tar"]);
+}
+
+#[test]
+fn tags_of_one_image_share_what_is_known_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let tagged = |tag: &str| Image {
+        reference: Some(tag.to_owned()),
+        ..image()
+    };
+    let images = [tagged("example:1"), tagged("torch:2.8.0-cuda12.8")];
+    let layout = oci_layout(&images, Compression::Gzip, false);
+    write_directory(directory.path(), &layout);
+    let report = checker().check(&[request(directory.path())]);
+    let [one, two] = &report.images[..] else {
+        panic!("{} images, {:?}", report.images.len(), report.errors)
+    };
+    assert!(Arc::ptr_eq(&one.facts.stack, &two.facts.stack));
+    let loaders = [one, two].map(|it| it.facts.loader.as_ref().unwrap());
+    assert!(Arc::ptr_eq(loaders[0], loaders[1]));
+    let origins = |image: &ImageReport| -> Vec<String> {
+        let claims = image.facts.claims.iter();
+        claims.map(|claim| claim.origin.clone()).collect()
+    };
+    assert!(!origins(one).contains(&"tag".to_owned()));
+    assert!(origins(two).contains(&"tag".to_owned()));
+}
+
 #[test]
 fn the_loader_is_replayed_from_facts() {
     let checker = checker();
@@ -190,7 +263,7 @@ fn the_loader_is_replayed_from_facts() {
     let process = |overlay: Overlay| {
         let subject = Subject::new("pytorch-cuda:v2.9", day(DAY)).launched_with(overlay);
         let report = checker.report(&facts, &subject).unwrap();
-        report.facts.loader.unwrap().processes.remove(0)
+        report.facts.loader.unwrap().processes[0].clone()
     };
     let own = process(Overlay::default());
     let mut pod = Overlay::default();
@@ -299,7 +372,8 @@ fn assert_ends_soon(build: CheckerBuilder, image_request: impl FnOnce() -> Image
         kept.iter()
             .all(|(name, bytes)| left.get(name) == Some(bytes))
     );
-    assert!(left.keys().all(|name| name.starts_with("facts-")));
+    let is_of_layer = |name: &String| name.starts_with("facts-") || name.starts_with("verified-");
+    assert!(left.keys().all(is_of_layer));
     assert_eq!(checker.facts(&request(layout.path())).unwrap(), facts);
 }
 
@@ -348,6 +422,21 @@ fn a_cancelled_request_ends_a_back_off() {
     assert_ends_soon(Checker::builder(), || {
         ImageRequest::new(server.reference("1"))
     });
+}
+
+#[test]
+fn a_cancelled_request_ends_the_evaluation_of_a_rule() {
+    let scratch = tempfile::tempdir().unwrap();
+    let rule = scratch.path().join("team-slow.yaml");
+    // The image has 200 labels.
+    let slow = (0..4).fold("true".to_owned(), |inner, _| {
+        format!("image.labels.all(x, {inner})")
+    });
+    let keys = "id: team-slow\ntitle: t\nseverity: note\nsince: '1'\nmessage: m\nwhy: w\n";
+    fs::write(&rule, format!("{keys}fail: '{slow}'\n")).unwrap();
+    let layout = scratch.path().join("layout");
+    write_directory(&layout, &oci_layout(&[image()], Compression::Gzip, false));
+    assert_ends_soon(Checker::builder().rules(rule), || request(&layout));
 }
 
 #[test]

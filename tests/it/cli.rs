@@ -213,6 +213,14 @@ fn a_wrong_command_line_is_exit_code_2() {
 }
 
 #[test]
+fn only_one_image_comes_from_standard_input() {
+    let output = imgcheck().args(["-", "oci-archive:-:v1"]).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("only one image can come from standard input"));
+}
+
+#[test]
 fn a_report_can_go_to_a_file() {
     let directory = tempdir().unwrap();
     let file = directory.path().join("report.json");
@@ -234,7 +242,7 @@ fn fail_on_moves_the_line() {
 }
 
 #[test]
-fn the_environment_stands_for_a_flag_and_the_flag_wins() {
+fn a_variable_sets_a_flag_and_the_flag_wins() {
     let output = imgcheck()
         .arg(repository(HONEST))
         .env("IMGCHECK_FORMAT", "json")

@@ -21,7 +21,7 @@ fn document(output: &Output) -> Value {
 }
 
 #[test]
-fn a_fault_that_is_mended_is_told_and_passes() {
+fn a_fixed_fault_is_reported_and_passes() {
     let output = diff(MISLABELLED, HONEST, &["-f", "json"]);
     assert_eq!(output.status.code(), Some(0));
     let difference = document(&output);
@@ -77,7 +77,7 @@ fn an_unreadable_image_never_passes() {
 }
 
 #[test]
-fn a_comment_tells_what_is_new_and_what_changed() {
+fn a_comment_shows_what_is_new_and_what_changed() {
     let output = diff(HONEST, MISLABELLED, &["-f", "markdown"]);
     let text = String::from_utf8(output.stdout).unwrap();
     for line in [

@@ -1,138 +1,30 @@
 //! The rules about the host's driver and about the pins of Python packages, from the files and variables of made-up images to the
 //! findings. The variables are those of public images; the files are made up of facts, with no bytes behind them.
 
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::elf::facts::{Identity, Reading, ReadingKind};
+use imgcheck::Overlay;
 use imgcheck::internals::finding::{Finding, Severity};
-use imgcheck::internals::image::{RootFilesystem, configuration};
-use imgcheck::internals::launch::{Launch, Overlay};
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::internals::loader::Bounds;
-use imgcheck::internals::process::{Knowledge, Programs};
+use imgcheck::internals::image::configuration;
+use imgcheck::internals::knowledge;
 use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
-use imgcheck::internals::stack::{self, Catalogue};
-use oci_spec::image::ImageConfiguration;
 use serde_json::json;
 
-const SITE: &str = "usr/local/lib/python3.11/site-packages";
+use crate::sample::{Derived, Image, SITE, elf, identified};
+
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
-
-/// An image under construction.
-#[derive(Default)]
-struct Image {
-    layer: LayerFacts,
-    env: Vec<String>,
-    command: Vec<String>,
-}
-
-fn elf(needed: &[&str]) -> ElfFacts {
-    ElfFacts {
-        class: 64,
-        machine: 62,
-        object_type: 3,
-        needed: needed.iter().map(|name| (*name).to_owned()).collect(),
-        ..ElfFacts::default()
-    }
-}
-
-fn identified(library: &str, soname: &str, readings: &[(&str, &str)]) -> ElfFacts {
-    let readings = readings.iter().map(|(fact, value)| Reading {
-        fact: (*fact).to_owned(),
-        value: (*value).to_owned(),
-        kind: ReadingKind::Code,
-        detail: "made up".to_owned(),
-    });
-    ElfFacts {
-        soname: Some(soname.to_owned()),
-        identity: Some(Identity {
-            library: library.to_owned(),
-            part: None,
-            readings: readings.collect(),
-        }),
-        ..elf(&[])
-    }
-}
 
 impl Image {
     /// Python 3.11 with PyTorch 2.8.0 for CUDA 12.8 and the runtime of its wheels.
     fn pytorch() -> Self {
-        let program = ElfFacts {
-            interpreter: Some("/lib64/ld-linux-x86-64.so.2".to_owned()),
-            ..elf(&[])
-        };
-        let rpath = |needed: &[&str]| ElfFacts {
-            rpath: Some("$ORIGIN/../../nvidia/cuda_runtime/lib:$ORIGIN".to_owned()),
-            ..elf(needed)
-        };
-        let module = ElfFacts {
-            rpath: Some("$ORIGIN/lib".to_owned()),
-            ..elf(&["libtorch_python.so"])
-        };
-        let version = "__version__ = '2.8.0+cu128'\ncuda: Optional[str] = '12.8'\n";
-        let lib = format!("{SITE}/torch/lib");
         let cudart = identified("cuda-runtime", "libcudart.so.12", &[("version", "12.8")]);
         let torch = "Requires-Dist: nvidia-cudnn-cu12==9.10.2.21; platform_system == \"Linux\"\n";
-        Image::default()
-            .elf("usr/local/bin/python3.11", program)
-            .link("usr/local/bin/python3", "python3.11")
-            .elf("lib64/ld-linux-x86-64.so.2", elf(&[]))
-            .distribution("torch", "2.8.0+cu128", torch)
-            .distribution("nvidia-cudnn-cu12", "9.10.2.21", "")
-            .text(&format!("{SITE}/torch/version.py"), version)
-            .elf(
-                &format!("{lib}/libtorch_global_deps.so"),
-                rpath(&["libcudart.so.12"]),
-            )
-            .elf(
-                &format!("{lib}/libtorch_python.so"),
-                rpath(&["libtorch_cuda.so"]),
-            )
-            .elf(
-                &format!("{lib}/libtorch_cuda.so"),
-                rpath(&["libcudart.so.12"]),
-            )
-            .elf(
-                &format!("{SITE}/torch/_C.cpython-311-x86_64-linux-gnu.so"),
-                module,
-            )
+        Image::python()
+            .torch()
+            .distribution_with(SITE, "torch", "2.8.0+cu128", torch)
+            .package("nvidia-cudnn-cu12", "9.10.2.21")
             .elf(
                 &format!("{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12"),
                 cudart,
             )
-    }
-
-    fn entry(mut self, path: &str, kind: EntryKind, size: u64) -> Self {
-        self.layer.entries.push(Entry {
-            path: path.to_owned(),
-            kind,
-            size,
-            mode: 0o755,
-        });
-        self
-    }
-
-    fn elf(self, path: &str, facts: ElfFacts) -> Self {
-        self.entry(path, EntryKind::File(Content::Elf(Box::new(facts))), 4096)
-    }
-
-    fn empty(self, path: &str) -> Self {
-        self.entry(path, EntryKind::File(Content::Unread), 0)
-    }
-
-    fn text(self, path: &str, text: &str) -> Self {
-        self.entry(path, EntryKind::File(Content::Text(text.to_owned())), 4096)
-    }
-
-    fn link(self, path: &str, target: &str) -> Self {
-        self.entry(path, EntryKind::Symlink(target.to_owned()), 0)
-    }
-
-    fn distribution(self, name: &str, version: &str, fields: &str) -> Self {
-        let directory = name.replace('-', "_");
-        self.text(
-            &format!("{SITE}/{directory}-{version}.dist-info/METADATA"),
-            &format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{fields}\n"),
-        )
     }
 
     /// The compat package of a CUDA release, where `nvidia/cuda` has it.
@@ -152,33 +44,21 @@ impl Image {
     }
 
     fn env(mut self, line: &str) -> Self {
-        self.env.push(line.to_owned());
+        if self.config.get("Env").is_none() {
+            self.config["Env"] = json!([]);
+        }
+        self.config["Env"].as_array_mut().unwrap().push(line.into());
         self
     }
 
     fn findings(&self) -> Vec<Finding> {
-        let config: ImageConfiguration = serde_json::from_value(json!({
-            "architecture": "amd64", "os": "linux", "config": {"Env": self.env, "Cmd": self.command},
-            "rootfs": {"type": "layers", "diff_ids": []},
-        }))
-        .unwrap();
-        let root = RootFilesystem::merge([&self.layer]);
-        let launch = Launch::of(&root, &config, &Overlay::default());
-        let mut stack = stack::read(
-            &root,
-            &config,
-            &launch,
-            &Catalogue::builtin().unwrap(),
-            &Bounds::default(),
-        )
-        .unwrap();
-        let knowledge = Knowledge::builtin().unwrap();
-        let loader = Programs::of(&root, &launch, &stack, &knowledge, &Bounds::default())
-            .model()
-            .unwrap()
-            .facts();
-        stack.mark_mapped(loader.main_files());
-        let driver = stack.driver_floor(&stack::toolkits().unwrap());
+        let Derived {
+            config,
+            stack,
+            loader,
+            ..
+        } = self.derive(&Overlay::default()).unwrap();
+        let driver = stack.driver_floor(&knowledge::toolkits().unwrap());
         let about = ImageFacts {
             os: Some("linux".to_owned()),
             env: Some(configuration::environment(&config)),
@@ -186,7 +66,7 @@ impl Image {
         };
         let facts = Facts {
             driver: driver.and_then(|floor| serde_json::to_value(floor).ok()),
-            loader: Some(loader),
+            loader: Some(loader.into()),
             ..Facts::of_image(about, vec![], &stack)
         };
         RuleSet::builtin().unwrap().evaluate(&facts).unwrap()
@@ -369,7 +249,7 @@ fn leftovers_of_a_mount_are_reported() {
 }
 
 #[test]
-fn parts_of_the_driver_that_are_not_asked_for() {
+fn driver_parts_that_are_not_requested() {
     let with = |capabilities: &str| {
         Image::pytorch()
             .env("NVIDIA_VISIBLE_DEVICES=all")
@@ -398,7 +278,7 @@ fn parts_of_the_driver_that_are_not_asked_for() {
     assert_eq!(opencv(with("compute,utility,video")).said(), [""; 0]);
     let decoder = format!("{SITE}/torchvision/gpu_decoder.so");
     let vision = with("compute,utility")
-        .distribution("torchvision", "0.23.0", "")
+        .package("torchvision", "0.23.0")
         .elf(&decoder, elf(&["libnvcuvid.so.1"]));
     assert_eq!(vision.said(), [""; 0]);
 }
@@ -407,11 +287,10 @@ fn parts_of_the_driver_that_are_not_asked_for() {
 fn pins_that_are_broken() {
     let cudnn = |version: &str| {
         let mut image = nvidia(Image::pytorch());
-        image
-            .layer
+        image.layers[0]
             .entries
             .retain(|entry| !entry.path.contains("nvidia_cudnn_cu12"));
-        image.distribution("nvidia-cudnn-cu12", version, "")
+        image.package("nvidia-cudnn-cu12", version)
     };
     assert_eq!(cudnn("9.10.2.21").said(), [""; 0]);
     assert_eq!(
@@ -429,7 +308,7 @@ fn pins_that_are_broken() {
 /// What the loader model takes from the host is what some capability brings.
 #[test]
 fn every_library_of_the_host_has_a_capability() {
-    let table = |name| imgcheck::internals::embedded::knowledge::<serde_json::Value>(name).unwrap();
+    let table = |name| knowledge::table::<serde_json::Value>(name).unwrap();
     let (host, capabilities) = (table("loader/host"), table("capabilities"));
     for library in host["libraries"].as_array().unwrap() {
         let name = library["name"].as_str().unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use imgcheck::internals::elf::facts::{ElfFacts, GpuCode};
-use imgcheck::internals::elf::{self, Depth, ElfError, ReadAt, Recipes, Retainer};
+use imgcheck::internals::elf::{self, Depth, ElfError, ReadAt, Retainer};
 use imgcheck::internals::limits::Limit;
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -60,7 +60,7 @@ fn elf_of(sections: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn read(file: &[u8], depth: Depth) -> ElfFacts {
-    let recipes = Recipes::builtin().unwrap();
+    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
     let facts = elf::read(&file.to_vec(), &recipes, depth).unwrap();
     let mut retainer = Retainer::new(file.len() as u64, elf::retain::DEFAULT_LIMIT);
     file.chunks(97).for_each(|chunk| retainer.push(chunk));
@@ -158,7 +158,7 @@ fn outside_the_named_sections_only_deep_searches() {
 }
 
 #[test]
-fn damage_is_said() {
+fn damage_is_reported() {
     let whole = fixture("f_80");
     let cut = gpu(
         &elf_with(".nv_fatbin", &whole[..whole.len() - 8]),
@@ -184,7 +184,7 @@ fn millions_of_entries_end() {
     content.extend(entries);
     let file = elf_with(".nv_fatbin", &content);
     assert_eq!(ReadAt::size(&file), file.len() as u64);
-    let recipes = Recipes::builtin().unwrap();
+    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
     match elf::read(&file, &recipes, Depth::Default) {
         Err(ElfError::Limit(exceeded)) => assert_eq!(exceeded.limit, Limit::GpuContainers),
         other => panic!("{other:?}"),

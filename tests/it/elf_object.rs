@@ -42,7 +42,7 @@ fn libraries() -> Vec<PathBuf> {
 
 fn recipes() -> &'static Recipes {
     static RECIPES: OnceLock<Recipes> = OnceLock::new();
-    RECIPES.get_or_init(|| Recipes::builtin().unwrap())
+    RECIPES.get_or_init(|| imgcheck::internals::knowledge::recipes().unwrap())
 }
 
 /// Each import is bound as the relocations say that refer to it.

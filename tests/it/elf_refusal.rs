@@ -3,7 +3,7 @@
 use std::process::Command;
 use testkit::tools::say;
 
-use imgcheck::internals::elf::{self, Depth, ElfFacts, Recipes, Refusal, refusal};
+use imgcheck::internals::elf::{self, Depth, ElfFacts, Refusal, refusal};
 
 const PYTHON: &str = "python3";
 
@@ -101,7 +101,12 @@ fn glibc_says_the_same() {
     }
     for executable in ["/bin/sh", "/proc/self/exe"] {
         let file = std::fs::read(executable).unwrap();
-        let facts = elf::read(&file, &Recipes::builtin().unwrap(), Depth::Default).unwrap();
+        let facts = elf::read(
+            &file,
+            &imgcheck::internals::knowledge::recipes().unwrap(),
+            Depth::Default,
+        )
+        .unwrap();
         let expected = facts
             .refusal_as_library()
             .and_then(Refusal::message)

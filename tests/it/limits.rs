@@ -95,6 +95,10 @@ const CASES: [Case; ALL.len()] = [
     case(Limit::LoaderDirectories, "1", |at| layer(at, &servers(1))),
     case(Limit::LoaderLookups, "1", |at| layer(at, &servers(1))),
     case(Limit::LoaderSymbols, "1", |at| layer(at, &servers(1))),
+    case(Limit::LoaderFaults, "1", |at| {
+        layer(at, &[&servers(2)[..1], &servers(2)[3..]].concat())
+    }),
+    case(Limit::PythonDirectories, "1", python_directories),
     Case {
         counted: Some("\"programs_left_out\": 2"),
         ..case(Limit::Programs, "1", |at| layer(at, &servers(3)))
@@ -114,6 +118,14 @@ fn requirements(at: &Path) -> Vec<String> {
     };
     let python = file("usr/bin/python3.11", fs::read("/bin/sh").unwrap());
     layer(at, &[python, distribution("a"), distribution("b")])
+}
+
+/// A Python that imports from its package directory and one that a `.pth` file names.
+fn python_directories(at: &Path) -> Vec<String> {
+    let site = "usr/lib/python3.11/site-packages";
+    let python = file("usr/bin/python3.11", fs::read("/bin/sh").unwrap());
+    let named = file(&format!("{site}/more.pth"), "/opt/more\n");
+    layer(at, &[python, named, file("opt/more/x.py", "")])
 }
 
 /// Two layers with three entries each, of which one is a text of 20 bytes.
@@ -390,7 +402,7 @@ fn every_limit_ends_a_check_and_can_be_raised() {
 }
 
 #[test]
-fn the_command_line_stands_above_the_environment_and_that_above_the_file() {
+fn the_command_line_overrides_the_environment_which_overrides_the_file() {
     let place = tempfile::tempdir().unwrap();
     let arguments = docker(place.path(), &[two_layers()]);
     let code = |more: &[&str], variables: &[(&str, &str)]| {

@@ -1,25 +1,8 @@
 //! `imgcheck lint`: files that Docker, pip and the builders of Python projects refuse are exit 2, and those they take are not.
 
 use std::fs;
-use std::path::Path;
 
-use crate::program::imgcheck;
-
-/// Runs the command in a directory.
-fn lint(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = imgcheck()
-        .current_dir(directory)
-        .arg("lint")
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
-}
+use crate::program::{imgcheck, lint};
 
 /// A directory with some files.
 fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -225,7 +208,15 @@ fn options_that_pip_refuses_are_refused() {
 }
 
 #[test]
-fn options_that_pip_takes_are_not_refused() {
+fn a_malformed_file_is_damaged_and_no_rule_file() {
+    let files = directory(&[("Dockerfile", "FROM debian:12\nRUNN x\n")]);
+    let (code, out, _) = lint(files.path(), &["Dockerfile", "-f", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &report["errors"][0]["code"]), (2, &"damaged".into()));
+}
+
+#[test]
+fn options_of_pip_are_accepted() {
     let text = "-i https://x\n--extra-index-url=https://y --trusted-host y\n--no-index\n-f /wheels\n--pre\n--prefer-binary\n\
         --no-binary :all:\n--only-binary=numpy\n--require-hashes\n--use-feature fast-deps\n-e .[a]\n--editable=git+https://x#egg=y\n\
         numpy==1 --hash=sha256:a --hash sha256:b\nscipy==1 \\\n    --hash=sha256:a \\\n    --config-settings=\"x=y\"\n\

@@ -9,14 +9,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use imgcheck::internals::elf::Depth;
+use crate::layers::directory_facts;
 use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::{LayerFacts, ReadContext};
 use imgcheck::internals::loader::abi::Abi;
 use imgcheck::internals::loader::cache::{Cache, Entry, Format, Hwcap};
 use imgcheck::internals::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
-use imgcheck::internals::loader::ldconfig::{self, State};
-use imgcheck::internals::source::{LayerBlob, LayerData};
+use imgcheck::internals::loader::ldconfig::{self, CacheState};
 use testkit::tools::{say, tool};
 
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
@@ -147,21 +145,9 @@ fn the_cache_of_this_machine_and_each_format() {
     }
 }
 
-fn scan(root: &Path) -> LayerFacts {
-    let blob = LayerBlob {
-        diff_id: String::new(),
-        digest: None,
-        annotations: imgcheck::internals::source::Annotations::new(),
-        size: 0,
-        data: LayerData::Directory(root.to_owned()),
-    };
-    let context = ReadContext::builtin(Depth::Default).unwrap();
-    std::sync::Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)
-}
-
 /// Compares the cache that ldconfig writes in a root directory with the one that imgcheck predicts.
 fn compare_rebuilt(root: &Path, glibc: GlibcVersion, ldconfig: &mut Command) {
-    let facts = scan(root);
+    let facts = directory_facts(root);
     let image = RootFilesystem::merge([&facts]);
     let rebuilt = ldconfig::rebuild(&image, Abi::X86_64, glibc);
     assert!(rebuilt.complete && rebuilt.configuration.unread.is_empty());
@@ -206,11 +192,11 @@ fn rebuilt_as_ldconfig_does() {
 
 /// A root directory as its distribution made it has the cache that ldconfig would write.
 fn is_current(root: &Path, glibc: GlibcVersion) {
-    let facts = scan(root);
+    let facts = directory_facts(root);
     let image = RootFilesystem::merge([&facts]);
     let rebuilt = ldconfig::rebuild(&image, Abi::X86_64, glibc);
     let found = ldconfig::staleness(&image, &rebuilt);
-    assert_eq!(found.state, State::Current, "{found:?}");
+    assert_eq!(found.state, CacheState::Current, "{found:?}");
 }
 
 /// A root directory with real libraries in all the places that ldconfig treats in its own way. False where this machine has

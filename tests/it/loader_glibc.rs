@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testkit::tools::say;
 
-use imgcheck::internals::elf::{self, Depth, Recipes};
+use imgcheck::internals::elf::{self, Depth};
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
 use imgcheck::internals::loader::{Libc, OpenMode, Process, System};
@@ -197,7 +197,7 @@ fn entry(path: &Path) -> Entry {
         return link(&inside, target.to_str().unwrap());
     }
     let bytes = fs::read(path).unwrap();
-    let recipes = Recipes::builtin().unwrap();
+    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
     let content = match bytes.starts_with(b"\x7fELF") {
         true => Content::Elf(Box::new(
             elf::read(&bytes, &recipes, Depth::Default).unwrap(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 fn facts(loader: Value) -> Facts {
     let loader: LoaderFacts = serde_json::from_value(loader).unwrap();
     Facts {
-        loader: Some(loader),
+        loader: Some(loader.into()),
         ..Facts::of_image(ImageFacts::default(), vec![], &Stack::default())
     }
 }

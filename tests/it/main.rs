@@ -1,6 +1,7 @@
 //! Tests that run in this process, or run the program, and need no container engine.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod ambiguous_images;
 mod api;
 mod cache;
 mod chunked;
@@ -14,34 +15,47 @@ mod elf_disassembly;
 mod elf_fat_binary;
 mod elf_object;
 mod elf_refusal;
+mod entrypoints;
 mod formats;
+mod gaps;
 mod hostile;
 mod html;
 mod image;
 mod injection;
 mod integrations;
 mod interrupt;
+mod launch;
 mod layer;
 mod layout_directory;
 mod limits;
+mod linked_files;
 mod lint;
 mod lint_refused;
 mod loader_cache;
+mod loader_chroot;
 mod loader_glibc;
 mod loader_hostile;
 mod loader_rules;
 mod policy;
+mod process;
+mod python_path;
+mod questions;
+mod quiet_ways;
 mod requests;
 mod rules;
+mod sample;
 mod schemas;
 mod small_images;
 mod source;
 mod stack;
+mod startup_code;
 mod targets;
 mod threat_model;
 
 #[path = "../support/documents.rs"]
 mod documents;
+#[path = "../support/formats.rs"]
+mod format_support;
 #[path = "../support/layers.rs"]
 mod layers;
 #[path = "../support/program.rs"]

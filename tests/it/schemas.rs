@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use imgcheck::internals::policy::Config;
-use imgcheck::internals::targets::GpuTable;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -210,7 +209,12 @@ fn the_examples_of_the_book_are_what_the_configuration_schema_says() {
 }
 
 fn read(name: &str, text: &str) -> imgcheck::Result<Config> {
-    Config::read(name, text, Path::new(""), &GpuTable::builtin()?)
+    Config::read(
+        name,
+        text,
+        Path::new(""),
+        &imgcheck::internals::knowledge::gpus()?,
+    )
 }
 
 /// The program reads it too, but for the files that it names.

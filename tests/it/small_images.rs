@@ -36,7 +36,7 @@ fn small_image(directory: &Path, files: &[(&str, &[u8])]) {
 }
 
 #[test]
-fn a_missing_file_or_something_else_is_no_image() {
+fn a_missing_or_unknown_file_is_not_an_image() {
     let directory = tempdir().unwrap();
     unreadable(&directory.path().join("absent.tar"), &[], &["absent.tar"]);
     let text = directory.path().join("notes.txt");

@@ -1,8 +1,12 @@
 //! Layers as a source hands them over.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
+use imgcheck::internals::elf::Depth;
+use imgcheck::internals::knowledge::read_context;
+use imgcheck::internals::layer::LayerFacts;
 use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
 use testkit::{chunked, sha256};
 
@@ -16,6 +20,20 @@ pub fn layer_blob(stored: &[u8], plain: &[u8]) -> LayerBlob {
 pub fn chunked_blob(layer: &chunked::Stored) -> LayerBlob {
     let annotations = layer.annotations.iter().cloned().collect();
     in_file(&layer.bytes, layer.diff_id.clone(), annotations)
+}
+
+/// The facts of a root directory.
+#[allow(dead_code)] // one of two test programs uses it
+pub fn directory_facts(root: &Path) -> LayerFacts {
+    let blob = LayerBlob {
+        diff_id: String::new(),
+        digest: None,
+        annotations: Annotations::new(),
+        size: 0,
+        data: LayerData::Directory(root.to_owned()),
+    };
+    let context = read_context(Depth::Default).unwrap();
+    Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)
 }
 
 fn in_file(stored: &[u8], diff_id: String, annotations: Annotations) -> LayerBlob {

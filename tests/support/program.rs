@@ -45,6 +45,22 @@ pub fn check(image: &Path, arguments: &[&str]) -> (i32, Value) {
     (code, report)
 }
 
+/// Exit code, standard output and standard error of a lint in a directory.
+pub fn lint(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = imgcheck()
+        .current_dir(directory)
+        .arg("lint")
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
 /// The only image of a report.
 pub fn only_image(report: &Value) -> &Value {
     let images = report["images"].as_array().unwrap();

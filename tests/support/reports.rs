@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // each test file uses its part
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use imgcheck::internals::claims::Claim;
 use imgcheck::internals::elf::Depth;
@@ -10,17 +10,18 @@ use imgcheck::internals::finding::{
     Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity,
 };
 use imgcheck::internals::knowledge::Knowledge;
+use imgcheck::internals::launch::{Change, LaunchFacts, Step};
 use imgcheck::internals::process::facts::{Import, ObjectFacts};
 use imgcheck::internals::process::tree::{FailedLoad, MappedObject, ProcessTree, Searched, Tree};
 use imgcheck::internals::report::{
     FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict,
 };
 use imgcheck::internals::source::SourceKind;
-use imgcheck::internals::stack::{Component, Evidence, EvidenceKind, Gpu};
+use imgcheck::internals::stack::{Component, Evidence, EvidenceKind};
 use imgcheck::internals::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
 
 /// The built-in tables.
-pub static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::builtin().unwrap());
+pub static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::read().unwrap());
 
 fn evidence(text: &str) -> Evidence {
     Evidence {
@@ -92,7 +93,10 @@ pub fn image(text: &str) -> ImageReport {
         evidence: vec![evidence(text)],
     };
     ImageReport {
+        gaps: Vec::new(),
+        acknowledged: Vec::new(),
         facts: Inspection {
+            gaps: Vec::new(),
             reference: Some(text.to_owned()),
             named: text.to_owned(),
             source: SourceKind::DockerArchive,
@@ -111,13 +115,14 @@ pub fn image(text: &str) -> ImageReport {
                 is_lazy: false,
             }],
             claims: vec![claim(text)],
-            stack: vec![part("torch"), part("os"), part("torch")],
-            gpu: Gpu::default(),
+            stack: [part("torch"), part("os"), part("torch")].into(),
+            gpu: Arc::default(),
             driver: None,
             loader: None,
+            launch: launch(text),
             files: 1,
         },
-        tree: tree(text),
+        tree: tree(text).into(),
         targets: vec![target(text)],
         verdict: Verdict::Fail,
         // The second has no path, and the same fingerprint as if it were another image's.
@@ -136,6 +141,7 @@ pub fn image(text: &str) -> ImageReport {
                 expires: Some("2027-03-01".to_owned()),
             },
         }],
+        questions: Default::default(),
         elapsed_ms: 1,
     }
 }
@@ -167,6 +173,26 @@ pub fn reference(text: &str) -> ReferenceReport {
         }],
         ignored: Vec::new(),
         error: None,
+    }
+}
+
+fn launch(text: &str) -> LaunchFacts {
+    LaunchFacts {
+        command: vec![text.to_owned()],
+        chain: vec![Step {
+            path: text.to_owned(),
+            reason: text.to_owned(),
+        }],
+        program: Some(text.to_owned()),
+        arguments: vec![text.to_owned(); 2],
+        working_directory: text.to_owned(),
+        user: text.to_owned(),
+        changes: vec![Change {
+            variable: text.to_owned(),
+            before: Some(text.to_owned()),
+            after: Some(text.to_owned()),
+            from: text.to_owned(),
+        }],
     }
 }
 

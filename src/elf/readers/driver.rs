@@ -70,8 +70,8 @@ fn text(value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elf::Depth;
     use crate::elf::testing::Sample;
-    use crate::elf::{Depth, Recipes};
 
     #[test]
     fn cuda_is_the_only_plausible_store() {
@@ -107,7 +107,7 @@ mod tests {
                 .function("cuInit", b"\xc3")
                 .function("cuDriverGetVersion", b"\xc3")
                 .section(section, note);
-            let recipes = Recipes::builtin().unwrap_or_else(|error| panic!("{error}"));
+            let recipes = crate::knowledge::recipes().unwrap_or_else(|error| panic!("{error}"));
             let identity = sample.facts(&recipes, Depth::Default).identity;
             let readings = identity.map(|it| it.readings).unwrap_or_default();
             let values = readings.into_iter().map(|it| (it.fact, it.value));

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -11,7 +13,7 @@ use super::super::compression::check_length;
 use super::super::entry::entry;
 use super::super::facts::{Entry, EntryKind};
 use crate::archive::overlay::{ATTRIBUTE as OVERLAY_ATTRIBUTE, is_attribute, is_whiteout_device};
-use crate::archive::{Member, MemberKind};
+use crate::archive::{Member, MemberKind, capabilities};
 use crate::digest::hexadecimal;
 use crate::limits::{Limit, Limits};
 
@@ -103,7 +105,7 @@ struct Row<'a> {
     dev_minor: u64,
     /// Extended attributes.
     #[serde(borrow)]
-    xattrs: BTreeMap<Cow<'a, str>, IgnoredAny>,
+    xattrs: BTreeMap<Cow<'a, str>, Option<Cow<'a, str>>>,
 }
 
 /// Adds rows one by one, so that a long table is not in memory twice.
@@ -192,6 +194,10 @@ impl<'l> Builder<'l> {
         if row.xattrs.keys().any(|name| is_attribute(name.as_bytes())) {
             return Err(OVERLAY_ATTRIBUTE.to_owned());
         }
+        let capabilities = row.xattrs.get(capabilities::ATTRIBUTE);
+        let capabilities = capabilities.and_then(Option::as_ref);
+        let capabilities = capabilities.and_then(|value| STANDARD.decode(value.as_bytes()).ok());
+        let capabilities = capabilities.map_or(0, |value| capabilities::mode_bit(&value));
         Ok(Member {
             path: row.name.as_bytes().to_vec(),
             kind: match &*row.kind {
@@ -206,7 +212,7 @@ impl<'l> Builder<'l> {
                 other => return Err(format!("an unknown type: {other}")),
             },
             link: row.link_name.as_bytes().to_vec(),
-            mode: (row.mode & 0o7777) as u32,
+            mode: (row.mode & 0o7777) as u32 | capabilities,
             size,
             offset: 0,
             stored: 0,

@@ -26,6 +26,9 @@ use error::LazyError;
 use fetch::Fetcher;
 use file::{ChunkedFile, fetch_ranges};
 
+/// How many files that may be scripts are in memory at once; each has at most 32 KiB.
+const SCRIPTS_AT_ONCE: usize = 2048;
+
 /// The facts of a layer; `None` if it has to be streamed.
 ///
 /// # Errors
@@ -48,7 +51,7 @@ fn read(
     remote: &dyn RemoteBlob,
 ) -> Result<LayerFacts, LazyError> {
     // A deep search reads whole sections and fat binaries, for which a stream is faster.
-    if context.depth == Depth::Deep {
+    if context.depth == Depth::Deep || context.trust.is_stream_required() {
         return Err(LazyError::UseStream);
     }
     let name = blob.name();
@@ -63,9 +66,10 @@ fn read(
         };
     let Contents { mut entries, files } = contents;
     let fetcher = fetcher.with_compression(compression);
-    let (whole, others): (Vec<_>, Vec<_>) = files
-        .iter()
-        .partition(|file| context.patterns.capture(&entries[file.entry].path) != Capture::Elf);
+    let (whole, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| {
+        let capture = context.patterns.capture(&entries[file.entry]);
+        capture.is_whole()
+    });
     let budget = Budget::default();
     for (at, entry) in entries.iter().enumerate() {
         let before = at.checked_sub(1).map(|at| &entries[at]);
@@ -73,6 +77,7 @@ fn read(
         taken.map_err(|exceeded| fetcher.exceeded(&entry.path, exceeded))?;
     }
     capture_whole(context, &fetcher, &whole, &mut entries, &budget)?;
+    let others = capture_scripts(context, &fetcher, others, &mut entries, &budget)?;
     let candidates: Vec<&File> = others
         .into_iter()
         .filter(|file| context.patterns.may_be_elf(&entries[file.entry]))
@@ -82,6 +87,45 @@ fn read(
         .progress
         .advance(blob.size.saturating_sub(fetcher.fetched()));
     Ok(LayerFacts { entries })
+}
+
+/// Captures the scripts among files, and returns the other files.
+fn capture_scripts<'f>(
+    context: &ReadContext,
+    fetcher: &Fetcher,
+    files: Vec<&'f File>,
+    entries: &mut [Entry],
+    budget: &Budget,
+) -> Result<Vec<&'f File>, LazyError> {
+    let is_candidate = |file: &&File| context.patterns.may_be_script(&entries[file.entry]);
+    let (candidates, mut others): (Vec<&File>, Vec<&File>) =
+        files.into_iter().partition(is_candidate);
+    for candidates in candidates.chunks(SCRIPTS_AT_ONCE) {
+        for (file, opened) in candidates.iter().zip(fetch_whole(fetcher, candidates)?) {
+            let bytes = opened.whole()?;
+            if !context.patterns.is_script(&bytes) {
+                others.push(file);
+                continue;
+            }
+            let entry = &mut entries[file.entry];
+            let taken = budget.text(entry.size, &context.limits);
+            taken.map_err(|exceeded| fetcher.exceeded(&entry.path, exceeded))?;
+            entry.kind = EntryKind::File(captured(Capture::Text, bytes));
+        }
+    }
+    Ok(others)
+}
+
+/// Fetches all chunks of files.
+fn fetch_whole<'f>(
+    fetcher: &'f Fetcher<'f>,
+    files: &[&'f File],
+) -> Result<Vec<ChunkedFile<'f>>, LazyError> {
+    let files = files.iter().map(|file| ChunkedFile::new(fetcher, file));
+    let files: Vec<_> = files.collect();
+    let ranges = files.iter().map(|file| (file, 0..file.length()));
+    fetch_ranges(fetcher, ranges)?;
+    Ok(files)
 }
 
 /// Captures whole files.
@@ -97,21 +141,16 @@ fn capture_whole(
         let taken = budget.text(entry.size, &context.limits);
         taken.map_err(|exceeded| fetcher.exceeded(&entry.path, exceeded))?;
     }
-    let opened: Vec<_> = files
-        .iter()
-        .map(|file| ChunkedFile::new(fetcher, file))
-        .collect();
-    let all = opened.iter().map(|file| (file, 0..file.length()));
-    fetch_ranges(fetcher, all)?;
-    for (file, opened) in files.iter().zip(&opened) {
+    for (file, opened) in files.iter().zip(fetch_whole(fetcher, files)?) {
         let entry = &mut entries[file.entry];
         let bytes = opened.whole()?;
-        entry.kind = EntryKind::File(captured(context.patterns.capture(&entry.path), bytes));
+        let capture = context.patterns.capture(entry);
+        entry.kind = EntryKind::File(captured(capture, bytes));
     }
     // Empty files have no chunks, but are captured too.
     for entry in entries.iter_mut().filter(|entry| entry.size == 0) {
-        let capture = context.patterns.capture(&entry.path);
-        if matches!(entry.kind, EntryKind::File(_)) && capture != Capture::Elf {
+        let capture = context.patterns.capture(entry);
+        if matches!(entry.kind, EntryKind::File(_)) && capture.is_whole() {
             entry.kind = EntryKind::File(captured(capture, Vec::new()));
         }
     }

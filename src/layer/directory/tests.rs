@@ -11,7 +11,7 @@ use crate::elf::Depth;
 use crate::source::overlay::Attributes;
 
 fn context() -> ReadContext<'static> {
-    ReadContext::builtin(Depth::Default).unwrap()
+    crate::knowledge::read_context(Depth::Default).unwrap()
 }
 
 /// A layer as the overlay file system of an unprivileged user stores it.

@@ -103,7 +103,7 @@ fn numbers_in_names_are_compared_as_numbers() {
 }
 
 #[test]
-fn the_formats_say_the_same() {
+fn both_formats_give_the_same_entries() {
     let entries = [
         plain("libz.so.1", "/usr/lib/libz.so.1"),
         plain("libc.so.6", "/lib/libc.so.6"),
@@ -129,7 +129,7 @@ fn the_formats_say_the_same() {
 }
 
 #[test]
-fn other_architectures_are_passed_over_and_the_best_subdirectory_wins() {
+fn other_architectures_are_skipped_and_the_best_subdirectory_wins() {
     let named = |index: u64| 1 << 62 | index;
     let of = |path: &str, flags, hwcap| ("libm.so.6".to_owned(), path.to_owned(), flags, hwcap);
     let file = new_format(
@@ -159,7 +159,7 @@ fn other_architectures_are_passed_over_and_the_best_subdirectory_wins() {
 }
 
 #[test]
-fn each_damage_has_its_name() {
+fn each_kind_of_damage_has_its_error() {
     let good = new_format(&[plain("libz.so.1", "/lib/libz.so.1")], 0);
     let with = |at: usize, bytes: &[u8]| {
         let mut file = good.clone();
@@ -218,7 +218,7 @@ fn strings_that_overlap_do_not_take_more_than_the_limit() {
 }
 
 #[test]
-fn names_that_are_not_text_are_kept_apart() {
+fn names_that_are_not_utf8_stay_distinct() {
     let mut file = new_format(&[plain("libz.so.1", "/lib/libz.so.1")], 0);
     file[48 + 24] = 0xff;
     assert_eq!(
@@ -280,7 +280,7 @@ fn sort(entries: &mut [Written]) {
 
 proptest! {
     #[test]
-    fn lookup_is_what_a_plain_search_finds(
+    fn a_lookup_equals_a_linear_search(
         mut entries in prop::collection::vec(entry(), 0..24),
         level in prop::sample::select(vec![CpuLevel::V1, CpuLevel::V2, CpuLevel::V3, CpuLevel::V4]),
         minor in prop::sample::select(vec![31, 33, 36, 41]),
@@ -324,7 +324,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_names_is_an_order(names in prop::collection::vec("[a-b01\u{e9}.]{0,6}", 3)) {
+    fn names_are_totally_ordered(names in prop::collection::vec("[a-b01\u{e9}.]{0,6}", 3)) {
         let order = |a: usize, b: usize| compare_names(&names[a], &names[b]);
         prop_assert_eq!(order(0, 1), order(1, 0).reverse());
         if order(0, 1).is_le() && order(1, 2).is_le() {

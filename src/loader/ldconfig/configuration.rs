@@ -36,14 +36,14 @@ pub struct Directory {
     /// The path as written, without slashes at its end.
     pub path: String,
     /// What names it.
-    pub origin: Origin,
+    pub origin: DirectoryOrigin,
     /// The flags that `=TYPE` behind it gives to 32-bit libraries that do not tell their libc.
-    pub(super) kind: Option<u32>,
+    pub(super) type_flags: Option<u32>,
 }
 
 /// What names a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum DirectoryOrigin {
     /// A line of a configuration file.
     File {
         /// The file.
@@ -61,7 +61,7 @@ pub fn configuration<'r>(
     abi: Abi,
     glibc: GlibcVersion,
 ) -> Configuration {
-    let mut reader = Reader {
+    let mut reader = ConfigurationReader {
         root,
         types: glibc < SIMPLER,
         read: HashSet::new(),
@@ -77,8 +77,8 @@ pub fn configuration<'r>(
         .directories
         .extend(system_directories(root, abi).map(|path| Directory {
             path,
-            origin: Origin::System,
-            kind: None,
+            origin: DirectoryOrigin::System,
+            type_flags: None,
         }));
     configuration
 }
@@ -111,7 +111,7 @@ pub fn system_directories(root: &RootFilesystem, abi: Abi) -> impl Iterator<Item
         .chain(of_suffixes.into_iter().flatten())
 }
 
-struct Reader<'r> {
+struct ConfigurationReader<'r> {
     root: &'r RootFilesystem<'r>,
     /// Whether `=TYPE` may follow a directory; otherwise it is part of the name.
     types: bool,
@@ -124,7 +124,7 @@ struct Reader<'r> {
 /// A file that is being read: its path, and the remaining lines with their numbers from 0.
 type Open<'r> = (String, Enumerate<Split<'r, char>>);
 
-impl<'r> Reader<'r> {
+impl<'r> ConfigurationReader<'r> {
     /// Reads a file, and each included file in place of the `include` line.
     fn file(&mut self, path: &str) {
         let mut open: Vec<Open> = self.open(path).into_iter().collect();
@@ -141,14 +141,20 @@ impl<'r> Reader<'r> {
                     open.pop();
                 }
                 Some((_, Line::Nothing)) => {}
-                Some((number, Line::Directory { path: named, kind })) => {
+                Some((
+                    number,
+                    Line::Directory {
+                        path: named,
+                        type_flags,
+                    },
+                )) => {
                     self.configuration.directories.push(Directory {
                         path: named.to_owned(),
-                        origin: Origin::File {
+                        origin: DirectoryOrigin::File {
                             path: path.clone(),
                             line: number + 1,
                         },
-                        kind,
+                        type_flags,
                     });
                 }
                 Some((_, Line::Include(patterns))) => {
@@ -195,7 +201,10 @@ impl<'r> Reader<'r> {
 /// A line of a configuration file.
 enum Line<'t> {
     Nothing,
-    Directory { path: &'t str, kind: Option<u32> },
+    Directory {
+        path: &'t str,
+        type_flags: Option<u32>,
+    },
     Include(&'t str),
 }
 
@@ -210,13 +219,13 @@ impl<'t> Line<'t> {
         if after_word(text, "hwcap").is_some() {
             return Line::Nothing;
         }
-        let (path, kind) = match text.split_once('=').filter(|_| types) {
-            Some((path, kind)) => (path, library_kind(kind)),
+        let (path, type_flags) = match text.split_once('=').filter(|_| types) {
+            Some((path, name)) => (path, type_flags_of(name)),
             None => (text, None),
         };
         match path.trim_end_matches(is_space).trim_end_matches('/') {
             "" => Line::Nothing,
-            path => Line::Directory { path, kind },
+            path => Line::Directory { path, type_flags },
         }
     }
 }
@@ -231,7 +240,7 @@ fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r')
 }
 
-fn library_kind(name: &str) -> Option<u32> {
+fn type_flags_of(name: &str) -> Option<u32> {
     match name {
         "libc5" => Some(ELF_LIBC5),
         "libc6" | "glibc2" => Some(ELF_LIBC6),

@@ -9,14 +9,14 @@ use crate::loader::abi::{Abi, ELF, ELF_LIBC6};
 use crate::loader::cache::compare_names;
 
 /// A directory that `ldconfig` searches.
-pub(super) struct Searched<'r> {
+pub(super) struct SearchDirectory<'r> {
     pub node: Node<'r>,
     /// The path as written to the cache.
     pub path: String,
     /// Its name, if it is a subdirectory of `glibc-hwcaps`.
     pub subdirectory: Option<String>,
     /// Flags for libraries that do not tell their libc, from `=TYPE` behind the directory.
-    pub kind: Option<u32>,
+    pub type_flags: Option<u32>,
 }
 
 /// A library of a directory: the best file for its SONAME.
@@ -35,7 +35,7 @@ pub(super) struct Library<'r> {
 /// The libraries of a directory, one per SONAME. `older` is true for glibc before 2.37.
 pub(super) fn libraries<'r>(
     root: &'r RootFilesystem<'r>,
-    directory: &Searched<'r>,
+    directory: &SearchDirectory<'r>,
     abi: Abi,
     older: bool,
 ) -> impl Iterator<Item = Library<'r>> + use<'r> {
@@ -72,7 +72,7 @@ impl Library<'_> {
 /// The library at a directory entry; `None` if the entry is not a library.
 fn library<'r>(
     root: &'r RootFilesystem<'r>,
-    directory: &Searched<'r>,
+    directory: &SearchDirectory<'r>,
     child: Node<'r>,
     abi: Abi,
     older: bool,
@@ -90,8 +90,8 @@ fn library<'r>(
     };
     let facts = file.elf().filter(|facts| is_dynamic(facts))?;
     let mut flags = flags(facts, abi, older)?;
-    if let Some(kind) = directory.kind.filter(|_| flags == ELF) {
-        flags = kind;
+    if let Some(type_flags) = directory.type_flags.filter(|_| flags == ELF) {
+        flags = type_flags;
     }
     let soname = facts.soname.as_deref().unwrap_or(name);
     let is_link = is_link && link_is_usual(name, soname);

@@ -11,6 +11,8 @@ mod staleness;
 #[cfg(test)]
 mod tests;
 
-pub use configuration::{Configuration, Directory, Origin, configuration, system_directories};
+pub use configuration::{
+    Configuration, Directory, DirectoryOrigin, configuration, system_directories,
+};
 pub use rebuild::{Rebuilt, rebuild};
-pub use staleness::{Addition, Staleness, State, staleness};
+pub use staleness::{Addition, CacheState, Staleness, staleness};

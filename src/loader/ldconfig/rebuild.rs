@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
 
 use super::configuration::{Configuration, Directory, MAX_DIRECTORIES, SIMPLER, configuration};
-use super::libraries::{Library, Searched, libraries};
+use super::libraries::{Library, SearchDirectory, libraries};
 use crate::image::{Node, RootFilesystem};
 use crate::loader::abi::Abi;
 use crate::loader::cache::{Cache, Entry, Format, Hwcap, compare_names};
@@ -24,14 +24,14 @@ pub struct Rebuilt<'r> {
 }
 
 /// Directories to search, each once.
-struct Queue<'r> {
+struct DirectoryQueue<'r> {
     root: &'r RootFilesystem<'r>,
     known: HashSet<String>,
-    directories: Vec<Searched<'r>>,
+    directories: Vec<SearchDirectory<'r>>,
 }
 
-/// A library that was found, and for which processors.
-struct Found<'r> {
+/// A line of the cache: a library, and the `glibc-hwcaps` directory that contains it.
+struct CacheEntry<'r> {
     entry: Entry,
     subdirectory: Option<String>,
     file: Node<'r>,
@@ -43,7 +43,7 @@ struct Found<'r> {
 /// and set to 0. Damaged ELF files are omitted, although `ldconfig` adds those whose damage it does not detect.
 pub fn rebuild<'r>(root: &'r RootFilesystem<'r>, abi: Abi, glibc: GlibcVersion) -> Rebuilt<'r> {
     let configuration = configuration(root, abi, glibc);
-    let mut queue = Queue {
+    let mut queue = DirectoryQueue {
         root,
         known: HashSet::new(),
         directories: Vec::new(),
@@ -61,8 +61,8 @@ pub fn rebuild<'r>(root: &'r RootFilesystem<'r>, abi: Abi, glibc: GlibcVersion) 
     }
 }
 
-impl<'r> Queue<'r> {
-    fn add(&mut self, directory: Searched<'r>) -> bool {
+impl<'r> DirectoryQueue<'r> {
+    fn add(&mut self, directory: SearchDirectory<'r>) -> bool {
         let new = self.directories.len() < MAX_DIRECTORIES
             && directory.node.is_directory()
             && self.known.insert(directory.node.path());
@@ -78,11 +78,11 @@ impl<'r> Queue<'r> {
             return;
         };
         let path = &directory.path;
-        let added = self.add(Searched {
+        let added = self.add(SearchDirectory {
             node,
             path: path.clone(),
             subdirectory: None,
-            kind: directory.kind,
+            type_flags: directory.type_flags,
         });
         if !added || glibc < GlibcVersion::new(2, 33) {
             return;
@@ -94,18 +94,18 @@ impl<'r> Queue<'r> {
                 continue;
             }
             if let Ok(node) = self.root.resolve(&format!("{parent}/{name}")) {
-                self.add(Searched {
+                self.add(SearchDirectory {
                     node,
                     path: format!("{path}/glibc-hwcaps/{name}"),
                     subdirectory: Some(name.to_owned()),
-                    kind: directory.kind,
+                    type_flags: directory.type_flags,
                 });
             }
         }
     }
 
     /// Searches all directories, and the processor-specific directories in them. The flag is false if a limit was reached.
-    fn search(mut self, abi: Abi, glibc: GlibcVersion) -> (Vec<Found<'r>>, bool) {
+    fn search(mut self, abi: Abi, glibc: GlibcVersion) -> (Vec<CacheEntry<'r>>, bool) {
         let (mut found, mut left, mut at) = (Vec::new(), Cache::MAX_STRINGS, 0);
         let older = glibc < SIMPLER;
         while let Some(directory) = self.directories.get(at) {
@@ -115,13 +115,13 @@ impl<'r> Queue<'r> {
                 _ => 0,
             };
             for library in libraries(self.root, directory, abi, older) {
-                let found_here = directory.found(library, bits);
-                let strings = found_here.entry.path.len() + found_here.entry.name.len();
+                let entry = directory.cache_entry(library, bits);
+                let strings = entry.entry.path.len() + entry.entry.name.len();
                 match left.checked_sub(strings) {
                     Some(rest) => left = rest,
                     None => return (found, false),
                 }
-                found.push(found_here);
+                found.push(entry);
             }
             if older && directory.subdirectory.is_none() {
                 for inner in directory.for_older_processors(self.root, abi) {
@@ -134,14 +134,14 @@ impl<'r> Queue<'r> {
     }
 }
 
-impl<'r> Searched<'r> {
-    fn found(&self, library: Library<'r>, bits: u64) -> Found<'r> {
+impl<'r> SearchDirectory<'r> {
+    fn cache_entry(&self, library: Library<'r>, bits: u64) -> CacheEntry<'r> {
         // ldconfig creates no links below glibc-hwcaps, so the entry has the file's own name.
         let file = match self.subdirectory {
             Some(_) => library.name,
             None => &library.soname,
         };
-        Found {
+        CacheEntry {
             entry: Entry {
                 path: format!("{}/{file}", self.path),
                 name: library.soname,
@@ -154,17 +154,21 @@ impl<'r> Searched<'r> {
         }
     }
 
-    fn for_older_processors(&self, root: &'r RootFilesystem<'r>, abi: Abi) -> Vec<Searched<'r>> {
+    fn for_older_processors(
+        &self,
+        root: &'r RootFilesystem<'r>,
+        abi: Abi,
+    ) -> Vec<SearchDirectory<'r>> {
         let named = self
             .node
             .children()
             .filter(|child| older_bit(abi, child.name()).is_some());
         let inner = |child: Node<'r>| {
-            Some(Searched {
+            Some(SearchDirectory {
                 node: root.resolve(&child.path()).ok()?,
                 path: format!("{}/{}", self.path, child.name()),
                 subdirectory: None,
-                kind: self.kind,
+                type_flags: self.type_flags,
             })
         };
         named.filter_map(inner).collect()
@@ -183,7 +187,7 @@ fn path_bits(abi: Abi, path: &str) -> u64 {
 }
 
 /// Sorts the entries and numbers the subdirectories.
-fn assemble(mut found: Vec<Found>) -> (Cache, Vec<Node>) {
+fn assemble(mut found: Vec<CacheEntry>) -> (Cache, Vec<Node>) {
     found.sort_by(order);
     let names: BTreeSet<String> = found
         .iter()
@@ -213,8 +217,8 @@ fn assemble(mut found: Vec<Found>) -> (Cache, Vec<Node>) {
 }
 
 /// The order of the cache: names and flags descending, then processor-specific entries, the most specific first.
-fn order(a: &Found, b: &Found) -> Ordering {
-    let bits = |found: &Found| match found.entry.hwcap {
+fn order(a: &CacheEntry, b: &CacheEntry) -> Ordering {
+    let bits = |found: &CacheEntry| match found.entry.hwcap {
         Hwcap::Bits(bits) => (bits.count_ones(), bits),
         Hwcap::Subdirectory { .. } => (0, 0),
     };

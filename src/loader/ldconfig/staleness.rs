@@ -13,7 +13,7 @@ const CACHE: &str = "/etc/ld.so.cache";
 #[derive(Debug)]
 pub struct Staleness {
     /// The sum of it.
-    pub state: State,
+    pub state: CacheState,
     /// The cache of the image; `None` if it is missing or unusable.
     pub cache: Option<Cache>,
     /// Why the cache is unusable.
@@ -30,7 +30,7 @@ pub struct Staleness {
 
 /// The state of the cache of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum CacheState {
     /// `ldconfig` would write the same names and paths.
     Current,
     /// There is no cache; the loader searches only the default directories.
@@ -55,7 +55,7 @@ pub struct Addition {
 /// Compares the cache of an image with the cache that `ldconfig` would write: names and paths, but not order and flags.
 pub fn staleness<'r>(root: &'r RootFilesystem<'r>, rebuilt: &Rebuilt<'r>) -> Staleness {
     let mut result = Staleness {
-        state: State::Missing,
+        state: CacheState::Missing,
         cache: None,
         problem: None,
         layer: None,
@@ -74,7 +74,7 @@ pub fn staleness<'r>(root: &'r RootFilesystem<'r>, rebuilt: &Rebuilt<'r>) -> Sta
             result.cache = Some(cache);
         }
         Err(problem) => {
-            result.state = State::Corrupt;
+            result.state = CacheState::Corrupt;
             result.problem = Some(problem);
         }
     }
@@ -104,8 +104,8 @@ impl Staleness {
         let current =
             self.missing.is_empty() && self.dangling.is_empty() && self.dropped.is_empty();
         self.state = match current {
-            true => State::Current,
-            false => State::Stale,
+            true => CacheState::Current,
+            false => CacheState::Stale,
         };
     }
 }

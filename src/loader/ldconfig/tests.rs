@@ -74,9 +74,9 @@ impl Image {
 }
 
 fn paths(configuration: &Configuration) -> Vec<(String, String)> {
-    let origin = |origin: &Origin| match origin {
-        Origin::File { path, line } => format!("{path}:{line}"),
-        Origin::System => "system".to_owned(),
+    let origin = |origin: &DirectoryOrigin| match origin {
+        DirectoryOrigin::File { path, line } => format!("{path}:{line}"),
+        DirectoryOrigin::System => "system".to_owned(),
     };
     let directories = configuration.directories.iter();
     directories
@@ -121,7 +121,7 @@ fn the_configuration_is_read_in_order() {
 }
 
 #[test]
-fn debian_has_directories_of_its_own() {
+fn debian_has_its_own_directories() {
     let image = Image::default().library("usr/lib/x86_64-linux-gnu/libc.so.6", "libc.so.6");
     image.with(|root| {
         let found: Vec<String> = system_directories(root, Abi::X86_64).collect();
@@ -201,17 +201,7 @@ fn subdirectories_for_processors() {
 }
 
 fn old_cache(entries: &[(&str, &str)]) -> EntryKind {
-    let mut table = b"ld.so-1.7.0\0".to_vec();
-    table.extend((entries.len() as u32).to_le_bytes());
-    let mut strings = Vec::new();
-    for (name, path) in entries {
-        let at = strings.len() as u32;
-        let fields = [0x303, at, at + name.len() as u32 + 1];
-        table.extend(fields.map(u32::to_le_bytes).concat());
-        strings.extend(format!("{name}\0{path}\0").into_bytes());
-    }
-    table.extend(strings);
-    EntryKind::File(Content::Bytes(table))
+    EntryKind::File(Content::Bytes(testkit::ld_so_cache::old_format(entries)))
 }
 
 fn stale(image: &Image) -> Staleness {
@@ -219,14 +209,14 @@ fn stale(image: &Image) -> Staleness {
 }
 
 #[test]
-fn staleness_names_what_is_missing_and_what_leads_nowhere() {
+fn staleness_lists_missing_and_dangling_entries() {
     let base = || Image::default().library("usr/lib/liba.so.1", "liba.so.1");
-    assert_eq!(stale(&base()).state, State::Missing);
+    assert_eq!(stale(&base()).state, CacheState::Missing);
     let current = base().file(
         "etc/ld.so.cache",
         old_cache(&[("liba.so.1", "/usr/lib/liba.so.1")]),
     );
-    assert_eq!(stale(&current).state, State::Current);
+    assert_eq!(stale(&current).state, CacheState::Current);
     let corrupt = base().file(
         "etc/ld.so.cache",
         EntryKind::File(Content::Bytes(vec![1, 2])),
@@ -234,7 +224,7 @@ fn staleness_names_what_is_missing_and_what_leads_nowhere() {
     let corrupt = stale(&corrupt);
     assert_eq!(
         (corrupt.state, corrupt.problem),
-        (State::Corrupt, Some(CacheError::Magic))
+        (CacheState::Corrupt, Some(CacheError::Magic))
     );
 
     let entries = [
@@ -248,7 +238,7 @@ fn staleness_names_what_is_missing_and_what_leads_nowhere() {
         .layer()
         .library("usr/lib/libnew.so.2.1", "libnew.so.2");
     let found = stale(&image);
-    assert_eq!((found.state, found.layer), (State::Stale, Some(0)));
+    assert_eq!((found.state, found.layer), (CacheState::Stale, Some(0)));
     assert_eq!(found.missing.len(), 1);
     let missing = &found.missing[0];
     assert_eq!(missing.entry.path, "/usr/lib/libnew.so.2");

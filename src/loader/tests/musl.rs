@@ -15,7 +15,7 @@ fn the_library_path_comes_first_and_runpath_is_inherited() {
 #[test]
 fn empty_elements_mean_nothing() {
     let sample = Sample::musl(elf(&["liba.so"]))
-        .library("/work/liba.so", &[])
+        .library("/data/liba.so", &[])
         .set("LD_LIBRARY_PATH", ":/nowhere:");
     assert_eq!(sample.fails(), [missing("liba.so")]);
 }
@@ -29,13 +29,13 @@ fn the_path_file_names_the_default_directories() {
 }
 
 #[test]
-fn its_own_names_are_the_loader_itself() {
+fn the_names_of_libc_are_the_loader_itself() {
     let sample = Sample::musl(elf(&["libc.musl-x86_64.so.1", "libm.so.6"]));
     assert_eq!(sample.mapped(), Vec::<String>::new());
 }
 
 #[test]
-fn libraries_are_known_by_the_name_they_were_asked_for() {
+fn libraries_are_known_by_the_requested_name() {
     let sample = Sample::musl(elf(&["liba-1.so", "liba.so.1"]))
         .file("/lib/liba-1.so", named("liba.so.1", elf(&[])));
     assert_eq!(sample.fails(), [missing("liba.so.1")]);

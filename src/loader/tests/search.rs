@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn rpath_of_the_requester_and_of_all_who_led_to_it() {
+fn rpath_of_the_requester_and_of_its_loaders() {
     let sample = Sample::of(rpath(&["liba.so"], "/outer"))
         .file("/outer/liba.so", rpath(&["libb.so"], "/inner"))
         .library("/inner/libb.so", &["libc.so"])
@@ -50,7 +50,7 @@ fn rpath_does_not_reach_across_dlopen() {
 }
 
 #[test]
-fn the_library_path_comes_behind_rpath_and_before_runpath() {
+fn the_library_path_comes_after_rpath_and_before_runpath() {
     let base = |program| {
         Sample::of(program)
             .library("/own/liba.so", &[])
@@ -66,10 +66,10 @@ fn the_library_path_comes_behind_rpath_and_before_runpath() {
 
 #[test]
 fn an_empty_element_is_the_working_directory() {
-    let sample = Sample::new(&["liba.so"]).library("/work/liba.so", &[]);
+    let sample = Sample::new(&["liba.so"]).library("/data/liba.so", &[]);
     assert_eq!(sample.fails(), [missing("liba.so")]);
     let sample = sample.set("LD_LIBRARY_PATH", "/nowhere:");
-    assert_eq!(sample.mapped(), ["/work/liba.so"]);
+    assert_eq!(sample.mapped(), ["/data/liba.so"]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn subdirectories_for_better_processors_come_first() {
 }
 
 #[test]
-fn another_machine_is_passed_over_and_a_broken_file_ends_the_search() {
+fn files_of_another_machine_are_skipped_and_a_broken_file_ends_the_search() {
     let arm = ElfFacts {
         machine: 183,
         ..elf(&[])
@@ -155,7 +155,7 @@ fn another_machine_is_passed_over_and_a_broken_file_ends_the_search() {
 }
 
 #[test]
-fn what_is_loaded_answers_by_soname_by_name_and_by_identity() {
+fn loaded_libraries_match_by_soname_name_and_identity() {
     let sample = Sample::new(&["/a/liba-1.so", "liba.so.1", "liba-1.so", "libsame.so"])
         .file("/a/liba-1.so", named("liba.so.1", elf(&[])))
         .library("/lib64/liba.so.1", &[])
@@ -186,7 +186,7 @@ fn preloaded_libraries_come_first_and_a_missing_one_only_warns() {
 }
 
 #[test]
-fn the_loader_stands_where_it_is_first_needed() {
+fn the_loader_is_mapped_where_it_is_first_needed() {
     let order = |needed: &[&str]| {
         let sample = Sample::new(needed).library("/lib64/liba.so", &[]);
         sample.run(|process| {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_failed_dlopen_leaves_nothing() {
+fn a_failed_dlopen_maps_nothing() {
     let sample = Sample::new(&[])
         .library("/p/liba.so", &["/p/libb.so", "libgone.so"])
         .library("/p/libb.so", &[]);

@@ -6,7 +6,7 @@
 mod model;
 mod purl;
 
-use super::details::{Unique, evidence_text};
+use super::details::{Unique, evidence_text, gap_text};
 use super::escape;
 use super::{Inspection, UnreadImage};
 use crate::digest;
@@ -132,6 +132,8 @@ fn container(image: &Inspection, references: &mut Unique) -> Component {
         let covered = covered.iter().filter(|(_, list)| !list.is_empty());
         properties.extend(covered.map(|(name, list)| property(name, &list.join(" "))));
     }
+    let gaps = image.gaps.iter().map(gap_text);
+    properties.extend(gaps.map(|gap| property("not-judged", &gap)));
     let tag = name.as_ref().and_then(|name| name.tag.clone());
     Component {
         kind: "container",

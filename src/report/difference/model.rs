@@ -1,12 +1,13 @@
 //! The data of a difference.
 
-use serde::Serialize;
+use std::fmt;
 
 use crate::finding::Finding;
 use crate::report::Verdict;
+use crate::report::details::count;
 
-/// Everything that differs between two images. The keys are those of `imgcheck/diff/v1`.
-#[derive(Debug, Clone, Serialize)]
+/// Everything that differs between two images.
+#[derive(Debug, Clone)]
 pub struct Difference {
     /// The old image.
     pub from: Side,
@@ -33,7 +34,7 @@ pub struct Difference {
 }
 
 /// One of the two images.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Side {
     /// The image as named on the command line.
     pub image: String,
@@ -50,7 +51,7 @@ pub struct Side {
 }
 
 /// How many layers two images share, by diff id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layers {
     /// Layers in both images.
     pub same: usize,
@@ -61,7 +62,7 @@ pub struct Layers {
 }
 
 /// A value that differs between the images.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// What the value belongs to.
     pub name: String,
@@ -72,7 +73,7 @@ pub struct Change {
 }
 
 /// How the GPU code of one file changed; `sm_90` is machine code, `compute_90` PTX.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coverage {
     /// `torch`, or the path.
     pub name: String,
@@ -83,7 +84,7 @@ pub struct Coverage {
 }
 
 /// How the findings changed. Findings are equal if rule, file and claim are, regardless of the Python version in the path.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Findings {
     /// Only in the new image.
     pub new: Vec<Finding>,
@@ -113,6 +114,25 @@ impl Difference {
             && self.gpu.is_empty()
             && self.findings.new.is_empty()
             && self.findings.fixed.is_empty()
+    }
+}
+
+impl fmt::Display for Layers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let same = count(self.same, "layer");
+        let (removed, added) = (self.removed, self.added);
+        write!(
+            formatter,
+            "{same} in both, {removed} only in A, {added} only in B"
+        )
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let new = count(self.new.len(), "new finding");
+        let (fixed, same) = (self.fixed.len(), self.same);
+        write!(formatter, "{new}, {fixed} fixed, {same} unchanged")
     }
 }
 

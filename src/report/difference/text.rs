@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::model::{Change, Difference, Side};
 use crate::finding::Finding;
-use crate::report::details::count;
 use crate::report::one_line;
 use crate::report::text::finding_head;
 use crate::report::text::style::{BOLD, DIM, colored, line, table};
@@ -18,13 +17,7 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
     side(&mut out, "A", &difference.from);
     side(&mut out, "B", &difference.to);
     if let Some(layers) = difference.layers {
-        let shared = format!(
-            "{} in both, {} only in A, {} only in B",
-            count(layers.same, "layer"),
-            layers.removed,
-            layers.added
-        );
-        line(&mut out, &format!("   {DIM}{shared}{DIM:#}"));
+        line(&mut out, &format!("   {DIM}{layers}{DIM:#}"));
     }
     if difference.is_empty() {
         line(
@@ -43,7 +36,7 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
     }
     findings(&mut out, "New in B", &difference.findings.new);
     findings(&mut out, "Fixed in B", &difference.findings.fixed);
-    closing(&mut out, difference);
+    let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", difference.findings);
     out
 }
 
@@ -110,15 +103,4 @@ fn findings(out: &mut String, title: &str, findings: &[Finding]) {
     for finding in findings {
         finding_head(out, finding);
     }
-}
-
-fn closing(out: &mut String, difference: &Difference) {
-    let findings = &difference.findings;
-    let words = format!(
-        "{}, {} fixed, {} unchanged",
-        count(findings.new.len(), "new finding"),
-        findings.fixed.len(),
-        findings.same
-    );
-    let _ = writeln!(out, "\n{BOLD}{words}{BOLD:#}");
 }

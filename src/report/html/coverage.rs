@@ -28,7 +28,7 @@ pub(super) struct Matrix {
 pub(super) struct Architecture {
     /// `9.0`.
     pub capability: String,
-    /// GPUs with this capability, such as `H100, H200`; empty if none is known.
+    /// GPUs with this capability, such as `H100, H200`; empty if unknown.
     pub gpus: String,
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn known() -> GpuTable {
-        GpuTable::builtin().unwrap_or_else(|error| panic!("{error}"))
+        crate::knowledge::gpus().unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn capability(number: u32) -> Capability {

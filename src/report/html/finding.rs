@@ -136,17 +136,11 @@ fn in_line(finding: &Finding) -> Option<Marked> {
 /// The reference, with the part that makes the claim.
 fn in_reference(finding: &Finding, facts: &Inspection) -> Option<Marked> {
     let (claim, reference) = (finding.claim.as_ref()?, facts.reference.as_deref()?);
-    // The tag comes last, so if the repository contains the same text, the last occurrence is the tag.
-    let start = match claim.origin.as_str() {
-        "tag" => reference.rfind(&claim.text)?,
-        "repository" => reference.find(&claim.text)?,
-        _ => return None,
-    };
-    let end = start + claim.text.len();
+    let place = details::place_of_claim(reference, claim)?;
     Some(Marked {
         place: String::new(),
-        before: reference[..start].to_owned(),
+        before: reference[..place.start].to_owned(),
         piece: claim.text.clone(),
-        after: reference[end..].to_owned(),
+        after: reference[place.end..].to_owned(),
     })
 }

@@ -4,11 +4,12 @@ use super::coverage::{Matrix, matrix};
 use super::finding::{self, FindingView};
 use super::graph::{self, Fault, Picture};
 use super::markup::{Html, bytes};
-use crate::finding::{Finding, Severity};
+use crate::finding::{AcknowledgedGap, Finding, Severity};
+use crate::gap::Gap;
 use crate::process::tree::{ProcessTree, Tree};
 use crate::report::summary::{Agreement, Row, rows};
 use crate::report::targets::{Answer, Grade, Machine, machines};
-use crate::report::{ImageReport, Inspection, Report, details};
+use crate::report::{ImageReport, Inspection, Report, details, started};
 use crate::stack::{Component, DriverFloor};
 
 /// How many processes are drawn.
@@ -33,6 +34,8 @@ pub(super) struct ImageView {
     pub targets: Vec<(String, Vec<Machine>)>,
     pub findings: Vec<FindingView>,
     pub ignored: Vec<FindingView>,
+    pub gaps: Vec<Gap>,
+    pub acknowledged: Vec<AcknowledgedGap>,
     pub pictures: Vec<PictureView>,
     /// Names of the processes that are not drawn.
     pub other_processes: Vec<String>,
@@ -49,7 +52,6 @@ pub(super) struct ImageView {
 pub(super) struct RowView {
     pub row: Row,
     pub class: &'static str,
-    pub word: &'static str,
 }
 
 impl Answer {
@@ -137,6 +139,8 @@ impl ImageView {
                 .map(|target| (target.name.clone(), machines(target)))
                 .collect(),
             ignored: finding::ignored_views(&image.ignored, &format!("{id}-g"), Some(facts), rules),
+            gaps: image.gaps.clone(),
+            acknowledged: image.acknowledged.clone(),
             pictures,
             other_processes,
             coverage: matrix(facts, &image.targets, gpus),
@@ -187,20 +191,18 @@ fn digests(facts: &Inspection) -> Vec<(&'static str, String)> {
 }
 
 fn row(row: Row) -> RowView {
-    let (class, word) = match row.agreement {
-        Agreement::Unclaimed => ("unclaimed", ""),
-        Agreement::Met => ("met", "ok"),
-        Agreement::Unchecked => ("unclaimed", "not checked"),
-        Agreement::Differs => ("unclaimed", "differs (ignored)"),
-        Agreement::Broken(Severity::Error) => ("error", "wrong"),
-        Agreement::Broken(Severity::Warning) => ("warning", "doubtful"),
-        Agreement::Broken(Severity::Note) => ("note", "see note"),
+    let class = match row.agreement {
+        Agreement::Met => "met",
+        Agreement::Broken(severity) => details::severity(severity),
+        _ => "unclaimed",
     };
-    RowView { row, class, word }
+    RowView { row, class }
 }
 
 fn remarks(facts: &Inspection) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let chain = started::chain(&facts.launch).map(|chain| format!("Starts {chain}"));
+    let changes = started::changes(&facts.launch).map(|it| format!("Sets {it}"));
+    let mut remarks: Vec<String> = chain.into_iter().chain(changes).collect();
     if facts.reference.is_none() {
         remarks.push("No reference to compare with: use --as REFERENCE.".to_owned());
     }
@@ -212,8 +214,6 @@ fn remarks(facts: &Inspection) -> Vec<String> {
             "Some layers were read lazily (zstd:chunked, eStargz): only the files that matter were fetched.".to_owned(),
         );
     }
-    let left_out = facts.loader.as_ref().map(|it| it.programs_left_out);
-    remarks.extend(details::programs_left_out(left_out.unwrap_or_default()));
     remarks
 }
 
@@ -228,7 +228,7 @@ pub(super) fn pictures(
     let drawn = tree.processes.iter().take(PICTURES).enumerate();
     let drawn = drawn.map(|(number, process)| {
         let id = format!("{id}-p{number}");
-        let loader = facts.loader.as_ref();
+        let loader = facts.loader.as_deref();
         let picture = graph::picture(process, loader, findings, &id, &finding);
         picture_view(process, picture, id)
     });

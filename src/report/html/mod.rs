@@ -29,6 +29,7 @@ struct Page {
     images: Vec<ImageView>,
     files: Vec<FileView>,
     errors: Vec<ErrorView>,
+    configuration: Option<String>,
 }
 
 /// A Dockerfile or similar file, or the configuration.
@@ -97,6 +98,7 @@ pub fn page(report: &Report) -> askama::Result<String> {
                 error: unread.error.clone(),
             })
             .collect(),
+        configuration: report.configuration.map(str::to_owned),
     };
     Ok(printable(&page.render()?))
 }

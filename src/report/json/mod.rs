@@ -1,5 +1,6 @@
-//! The JSON formats. `v1` has the frozen types of reports.
+//! The JSON formats. `v1` and `difference` have their frozen types.
 
+mod difference;
 mod v1;
 
 use schemars::Schema;
@@ -35,8 +36,10 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
         schema: v1::REPORT,
         tool: TOOL,
         images: report.images.iter().map(v1::Image::from).collect(),
-        findings: findings.map(v1::Finding::from).collect(),
+        findings: findings.collect(),
         errors: unread(report.errors),
+        knowledge: v1::Knowledge::from(report.knowledge),
+        config: report.configuration,
     })
 }
 
@@ -78,18 +81,7 @@ pub fn trees<'t>(
 
 /// The difference between two images.
 pub fn difference(difference: &Difference) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct DifferenceDocument<'d> {
-        schema: &'static str,
-        tool: v1::Tool,
-        #[serde(flatten)]
-        difference: &'d Difference,
-    }
-    escape::json(&DifferenceDocument {
-        schema: "imgcheck/diff/v1",
-        tool: TOOL,
-        difference,
-    })
+    escape::json(&difference::Difference::of(TOOL, difference))
 }
 
 /// The claims of references.
@@ -114,11 +106,15 @@ pub fn lint(report: &Report) -> serde_json::Result<String> {
         files: Vec<v1::File<'a>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         errors: Vec<v1::UnreadFile<'a>>,
+        knowledge: v1::Knowledge<'a>,
+        config: Option<&'a str>,
     }
     escape::json(&LintDocument {
         schema: "imgcheck/lint/v1",
         tool: TOOL,
         files: report.files.iter().map(v1::File::from).collect(),
         errors: report.errors.iter().map(v1::UnreadFile::from).collect(),
+        knowledge: v1::Knowledge::from(report.knowledge),
+        config: report.configuration,
     })
 }

@@ -1,8 +1,8 @@
 //! The frozen types of `imgcheck/report/v1`, `imgcheck/facts/v1`, `imgcheck/lint/v1` and `imgcheck/claims/v1`.
 //!
 //! Internal types can change freely: each `From` here keeps the keys. Keys are only added, and readers must ignore unknown ones.
-//! The facts inside an image (claims, stack, GPU code, driver, loader, targets) are embedded as they are: rules read the same
-//! types, so their names are part of the contract with rule authors already.
+//! Findings, and the facts inside an image (claims, stack, GPU code, driver, loader, targets), are embedded as they are: baselines
+//! and rules read the same types, so their names are a contract already.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,11 +10,13 @@ use serde::Serialize;
 use crate::claims::Claim;
 use crate::elf::Depth;
 use crate::error::ErrorCode;
-use crate::finding::{self, Confidence, Location, Severity};
+use crate::finding::{AcknowledgedGap, Finding, IgnoredFinding};
+use crate::gap::Gap;
+use crate::launch::LaunchFacts;
 use crate::process::LoaderFacts;
-use crate::report::{self, Inspection};
+use crate::report::{self, Inspection, Verdict};
 use crate::source::{AccessMethod, SourceKind};
-use crate::stack::{Component, DriverFloor, Evidence, Gpu};
+use crate::stack::{Component, DriverFloor, Gpu};
 use crate::targets::TargetFacts;
 
 pub(super) const REPORT: &str = "imgcheck/report/v1";
@@ -41,10 +43,29 @@ pub(super) struct Report<'a> {
     pub images: Vec<Image<'a>>,
     /// Findings on the configuration, such as expired or unused ignores. Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<Finding<'a>>,
+    pub findings: Vec<&'a Finding>,
     /// The images that could not be read. Absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<UnreadImage<'a>>,
+    /// The knowledge tables that the images were judged by.
+    pub knowledge: Knowledge<'a>,
+    /// The configuration file in use; null without one.
+    pub config: Option<&'a str>,
+}
+
+/// The knowledge tables.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Knowledge<'a> {
+    /// The day on which they were last compared with what is published: `2026-11-21`.
+    date: &'a str,
+}
+
+impl<'a> From<&'a crate::knowledge::Knowledge> for Knowledge<'a> {
+    fn from(knowledge: &'a crate::knowledge::Knowledge) -> Self {
+        Knowledge {
+            date: &knowledge.date,
+        }
+    }
 }
 
 /// An image that could not be read.
@@ -107,6 +128,10 @@ pub(super) struct Contents<'a> {
     driver: Option<&'a DriverFloor>,
     /// What the dynamic loader does in the processes of the image.
     loader: Option<&'a LoaderFacts>,
+    /// Whether everything was judged.
+    judged: Judged<'a>,
+    /// What a container of the image starts.
+    launch: &'a LaunchFacts,
 }
 
 impl<'a> From<&'a Inspection> for Contents<'a> {
@@ -124,7 +149,31 @@ impl<'a> From<&'a Inspection> for Contents<'a> {
             stack: &image.stack,
             gpu: &image.gpu,
             driver: image.driver.as_ref(),
-            loader: image.loader.as_ref(),
+            loader: image.loader.as_deref(),
+            judged: Judged::of(&image.gaps, &[]),
+            launch: &image.launch,
+        }
+    }
+}
+
+/// Whether everything that matters was judged.
+#[derive(Serialize, JsonSchema)]
+struct Judged<'a> {
+    /// Nothing is missing, or the configuration acknowledges all that is.
+    complete: bool,
+    /// What could not be judged.
+    gaps: &'a [Gap],
+    /// Gaps that the configuration acknowledges. Absent if there are none.
+    #[serde(skip_serializing_if = "<[AcknowledgedGap]>::is_empty")]
+    acknowledged: &'a [AcknowledgedGap],
+}
+
+impl<'a> Judged<'a> {
+    fn of(gaps: &'a [Gap], acknowledged: &'a [AcknowledgedGap]) -> Self {
+        Judged {
+            complete: gaps.is_empty(),
+            gaps,
+            acknowledged,
         }
     }
 }
@@ -169,15 +218,15 @@ pub(super) struct Image<'a> {
     /// What is known about the image.
     #[serde(flatten)]
     contents: Contents<'a>,
-    /// Whether a finding reaches the severity that fails.
+    /// The result.
     verdict: Verdict,
     /// The verdicts on the targets. Absent without targets.
     #[serde(skip_serializing_if = "<[TargetFacts]>::is_empty")]
     targets: &'a [TargetFacts],
     /// The findings, worst first.
-    findings: Vec<Finding<'a>>,
+    findings: &'a [Finding],
     /// Findings that the configuration or the baseline suppresses.
-    ignored: Vec<IgnoredFinding<'a>>,
+    ignored: &'a [IgnoredFinding],
     /// Elapsed time for this image, in milliseconds.
     elapsed_ms: u64,
 }
@@ -185,113 +234,15 @@ pub(super) struct Image<'a> {
 impl<'a> From<&'a report::ImageReport> for Image<'a> {
     fn from(image: &'a report::ImageReport) -> Self {
         Image {
-            contents: Contents::from(&image.facts),
-            verdict: image.verdict.into(),
-            targets: &image.targets,
-            findings: image.findings.iter().map(Finding::from).collect(),
-            ignored: image.ignored.iter().map(IgnoredFinding::from).collect(),
-            elapsed_ms: image.elapsed_ms,
-        }
-    }
-}
-
-/// The result of a check.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    /// No finding is as severe as the threshold.
-    Pass,
-    /// At least one finding is.
-    Fail,
-}
-
-impl From<report::Verdict> for Verdict {
-    fn from(verdict: report::Verdict) -> Self {
-        match verdict {
-            report::Verdict::Pass => Verdict::Pass,
-            report::Verdict::Fail => Verdict::Fail,
-        }
-    }
-}
-
-/// A fault of an image or file.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Finding<'a> {
-    /// Rule id.
-    rule: &'a str,
-    /// How severe it is.
-    severity: Severity,
-    /// How certain it is.
-    confidence: Confidence,
-    /// What is wrong, in one sentence.
-    message: &'a str,
-    /// The claim that is not met. Absent for rules that do not check claims.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    claim: Option<&'a Claim>,
-    /// What to do.
-    help: Option<&'a str>,
-    /// The file in the image.
-    path: Option<&'a str>,
-    /// Index of the layer that contains the file.
-    layer: Option<usize>,
-    /// The location in a Dockerfile or similar file. Absent for images.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<&'a Location>,
-    /// What the message is based on.
-    evidence: &'a [Evidence],
-    /// Stays the same when the image is rebuilt and the fault remains.
-    fingerprint: &'a str,
-    /// Address of the rule's documentation; for a user's rule its first reference, or empty.
-    docs: &'a str,
-}
-
-impl<'a> From<&'a finding::Finding> for Finding<'a> {
-    fn from(finding: &'a finding::Finding) -> Self {
-        Finding {
-            rule: &finding.rule,
-            severity: finding.severity,
-            confidence: finding.confidence,
-            message: &finding.message,
-            claim: finding.claim.as_ref(),
-            help: finding.help.as_deref(),
-            path: finding.path.as_deref(),
-            layer: finding.layer,
-            location: finding.location.as_ref(),
-            evidence: &finding.evidence,
-            fingerprint: &finding.fingerprint,
-            docs: &finding.docs,
-        }
-    }
-}
-
-/// A suppressed finding.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct IgnoredFinding<'a> {
-    /// The finding.
-    #[serde(flatten)]
-    finding: Finding<'a>,
-    /// Why it is suppressed.
-    ignore: IgnoreReason<'a>,
-}
-
-/// Why a finding is suppressed.
-#[derive(Serialize, JsonSchema)]
-struct IgnoreReason<'a> {
-    /// The reason in the configuration, or `in the baseline`.
-    reason: &'a str,
-    /// The last day the ignore is valid, such as `2027-03-01`. Absent without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires: Option<&'a str>,
-}
-
-impl<'a> From<&'a finding::IgnoredFinding> for IgnoredFinding<'a> {
-    fn from(ignored: &'a finding::IgnoredFinding) -> Self {
-        IgnoredFinding {
-            finding: Finding::from(&ignored.finding),
-            ignore: IgnoreReason {
-                reason: &ignored.ignore.reason,
-                expires: ignored.ignore.expires.as_deref(),
+            contents: Contents {
+                judged: Judged::of(&image.gaps, &image.acknowledged),
+                ..Contents::from(&image.facts)
             },
+            verdict: image.verdict,
+            targets: &image.targets,
+            findings: &image.findings,
+            ignored: &image.ignored,
+            elapsed_ms: image.elapsed_ms,
         }
     }
 }
@@ -301,17 +252,17 @@ impl<'a> From<&'a finding::IgnoredFinding> for IgnoredFinding<'a> {
 pub(super) struct File<'a> {
     file: &'a str,
     verdict: Verdict,
-    findings: Vec<Finding<'a>>,
-    ignored: Vec<IgnoredFinding<'a>>,
+    findings: &'a [Finding],
+    ignored: &'a [IgnoredFinding],
 }
 
 impl<'a> From<&'a report::FileReport> for File<'a> {
     fn from(file: &'a report::FileReport) -> Self {
         File {
             file: &file.file,
-            verdict: file.verdict.into(),
-            findings: file.findings.iter().map(Finding::from).collect(),
-            ignored: file.ignored.iter().map(IgnoredFinding::from).collect(),
+            verdict: file.verdict,
+            findings: &file.findings,
+            ignored: &file.ignored,
         }
     }
 }
@@ -343,9 +294,9 @@ impl<'a> From<&'a report::UnreadImage> for UnreadFile<'a> {
 pub(super) struct Reference<'a> {
     reference: &'a str,
     claims: &'a [Claim],
-    findings: Vec<Finding<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    ignored: Vec<IgnoredFinding<'a>>,
+    findings: &'a [Finding],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    ignored: &'a [IgnoredFinding],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
 }
@@ -355,8 +306,8 @@ impl<'a> From<&'a report::ReferenceReport> for Reference<'a> {
         Reference {
             reference: &reference.reference,
             claims: &reference.claims,
-            findings: reference.findings.iter().map(Finding::from).collect(),
-            ignored: reference.ignored.iter().map(IgnoredFinding::from).collect(),
+            findings: &reference.findings,
+            ignored: &reference.ignored,
             error: reference.error.as_deref(),
         }
     }

@@ -39,12 +39,7 @@ fn headline(difference: &Difference) -> String {
         Some(Severity::Warning) => "⚠️",
         _ => "✅",
     };
-    format!(
-        "## imgcheck diff: {sign} {}, {} fixed, {} unchanged\n",
-        count(findings.new.len(), "new finding"),
-        findings.fixed.len(),
-        findings.same
-    )
+    format!("## imgcheck diff: {sign} {findings}\n")
 }
 
 fn sides(difference: &Difference) -> String {
@@ -57,14 +52,8 @@ fn sides(difference: &Difference) -> String {
             megabytes(side.size)
         )
     };
-    let layers = difference.layers.map_or(String::new(), |layers| {
-        format!(
-            "\n{} in both, {} only in A, {} only in B.\n",
-            count(layers.same, "layer"),
-            layers.removed,
-            layers.added
-        )
-    });
+    let layers = difference.layers;
+    let layers = layers.map_or(String::new(), |layers| format!("\n{layers}.\n"));
     format!(
         "\n| | image | platform | layers |\n|---|---|---|---:|\n{}{}{layers}",
         side("A", &difference.from),
@@ -90,48 +79,38 @@ fn item(finding: &Finding) -> String {
 }
 
 fn table(title: &str, changes: &[Change]) -> String {
-    if changes.is_empty() {
-        return String::new();
-    }
     let value = |value: &Option<String>| value.as_deref().map_or("–".to_owned(), prose);
-    let rows = changes.iter().map(|change| {
-        format!(
-            "| {} | {} | {} |\n",
-            prose(&change.name),
-            value(&change.from),
-            value(&change.to)
-        )
-    });
-    let rows: String = rows.collect();
-    folded(
-        title,
-        changes.len(),
-        &format!("| | A | B |\n|---|---|---|\n{rows}"),
-    )
+    let rows = changes
+        .iter()
+        .map(|it| [prose(&it.name), value(&it.from), value(&it.to)]);
+    folded(title, ["A", "B"], rows)
 }
 
 fn coverage(difference: &Difference) -> String {
-    if difference.gpu.is_empty() {
-        return String::new();
-    }
     let list = |names: &[String]| match names {
         [] => "–".to_owned(),
         names => code(&names.join(" ")),
     };
-    let rows = difference.gpu.iter().map(|change| {
-        format!(
-            "| {} | {} | {} |\n",
-            prose(&change.name),
-            list(&change.lost),
-            list(&change.gained)
-        )
-    });
-    let rows: String = rows.collect();
-    let header = "| | only in A | only in B |\n|---|---|---|\n";
-    folded("GPU code", difference.gpu.len(), &format!("{header}{rows}"))
+    let rows = difference
+        .gpu
+        .iter()
+        .map(|it| [prose(&it.name), list(&it.lost), list(&it.gained)]);
+    folded("GPU code", ["only in A", "only in B"], rows)
 }
 
-fn folded(title: &str, rows: usize, table: &str) -> String {
-    let summary = format!("{title}: {}", count(rows, "change"));
+/// A collapsible table; empty without rows.
+fn folded(
+    title: &str,
+    [a, b]: [&str; 2],
+    rows: impl ExactSizeIterator<Item = [String; 3]>,
+) -> String {
+    if rows.len() == 0 {
+        return String::new();
+    }
+    let summary = format!("{title}: {}", count(rows.len(), "change"));
+    let rows: String = rows
+        .map(|row| format!("| {} |\n", row.join(" | ")))
+        .collect();
+    let table = format!("| | {a} | {b} |\n|---|---|---|\n{rows}");
     format!("\n<details><summary>{summary}</summary>\n\n{table}\n</details>\n")
 }

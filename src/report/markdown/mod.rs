@@ -4,7 +4,7 @@ mod difference;
 mod escape;
 mod page;
 
-use super::details::{count, details, ignore_text, programs_left_out, severity, tally};
+use super::details::{count, details, ignore_text, severity, tally};
 use super::escape::unwrapped;
 use super::summary::{self, Agreement};
 use super::targets::{Answer, Grade, machines};
@@ -31,17 +31,18 @@ pub fn report(report: &Report) -> String {
         }
         page.add(&ignored(subject.ignored()));
     }
+    if let Some(file) = report.configuration {
+        page.add(&format!("\nConfiguration: {}\n", code(file)));
+    }
     page.finish()
 }
 
 fn headline(report: &Report) -> String {
-    let failed = report
-        .subjects()
-        .any(|subject| subject.verdict() == Verdict::Fail);
-    let verdict = match (report.errors.is_empty(), failed) {
-        (false, _) => "❌ some images could not be read",
-        (true, true) => "❌ FAIL",
-        (true, false) => "✅ PASS",
+    let verdict = report.subjects().map(|subject| subject.verdict()).max();
+    let verdict = verdict.unwrap_or(Verdict::Pass);
+    let verdict = match report.errors.is_empty() {
+        false => "❌ some images could not be read".to_owned(),
+        true => format!("{} {verdict}", verdict_sign(verdict)),
     };
     let findings = report.subjects().flat_map(|subject| subject.findings());
     format!("## imgcheck: {verdict} ({})\n", tally(findings))
@@ -64,11 +65,8 @@ fn heading(subject: Subject) -> String {
     );
     if let Subject::Image(image) = subject {
         block.push_str(&table(image));
-        let left_out = image.facts.loader.as_ref().map(|it| it.programs_left_out);
-        if let Some(remark) = programs_left_out(left_out.unwrap_or_default()) {
-            block.push_str(&format!("\n{remark}\n"));
-        }
         block.push_str(&runs_on(image));
+        block.push_str(&not_judged(image));
     }
     block
 }
@@ -81,20 +79,17 @@ fn table(image: &ImageReport) -> String {
     }
     let mut table = String::from("\n| | claimed | found | |\n|---|---|---|---|\n");
     for row in rows {
-        let agreement = match row.agreement {
-            Agreement::Unclaimed => "",
-            Agreement::Met => "✅ ok",
-            Agreement::Unchecked => "not checked",
-            Agreement::Differs => "differs (ignored)",
-            Agreement::Broken(Severity::Error) => "❌ wrong",
-            Agreement::Broken(Severity::Warning) => "⚠️ doubtful",
-            Agreement::Broken(Severity::Note) => "ℹ️ see note",
+        let sign = match row.agreement {
+            Agreement::Met => "✅ ",
+            Agreement::Broken(severity) => &format!("{} ", severity_sign(severity)),
+            _ => "",
         };
         table.push_str(&format!(
-            "| {} | {} | {} | {agreement} |\n",
+            "| {} | {} | {} | {sign}{} |\n",
             prose(&row.subject),
             or_dash(&row.claimed),
-            or_dash(&row.found)
+            or_dash(&row.found),
+            row.agreement.word()
         ));
     }
     table
@@ -129,6 +124,26 @@ fn runs_on(image: &ImageReport) -> String {
     match table.is_empty() {
         true => table,
         false => format!("\n| runs on | |\n|---|---|\n{table}"),
+    }
+}
+
+/// What could not be judged, and what the configuration acknowledges of it.
+fn not_judged(image: &ImageReport) -> String {
+    let gaps = image.gaps.iter();
+    let gaps = gaps.map(|gap| (gap, String::new()));
+    let acknowledged = image.acknowledged.iter();
+    let acknowledged = acknowledged.map(|it| {
+        let reason = ignore_text(&it.ignore);
+        (&it.gap, format!(" – acknowledged: {}", prose(&reason)))
+    });
+    let mut block = String::new();
+    for (gap, remark) in gaps.chain(acknowledged) {
+        let (code, message) = (code(gap.code.as_str()), prose(&gap.message));
+        block.push_str(&format!("\n- **not judged** {code}: {message}{remark}"));
+    }
+    match block.is_empty() {
+        true => block,
+        false => block + "\n",
     }
 }
 
@@ -167,7 +182,7 @@ fn folded(subject: Subject, finding: &Finding) -> String {
         html_code(&finding.rule),
         html(&finding.message)
     );
-    for (name, detail) in details(subject, finding) {
+    for (name, detail) in details(subject.facts(), finding) {
         // Help is a sentence with commands between backticks; the other details are data.
         let text = match name {
             "help" => prose(&unwrapped(&detail)),

@@ -49,6 +49,7 @@ impl Page {
 pub(super) fn verdict_sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✅",
+        Verdict::Incomplete => "⚠️",
         Verdict::Fail => "❌",
     }
 }

@@ -7,6 +7,7 @@ use super::super::escape::{self, percent};
 use super::super::{ImageReport, Subject, one_line};
 use super::model::*;
 use crate::finding::{self, Finding};
+use crate::lexical;
 use crate::reference::name::Name;
 
 /// How many characters of a build step the name of a layer shows.
@@ -26,7 +27,7 @@ pub(super) fn location(index: usize, subject: Subject, finding: &Finding) -> Loc
     let inside = finding
         .path
         .as_deref()
-        .map(escape::inside)
+        .map(lexical::normalized)
         .filter(|path| !path.is_empty());
     let uri_base_id = inside.as_ref().map(|_| base_id(index));
     let (artifact_location, region) = match &finding.location {
@@ -97,7 +98,7 @@ fn image_uri(subject: Subject) -> String {
         Some(registry) => format!("{registry}/{}", name.repository),
         None => name.repository,
     });
-    let repository = escape::inside(repository.as_deref().unwrap_or(reference));
+    let repository = lexical::normalized(repository.as_deref().unwrap_or(reference));
     percent(&repository, "/")
 }
 

@@ -1,15 +1,15 @@
 //! SARIF 2.1.0, for GitHub code scanning, editors and viewers.
 //!
 //! A path in an image is relative to a base that stands for the image's root and has no place on this machine; the layer
-//! is a logical location. An image that could not be read makes the invocation unsuccessful, so that it cannot pass.
+//! is a logical location. An image that could not be read or judged makes the invocation unsuccessful, so that it cannot pass.
 
 mod locations;
 mod model;
 
 use std::collections::BTreeMap;
 
-use super::details::{Unique, detail_lines, ignore_text, severity};
-use super::{Report, Subject, escape, one_line, printable};
+use super::details::{Unique, detail_lines, gap_text, ignore_text, severity};
+use super::{Report, Subject, Verdict, escape, one_line, printable};
 use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
 use crate::rules::{Rule, RuleSet, pages};
 use model::*;
@@ -136,9 +136,30 @@ fn invocation(report: &Report) -> Invocation {
             unread.error
         )),
     });
+    let incomplete = |subject: &Subject| subject.verdict() == Verdict::Incomplete;
+    let gaps = report.subjects().flat_map(|subject| {
+        let level = if incomplete(&subject) {
+            "error"
+        } else {
+            "warning"
+        };
+        let gaps = subject.gaps().iter();
+        gaps.map(move |gap| Notification {
+            level,
+            message: plain(&format!(
+                "{}: not judged: {}",
+                one_line(subject.name()),
+                gap_text(gap)
+            )),
+        })
+    });
     Invocation {
-        execution_successful: report.errors.is_empty(),
-        tool_execution_notifications: unread.collect(),
+        execution_successful: report.errors.is_empty()
+            && !report.subjects().any(|it| incomplete(&it)),
+        tool_execution_notifications: unread.chain(gaps).collect(),
+        properties: report.configuration.map(|file| InvocationProperties {
+            configuration: file.to_owned(),
+        }),
     }
 }
 

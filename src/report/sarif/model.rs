@@ -82,6 +82,14 @@ pub(super) struct RuleProperties {
 pub(super) struct Invocation {
     pub execution_successful: bool,
     pub tool_execution_notifications: Vec<Notification>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub properties: Option<InvocationProperties>,
+}
+
+#[derive(Serialize)]
+pub(super) struct InvocationProperties {
+    /// The configuration file in use.
+    pub configuration: String,
 }
 
 #[derive(Serialize)]

@@ -3,7 +3,7 @@
 use super::heading::heading;
 use super::style::{BOLD, field, line, separate, table};
 use crate::report::details::{evidence_text, layer_text};
-use crate::report::{Inspection, one_line};
+use crate::report::{Inspection, one_line, started};
 use crate::stack::Component;
 
 /// The components of images, each with its evidence.
@@ -12,8 +12,14 @@ pub fn facts(images: &[Inspection], width: Option<u16>) -> String {
     for image in images {
         separate(&mut out);
         heading(&mut out, image, None, None);
+        if let Some(chain) = started::chain(&image.launch) {
+            field(&mut out, "starts", &chain);
+        }
+        for change in started::changes(&image.launch) {
+            field(&mut out, "sets", &change);
+        }
         line(&mut out, &stack_table(&image.stack, width));
-        for it in &image.stack {
+        for it in image.stack.iter() {
             component(&mut out, it, image);
         }
     }

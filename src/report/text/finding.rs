@@ -5,7 +5,7 @@ use anstyle::AnsiColor;
 use super::style::{BOLD, color, field, line, paragraph};
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
-use crate::report::details::{EVIDENCE_SHOWN, evidence_text, layer_text};
+use crate::report::details::{EVIDENCE_SHOWN, details, place_of_claim};
 use crate::report::{Inspection, one_line};
 
 /// The first line of a finding: severity, rule and message.
@@ -30,22 +30,13 @@ pub(super) fn write(out: &mut String, finding: &Finding, facts: &Inspection) {
     out.push('\n');
     head(out, finding);
     caret(out, facts.reference.as_deref(), finding.claim.as_ref());
-    if let Some(path) = &finding.path {
-        field(out, "file", path);
+    for (label, text) in details(Some(facts), finding) {
+        if !matches!(label, "claim" | "help") {
+            field(out, label, &text);
+        }
     }
-    if let Some(layer) = finding.layer {
-        field(out, "layer", &layer_text(facts, layer));
-    }
-    for evidence in finding.evidence.iter().take(EVIDENCE_SHOWN) {
-        field(
-            out,
-            "evidence",
-            &evidence_text(evidence, finding.path.as_deref()),
-        );
-    }
-    if let Some(more) = finding.evidence.len().checked_sub(EVIDENCE_SHOWN)
-        && more > 0
-    {
+    let more = finding.evidence.len().saturating_sub(EVIDENCE_SHOWN);
+    if more > 0 {
         field(out, "", &format!("and {more} more (see `imgcheck facts`)"));
     }
     advice(out, finding);
@@ -59,24 +50,15 @@ pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Cl
     if !matches!(claim.origin.as_str(), "tag" | "repository") {
         return field(out, &claim.origin, &claim.text);
     }
-    // The tag comes last, so if the repository contains the same text, the last occurrence is the tag.
-    let position = if claim.origin == "tag" {
-        reference.rfind(&claim.text)
-    } else {
-        reference.find(&claim.text)
+    let Some(place) = place_of_claim(reference, claim) else {
+        return;
     };
-    let Some(start) = position else { return };
     let style = color(AnsiColor::Red);
-    let indent = one_line(&reference[..start]).chars().count();
+    let width = |text: &str| one_line(text).chars().count();
+    let (indent, carets) = (width(&reference[..place.start]), width(&reference[place]));
+    let carets = "^".repeat(carets);
     line(out, &format!("  {}", one_line(reference)));
-    line(
-        out,
-        &format!(
-            "  {:indent$}{style}{}{style:#}",
-            "",
-            "^".repeat(one_line(&claim.text).chars().count())
-        ),
-    );
+    line(out, &format!("  {:indent$}{style}{carets}{style:#}", ""));
 }
 
 /// Writes help and the link to the documentation.

@@ -5,6 +5,7 @@ mod claims;
 mod facts;
 mod file;
 mod finding;
+mod gaps;
 mod heading;
 pub(super) mod style;
 mod summary;
@@ -13,7 +14,7 @@ mod targets;
 use super::details::full_tally;
 use super::{ImageReport, Report, one_line};
 use heading::heading;
-use style::{BOLD, line, separate, table};
+use style::{BOLD, DIM, line, separate, table};
 
 pub use claims::claims;
 pub use facts::facts;
@@ -36,13 +37,21 @@ pub fn report(report: &Report, width: Option<u16>) -> String {
         for finding in &image.findings {
             finding::write(&mut out, finding, &image.facts);
         }
+        gaps::write(&mut out, image);
         closing(&mut out, image);
     }
     let files = files(report.files);
     if !files.is_empty() {
         separate(&mut out);
     }
-    out + &files
+    out.push_str(&files);
+    if let Some(file) = report.configuration {
+        line(
+            &mut out,
+            &format!("\n{DIM}Configuration: {}{DIM:#}", one_line(file)),
+        );
+    }
+    out
 }
 
 /// A table of rules: id, severity and title.

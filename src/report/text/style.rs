@@ -24,6 +24,7 @@ pub(in crate::report) fn line(out: &mut String, text: &str) {
 pub(in crate::report) fn colored(verdict: Verdict) -> String {
     let style = match verdict {
         Verdict::Pass => color(AnsiColor::Green),
+        Verdict::Incomplete => color(AnsiColor::Yellow),
         Verdict::Fail => color(AnsiColor::Red),
     };
     format!("{style}{verdict}{style:#}")

@@ -4,7 +4,6 @@ use comfy_table::{Cell, Color};
 
 use super::style::{line, table};
 use crate::finding::{Finding, Severity};
-use crate::report::details::programs_left_out;
 use crate::report::summary::{Agreement, Row, rows};
 use crate::report::{Inspection, one_line};
 use crate::stack::Component;
@@ -30,10 +29,6 @@ pub(super) fn write(
             "  No image configuration: environment variables such as LD_LIBRARY_PATH and the command are unknown.",
         );
     }
-    let left_out = facts.loader.as_ref().map(|it| it.programs_left_out);
-    if let Some(remark) = programs_left_out(left_out.unwrap_or_default()) {
-        line(out, &format!("  {remark}"));
-    }
     let gpu_library = |component: &Component| {
         !matches!(
             component.name.as_str(),
@@ -49,14 +44,13 @@ pub(super) fn write(
 }
 
 fn cells(row: Row) -> [Cell; 4] {
+    let word = row.agreement.word();
     let verdict = match row.agreement {
-        Agreement::Unclaimed => Cell::new(""),
-        Agreement::Met => Cell::new("ok").fg(Color::Green),
-        Agreement::Unchecked => Cell::new("not checked"),
-        Agreement::Differs => Cell::new("differs (ignored)"),
-        Agreement::Broken(Severity::Error) => Cell::new("WRONG").fg(Color::Red),
-        Agreement::Broken(Severity::Warning) => Cell::new("doubtful").fg(Color::Yellow),
-        Agreement::Broken(Severity::Note) => Cell::new("see note").fg(Color::Cyan),
+        Agreement::Met => Cell::new(word).fg(Color::Green),
+        Agreement::Broken(Severity::Error) => Cell::new(word.to_uppercase()).fg(Color::Red),
+        Agreement::Broken(Severity::Warning) => Cell::new(word).fg(Color::Yellow),
+        Agreement::Broken(Severity::Note) => Cell::new(word).fg(Color::Cyan),
+        _ => Cell::new(word),
     };
     let or_dash = |text: String| {
         if text.is_empty() {

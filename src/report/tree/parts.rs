@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::launch::LaunchFacts;
 use crate::process::tree::{FailedLoad, MappedObject, ProcessTree};
 use crate::report::details::library_path_source;
 use crate::report::one_line;
+pub(super) use crate::report::text::style::{BOLD, DIM};
 
-pub(super) const BOLD: Style = Style::new().bold();
-pub(super) const DIM: Style = Style::new().dimmed();
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
 
@@ -18,6 +18,8 @@ pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub struct TreeQuery<'a> {
     /// The image as the user named it.
     pub image: &'a str,
+    /// What the image starts, to be shown above the processes.
+    pub launch: Option<&'a LaunchFacts>,
     /// A SONAME, file name, path, or the start of a name; `None` shows everything.
     pub library: Option<&'a str>,
 }

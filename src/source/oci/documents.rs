@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::source::blobs::{self, Blobs, DocumentKind};
+use crate::source::names;
 use crate::source::platform::Platform;
 
 /// An index or a manifest. Its members decide which of them it is, as in registries.
@@ -76,24 +77,29 @@ pub(super) fn names_a_platform(descriptor: &Descriptor) -> bool {
     platform.is_some_and(|platform| !Platform::of_descriptor(platform).is_unknown())
 }
 
-/// BuildKit stores provenance and SBOM of each image as a manifest of the platform `unknown/unknown`. A manifest with a real
-/// platform is an image, whatever its annotations say, since Docker would start it.
+/// BuildKit stores provenance and SBOM of each image as a manifest of the platform `unknown/unknown`. Annotations say nothing: an
+/// engine starts an image that is annotated as an attestation.
 pub(super) fn is_attestation(descriptor: &Descriptor) -> bool {
-    match descriptor.platform() {
-        Some(platform) => Platform::of_descriptor(platform).is_unknown(),
-        None => descriptor
-            .annotations()
-            .as_ref()
-            .is_some_and(|it| it.contains_key("vnd.docker.reference.type")),
-    }
+    let platform = descriptor.platform().as_ref();
+    platform.is_some_and(|platform| Platform::of_descriptor(platform).is_unknown())
 }
+
+const CONTAINERD_NAME: &str = "io.containerd.image.name";
+const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 pub(super) fn recorded_name(descriptor: &Descriptor) -> Option<String> {
     let annotations = descriptor.annotations().as_ref()?;
     annotations
-        .get("io.containerd.image.name")
-        .or_else(|| annotations.get("org.opencontainers.image.ref.name"))
+        .get(CONTAINERD_NAME)
+        .or_else(|| annotations.get(REF_NAME))
         .cloned()
+}
+
+/// A complete name for other engines that is not the one for containerd, which is `name`. Usually theirs is only the tag.
+pub(super) fn other_name(descriptor: &Descriptor, name: &str) -> Option<String> {
+    let other = descriptor.annotations().as_ref()?.get(REF_NAME)?;
+    let is_complete = other.contains(['/', ':']) && !other.starts_with('@');
+    (is_complete && !names::same(name, other) && !name.ends_with(other)).then(|| other.clone())
 }
 
 fn is_image_config(media_type: &MediaType) -> bool {

@@ -12,6 +12,7 @@ use super::credentials::{self, Credentials, Lookup};
 use super::failure::{Failure, Kind, printable};
 use super::refusal;
 use super::retry::RetryPolicy;
+use super::token_server::check_address;
 use crate::error::ErrorCode;
 
 /// The name of this program towards OAuth2 servers.
@@ -124,12 +125,8 @@ impl Authorizer<'_> {
             },
         };
         let header = match challenges.first() {
-            Some(Challenge::Bearer {
-                realm,
-                service,
-                scope,
-            }) => {
-                self.token(realm, service.as_deref(), scope.as_deref(), &lookup, &login)
+            Some(Challenge::Bearer { realm, service }) => {
+                self.token(realm, service.as_deref(), &lookup, &login)
                     .await?
             }
             Some(Challenge::Basic) => self.basic(&lookup, &login)?,
@@ -196,14 +193,17 @@ impl Authorizer<'_> {
         &self,
         realm: &str,
         service: Option<&str>,
-        scope: Option<&str>,
         lookup: &Lookup,
         login: &Login,
     ) -> Result<HeaderValue, Failure> {
         let url = self.realm(realm)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let pull = format!("repository:{}:pull", self.address.repository);
-        let mut query = vec![("scope", scope.unwrap_or(&pull))];
+        if lookup.credentials.is_some() && !self.client.local_token_server {
+            check_address(self.base, &url).await?;
+        }
+        // Not the scope of the challenge, which could ask for more.
+        let mut query = vec![("scope", &*pull)];
         query.extend(service.map(|service| ("service", service)));
         let request = match &lookup.credentials {
             Some(Credentials::IdentityToken(token)) => {

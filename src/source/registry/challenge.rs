@@ -13,7 +13,6 @@ pub(super) enum Challenge {
         /// The URL of the token server.
         realm: String,
         service: Option<String>,
-        scope: Option<String>,
     },
 }
 
@@ -46,7 +45,6 @@ fn supported(challenge: &ChallengeRef<'_>) -> Option<Challenge> {
         return Some(Challenge::Bearer {
             realm: parameter("realm")?,
             service: parameter("service"),
-            scope: parameter("scope"),
         });
     }
     None
@@ -73,7 +71,6 @@ mod tests {
         let token = Challenge::Bearer {
             realm: "https://auth.docker.io/token".into(),
             service: Some("registry.docker.io".into()),
-            scope: Some("repository:a/b:pull,push".into()),
         };
         assert_eq!(hub, [token]);
         assert_eq!(of(&[r#"Basic realm="Registry Realm""#]), [Challenge::Basic]);

@@ -28,6 +28,7 @@ pub(super) struct Client {
     pub forms: Http,
     pub policy: RetryPolicy,
     pub insecure: bool,
+    pub local_token_server: bool,
     pub offline: bool,
     pub runtime: Runtime,
     /// Why no certificate can be trusted, if so.
@@ -65,6 +66,7 @@ impl Client {
             no_authorities,
             policy,
             insecure: options.insecure,
+            local_token_server: options.local_token_server,
             offline: options.offline,
             runtime: Runtime::new().map_err(|error| Error::io("HTTP client", error))?,
         })

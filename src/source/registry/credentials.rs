@@ -22,6 +22,16 @@ const HUB_NAMES: [&str; 3] = [HUB, "index.docker.io", "registry-1.docker.io"];
 const HUB_SERVER: &str = "https://index.docker.io/v1/";
 
 /// Credentials for a registry.
+///
+/// ```
+/// use imgcheck::{Credentials, ImageRequest};
+///
+/// let user = "robot".to_owned();
+/// let password = "secret".to_owned();
+/// let credentials = Credentials::Password { user, password };
+/// let request = ImageRequest::new("registry.example/team/train:1").credentials(credentials);
+/// assert!(!format!("{request:?}").contains("secret"));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// A user name with a password or an access token.

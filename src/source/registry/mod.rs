@@ -17,6 +17,7 @@ pub(super) mod registries;
 mod repository;
 mod retry;
 mod tags;
+mod token_server;
 
 use std::sync::Arc;
 

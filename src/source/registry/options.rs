@@ -23,6 +23,9 @@ use crate::error::Result;
 pub struct Options {
     /// Trust any certificate, and allow plain HTTP. Loopback addresses may always use plain HTTP.
     pub insecure: bool,
+    /// Send credentials to a token server with a loopback, link-local or private address even if the registry has a different
+    /// address.
+    pub local_token_server: bool,
     /// Files with certificates (PEM) of authorities to trust in addition to the system's.
     pub ca_certificates: Vec<PathBuf>,
     /// Registries to ask before others, in this order.

@@ -1,4 +1,4 @@
-//! What the image asks of the container toolkit, as facts.
+//! What the image requests from the container toolkit, as facts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::files::{DriverFile, DriverNeed};
 use super::requirement::{Constraint, Invalid};
 
-/// What the image asks of the container toolkit, and what it has of the driver itself. The keys are those of rules.
+/// What the image requests from the container toolkit, and its own driver files. The keys are those of rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContainerToolkit {
@@ -17,19 +17,19 @@ pub struct ContainerToolkit {
     pub requirements_disabled: bool,
     /// All of them must be met.
     pub requirements: Vec<RequirementFacts>,
-    /// The oldest driver branch of the knowledge table that meets them on a GPU whose brand none of them names. Absent if none does,
-    /// or if none of them is about CUDA or the driver.
+    /// The oldest driver branch of the knowledge table that meets them on a GPU whose brand they do not name. Absent if no branch
+    /// does, or if no requirement is about CUDA or the driver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest: Option<OldestDriver>,
-    /// They contradict themselves or each other: no host can meet them, whatever its driver.
+    /// The requirements contradict themselves or each other: no host can meet them, whatever its driver.
     pub contradictory: bool,
-    /// Only a driver newer than all of the knowledge table could meet them.
+    /// Only a driver newer than the knowledge table could meet them.
     pub newer_than_known: bool,
-    /// What is mounted of the driver.
+    /// The mounted parts of the driver.
     pub capabilities: Capabilities,
-    /// Which GPUs the container gets where nothing but the image says so.
+    /// Which GPUs the container gets if only the image requests them.
     pub devices: Devices,
-    /// Files of a driver that the image has itself, and what is left of them.
+    /// Driver files in the image.
     pub driver_files: Vec<DriverFile>,
     /// Files of the image that need a library of the driver by DT_NEEDED.
     pub needs: Vec<DriverNeed>,
@@ -45,7 +45,7 @@ pub struct RequirementFacts {
     pub text: String,
     /// One of them must hold.
     pub alternatives: Vec<AlternativeFacts>,
-    /// Parts that cannot be understood.
+    /// Invalid parts.
     pub invalid: Vec<Invalid>,
 }
 
@@ -89,6 +89,6 @@ pub struct Devices {
     /// The variable, absent if it is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Whether the `nvidia` runtime gives the container GPUs where the engine does not say which (`--gpus`).
+    /// Whether the `nvidia` runtime gives the container GPUs without `--gpus`.
     pub visible: bool,
 }

@@ -1,8 +1,7 @@
 //! Files of the driver in the image, and files that need the driver.
 //!
-//! The driver belongs to the host: the toolkit mounts its files when a container starts. What the image has of it was installed with
-//! a package, or is what a mount left behind: an image that is built or committed in a container with GPUs keeps the files that the
-//! toolkit created as mount points, empty.
+//! The driver belongs to the host: the toolkit mounts its files when a container starts. Driver files in an image come from a package,
+//! or are empty mount points that the toolkit created in a container from which the image was committed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,40 +15,39 @@ use crate::stack::sites::Sites;
 
 use super::knowledge::ToolkitKnowledge;
 
-/// A file of the image that has the name of one of the driver's, outside of the directories of stubs and of the
-/// forward-compatibility package.
+/// A file with the name of a driver file, outside the directories of stubs and of the forward-compatibility package.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DriverFile {
     /// The file.
     pub path: String,
-    /// The layer that brought it.
+    /// The layer that contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<usize>,
     /// Its name without a version: `libcuda.so`, `nvidia-smi`.
     pub name: String,
-    /// The capability that mounts the host's: `compute`.
+    /// The capability that mounts the host's file: `compute`.
     pub capability: String,
     /// What it is.
     pub state: FileState,
-    /// The driver's version as the name of the file has it: `535.261.03`; empty if it has none.
+    /// The driver's version in its file name: `535.261.03`; empty if unknown.
     pub version: String,
 }
 
-/// What a file with a name of the driver's is.
+/// What a file with the name of a driver file is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileState {
     /// A file of a driver.
     #[default]
     Real,
-    /// A file without a byte.
+    /// An empty file.
     Empty,
-    /// A symbolic link that leads nowhere.
+    /// A dangling symbolic link.
     Dangling,
     /// A library of the toolkit for linking, whose functions do nothing.
     Stub,
-    /// No ELF file: a script.
+    /// Not an ELF file, such as a script.
     Other,
 }
 
@@ -63,19 +61,19 @@ pub struct DriverNeed {
     pub capability: String,
     /// The file that needs it.
     pub path: String,
-    /// The layer that brought the file.
+    /// The layer that contains the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<usize>,
-    /// Prefix of the Python environment that imports from where it lies; empty if none does.
+    /// Prefix of the Python environment that contains the file; empty if it is in no environment.
     pub environment: String,
     /// Whether that is the environment of the image's process.
     pub main: bool,
-    /// The package directory that it lies in: `cv2`; empty outside of an environment.
+    /// The package directory that contains it: `cv2`; empty outside an environment.
     pub directory: String,
 }
 
 impl ToolkitKnowledge {
-    /// The name without its version, and the capability that brings it, of a file that has the name of one of the driver's.
+    /// The name without version, and the capability that mounts it, of a file with the name of a driver file.
     pub fn driver_name<'n>(&self, name: &'n str) -> Option<(&'n str, &str)> {
         if name.starts_with("nv") {
             return self.of_program(name).map(|capability| (name, capability));
@@ -92,7 +90,7 @@ impl ToolkitKnowledge {
     }
 }
 
-/// The files of the image that have names of the driver's.
+/// The files of the image with names of driver files.
 pub(super) fn of_driver(inventory: &Inventory, knowledge: &ToolkitKnowledge) -> Vec<DriverFile> {
     let nodes = inventory.driver_names.iter();
     let nodes = nodes.filter(|node| !is_set_apart(&node.path()));
@@ -110,7 +108,7 @@ fn driver_file(
     let (name, capability) = knowledge.driver_name(node.name())?;
     let state = match node.content() {
         _ if node.symlink_target().is_some() => {
-            // Where a link leads to a file, that file is looked at under its own name.
+            // A file behind a link is examined under its own name.
             let dangles = inventory.root.resolve(&path).is_err();
             dangles.then_some(FileState::Dangling)?
         }
@@ -139,20 +137,19 @@ fn is_stub(elf: &ElfFacts) -> bool {
     identity.is_some_and(|identity| identity.part.as_deref() == Some("stub"))
 }
 
-/// Whether a path lies in a directory of stubs or of the forward-compatibility package, where the loader does not look unless it is
-/// told to.
+/// Whether a path is in a directory of stubs or of the forward-compatibility package, which the loader searches only on request.
 fn is_set_apart(path: &str) -> bool {
     let mut directories = directory_of(path).split('/');
     directories.any(|directory| directory.starts_with("stub") || directory.contains("compat"))
 }
 
-/// The files that need a library of the driver, those of the driver itself left out.
+/// The files that need a library of the driver, except those of the driver itself.
 pub(super) fn needs(
     inventory: &Inventory,
     environments: &[Environment],
     knowledge: &ToolkitKnowledge,
 ) -> Vec<DriverNeed> {
-    let places = Places::of(environments);
+    let places = EnvironmentSites::of(environments);
     let mut needs = Vec::new();
     for file in &inventory.elf {
         for library in &file.facts.needed {
@@ -178,18 +175,18 @@ pub(super) fn needs(
     needs
 }
 
-/// Where the environments import from.
-struct Places<'e> {
+/// The import directories of the environments.
+struct EnvironmentSites<'e> {
     sites: Sites,
     /// The environment of each of the sites, and its position.
     owners: Vec<(usize, &'e Environment)>,
 }
 
-impl<'e> Places<'e> {
+impl<'e> EnvironmentSites<'e> {
     fn of(environments: &'e [Environment]) -> Self {
         let sites = environments.iter().flat_map(|it| &it.sites);
         let owners = environments.iter().enumerate();
-        Places {
+        EnvironmentSites {
             sites: sites.collect(),
             owners: owners
                 .flat_map(|owner| owner.1.sites.iter().map(move |_| owner))
@@ -197,7 +194,7 @@ impl<'e> Places<'e> {
         }
     }
 
-    /// The environment that imports from where a file lies, whether it is the first one, and the package directory.
+    /// The environment that imports from the directory of a file, whether it is the first one, and the package directory.
     fn place(&self, path: &str) -> Option<(String, bool, String)> {
         let inside = self.sites.holding(path)?;
         let (index, environment) = self.owners.get(inside.place)?;
@@ -221,8 +218,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_driver() {
-        let knowledge = ToolkitKnowledge::builtin().unwrap();
+    fn names_of_driver_files() {
+        let knowledge = crate::knowledge::container_toolkit().unwrap();
         for (name, expected) in [
             ("libcuda.so", Some(("libcuda.so", "compute"))),
             ("libcuda.so.535.261.03", Some(("libcuda.so", "compute"))),
@@ -248,18 +245,20 @@ mod tests {
             interpreter: String::new(),
             release: String::new(),
             sites: sites.iter().map(|it| (*it).to_owned()).collect(),
+            gaps: Vec::new(),
+            is_started: false,
             is_virtual: false,
         };
         let environments = [
             environment("/opt", &["/opt/own", "/shared"]),
             environment("/usr", &["/shared", "/shared/inner", "/usr/own"]),
         ];
-        let places = Places::of(&environments);
+        let places = EnvironmentSites::of(&environments);
         let expected = |prefix: &str, main, directory: &str| {
             Some((prefix.to_owned(), main, directory.to_owned()))
         };
         for (path, place) in [
-            ("/shared/inner/a.so", expected("/opt", true, "inner")),
+            ("/shared/inner/a.so", expected("/usr", false, "")),
             ("/usr/own/torch/lib/a.so", expected("/usr", false, "torch")),
             ("/usr/own/numpy.libs/a.so", expected("/usr", false, "numpy")),
             ("/opt/own/a.so", expected("/opt", true, "")),
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_the_loader_leaves_alone() {
+    fn directories_that_the_loader_does_not_search() {
         assert!(is_set_apart(
             "/usr/local/cuda-12.8/compat/libcuda.so.570.26"
         ));

@@ -2,15 +2,26 @@
 
 use serde::Deserialize;
 
-use crate::embedded;
-use crate::error::Result;
-
-/// What each capability brings, and which CUDA each driver branch has.
+/// What each capability mounts, and which CUDA release each driver branch supports.
 #[derive(Debug, Clone, Default)]
 pub struct ToolkitKnowledge {
     pub(super) default: Vec<String>,
     pub(super) capabilities: Vec<Capability>,
     pub(super) branches: Vec<Branch>,
+}
+
+/// The file `capabilities.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesFile {
+    default: Vec<String>,
+    capabilities: Vec<Capability>,
+}
+
+/// What is read of the file `drivers.yaml`.
+#[derive(Debug, Deserialize)]
+pub struct DriversFile {
+    branches: Vec<Branch>,
 }
 
 /// A word of NVIDIA_DRIVER_CAPABILITIES.
@@ -34,41 +45,26 @@ pub(super) struct Branch {
 }
 
 impl ToolkitKnowledge {
-    /// The built-in tables.
-    ///
-    /// # Errors
-    /// A table is broken, which the tests exclude.
-    pub fn builtin() -> Result<Self> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Words {
-            default: Vec<String>,
-            capabilities: Vec<Capability>,
-        }
-        #[derive(Deserialize)]
-        struct Drivers {
-            branches: Vec<Branch>,
-        }
-        let words: Words = embedded::knowledge("capabilities")?;
-        let drivers: Drivers = embedded::knowledge("drivers")?;
-        Ok(ToolkitKnowledge {
+    /// The knowledge in the tables.
+    pub fn new(words: CapabilitiesFile, drivers: DriversFile) -> Self {
+        ToolkitKnowledge {
             default: words.default,
             capabilities: words.capabilities,
             branches: drivers.branches,
-        })
+        }
     }
 
-    /// The capability that brings a library, by the library's name without its version: `libcuda.so`.
+    /// The capability that mounts a library, by the library's name without its version: `libcuda.so`.
     pub(super) fn of_library(&self, stem: &str) -> Option<&str> {
-        self.brought_by(|capability| &capability.libraries, stem)
+        self.mounted_by(|capability| &capability.libraries, stem)
     }
 
-    /// The capability that brings a program.
+    /// The capability that mounts a program.
     pub(super) fn of_program(&self, name: &str) -> Option<&str> {
-        self.brought_by(|capability| &capability.programs, name)
+        self.mounted_by(|capability| &capability.programs, name)
     }
 
-    fn brought_by(&self, list: fn(&Capability) -> &Vec<String>, name: &str) -> Option<&str> {
+    fn mounted_by(&self, list: fn(&Capability) -> &Vec<String>, name: &str) -> Option<&str> {
         let mut capabilities = self.capabilities.iter();
         let found = capabilities.find(|capability| list(capability).iter().any(|it| it == name));
         found.map(|capability| capability.name.as_str())

@@ -1,7 +1,7 @@
-//! What NVIDIA's container toolkit will do with the image: the software that gives a container the host's GPUs and the files of
-//! the host's driver, as the environment variables of the image ask for it.
+//! What the image requests from NVIDIA's container toolkit, which gives a container the host's GPUs and driver files as the
+//! environment variables of the image ask for.
 //!
-//! Source of the behaviour: libnvidia-container (`nvidia-container-cli`), the toolkit's `internal/config/image`, and
+//! Source of the behavior: libnvidia-container (`nvidia-container-cli`), the toolkit's `internal/config/image`, and
 //! <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html>.
 
 mod facts;
@@ -24,7 +24,7 @@ use super::inventory::Inventory;
 use super::python::Environment;
 
 impl ContainerToolkit {
-    /// What the environment of an image asks for.
+    /// What the environment of an image requests.
     pub fn of_environment(
         environment: &BTreeMap<String, String>,
         knowledge: &ToolkitKnowledge,
@@ -32,14 +32,14 @@ impl ContainerToolkit {
         variables::read(environment, knowledge)
     }
 
-    /// The layer of a file that is named.
+    /// The layer of a file that these facts name.
     pub fn layer_of(&self, path: &str) -> Option<usize> {
         let files = self.driver_files.iter().map(|it| (&it.path, it.layer));
         let needs = self.needs.iter().map(|it| (&it.path, it.layer));
         files.chain(needs).find(|(known, _)| *known == path)?.1
     }
 
-    /// That, and what the image has of the driver.
+    /// What the environment requests, and the driver files in the image.
     pub(super) fn of_image(
         inventory: &Inventory,
         environments: &[Environment],

@@ -11,16 +11,16 @@ const MAX_COMPARISONS: usize = 2_000_000;
 /// Which hosts can meet all requirements of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Satisfiable {
-    /// Some that the knowledge table does not exclude, or it would take too long to tell.
+    /// Some host that the knowledge table does not exclude, or the check would take too long.
     Possible,
-    /// Only those whose driver is newer than all that the knowledge table has.
+    /// Only a host whose driver is newer than the knowledge table.
     NewerDriver,
-    /// None.
+    /// No host.
     Never,
 }
 
-/// Tries one host of each kind that the constraints tell apart. CUDA and driver are taken to be independent of each other, for not
-/// every pair is known (those of Jetson are others): what is impossible by that alone is called possible.
+/// Tries one host of each kind that the constraints distinguish. CUDA and driver count as independent, because not every pair is known
+/// (Jetson has its own): requirements that only a known pair excludes count as possible.
 pub(super) fn satisfiable(
     requirements: &[&Requirement],
     knowledge: &ToolkitKnowledge,
@@ -68,7 +68,7 @@ pub(super) fn satisfiable(
     result
 }
 
-/// A version below all that a property is compared with, each of these, and one just above each.
+/// The versions that a property is compared with, one just above each, and one below all.
 fn versions(constraints: &[&Constraint], property: Property) -> BTreeSet<String> {
     let values = constraints.iter().filter(|it| it.property == property);
     values
@@ -77,7 +77,7 @@ fn versions(constraints: &[&Constraint], property: Property) -> BTreeSet<String>
         .collect()
 }
 
-/// The brands that are named, and another.
+/// The named brands, and an unnamed one.
 fn brands(constraints: &[&Constraint]) -> BTreeSet<String> {
     let values = constraints
         .iter()
@@ -94,11 +94,14 @@ mod tests {
 
     use super::*;
 
-    fn judged(texts: &[&str]) -> Satisfiable {
+    fn result(texts: &[&str]) -> Satisfiable {
         let requirements: Vec<Requirement> =
             texts.iter().map(|text| Requirement::parse(text)).collect();
         let requirements: Vec<&Requirement> = requirements.iter().collect();
-        satisfiable(&requirements, &ToolkitKnowledge::builtin().unwrap())
+        satisfiable(
+            &requirements,
+            &crate::knowledge::container_toolkit().unwrap(),
+        )
     }
 
     #[test]
@@ -113,7 +116,7 @@ mod tests {
                 "driver>=560",
             ],
         ] {
-            assert_eq!(judged(texts), Satisfiable::Never, "{texts:?}");
+            assert_eq!(result(texts), Satisfiable::Never, "{texts:?}");
         }
     }
 
@@ -125,7 +128,7 @@ mod tests {
             &["cuda>=11", "driver>=999"],
             &["cuda>=12.8,cuda<12 driver>=999"],
         ] {
-            assert_eq!(judged(texts), Satisfiable::NewerDriver, "{texts:?}");
+            assert_eq!(result(texts), Satisfiable::NewerDriver, "{texts:?}");
         }
     }
 
@@ -145,10 +148,10 @@ mod tests {
             &["cuda>=99 brand=tesla", "brand=Tesla"],
             // No known driver of that branch has it, but that is no contradiction.
             &["driver>=540,driver<541,cuda>=12.6"],
-            // What cannot be understood is reported as that.
+            // Invalid text is reported separately.
             &["cuda==12.8"],
         ] {
-            assert_eq!(judged(texts), Satisfiable::Possible, "{texts:?}");
+            assert_eq!(result(texts), Satisfiable::Possible, "{texts:?}");
         }
     }
 
@@ -157,6 +160,6 @@ mod tests {
         let text: Vec<String> = (0..500)
             .map(|n| format!("cuda>={n},cuda<{n},driver>{n},driver<{n}"))
             .collect();
-        assert_eq!(judged(&[&text.join(" ")]), Satisfiable::Possible);
+        assert_eq!(result(&[&text.join(" ")]), Satisfiable::Possible);
     }
 }

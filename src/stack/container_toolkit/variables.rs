@@ -200,7 +200,7 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        read(&variables, &ToolkitKnowledge::builtin().unwrap())
+        read(&variables, &crate::knowledge::container_toolkit().unwrap())
     }
 
     /// The beginning of what the images of nvidia/cuda 12.8 set.

@@ -6,6 +6,7 @@ use crate::image::FileIdentity;
 
 use super::package::{Owned, Package};
 use crate::stack::inventory::ElfFile;
+use crate::stack::sites::DirectoryTree;
 
 /// Most packages of one component that are listed for one file or interpreter. No real image has more.
 pub const OWNERS: usize = 16;
@@ -20,8 +21,8 @@ pub struct Packages {
 #[derive(Default)]
 struct PackageIndex {
     files: HashMap<FileIdentity, Vec<usize>>,
-    /// By installation directory, without a trailing slash.
-    directories: HashMap<String, Vec<usize>>,
+    /// By installation directory.
+    directories: DirectoryTree<Vec<usize>>,
     system: Vec<usize>,
 }
 
@@ -76,8 +77,8 @@ impl Packages {
 
 impl PackageIndex {
     fn add(&mut self, index: usize, package: &Package, all: &[Package]) {
-        let directory = package.installed_in.trim_end_matches('/').to_owned();
-        let beside = self.directories.entry(directory).or_default();
+        let directory = package.installed_in.trim_end_matches('/');
+        let beside = self.directories.entry(directory).get_or_insert_default();
         let alike = |other: &&usize| all[**other].owned.pattern() == package.owned.pattern();
         if beside.iter().filter(alike).count() < OWNERS {
             beside.push(index);
@@ -103,19 +104,9 @@ impl PackageIndex {
     }
 
     /// The packages that are installed in a directory above a path.
-    fn above<'a>(&'a self, path: &'a str) -> Box<dyn Iterator<Item = usize> + 'a> {
-        let depth = path.matches('/').count();
-        if self.directories.len() < depth {
-            // A hostile path may have thousands of directories.
-            let above = self.directories.iter().filter(|(directory, _)| {
-                let rest = path.strip_prefix(directory.as_str());
-                rest.is_some_and(|rest| rest.starts_with('/'))
-            });
-            return Box::new(above.flat_map(|(_, packages)| packages.iter().copied()));
-        }
-        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
-        let packages = above.filter_map(|directory| self.directories.get(directory));
-        Box::new(packages.flatten().copied())
+    fn above(&self, path: &str) -> impl Iterator<Item = usize> {
+        let packages = self.directories.above(path);
+        packages.flat_map(|(_, packages)| packages.iter().copied())
     }
 }
 

@@ -23,6 +23,8 @@ fn environment(sites: &[&str]) -> Environment {
         interpreter: "/usr/bin/python3.11".to_owned(),
         release: "3.11".to_owned(),
         sites: sites.iter().map(|it| (*it).to_owned()).collect(),
+        gaps: Vec::new(),
+        is_started: false,
         is_virtual: false,
     }
 }
@@ -42,7 +44,7 @@ fn unmet_within(
         components: &[],
         machine: "x86_64",
     };
-    let names = crate::embedded::knowledge("requirements").unwrap();
+    let names = crate::knowledge::table("requirements").unwrap();
     unmet(&installed, &names, limits)
 }
 

@@ -1,10 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::targets::GpuTable;
 
 fn table() -> DriverTable {
-    DriverTable::builtin().unwrap()
+    crate::knowledge::targets().unwrap().drivers
 }
 
 fn floor() -> DriverFloor {
@@ -27,7 +26,7 @@ fn compat(version: &str, path: &str, drivers: Option<&str>) -> Component {
 }
 
 fn with(driver: &str, gpus: &[&str], stack: &[Component]) -> DriverFacts {
-    let known = GpuTable::builtin().unwrap();
+    let known = crate::knowledge::gpus().unwrap();
     let gpus: Vec<Gpu> = gpus.iter().map(|gpu| known.parse(gpu).unwrap()).collect();
     judge(
         &DriverVersion::parse(driver).unwrap(),

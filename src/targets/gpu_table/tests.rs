@@ -3,7 +3,7 @@
 use super::*;
 
 fn table() -> GpuTable {
-    GpuTable::builtin().unwrap()
+    crate::knowledge::gpus().unwrap()
 }
 
 fn sm(text: &str) -> String {
@@ -129,7 +129,7 @@ proptest::proptest! {
 
 /// Two models that normalize to one name must have the same architecture, or the result would depend on the order of the table.
 #[test]
-fn no_name_stands_for_two_architectures() {
+fn no_name_means_two_architectures() {
     let mut seen = BTreeMap::new();
     let table = table();
     assert!(table.models.len() > 80);

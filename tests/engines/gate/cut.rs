@@ -20,7 +20,7 @@ fn cuts(length: usize) -> Vec<usize> {
 }
 
 #[test]
-fn an_archive_that_is_cut_anywhere_is_no_image() {
+fn an_archive_truncated_anywhere_is_an_error() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("image.tar");
     let image = image(4096);
@@ -64,7 +64,7 @@ fn pipe(bytes: &[u8]) -> std::process::Output {
 
 /// An archive may name a file twice, and the last one counts: cut off before it, it would be another image.
 #[test]
-fn an_archive_that_is_cut_between_two_members_is_no_image() {
+fn an_archive_truncated_between_members_is_an_error() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("image.tar");
     let mut items = docker_archive(&[image(4096)]);
@@ -82,7 +82,7 @@ fn an_archive_that_is_cut_between_two_members_is_no_image() {
 }
 
 #[test]
-fn a_blob_that_is_cut_is_no_layer() {
+fn a_truncated_blob_is_an_error() {
     let case = Case::new(4096);
     let layer = &case.layers()[0];
     let bytes = fs::read(layer).unwrap();

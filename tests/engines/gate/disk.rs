@@ -65,7 +65,7 @@ fn error(output: &Output) -> String {
 }
 
 #[test]
-fn a_cache_that_is_full_or_takes_nothing_changes_no_verdict() {
+fn a_full_or_unwritable_cache_changes_no_verdict() {
     let Some(small) = Small::mount("16k") else {
         return;
     };
@@ -128,7 +128,7 @@ fn a_report_that_does_not_fit_is_an_error_and_no_half_report() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_an_error_wherever_it_goes() {
+fn a_report_that_cannot_be_written_is_an_error() {
     let full = || fs::File::options().write(true).open("/dev/full").unwrap();
     for format in [
         "text", "json", "sarif", "junit", "github", "gitlab", "markdown",

@@ -17,7 +17,7 @@ fn under(case: &Case, limit: &str) -> Ending {
 }
 
 #[test]
-fn too_little_memory_is_no_verdict() {
+fn too_little_memory_gives_no_verdict() {
     if !tool("prlimit") {
         return;
     }
@@ -32,7 +32,7 @@ fn too_little_memory_is_no_verdict() {
 }
 
 #[test]
-fn too_few_files_are_no_verdict() {
+fn too_few_files_give_no_verdict() {
     if !tool("prlimit") {
         return;
     }
@@ -49,7 +49,7 @@ fn too_few_files_are_no_verdict() {
 }
 
 #[test]
-fn too_little_time_and_room_are_no_verdict() {
+fn too_little_time_or_space_gives_no_verdict() {
     if !tool("prlimit") {
         return;
     }
@@ -69,7 +69,7 @@ fn too_little_time_and_room_are_no_verdict() {
 }
 
 #[test]
-fn too_few_threads_are_no_verdict() {
+fn too_few_threads_give_no_verdict() {
     if !tool("prlimit") || !tool("setpriv") {
         return;
     }

@@ -7,7 +7,6 @@ use imgcheck::Checker;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::finding::Severity;
 use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::ReadContext;
 use imgcheck::internals::loader::{OpenMode, Process, System};
 use imgcheck::internals::process::LoaderFacts;
 use imgcheck::internals::process::facts::{ObjectFacts, ProcessFacts};
@@ -66,7 +65,7 @@ fn replayed_requests_map_the_same_files_in_the_same_order() {
     for image in images("loader") {
         let observed = observed(&image);
         let opened = open(&image);
-        let context = ReadContext::builtin(Depth::Default).unwrap();
+        let context = imgcheck::internals::knowledge::read_context(Depth::Default).unwrap();
         let layer = context.read_layer(&opened.layers[0]).unwrap();
         let root = RootFilesystem::merge([&*layer.facts]);
         for run in [Some(&observed.import), observed.first_use.as_ref()]

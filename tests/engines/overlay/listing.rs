@@ -8,7 +8,7 @@ use std::path::Path;
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::elf::Depth;
 use imgcheck::internals::image::{Node, RootFilesystem};
-use imgcheck::internals::layer::{Content, LayerFacts, ReadContext};
+use imgcheck::internals::layer::{Content, LayerFacts};
 
 use crate::layers::layer_blob;
 
@@ -112,7 +112,7 @@ pub fn real(root: &Path) -> Listing {
 
 /// What imgcheck makes of the archives of layers.
 pub fn merged(archives: &[Vec<u8>]) -> Listing {
-    let context = ReadContext::builtin(Depth::Default).unwrap();
+    let context = imgcheck::internals::knowledge::read_context(Depth::Default).unwrap();
     let facts = |archive: &Vec<u8>| {
         let blob = layer_blob(archive, archive);
         std::sync::Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)

@@ -97,6 +97,39 @@ fn credentials_are_sent_to_the_token_server() {
 }
 
 #[test]
+fn a_local_token_server_gets_no_password_and_only_pull_is_requested() {
+    let content = Content::of("1", &[image()], false);
+    let server = Server::new(move |seen| match seen.path.as_str() {
+        "/token" => token(0),
+        _ if seen.authorization.is_some() => content.answer(seen),
+        _ => {
+            let port = seen.host.rsplit_once(':').unwrap().1;
+            unauthorized(&format!(
+                r#"Bearer realm="http://0.0.0.0:{port}/token",scope="repository:team/image:pull,push""#
+            ))
+        }
+    });
+    let logged_in = || {
+        let run = Run::new(&server.reference("1"));
+        run.home_file(".docker/config.json", &auths(&server.address, USER))
+    };
+    logged_in().go().fails_with(&[
+        "names a token server with the local address 0.0.0.0",
+        "--local-token-server",
+    ]);
+    let tokens = || server.seen().into_iter().filter(|it| it.path == "/token");
+    assert_eq!(tokens().count(), 0);
+    // Without credentials there is nothing to protect.
+    check(&server.reference("1")).report();
+    logged_in().arg("--local-token-server").go().report();
+    assert!(tokens().all(|it| {
+        it.query
+            .starts_with("scope=repository%3Ateam%2Fimage%3Apull&")
+            || it.query == "scope=repository%3Ateam%2Fimage%3Apull"
+    }));
+}
+
+#[test]
 fn an_identity_token_is_exchanged() {
     let grant = |seen: &Seen, number| {
         let right = seen.method == "POST"

@@ -79,7 +79,7 @@ fn a_connection_that_always_drops_is_an_error() {
 
 /// Bytes that arrived before do not allow endless attempts.
 #[test]
-fn a_registry_that_goes_away_far_into_a_layer_is_an_error() {
+fn a_registry_that_fails_late_in_a_layer_is_an_error() {
     let content = Content::of("1", &[image_of(3_000_000)], false);
     let layer = content.layer();
     let server = Server::new(move |seen| match (seen.is_blob(&layer), seen.before) {

@@ -313,7 +313,7 @@ fn repeated(scratch: &Path, times: usize) -> Vec<String> {
 
 /// An archive that is cut off anywhere before the mark of its end is never a pass.
 #[test]
-fn an_archive_that_is_cut_off_is_refused_wherever_that_was() {
+fn an_archive_truncated_anywhere_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let whole = small();
     let length = whole.len() - 1024;

@@ -32,7 +32,8 @@ pub enum Outcome {
     Refused(&'static str),
     /// Exit code 2, and standard error has these words: files that the user wrote.
     Misuse(&'static str),
-    /// The image is read: exit code 0 or 1, and the JSON report, which [`Attack::make`] must request, passes the check. The text is for the table.
+    /// The image is read: exit code 0, 1, or 3 because not all of it was judged, and the JSON report, which [`Attack::make`] must
+    /// request, passes the check. The text is for the table.
     Read(&'static str, fn(&Value)),
     /// The image is read, and the output passes the check. The text is for the table.
     Printed(&'static str, fn(&str)),
@@ -109,8 +110,14 @@ impl Attack {
         }
         match (&self.outcome, run.code) {
             (Outcome::Refused(words), Some(3)) | (Outcome::Misuse(words), Some(2)) => says(words),
-            (Outcome::Read(_, check), Some(0 | 1)) => {
-                check(&serde_json::from_str(&run.output).map_err(|error| error.to_string())?);
+            (Outcome::Read(_, check), Some(code @ (0 | 1 | 3))) => {
+                let report: Value =
+                    serde_json::from_str(&run.output).map_err(|error| error.to_string())?;
+                let is_incomplete = report["images"][0]["verdict"] == "incomplete";
+                if is_incomplete != (code == 3) {
+                    return Err(format!("exit code {code}"));
+                }
+                check(&report);
                 Ok(())
             }
             (Outcome::Printed(_, check), Some(0 | 1)) => {

@@ -260,7 +260,12 @@ fn lists() -> Vec<Attack> {
             outcome: Outcome::Refused("the limit manifests"),
             make: |scratch| {
                 changed(scratch, |manifest, _| {
-                    *manifest = vec![manifest[0].clone(); 40_000].into();
+                    let entry = |at| {
+                        let mut entry = manifest[0].clone();
+                        entry["RepoTags"] = json!([format!("hostile:{at}")]);
+                        entry
+                    };
+                    *manifest = (0..40_000).map(entry).collect();
                 })
             },
         },

@@ -16,8 +16,8 @@ use super::table::{self, Table};
 const FACTOR: usize = 4;
 /// How much more memory it may take: lists double when they are full. Quadratic growth would take 16 times as much.
 const MOST: u64 = 2 * FACTOR as u64;
-/// Variation with the number of threads, in KiB.
-const NOISE: u64 = 8 << 10;
+/// Variation with the number of threads, and what the peak of the start hides, in KiB.
+const NOISE: u64 = 24 << 10;
 /// How much more processor time it may take: threads slow each other down on a busy machine.
 const MOST_TIME: u32 = 10;
 /// Shorter processor times are not compared.

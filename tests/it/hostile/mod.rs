@@ -20,6 +20,7 @@ mod links;
 mod loader;
 mod names;
 mod output;
+mod processes;
 mod references;
 mod rules_input;
 mod sparse;
@@ -42,4 +43,4 @@ macro_rules! kinds {
     };
 }
 
-kinds! { links names archives sparse bombs documents references elf gpu loader rules_input output }
+kinds! { links names archives sparse bombs documents references elf gpu loader processes rules_input output }

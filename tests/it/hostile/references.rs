@@ -143,7 +143,7 @@ fn names() -> Vec<Attack> {
         Attack {
             name: "layer-named-as-host-file",
             holds: "a `manifest.json` with the layers `../../../etc/passwd` and `/etc/passwd`",
-            outcome: Outcome::Refused("is missing, so the image is incomplete"),
+            outcome: Outcome::Refused("is not in normal form"),
             make: |scratch| {
                 changed(scratch, |manifest, config| {
                     manifest[0]["Layers"] = json!(["../../../etc/passwd", "/etc/passwd"]);
@@ -154,7 +154,7 @@ fn names() -> Vec<Attack> {
         Attack {
             name: "configuration-named-as-host-file",
             holds: "a `manifest.json` with the configuration `/etc/passwd`",
-            outcome: Outcome::Refused("is missing, so the image is incomplete"),
+            outcome: Outcome::Refused("is not in normal form"),
             make: |scratch| {
                 changed(scratch, |manifest, _| {
                     manifest[0]["Config"] = "/etc/passwd".into()
@@ -164,19 +164,19 @@ fn names() -> Vec<Attack> {
         Attack {
             name: "layer-as-link-to-host-file",
             holds: "a docker archive whose `layer.tar` is a symbolic link to `/etc/passwd`",
-            outcome: Outcome::Refused("is missing, so the image is incomplete"),
+            outcome: Outcome::Refused("is a link to something"),
             make: |scratch| with_links(scratch, &[symlink(NAME, "/etc/passwd")]),
         },
         Attack {
             name: "layers-as-links-in-a-circle",
             holds: "a docker archive whose `layer.tar` is a symbolic link to a link that points back",
-            outcome: Outcome::Refused("is missing, so the image is incomplete"),
+            outcome: Outcome::Refused("is not a regular file"),
             make: |scratch| with_links(scratch, &[symlink(NAME, "other"), symlink("other", NAME)]),
         },
         Attack {
             name: "layer-as-fifo",
             holds: "a docker archive whose `layer.tar` is a FIFO",
-            outcome: Outcome::Refused("is missing, so the image is incomplete"),
+            outcome: Outcome::Refused("is not a regular file"),
             make: |scratch| with_links(scratch, &[Item::Fifo(NAME.into())]),
         },
     ]

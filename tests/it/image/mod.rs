@@ -78,7 +78,7 @@ fn later_layers_replace_and_remove() {
 }
 
 #[test]
-fn a_marker_acts_on_lower_layers_only_wherever_it_stands() {
+fn a_whiteout_affects_only_lower_layers_wherever_it_is() {
     // The example of the OCI image specification, layer.md, "Whiteouts", in both orders.
     let base = vec![
         directory("a"),

@@ -11,10 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use testkit::tools::say;
 
+use crate::layers::directory_facts;
 use imgcheck::internals::archive::path::display;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::layer::ReadContext;
-use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
 use proptest::prelude::*;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, mknodat, openat2};
 use rustix::io::Errno;
@@ -58,21 +56,9 @@ fn is_available() -> bool {
     available
 }
 
-fn facts(root: &Path) -> LayerFacts {
-    let blob = LayerBlob {
-        diff_id: String::new(),
-        digest: None,
-        annotations: Annotations::new(),
-        size: 0,
-        data: LayerData::Directory(root.to_owned()),
-    };
-    let context = ReadContext::builtin(Depth::Default).unwrap();
-    std::sync::Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)
-}
-
 /// Compares both answers for each path.
 fn compare(directory: &Path, queries: &[Bytes]) {
-    let layers = [facts(directory)];
+    let layers = [directory_facts(directory)];
     let merged = RootFilesystem::merge(&layers);
     let root = fs::File::open(directory).unwrap();
     for query in queries {
@@ -278,7 +264,7 @@ proptest! {
         }
         let scratch = tempfile::tempdir().unwrap();
         make_all(scratch.path(), &tree);
-        let layers = [facts(scratch.path())];
+        let layers = [directory_facts(scratch.path())];
         let merged = RootFilesystem::merge(&layers);
         let expected = chroot(scratch.path(), &queries);
         for (query, expected) in queries.iter().zip(expected) {

@@ -53,6 +53,7 @@ impl Told {
             errors: &self.errors,
             rules,
             knowledge: &reports::KNOWLEDGE,
+            configuration: Some(&self.images[0].facts.named),
         }
     }
 
@@ -61,14 +62,22 @@ impl Told {
         let with = &self.images[0];
         let mut without = with.clone();
         without.findings = Vec::<Finding>::new();
-        without.facts.stack.clear();
+        without.facts.stack = Default::default();
         without.facts.claims.clear();
         Difference::between((&self.text, &without), (&self.text, with))
     }
 
     fn tree(&self, library: Option<&str>) -> String {
         let image = self.text.as_str();
-        report::tree::text(TreeQuery { image, library }, &self.images[0].tree).unwrap()
+        report::tree::text(
+            TreeQuery {
+                image,
+                launch: Some(&self.images[0].facts.launch),
+                library,
+            },
+            &self.images[0].tree,
+        )
+        .unwrap()
     }
 }
 
@@ -132,7 +141,7 @@ const FORMATS: [Format; 22] = [
         |it, rules| {
             // The places in a picture depend on the order of names.
             let mut images = it.images.clone();
-            images[0].tree.processes.clear();
+            images[0].tree = Default::default();
             let report = Report {
                 images: &images,
                 ..it.report(rules)
@@ -144,7 +153,7 @@ const FORMATS: [Format; 22] = [
     (
         "html of a tree",
         |it, _| {
-            let images = it.images.iter().map(|image| (&image.facts, &image.tree));
+            let images = it.images.iter().map(|image| (&image.facts, &*image.tree));
             report::html::trees(images).unwrap()
         },
         // Of how many tags a picture is made depends on the names, too.
@@ -186,6 +195,7 @@ const FORMATS: [Format; 22] = [
         |it, _| {
             let question = TreeQuery {
                 image: &it.text,
+                launch: None,
                 library: None,
             };
             report::tree::dot(question, &it.images[0].tree)

@@ -131,7 +131,7 @@ pub fn markdown(text: &str) -> Vec<String> {
             words.push_str(text);
             continue;
         }
-        nobody_is_named(&words);
+        nobody_is_mentioned(&words);
         words.clear();
         match event {
             Event::Text(_) | Event::Code(_) => {}
@@ -148,7 +148,7 @@ pub fn markdown(text: &str) -> Vec<String> {
 }
 
 /// GitHub and GitLab look for people and issues in the text that comes out.
-fn nobody_is_named(text: &str) {
+fn nobody_is_mentioned(text: &str) {
     let letter: fn(char) -> bool = |c| c.is_ascii_alphanumeric();
     let digit: fn(char) -> bool = |c| c.is_ascii_digit();
     for (sign, next) in [("@", letter), ("#", letter), ("GH-", digit), ("!", digit)] {

@@ -78,7 +78,7 @@ fn action(inputs: &[(&str, &str)]) -> Run {
 }
 
 #[test]
-fn the_action_tells_the_verdict() {
+fn the_action_reports_the_verdict() {
     if !tool("bash") {
         return;
     }
@@ -114,7 +114,7 @@ fn the_action_tells_the_verdict() {
 }
 
 #[test]
-fn the_action_annotates_and_takes_more_options() {
+fn the_action_annotates_and_passes_options_on() {
     if !tool("bash") {
         return;
     }

@@ -180,7 +180,7 @@ fn a_release_holds_what_it_says() {
 }
 
 #[test]
-fn the_release_takes_only_pinned_actions() {
+fn the_release_uses_only_pinned_actions() {
     let pinned = Regex::new(r"^[\w./-]+@[0-9a-f]{40} # v").unwrap();
     let text = text(".github/workflows/release.yml");
     let uses = text.lines().filter_map(|line| {

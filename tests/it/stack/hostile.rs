@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::builder::*;
 
 #[test]
-fn nonsense_is_no_evidence() {
+fn invalid_metadata_is_not_evidence() {
     let stack = Image::new()
         .text(
             &format!("{SITE}/torch/version.py"),

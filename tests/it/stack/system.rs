@@ -1,7 +1,5 @@
 //! The distribution, its packages, CUDA toolkits, and nonsense.
 
-use imgcheck::internals::layer::FilePatterns;
-
 use super::builder::*;
 use imgcheck::internals::stack::EvidenceKind;
 use imgcheck::internals::stack::Stack;
@@ -167,7 +165,7 @@ fn toolkits() {
 
 #[test]
 fn the_files_that_are_kept() {
-    let patterns = FilePatterns::builtin().unwrap();
+    let patterns = imgcheck::internals::knowledge::file_patterns().unwrap();
     for path in [
         "usr/local/lib/python3.11/site-packages/torch/version.py",
         "opt/conda/lib/python3.12/site-packages/nvidia_nccl_cu12-2.27.3.dist-info/METADATA",

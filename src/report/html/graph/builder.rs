@@ -60,6 +60,17 @@ impl<'a> Builder<'a> {
         builder
     }
 
+    /// Those of some facts of the loader model that are about this process, which `process` names.
+    pub fn own<T: 'a>(
+        &self,
+        facts: fn(&LoaderFacts) -> &Vec<T>,
+        process: fn(&T) -> &String,
+    ) -> impl Iterator<Item = &'a T> + use<'a, T> {
+        let all = self.image.loader.map(facts).into_iter().flatten();
+        let name = &self.process.name;
+        all.filter(move |it| process(it) == name)
+    }
+
     /// The card of a placement, created if needed; `None` if there are too many.
     pub fn card(&mut self, placement: Placement) -> Option<usize> {
         if let Some(&known) = self.by_kind.get(&placement.kind) {
@@ -141,12 +152,10 @@ impl<'a> Builder<'a> {
 
     /// The prefix of the Python environment; empty for other programs.
     fn environment(&self) -> String {
-        let processes = self.image.loader.map(|loader| &loader.processes);
-        let own = processes
-            .into_iter()
-            .flatten()
-            .find(|it| it.name == self.process.name);
-        own.map(|it| it.environment.clone()).unwrap_or_default()
+        let mut own = self.own(|it| &it.processes, |it| &it.name);
+        own.next()
+            .map(|it| it.environment.clone())
+            .unwrap_or_default()
     }
 
     /// A card for every import, so that one that fails immediately is visible too.
@@ -190,8 +199,8 @@ impl<'a> Builder<'a> {
         self.by_path
             .entry(normal_path(&facts.path))
             .or_insert(object);
-        let row = Some(self.graph.cards[card].rows.len());
-        self.row_of.insert(object, End { card, row });
+        let row = self.graph.cards[card].rows.len();
+        self.row_of.insert(object, End::row(card, row));
         self.graph.cards[card].rows.push(Row {
             label: short_name(file_name(&facts.path)),
             version: facts.readings.get("version").cloned().unwrap_or_default(),

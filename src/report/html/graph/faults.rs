@@ -22,17 +22,10 @@ pub(super) fn findings(builder: &mut Builder) {
 
 /// Marks files that lack a required symbol version.
 pub(super) fn versions(builder: &mut Builder) {
-    let loader = builder.image.loader;
-    let all = loader.map(|loader| &loader.unmet_versions);
-    let own = all
-        .into_iter()
-        .flatten()
-        .filter(|unmet| unmet.context.process == builder.process.name && !unmet.context.optional);
-    let lacks: Vec<(&str, &str)> = own
-        .map(|unmet| (unmet.provider.path.as_str(), unmet.version.as_str()))
-        .collect();
-    for (provider, version) in lacks {
-        builder.mark(provider, Mark::Error, &format!("lacks {version}"));
+    let unmet = builder.own(|it| &it.unmet_versions, |it| &it.context.process);
+    for unmet in unmet.filter(|it| !it.context.optional) {
+        let note = format!("lacks {}", unmet.version);
+        builder.mark(&unmet.provider.path, Mark::Error, &note);
     }
 }
 
@@ -155,9 +148,7 @@ fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
 
 /// Shadowed copies, as cards beside the cards of the loaded ones.
 pub(super) fn shadowed(builder: &mut Builder) {
-    let loader = builder.image.loader;
-    let all = loader.map(|loader| &loader.shadowed).into_iter().flatten();
-    for shadow in all.filter(|it| it.process == builder.process.name) {
+    for shadow in builder.own(|it| &it.shadowed, |it| &it.process) {
         let winner = builder.object(&shadow.loaded.path);
         let Some(winner) = winner.and_then(|object| builder.row_of.get(&object)) else {
             continue;

@@ -24,11 +24,7 @@ pub(super) fn fold(builder: &mut Builder) {
         fold_card(builder.process, card, limit);
         for (row, shown) in card.rows.iter().enumerate() {
             for &object in &shown.objects {
-                let end = End {
-                    card: place,
-                    row: Some(row),
-                };
-                builder.row_of.insert(object, end);
+                builder.row_of.insert(object, End::row(place, row));
             }
         }
     }

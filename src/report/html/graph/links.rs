@@ -39,11 +39,7 @@ impl<'b, 'a> Finder<'b, 'a> {
         for (card, it) in builder.graph.cards.iter().enumerate() {
             for (row, shown) in it.rows.iter().enumerate() {
                 if !shown.unloaded.is_empty() {
-                    let end = End {
-                        card,
-                        row: Some(row),
-                    };
-                    unloaded.insert(normal_path(&shown.unloaded), end);
+                    unloaded.insert(normal_path(&shown.unloaded), End::row(card, row));
                 }
             }
         }
@@ -55,8 +51,7 @@ impl<'b, 'a> Finder<'b, 'a> {
     }
 
     fn heading(&self, kind: &CardKind) -> Option<End> {
-        let card = *self.builder.by_kind.get(kind)?;
-        Some(End { card, row: None })
+        self.builder.by_kind.get(kind).map(|card| End::title(*card))
     }
 
     fn row(&self, path: &str) -> Option<End> {
@@ -97,7 +92,7 @@ impl<'b, 'a> Finder<'b, 'a> {
             let from = parent.filter(|it| !matches!(self.kind(**it), CardKind::Program));
             let from = from.copied().or_else(|| self.opener(&object.facts.package));
             if let Some(from) = from.filter(|from| from.card != to.card) {
-                links.insert((LinkKind::Loads, heading(from), heading(to)));
+                links.insert((LinkKind::Loads, End::title(from.card), End::title(to.card)));
             }
         }
     }
@@ -120,7 +115,7 @@ impl<'b, 'a> Finder<'b, 'a> {
                 if from.card == to.card || self.is_quiet(to) {
                     continue;
                 }
-                let cards = (heading(from), heading(to));
+                let cards = (End::title(from.card), End::title(to.card));
                 if !links.contains(&(LinkKind::Loads, cards.0, cards.1)) {
                     links.insert((LinkKind::Needs, cards.0, cards.1));
                 }
@@ -156,10 +151,7 @@ impl<'b, 'a> Finder<'b, 'a> {
                     Mark::Ghost => LinkKind::Optional,
                     _ => LinkKind::Missing,
                 };
-                let to = End {
-                    card,
-                    row: Some(place),
-                };
+                let to = End::row(card, place);
                 for requester in &row.requesters {
                     let from = self.row(&requester.path);
                     let from = from.or_else(|| self.opener(&requester.package));
@@ -172,9 +164,7 @@ impl<'b, 'a> Finder<'b, 'a> {
     }
 
     fn shadowed(&self, links: &mut Links) {
-        let loader = self.builder.image.loader;
-        let all = loader.map(|loader| &loader.shadowed).into_iter().flatten();
-        for shadow in all.filter(|it| it.process == self.builder.process.name) {
+        for shadow in self.builder.own(|it| &it.shadowed, |it| &it.process) {
             let Some(requester) = self.row(&shadow.needed_by) else {
                 continue;
             };
@@ -193,20 +183,14 @@ impl<'b, 'a> Finder<'b, 'a> {
     }
 
     fn conflicts(&self, links: &mut Links) {
-        let Some(loader) = self.builder.image.loader else {
-            return;
-        };
-        let is_here = |process: &str| process == self.builder.process.name;
-        let versions = loader
-            .unmet_versions
-            .iter()
-            .filter(|it| is_here(&it.context.process))
-            .map(|it| (&it.object, &it.provider));
-        let symbols = loader
-            .undefined_symbols
-            .iter()
-            .filter(|it| is_here(&it.context.process))
-            .filter_map(|it| Some((&it.object, it.provider.as_ref()?)));
+        let versions = self
+            .builder
+            .own(|it| &it.unmet_versions, |it| &it.context.process);
+        let versions = versions.map(|it| (&it.object, &it.provider));
+        let symbols = self
+            .builder
+            .own(|it| &it.undefined_symbols, |it| &it.context.process);
+        let symbols = symbols.filter_map(|it| Some((&it.object, it.provider.as_ref()?)));
         for (object, provider) in versions.chain(symbols) {
             if let (Some(from), Some(to)) = (self.row(&object.path), self.row(&provider.path))
                 && from.card != to.card
@@ -214,12 +198,5 @@ impl<'b, 'a> Finder<'b, 'a> {
                 links.insert((LinkKind::Conflict, from, to));
             }
         }
-    }
-}
-
-fn heading(end: End) -> End {
-    End {
-        card: end.card,
-        row: None,
     }
 }

@@ -48,9 +48,8 @@ pub(super) fn missing(builder: &mut Builder) {
 
 /// The facts about a missing library.
 fn known<'a>(builder: &Builder<'a>, library: &str) -> Option<&'a Missing> {
-    let missing = builder.image.loader.map(|loader| &loader.missing);
-    let mut missing = missing.into_iter().flatten();
-    missing.find(|it| it.context.process == builder.process.name && it.library == library)
+    let mut missing = builder.own(|it| &it.missing, |it| &it.context.process);
+    missing.find(|it| it.library == library)
 }
 
 fn add_missing(builder: &mut Builder, library: &str, failures: &[&FailedLoad], is_optional: bool) {

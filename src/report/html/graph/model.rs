@@ -136,6 +136,17 @@ pub(super) struct End {
     pub row: Option<usize>,
 }
 
+impl End {
+    pub fn row(card: usize, row: usize) -> Self {
+        let row = Some(row);
+        End { card, row }
+    }
+
+    pub fn title(card: usize) -> Self {
+        End { card, row: None }
+    }
+}
+
 /// The meaning of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum LinkKind {

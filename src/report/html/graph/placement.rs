@@ -1,5 +1,6 @@
 //! The card of the picture that a file belongs to, by its origin.
 
+use crate::lexical;
 use crate::process::facts::ObjectFacts;
 use crate::process::tree::ProcessTree;
 
@@ -118,20 +119,10 @@ pub(super) fn directory_of(path: &str) -> &str {
 
 /// A path without `.` and `..`; links are not followed.
 pub(super) fn normal_path(path: &str) -> String {
-    if !path.contains("/.") {
-        return path.to_owned();
+    match path.contains("/.") {
+        true => format!("/{}", lexical::normalized(path)),
+        false => path.to_owned(),
     }
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/').skip(1) {
-        match part {
-            "." | "" => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
 }
 
 /// The last three components of a directory: `…/nvidia/cudnn/lib`.

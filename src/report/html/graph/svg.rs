@@ -178,11 +178,7 @@ fn draw_card(svg: &mut String, card: &Card, placed: &Placed, place: usize, findi
     );
     heading(svg, card, placed, place);
     for (number, row) in card.rows.iter().enumerate() {
-        let end = End {
-            card: place,
-            row: Some(number),
-        };
-        draw_row(svg, row, placed, end, finding);
+        draw_row(svg, row, placed, End::row(place, number), finding);
     }
     if !card.footer.is_empty() {
         let y = at.bottom() - 13.0;

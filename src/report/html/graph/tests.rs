@@ -2,7 +2,7 @@
 
 use super::builder::{CARDS, ImageContext, OBJECTS};
 use super::layout::{Layout, Rectangle, layout};
-use super::model::{Graph, LinkKind, Mark};
+use super::model::{Graph, LinkKind, Mark, Row};
 use super::placement::{CardKind, normal_path, short_directory};
 use super::{FaultKind, Picture, build, picture};
 use crate::process::LoaderFacts;
@@ -125,6 +125,21 @@ fn drawn(process: &ProcessTree, loader: Option<&LoaderFacts>) -> Picture {
     picture(process, loader, &[], "p", "f")
 }
 
+fn rows(graph: &Graph) -> impl Iterator<Item = &Row> {
+    graph.cards.iter().flat_map(|card| &card.rows)
+}
+
+/// The index of the card with a title.
+fn card(graph: &Graph, title: &str) -> usize {
+    let mut titles = graph.cards.iter().map(|card| &card.placement.title);
+    titles.position(|it| it == title).unwrap()
+}
+
+/// The number of links of a kind.
+fn links(graph: &Graph, kind: LinkKind) -> usize {
+    graph.links.iter().filter(|link| link.kind == kind).count()
+}
+
 /// Cards do not overlap, rows are inside their cards, and arrows connect edges of cards without crossing any.
 fn assert_sound(graph: &Graph, layout: &Layout) {
     let apart = |a: Rectangle, b: Rectangle| {
@@ -197,13 +212,7 @@ fn a_healthy_process_has_cards_by_origin_and_no_marks() {
             ("cuDNN", "9.10.2")
         ]
     );
-    assert!(
-        graph
-            .cards
-            .iter()
-            .flat_map(|card| &card.rows)
-            .all(|row| row.mark == Mark::None)
-    );
+    assert!(rows(&graph).all(|row| row.mark == Mark::None));
     assert_sound(&graph, &layout(&graph));
     assert_eq!(drawn(&process, None).faults, []);
 }
@@ -227,30 +236,17 @@ fn every_missing_library_is_drawn_beside_its_requester() {
     let layout = layout(&graph);
     assert_sound(&graph, &layout);
     for failure in &process.failures {
-        let row = graph
-            .cards
-            .iter()
-            .flat_map(|card| &card.rows)
-            .find(|row| row.label == failure.library);
+        let row = rows(&graph).find(|row| row.label == failure.library);
         assert_eq!(row.unwrap().mark, Mark::Missing, "{}", failure.library);
     }
-    let cudnn = graph
-        .cards
-        .iter()
-        .find(|card| card.placement.title == "cuDNN")
-        .unwrap();
+    let cudnn = graph.cards[card(&graph, "cuDNN")].rows.iter();
     assert!(
         cudnn
-            .rows
-            .iter()
-            .any(|row| row.label == "libcudnn_cnn.so.9")
+            .map(|row| &row.label)
+            .any(|it| it == "libcudnn_cnn.so.9")
     );
     // One from libtorch_cuda, one from the import, one from the unloaded file; cuDNN is on its own card.
-    let links = graph
-        .links
-        .iter()
-        .filter(|link| link.kind == LinkKind::Missing);
-    assert_eq!(links.count(), 3);
+    assert_eq!(links(&graph, LinkKind::Missing), 3);
     assert!(drawn(&process, None).svg.contains("libcusparseLt.so.0"));
 }
 
@@ -297,12 +293,8 @@ fn files_of_a_different_version_are_marked_and_unloaded_copies_are_shown() {
     }
     let graph = graph(&process, None);
     assert_sound(&graph, &layout(&graph));
-    let (place, cudnn) = graph
-        .cards
-        .iter()
-        .enumerate()
-        .find(|(_, card)| card.placement.title == "cuDNN")
-        .unwrap();
+    let place = card(&graph, "cuDNN");
+    let cudnn = &graph.cards[place];
     assert_eq!(
         (cudnn.badge.as_str(), cudnn.footer.as_str()),
         ("mixed", "mixed: 9.1.0 and 9.10.2")
@@ -342,11 +334,7 @@ fn a_shadowed_library_is_drawn_beside_the_loaded_one() {
     };
     let graph = graph(&process, Some(&loader));
     assert_sound(&graph, &layout(&graph));
-    let winner = graph
-        .cards
-        .iter()
-        .position(|card| card.placement.title == "NVIDIA packages")
-        .unwrap();
+    let winner = card(&graph, "NVIDIA packages");
     assert_eq!(
         graph.cards[winner].rows[0].note,
         "loaded because of LD_LIBRARY_PATH"
@@ -355,16 +343,8 @@ fn a_shadowed_library_is_drawn_beside_the_loaded_one() {
         graph.cards[winner + 1].placement.kind,
         CardKind::Shadowed(_)
     ));
-    for meaning in [LinkKind::Instead, LinkKind::Expected] {
-        assert_eq!(
-            graph
-                .links
-                .iter()
-                .filter(|link| link.kind == meaning)
-                .count(),
-            1
-        );
-    }
+    assert_eq!(links(&graph, LinkKind::Instead), 1);
+    assert_eq!(links(&graph, LinkKind::Expected), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use imgcheck::internals::digest::sha256;
 use serde_json::{Value, json};
 use tar::EntryType;
 
-use super::super::documents::{MANIFEST, changed, honest, indexed, named};
+use super::super::documents::{MANIFEST, changed, honest, indexed};
 use super::super::elf::cudart;
 use super::super::forge::*;
 use super::super::gpu;
@@ -16,7 +16,7 @@ use super::super::loader::{
 use super::super::rules_input::{dockerfile, requirements, with_configuration};
 use super::super::tars::{self, docker, layer, pax, plain};
 use super::{Series, numbered, series};
-use testkit::{file, hard_link, symlink};
+use testkit::{descriptor, file, hard_link, symlink};
 
 /// The series of images with more of one thing.
 pub fn all() -> Vec<Series> {
@@ -236,7 +236,7 @@ fn documents() -> Vec<Series> {
         series("platforms in an index", 400, |scratch, count| {
             let [layer, config, manifest] = honest();
             let entries = numbered(count, |at| {
-                let mut entry = named(MANIFEST, &manifest);
+                let mut entry = descriptor(MANIFEST, &manifest);
                 entry["platform"] = json!({"os": "linux", "architecture": format!("a{at}")});
                 entry
             });

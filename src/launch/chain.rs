@@ -1,0 +1,447 @@
+//! Follows what is executed, from the command of a container to the programs that run.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::interpreter_line::interpreter;
+use super::knowledge::Knowledge;
+use super::locate::{Located, locate, name_of};
+use super::outputs::output;
+use super::process::Process;
+use super::program::Program;
+use super::shell::{self, Host, Outcome, Presence, ShellStart};
+use super::step::Step;
+use super::user::User;
+use super::value::{Cause, Status, Value};
+use super::wrapper::{self, WrapperContext};
+use super::written::Written;
+use crate::gap::{Gap, GapCode};
+use crate::image::{Node, RootFilesystem};
+
+/// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
+const MAX_STEPS: usize = 50_000;
+/// Programs that start each other, and scripts in scripts. Linux follows five `#!` lines; wrappers add a few.
+const MAX_NESTING: usize = 12;
+/// The longest script, in bytes. Longer ones carry archives.
+const MAX_SCRIPT: usize = 256 << 10;
+/// The most gaps that are worth listing.
+const MAX_GAPS: usize = 32;
+
+/// What is found on the way.
+pub(super) struct Chain<'r, 'k> {
+    pub root: &'r RootFilesystem<'r>,
+    pub knowledge: &'k Knowledge,
+    pub user: User,
+    pub gaps: Vec<Gap>,
+    /// Files whose text is needed and was not read.
+    pub missing_texts: BTreeSet<String>,
+    pub started: Vec<Program>,
+    pub written: Written,
+    pub refreshes_cache: Option<Gap>,
+    steps: usize,
+    nesting: usize,
+    /// Whether the process at hand is the container's first one.
+    is_main: bool,
+}
+
+/// What becomes of a process.
+enum Next {
+    /// It executes the next program.
+    Program(Process),
+    Ended(Outcome),
+}
+
+impl Outcome {
+    pub fn unknown() -> Self {
+        Outcome {
+            status: Status::Unknown,
+            output: None,
+        }
+    }
+}
+
+impl<'r, 'k> Chain<'r, 'k> {
+    pub fn new(root: &'r RootFilesystem<'r>, knowledge: &'k Knowledge, user: User) -> Self {
+        Chain {
+            root,
+            knowledge,
+            user,
+            gaps: Vec::new(),
+            missing_texts: BTreeSet::new(),
+            started: Vec::new(),
+            written: Written::default(),
+            refreshes_cache: None,
+            steps: MAX_STEPS,
+            nesting: 0,
+            is_main: true,
+        }
+    }
+
+    pub fn is_unknown(&self, path: &str) -> bool {
+        self.knowledge.is_of_host(path) || self.written.touches(path)
+    }
+
+    /// Follows one process until it ends.
+    fn follow(&mut self, mut process: Process, cause: &Rc<Cause>) -> Outcome {
+        for _ in 0..MAX_NESTING {
+            match self.execute(process, cause) {
+                Next::Program(next) => process = next,
+                Next::Ended(outcome) => return outcome,
+            }
+        }
+        self.note(
+            cause,
+            "starts programs that start programs, too many of them",
+        );
+        Outcome::unknown()
+    }
+
+    /// Executes the program that the first argument names.
+    fn execute(&mut self, process: Process, cause: &Rc<Cause>) -> Next {
+        let name = match process.arguments.first() {
+            Some(Value::Known(name)) => name.to_string(),
+            Some(unknown) => {
+                let unknown = unknown.cause().unwrap_or(cause).clone();
+                self.gap(&unknown);
+                return Next::Ended(Outcome::unknown());
+            }
+            None => {
+                self.started.push(Program {
+                    path: String::new(),
+                    executable: String::new(),
+                    process,
+                    is_main: false,
+                    is_harmless: true,
+                    cause: cause.clone(),
+                });
+                return Next::Ended(Outcome::unknown());
+            }
+        };
+        let own = name_of(&name);
+        let is_unknown = |path: &str| self.is_unknown(path);
+        match locate(self.root, &process, is_unknown) {
+            Located::Unknown(_)
+                if self
+                    .knowledge
+                    .harmless(own)
+                    .is_some_and(|row| row.is_harmless_with(None)) =>
+            {
+                Next::Ended(Outcome::unknown())
+            }
+            Located::Unknown(path) => {
+                self.note(
+                    cause,
+                    &format!("starts {path}, which is not decided by the image"),
+                );
+                Next::Ended(Outcome::unknown())
+            }
+            Located::Missing => {
+                if self.is_main {
+                    self.note(
+                        cause,
+                        &format!("starts `{name}`, which is not in the image"),
+                    );
+                }
+                if let Some(bash) = self.knowledge.shell(own)
+                    && let Ok(start) = ShellStart::new(&process, bash, !bash)
+                    && self.is_main
+                    && !start.reads_input()
+                {
+                    return Next::Ended(self.run_shell(start, process, &name, cause));
+                }
+                Next::Ended(Outcome {
+                    status: Status::Failure(Some(127)),
+                    output: Some(String::new()),
+                })
+            }
+            Located::File(path, node) => self.execute_file(process, cause, &path, node),
+        }
+    }
+
+    fn execute_file(
+        &mut self,
+        mut process: Process,
+        cause: &Rc<Cause>,
+        path: &str,
+        node: Node<'r>,
+    ) -> Next {
+        let executable = node.path();
+        if self
+            .knowledge
+            .is_installer(name_of(path), &process.arguments)
+        {
+            self.note(cause, &format!("starts {path}, which installs packages"));
+        }
+        if is_text_unknown(node) {
+            self.missing_texts.insert(executable.clone());
+            self.note(cause, &format!("starts {path}, whose content was not read"));
+            return Next::Ended(Outcome::unknown());
+        }
+        if let Some(text) = node.text() {
+            let Some((interpreter, argument)) = interpreter(text) else {
+                self.note(cause, &format!("starts {path}, which has no valid #! line"));
+                return Next::Ended(Outcome::unknown());
+            };
+            let is_python = name_of(interpreter).starts_with("python");
+            match self.knowledge.is_console_script(name_of(path), text) {
+                Some(true) if is_python => {
+                    return self.execute_program(process, cause, path, &executable, name_of(path));
+                }
+                Some(_) => self.note(
+                    cause,
+                    &format!("starts {path}, which is not the known script of this name"),
+                ),
+                None => {}
+            }
+            let step = Step {
+                path: path.to_owned(),
+                reason: reason(cause),
+            };
+            process.chain.push(Rc::new(step));
+            let words = [Some(interpreter), argument, Some(path)];
+            let words = words.into_iter().flatten().map(Value::from);
+            process.arguments.splice(..1, words);
+            return Next::Program(process);
+        }
+        let name = process.arguments[0]
+            .known()
+            .map(name_of)
+            .unwrap_or_default();
+        let resolved = name_of(&executable);
+        let mut name = match self.knowledge.is_multi_call(resolved) || self.is_alias(name, resolved)
+        {
+            true => name.to_owned(),
+            false => resolved.to_owned(),
+        };
+        if self.knowledge.is_multi_call(&name) && process.arguments.len() > 1 {
+            process.arguments.remove(0);
+            name = process.arguments[0].known().unwrap_or_default().to_owned();
+        }
+        self.execute_program(process, cause, path, &executable, &name)
+    }
+
+    /// Whether a program of one name is usually a link to one of another name that does the same: `sh` to `dash`.
+    fn is_alias(&self, name: &str, resolved: &str) -> bool {
+        let is_shell = |it: &str| self.knowledge.shell(it).is_some();
+        name == resolved || (is_shell(name) && is_shell(resolved))
+    }
+
+    fn execute_program(
+        &mut self,
+        mut process: Process,
+        cause: &Rc<Cause>,
+        path: &str,
+        executable: &str,
+        name: &str,
+    ) -> Next {
+        let program = |process: Process, is_harmless, is_main| Program {
+            path: path.to_owned(),
+            executable: executable.to_owned(),
+            process,
+            is_main,
+            is_harmless,
+            cause: cause.clone(),
+        };
+        if self.knowledge.shell(name).is_some() {
+            // What `sh` leads to decides which shell it is.
+            let bash = self.knowledge.shell(name_of(executable)).unwrap_or(false);
+            let posix = !bash || name == "sh";
+            match ShellStart::new(&process, bash, posix) {
+                Ok(start) if start.reads_input() => {}
+                Ok(start) => return Next::Ended(self.run_shell(start, process, path, cause)),
+                Err(problem) => {
+                    self.note(cause, &format!("starts a shell with {problem}"));
+                    return Next::Ended(Outcome::unknown());
+                }
+            }
+        }
+        if let Some(outcome) = self.ask_conda(&process, cause, path, executable, name) {
+            return Next::Ended(outcome);
+        }
+        let first = process.arguments.get(1).and_then(Value::known);
+        if let Some(wrapper) = self.knowledge.wrapper(name, first) {
+            let before = process.clone();
+            let context = WrapperContext {
+                root: self.root,
+                executable,
+                is_unknown: &|path| self.is_unknown(path),
+            };
+            match wrapper::apply(wrapper, &mut process, &context) {
+                Ok(true) => {
+                    let step = Step {
+                        path: path.to_owned(),
+                        reason: reason(cause),
+                    };
+                    process.chain.push(Rc::new(step));
+                    return Next::Program(process);
+                }
+                Ok(false) => {
+                    self.started.push(program(before, true, self.is_main));
+                    return Next::Ended(Outcome::unknown());
+                }
+                Err(problem) => {
+                    self.note(
+                        cause,
+                        &format!("starts another program through {path}: {problem}"),
+                    );
+                    self.started.push(program(before, false, self.is_main));
+                    return Next::Ended(Outcome::unknown());
+                }
+            }
+        }
+        let harmless = self.knowledge.harmless(name);
+        let is_harmless = harmless.is_some_and(|row| self.stays_harmless(row, &process, cause));
+        let outcome = match is_harmless {
+            true => {
+                let is_unknown = |path: &str| self.is_unknown(path);
+                let output = output(name, &process, self.root, &self.user, is_unknown);
+                let status = match output {
+                    Some(_) => Status::Success,
+                    None => Status::Unknown,
+                };
+                Outcome { status, output }
+            }
+            false => Outcome::unknown(),
+        };
+        self.started
+            .push(program(process, is_harmless, self.is_main));
+        Next::Ended(outcome)
+    }
+
+    fn run_shell(
+        &mut self,
+        start: ShellStart,
+        mut process: Process,
+        path: &str,
+        cause: &Rc<Cause>,
+    ) -> Outcome {
+        let is_main = self.is_main;
+        let step = Step {
+            path: path.to_owned(),
+            reason: reason(cause),
+        };
+        process.chain.push(Rc::new(step));
+        shell::run(self, start, process, is_main, cause)
+    }
+
+    pub fn note(&mut self, cause: &Cause, problem: &str) {
+        let start = match cause.line {
+            0 => "the command of the container".to_owned(),
+            line => format!("line {line}, {},", cause.what),
+        };
+        self.push_gap(format!("{start} {problem}"), cause);
+    }
+
+    fn push_gap(&mut self, message: String, cause: &Cause) {
+        let gap = Gap {
+            code: GapCode::LaunchNotUnderstood,
+            message,
+            path: Some(cause.path.clone()).filter(|path| !path.is_empty()),
+            layer: cause.layer,
+        };
+        if self.gaps.len() < MAX_GAPS && !self.gaps.contains(&gap) {
+            self.gaps.push(gap);
+        }
+    }
+}
+
+impl<'r> Host<'r> for Chain<'r, '_> {
+    fn root(&self) -> &'r RootFilesystem<'r> {
+        self.root
+    }
+
+    fn spend(&mut self, steps: usize, cause: &dyn Fn(String) -> Rc<Cause>) -> bool {
+        if self.steps == 0 {
+            return false;
+        }
+        self.steps = self.steps.saturating_sub(steps);
+        if self.steps == 0 {
+            self.gap(&cause(format!("a script of more than {MAX_STEPS} steps")));
+        }
+        self.steps > 0
+    }
+
+    fn gap(&mut self, cause: &Cause) {
+        let message = match cause.line {
+            0 => format!("{} is not understood", cause.what),
+            line => format!("line {line}: {} is not understood", cause.what),
+        };
+        self.push_gap(message, cause);
+    }
+
+    fn file(&self, path: &str) -> Presence<'r> {
+        if self.is_unknown(path) {
+            return Presence::Unknown;
+        }
+        match self.root.resolve(path) {
+            Ok(node) if self.is_unknown(&node.path()) => Presence::Unknown,
+            Ok(node) => Presence::Exists(node),
+            Err(_) => Presence::Missing,
+        }
+    }
+
+    fn text(&mut self, path: &str) -> Result<(&'r str, Option<usize>), String> {
+        let node = match self.file(path) {
+            Presence::Exists(node) => node,
+            Presence::Missing => return Err("which does not exist".to_owned()),
+            Presence::Unknown => return Err("which the image does not decide".to_owned()),
+        };
+        match node.text() {
+            Some(text) if text.len() > MAX_SCRIPT => {
+                Err(format!("a script of more than {MAX_SCRIPT} bytes"))
+            }
+            Some(text) => Ok((text, node.layer())),
+            None => {
+                if is_text_unknown(node) {
+                    self.missing_texts.insert(node.path());
+                }
+                Err("whose content was not read".to_owned())
+            }
+        }
+    }
+
+    fn write(&mut self, path: &Value, cause: &Rc<Cause>) {
+        match path.known() {
+            Some(path) => self.write_path(path, false, cause),
+            None => self.note(cause, "writes a file whose name is unknown"),
+        }
+    }
+
+    fn run(&mut self, process: Process, replaces: bool, cause: &Rc<Cause>) -> Outcome {
+        if self.nesting >= MAX_NESTING {
+            self.note(
+                cause,
+                "starts programs that start programs, too many of them",
+            );
+            return Outcome::unknown();
+        }
+        self.nesting += 1;
+        let outer = self.is_main;
+        self.is_main &= replaces;
+        let outcome = self.follow(process, cause);
+        self.is_main = outer;
+        self.nesting -= 1;
+        outcome
+    }
+
+    fn is_of_host(&self, path: &str) -> bool {
+        self.knowledge.is_of_host(path)
+    }
+
+    fn user_id(&self) -> Option<u32> {
+        self.user.id
+    }
+}
+
+/// Whether a file may be a script whose text was not captured.
+fn is_text_unknown(node: Node) -> bool {
+    matches!(node.content(), Some(crate::layer::Content::Unread)) && node.size() > 0
+}
+
+/// Why a program is executed.
+fn reason(cause: &Cause) -> String {
+    match cause.line {
+        0 => cause.what.clone(),
+        line => format!("{} line {line}", cause.path),
+    }
+}

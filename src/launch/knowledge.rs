@@ -1,0 +1,255 @@
+//! The table of what wrappers, shells and small tools do: `rules/knowledge/launch.yaml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::value::Value;
+use crate::glob::glob;
+
+/// What is known of programs that containers start on the way to theirs.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Knowledge {
+    relevant_variables: Vec<String>,
+    shells: Vec<ShellRow>,
+    multi_call: Vec<String>,
+    host_files: Vec<String>,
+    data_files: Vec<String>,
+    wrappers: Vec<Wrapper>,
+    harmless: Vec<Harmless>,
+    installers: Vec<Installer>,
+    console_scripts: ConsoleScripts,
+}
+
+/// Programs that are scripts of Python, which are known by what they consist of.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConsoleScripts {
+    /// The line of each that imports it, by its name.
+    imports: BTreeMap<String, Vec<String>>,
+    /// The other lines that such a script may have.
+    lines: BTreeSet<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShellRow {
+    names: Vec<String>,
+    #[serde(default)]
+    bash: bool,
+}
+
+/// Programs that install packages.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Installer {
+    /// Patterns of their names.
+    names: Vec<String>,
+    /// Patterns of arguments with which they change what is installed.
+    with: Vec<String>,
+}
+
+/// A program that starts another one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wrapper {
+    names: Vec<String>,
+    /// The first argument that makes it one.
+    subcommand: Option<String>,
+    /// Options without a value.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Options with a value.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// The number of operands before the command.
+    #[serde(default)]
+    pub operands: usize,
+    /// A CPU mask comes before the command unless an option gives it.
+    #[serde(default)]
+    pub mask: bool,
+    #[serde(default)]
+    pub effect: Effect,
+    /// The library that it preloads.
+    #[serde(default)]
+    pub library: String,
+    /// It changes the environment in ways that are not modeled.
+    #[serde(default)]
+    pub unknown: bool,
+    /// Where this is documented.
+    #[serde(rename = "source")]
+    _source: String,
+}
+
+/// What a wrapper does besides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Effect {
+    #[default]
+    None,
+    /// `env`: assignments and options change the environment.
+    Env,
+    /// The operand is the user; HOME is that user's.
+    User,
+    /// It sets LD_PRELOAD.
+    Preload,
+    /// It activates a conda environment.
+    Conda,
+    /// `uv run`, `poetry run` and `pipenv run` use the environment of the project in the working directory.
+    Uv,
+    Poetry,
+    Pipenv,
+    /// The policy of sudo says which variables stay.
+    Sudo,
+    /// An option names the program.
+    Daemon,
+}
+
+/// A program that does not change what runs.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct Harmless {
+    names: Vec<String>,
+    writes: Option<Writes>,
+    /// It writes the cache of the loader anew.
+    #[serde(default)]
+    pub refreshes_cache: bool,
+    /// Patterns of arguments with which it does more.
+    #[serde(default)]
+    except: Vec<String>,
+    /// Patterns of the first arguments with which alone it is harmless; empty if it always is.
+    #[serde(default)]
+    only: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Writes {
+    /// Files.
+    Operands,
+    /// Only the last one is a file that it writes.
+    Last,
+    /// Empty directories.
+    Directories,
+}
+
+impl Harmless {
+    /// Those of its operands that name files that it writes.
+    pub fn written<'v, T>(&self, operands: &'v [T]) -> &'v [T] {
+        match self.writes {
+            None => &[],
+            Some(Writes::Operands | Writes::Directories) => operands,
+            Some(Writes::Last) => &operands[operands.len().saturating_sub(1)..],
+        }
+    }
+
+    /// Whether what it writes is empty directories.
+    pub fn makes_directories(&self) -> bool {
+        self.writes == Some(Writes::Directories)
+    }
+
+    /// Whether it does more with some arguments.
+    pub fn has_exceptions(&self) -> bool {
+        !self.except.is_empty()
+    }
+
+    /// Whether the program is harmless with this first argument.
+    pub fn is_harmless_with(&self, first: Option<&str>) -> bool {
+        self.only.is_empty() || first.is_some_and(|it| matches_any(it, &self.only))
+    }
+
+    /// Whether the program does more with this argument.
+    pub fn does_more(&self, argument: &str) -> bool {
+        self.except.iter().any(|it| glob(argument, it))
+    }
+}
+
+impl Knowledge {
+    /// Whether the value of a variable decides what runs.
+    pub(super) fn is_relevant(&self, variable: &str) -> bool {
+        matches_any(variable, &self.relevant_variables)
+    }
+
+    /// Whether the host decides about a file.
+    pub(super) fn is_of_host(&self, path: &str) -> bool {
+        matches_any(path, &self.host_files)
+    }
+
+    /// Whether a file is data from which no code is run.
+    pub(super) fn is_data(&self, path: &str) -> bool {
+        matches_any(path, &self.data_files)
+    }
+
+    /// Whether a program of this name is a shell that is understood, and then whether it is bash.
+    pub(super) fn shell(&self, name: &str) -> Option<bool> {
+        let has_name = |row: &&ShellRow| row.names.iter().any(|it| it == name);
+        self.shells.iter().find(has_name).map(|row| row.bash)
+    }
+
+    /// Whether what a program does follows from the name that it is started by.
+    pub(super) fn is_multi_call(&self, name: &str) -> bool {
+        self.multi_call.iter().any(|it| it == name)
+    }
+
+    /// Whether a program installs packages: by its name, or as a module that Python runs.
+    pub(super) fn is_installer(&self, name: &str, arguments: &[Value]) -> bool {
+        let mut arguments = arguments.iter().skip(1).map(Value::known);
+        let mut name = name;
+        if name.starts_with("python") {
+            // `-m`, `-um`
+            let is_option =
+                |it: &str| it.starts_with('-') && !it.starts_with("--") && it.ends_with('m');
+            arguments.find(|it| it.is_some_and(is_option));
+            name = arguments.next().flatten().unwrap_or_default();
+        } else if self
+            .wrapper(name, arguments.clone().next().flatten())
+            .is_some()
+        {
+            return false;
+        }
+        let row = self
+            .installers
+            .iter()
+            .find(|row| matches_any(name, &row.names));
+        row.is_some_and(|row| {
+            arguments.any(|it| it.is_none_or(|argument| matches_any(argument, &row.with)))
+        })
+    }
+
+    /// Whether a script is the program that is known by its name: it has no other line than such scripts have. `None` if no program is
+    /// known by the name.
+    pub(super) fn is_console_script(&self, name: &str, text: &str) -> Option<bool> {
+        let imports = self.console_scripts.imports.get(name)?;
+        let lines = || text.lines().skip(1).map(str::trim);
+        let is_import = |line: &str| imports.iter().any(|it| it == line);
+        let is_known = |line: &str| {
+            line.is_empty() || line.starts_with('#') || self.console_scripts.lines.contains(line)
+        };
+        Some(lines().any(is_import) && lines().all(|line| is_import(line) || is_known(line)))
+    }
+
+    pub(super) fn wrapper(&self, name: &str, first: Option<&str>) -> Option<&Wrapper> {
+        self.wrappers.iter().find(|row| {
+            let is_subcommand = |it: &String| Some(it.as_str()) == first;
+            row.names.iter().any(|it| it == name)
+                && row.subcommand.as_ref().is_none_or(is_subcommand)
+        })
+    }
+
+    pub(super) fn harmless(&self, name: &str) -> Option<&Harmless> {
+        let has_name = |row: &&Harmless| row.names.iter().any(|it| it == name);
+        self.harmless.iter().find(has_name)
+    }
+}
+
+impl Wrapper {
+    /// Whether the first argument is part of its name.
+    pub fn has_subcommand(&self) -> bool {
+        self.subcommand.is_some()
+    }
+}
+
+fn matches_any(text: &str, patterns: &[String]) -> bool {
+    patterns.iter().any(|it| glob(text, it))
+}

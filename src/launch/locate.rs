@@ -1,0 +1,80 @@
+//! Finds the file that a process executes (`execvp(3)`).
+
+use super::process::Process;
+use super::value::Value;
+use crate::image::{Node, RootFilesystem};
+
+/// The PATH that container engines set where the image sets none (`DefaultPathEnv` of runc and Moby).
+pub(super) const DEFAULT_PATH: &str =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The permission bits to execute.
+const EXECUTABLE: u32 = 0o111;
+
+/// What a command leads to.
+#[derive(Debug)]
+pub(super) enum Located<'r> {
+    /// This file, by the path that it is executed by.
+    File(String, Node<'r>),
+    /// A file that the host provides or the script may have changed, if it exists.
+    Unknown(String),
+    /// No file that can be executed.
+    Missing,
+}
+
+/// The file that the first argument of a process names. `is_unknown` says of which paths it is unknown whether they exist.
+pub(super) fn locate<'r>(
+    root: &'r RootFilesystem<'r>,
+    process: &Process,
+    is_unknown: impl Fn(&str) -> bool,
+) -> Located<'r> {
+    let Some(name) = process.arguments.first().and_then(Value::known) else {
+        return Located::Missing;
+    };
+    let search = match process.environment.get("PATH") {
+        None => Some(DEFAULT_PATH),
+        Some(setting) => setting.value.known(),
+    };
+    let directories: Vec<&str> = match (name.contains('/'), search) {
+        (true, _) => vec![""],
+        (false, Some(search)) => search.split(':').collect(),
+        (false, None) => return Located::Unknown(name.to_owned()),
+    };
+    for directory in directories {
+        let path = match (name.contains('/'), directory) {
+            (true, _) => name.to_owned(),
+            (false, "") => format!("./{name}"),
+            (false, directory) => format!("{}/{name}", directory.trim_end_matches('/')),
+        };
+        let Some(path) = absolute(&path, &process.directory) else {
+            return Located::Unknown(path);
+        };
+        if is_unknown(&path) {
+            return Located::Unknown(path);
+        }
+        if let Ok(node) = root.resolve(&path)
+            && node.content().is_some()
+            && node.mode().is_none_or(|mode| mode & EXECUTABLE != 0)
+        {
+            return Located::File(path, node);
+        }
+    }
+    Located::Missing
+}
+
+/// An absolute path; `None` if it is relative and the working directory is unknown.
+pub(super) fn absolute(path: &str, directory: &Value) -> Option<String> {
+    match path.starts_with('/') {
+        true => Some(path.to_owned()),
+        false => {
+            let path = path.trim_start_matches("./");
+            let directory = directory.known()?.trim_end_matches('/');
+            Some(format!("{directory}/{path}"))
+        }
+    }
+}
+
+/// The last component of a path.
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,51 @@
+//! A process between two calls of `execve`: what the next program gets.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::value::Value;
+
+/// What sets a variable of the environment, and to what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    pub value: Value,
+    /// `image`, `overlay`, or the path of the script.
+    pub from: Rc<str>,
+}
+
+/// The variables by name.
+pub type Environment = BTreeMap<Rc<str>, Setting>;
+
+/// What a program is started with.
+#[derive(Debug, Clone)]
+pub struct Process {
+    /// The program, as a path or as a name that is looked up in PATH, and its arguments.
+    pub arguments: Vec<Value>,
+    pub environment: Environment,
+    /// The working directory, absolute.
+    pub directory: Value,
+    /// User and group as the image configuration writes them; empty for root.
+    pub user: Rc<str>,
+    /// How it came to this program: the programs and scripts before, each with its reason.
+    pub chain: Vec<Rc<super::step::Step>>,
+    /// What it reads from its standard input, if that is known.
+    pub input: Option<Rc<str>>,
+    /// How deeply the command that starts it is nested in scripts.
+    pub depth: usize,
+}
+
+impl Process {
+    /// Sets a variable; `from` is the file that does.
+    pub fn set(&mut self, name: &str, value: &str, from: &str) {
+        let setting = Setting {
+            value: value.into(),
+            from: from.into(),
+        };
+        self.environment.insert(name.into(), setting);
+    }
+
+    /// The text of a variable, if it is set and known.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name)?.value.known()
+    }
+}

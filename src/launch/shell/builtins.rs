@@ -1,0 +1,248 @@
+//! The commands that shells bring.
+
+use super::interpreter::{Flow, Shell};
+use super::state::Contents;
+use crate::launch::value::{Status, Value};
+
+/// Runs a command of this name with these arguments.
+pub(super) type Builtin = fn(&mut Shell, &str, &[Value]) -> Flow;
+
+/// Whether functions do not hide a command in POSIX mode, and assignments before it stay (POSIX.1-2024, 2.15).
+pub(super) fn is_special(name: &str) -> bool {
+    matches!(
+        name,
+        "break"
+            | ":"
+            | "continue"
+            | "."
+            | "eval"
+            | "exec"
+            | "exit"
+            | "export"
+            | "readonly"
+            | "return"
+            | "set"
+            | "shift"
+            | "times"
+            | "trap"
+            | "unset"
+    )
+}
+
+/// The command of a name; `None` if it is a program.
+pub(super) fn find(name: &str, bash: bool) -> Option<Builtin> {
+    Some(match name {
+        ":" | "true" => |shell, _, _| shell.ends(Status::Success),
+        "false" => |shell, _, _| shell.ends(Status::Failure(Some(1))),
+        "echo" => |shell, _, arguments| shell.echo(arguments),
+        "printf" => |shell, _, arguments| shell.printf(arguments),
+        "test" | "[" => |shell, name, arguments| {
+            let status = shell.test(name, arguments);
+            shell.ends(status)
+        },
+        "pwd" => |shell, _, arguments| shell.pwd(arguments),
+        "cd" | "chdir" => |shell, _, arguments| shell.cd(arguments),
+        "export" | "readonly" | "local" => |shell, name, arguments| shell.declare(name, arguments),
+        "declare" | "typeset" if bash => |shell, name, arguments| shell.declare(name, arguments),
+        "unset" => |shell, _, arguments| shell.unset(arguments),
+        "set" => |shell, _, arguments| shell.set(arguments),
+        "shift" => |shell, _, arguments| shell.shift(arguments),
+        "exec" => |shell, _, arguments| shell.exec(arguments),
+        "eval" => |shell, _, arguments| shell.eval(arguments),
+        "." | "source" => |shell, name, arguments| shell.source(name, arguments),
+        "return" | "exit" => |shell, name, arguments| shell.leave(name, arguments),
+        "break" | "continue" => |shell, name, arguments| shell.leave_loop(name, arguments),
+        "command" | "builtin" => |shell, _, arguments| shell.command_builtin(arguments),
+        "type" | "hash" => |shell, _, arguments| shell.type_of(arguments),
+        "trap" => |shell, _, arguments| shell.trap(arguments),
+        "read" | "getopts" | "mapfile" | "readarray" => {
+            |shell, name, arguments| shell.read(name, arguments)
+        }
+        "let" if bash => |shell, _, arguments| {
+            for argument in arguments {
+                match argument.known().map(str::to_owned) {
+                    Some(text) => shell.forget_names(&text),
+                    None => shell.gap("`let`"),
+                }
+            }
+            shell.ends(Status::Unknown)
+        },
+        "shopt" if bash => |shell, _, arguments| shell.shopt(arguments),
+        "kill" => |shell, _, _| {
+            if shell.state.traps {
+                shell.gap("a signal to a shell with traps");
+            }
+            shell.ends(Status::Unknown)
+        },
+        "wait" | "umask" | "ulimit" | "times" | "jobs" | "fg" | "bg" | "unalias" => {
+            |shell, _, _| {
+                shell.write_unknown();
+                shell.ends(Status::Unknown)
+            }
+        }
+        "disown" | "complete" | "compopt" | "bind" | "history" | "suspend" if bash => {
+            |shell, _, _| shell.ends(Status::Unknown)
+        }
+        "alias" | "fc" => not_understood,
+        "pushd" | "popd" | "dirs" | "enable" | "caller" | "help" | "logout" | "compgen" if bash => {
+            not_understood
+        }
+        _ => return None,
+    })
+}
+
+fn not_understood(shell: &mut Shell, _: &str, _: &[Value]) -> Flow {
+    let cause = shell.command_cause();
+    shell.host.gap(&cause);
+    shell.state.directory = Value::Unknown(cause);
+    shell.write_unknown();
+    shell.ends(Status::Unknown)
+}
+
+/// The texts of arguments; `None` if one is unknown.
+pub(super) fn texts(arguments: &[Value]) -> Option<Vec<&str>> {
+    arguments.iter().map(Value::known).collect()
+}
+
+impl Shell<'_, '_> {
+    pub(super) fn ends(&mut self, status: Status) -> Flow {
+        self.state.status = status;
+        Flow::Next
+    }
+
+    fn echo(&mut self, arguments: &[Value]) -> Flow {
+        match texts(arguments) {
+            Some(texts) => {
+                let without_newline = texts.first() == Some(&"-n");
+                let words = &texts[usize::from(without_newline)..];
+                let is_plain = !words.iter().any(|it| it.contains('\\'))
+                    && !words.first().is_some_and(|it| it.starts_with('-'));
+                let end = if without_newline { "" } else { "\n" };
+                match is_plain {
+                    true => self.write(&(words.join(" ") + end)),
+                    false => self.write_unknown(),
+                }
+            }
+            None => self.write_unknown(),
+        }
+        self.ends(Status::Success)
+    }
+
+    fn printf(&mut self, arguments: &[Value]) -> Flow {
+        if arguments.first().and_then(Value::known) == Some("-v") {
+            let cause = self.command_cause();
+            match arguments.get(1).and_then(Value::known) {
+                Some(name) => {
+                    let name = name.to_owned();
+                    self.assign(&name, Contents::Text(Value::Unknown(cause)), false);
+                }
+                None => self.host.gap(&cause),
+            }
+            return self.ends(Status::Success);
+        }
+        match texts(arguments).and_then(|texts| formatted(&texts)) {
+            Some(text) => self.write(&text),
+            None => self.write_unknown(),
+        }
+        self.ends(Status::Success)
+    }
+
+    /// `read` and the like: what they read is unknown.
+    fn read(&mut self, name: &str, arguments: &[Value]) -> Flow {
+        let cause = self.command_cause();
+        let Some(texts) = texts(arguments) else {
+            self.host.gap(&cause);
+            return self.ends(Status::Unknown);
+        };
+        let names: Vec<String> = texts.iter().map(|it| (*it).to_owned()).collect();
+        let contents = |cause| match name {
+            "mapfile" | "readarray" => Contents::Array(vec![Value::Many(cause)]),
+            _ => Contents::Text(Value::Unknown(cause)),
+        };
+        let implied = match name {
+            "getopts" => &["OPTARG", "OPTIND"][..],
+            "read" => &["REPLY"],
+            _ => &["MAPFILE"],
+        };
+        let names = names
+            .iter()
+            .map(String::as_str)
+            .chain(implied.iter().copied());
+        for variable in names.filter(|it| super::words::is_name(it)) {
+            let value = contents(cause.clone());
+            self.assign(variable, value, false);
+        }
+        self.ends(Status::Unknown)
+    }
+
+    fn shopt(&mut self, arguments: &[Value]) -> Flow {
+        let Some(texts) = texts(arguments) else {
+            self.gap("`shopt`");
+            return self.ends(Status::Unknown);
+        };
+        let sets = texts.iter().any(|it| it.starts_with("-s"));
+        let unsets = texts.iter().any(|it| it.starts_with("-u"));
+        let mut is_understood = true;
+        let options = &mut self.state.options;
+        for name in texts.iter().filter(|it| !it.starts_with('-')) {
+            match *name {
+                "nullglob" if sets || unsets => options.nullglob = sets,
+                "extglob" if sets || unsets => options.extglob = sets,
+                "checkwinsize"
+                | "histappend"
+                | "cmdhist"
+                | "progcomp"
+                | "huponexit"
+                | "login_shell"
+                | "interactive_comments"
+                | "hostcomplete"
+                | "promptvars" => {}
+                _ => is_understood &= !sets,
+            }
+        }
+        if !is_understood {
+            let cause = self.command_cause();
+            self.host.gap(&cause);
+        }
+        self.write_unknown();
+        let changes = sets || unsets;
+        self.ends(if changes {
+            Status::Success
+        } else {
+            Status::Unknown
+        })
+    }
+}
+
+/// What `printf` writes, for formats of plain text, `%s`, `%%` and `\n`.
+fn formatted(texts: &[&str]) -> Option<String> {
+    let (format, mut arguments) = texts.split_first()?;
+    let mut output = String::new();
+    loop {
+        let mut consumed = 0;
+        let mut chars = format.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '%' => match chars.next()? {
+                    's' => {
+                        output.push_str(arguments.get(consumed).copied().unwrap_or_default());
+                        consumed += 1;
+                    }
+                    '%' => output.push('%'),
+                    _ => return None,
+                },
+                '\\' => match chars.next()? {
+                    'n' => output.push('\n'),
+                    't' => output.push('\t'),
+                    _ => return None,
+                },
+                '-' if output.is_empty() => return None,
+                c => output.push(c),
+            }
+        }
+        arguments = arguments.get(consumed..).unwrap_or_default();
+        if arguments.is_empty() || consumed == 0 {
+            return Some(output);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Parses commands: the grammar of POSIX shells, and what bash adds.
+
+use super::cursor::Cursor;
+use super::parser::{Parser, Problem};
+use super::syntax::{Command, CommandKind, Connective, Item, List, Pipeline, Word};
+use super::words::{Until, ends_word};
+
+/// Parses a script. What cannot be parsed becomes an unknown command, because a shell runs the lines before it.
+pub fn script(text: &str, bash: bool, extglob: bool) -> List {
+    let mut parser = Parser {
+        cursor: Cursor::new(text, 1),
+        depth: 0,
+        bash,
+        extglob,
+        here: Vec::new(),
+    };
+    let mut lines = List::new();
+    loop {
+        match parser.line() {
+            Ok(Some(line)) => {
+                if let Some(on) = line.iter().rev().find_map(sets_extglob) {
+                    parser.extglob = on;
+                }
+                lines.extend(line);
+            }
+            Ok(None) => return lines,
+            Err(problem) => {
+                lines.push(parser.unknown(problem));
+                return lines;
+            }
+        }
+    }
+}
+
+/// Whether a command is `shopt` that turns `extglob` on or off, which changes how bash reads the lines behind it.
+fn sets_extglob(item: &Item) -> Option<bool> {
+    let CommandKind::Simple { words, .. } = &item.first.commands.first()?.kind else {
+        return None;
+    };
+    let words: Vec<&str> = words.iter().filter_map(Word::plain).collect();
+    match words.as_slice() {
+        ["shopt", option @ ("-s" | "-u"), names @ ..] if names.contains(&"extglob") => {
+            Some(*option == "-s")
+        }
+        _ => None,
+    }
+}
+
+impl Parser<'_> {
+    /// The commands up to the end of a line, as a shell reads them; `None` at the end.
+    pub(super) fn line(&mut self) -> Result<Option<List>, Problem> {
+        self.newlines()?;
+        if self.cursor.peek().is_none() {
+            return Ok(None);
+        }
+        let mut list = List::new();
+        loop {
+            list.push(self.item()?);
+            self.separator_blanks();
+            match self.cursor.peek() {
+                None => break,
+                Some('\n') => {
+                    self.newline()?;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        Ok(Some(list))
+    }
+
+    pub(super) fn unknown(&self, problem: Problem) -> Item {
+        Item::of(Command {
+            line: self.cursor.line(),
+            text: problem.as_str().into(),
+            kind: CommandKind::Unknown(problem),
+            redirects: Vec::new(),
+        })
+    }
+
+    /// The list of a whole text.
+    pub fn whole(&mut self) -> Result<List, Problem> {
+        let list = self.list(&[])?;
+        match self.cursor.peek() {
+            None => Ok(list),
+            Some(c) => Err(format!("`{c}` is unexpected")),
+        }
+    }
+
+    /// A list and the `)` behind it.
+    pub fn list_in_parentheses(&mut self) -> Result<List, Problem> {
+        let list = self.list(&[])?;
+        match self.cursor.eat(")") {
+            true => Ok(list),
+            false => Err("a parenthesis is not closed".to_owned()),
+        }
+    }
+
+    /// Commands up to one of these reserved words, a `)`, `;;` or the end, which is not passed.
+    pub(super) fn list(&mut self, ends: &[&str]) -> Result<List, Problem> {
+        let mut list = List::new();
+        loop {
+            self.newlines()?;
+            let rest = self.cursor.rest();
+            let at_end = rest.is_empty()
+                || rest.starts_with(')')
+                || rest.starts_with(";;")
+                || rest.starts_with(";&")
+                || self.reserved().is_some_and(|word| ends.contains(&word));
+            if at_end {
+                return Ok(list);
+            }
+            list.push(self.item()?);
+        }
+    }
+
+    /// Passes blanks, comments and ends of lines.
+    pub(super) fn newlines(&mut self) -> Result<(), Problem> {
+        loop {
+            self.separator_blanks();
+            match self.cursor.peek() {
+                Some('\n') => self.newline()?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    pub(super) fn separator_blanks(&mut self) {
+        self.cursor.blanks();
+        if self.cursor.peek() == Some('#') {
+            self.cursor.take_while(|c| c != '\n');
+        }
+    }
+
+    /// Passes the end of a line, and the here-documents behind it.
+    pub(super) fn newline(&mut self) -> Result<(), Problem> {
+        self.cursor.skip(1);
+        for here in std::mem::take(&mut self.here) {
+            let mut body = String::new();
+            while let Some(line) = self.cursor.take_line() {
+                let line = match here.strip_tabs {
+                    true => line.trim_start_matches('\t'),
+                    false => line,
+                };
+                if line == here.delimiter {
+                    break;
+                }
+                body.push_str(line);
+                body.push('\n');
+            }
+            let word = match here.literal {
+                true => Word::default(),
+                false => {
+                    let mut parser = Parser {
+                        cursor: Cursor::new(&body, self.cursor.line()),
+                        depth: self.depth,
+                        bash: self.bash,
+                        extglob: self.extglob,
+                        here: Vec::new(),
+                    };
+                    parser.word(Until::End, false)?
+                }
+            };
+            let _ = here.body.set(word);
+        }
+        Ok(())
+    }
+
+    pub(super) fn item(&mut self) -> Result<Item, Problem> {
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
+        loop {
+            self.cursor.blanks();
+            let connective = if self.cursor.eat("&&") {
+                Connective::And
+            } else if self.cursor.eat("||") {
+                Connective::Or
+            } else {
+                break;
+            };
+            self.newlines()?;
+            rest.push((connective, self.pipeline()?));
+        }
+        self.cursor.blanks();
+        let text = self.cursor.rest();
+        let background = text.starts_with('&');
+        if background
+            || (text.starts_with(';') && !text.starts_with(";;") && !text.starts_with(";&"))
+        {
+            self.cursor.skip(1);
+        }
+        Ok(Item {
+            first,
+            rest,
+            background,
+        })
+    }
+
+    pub(super) fn pipeline(&mut self) -> Result<Pipeline, Problem> {
+        self.cursor.blanks();
+        if self.bash && self.reserved() == Some("time") {
+            self.take_reserved();
+            self.cursor.blanks();
+            if self.reserved() == Some("-p") {
+                self.take_reserved();
+            }
+        }
+        self.cursor.blanks();
+        let negated = self.reserved() == Some("!");
+        if negated {
+            self.take_reserved();
+        }
+        let mut commands = vec![self.nested(Self::command)?];
+        loop {
+            self.cursor.blanks();
+            let text = self.cursor.rest();
+            if !text.starts_with('|') || text.starts_with("||") {
+                break;
+            }
+            self.cursor.skip(1);
+            if self.bash {
+                self.cursor.eat("&");
+            }
+            self.newlines()?;
+            commands.push(self.nested(Self::command)?);
+        }
+        Ok(Pipeline { negated, commands })
+    }
+
+    /// The word here, if it is written without quotes and may be reserved.
+    pub(super) fn reserved(&self) -> Option<&str> {
+        let rest = self.cursor.rest();
+        let end = rest.find(ends_word).unwrap_or(rest.len());
+        let word = &rest[..end];
+        (!word.is_empty() && !word.contains(['\'', '"', '\\', '$', '`'])).then_some(word)
+    }
+
+    pub(super) fn take_reserved(&mut self) {
+        self.cursor.take_while(|c| !ends_word(c));
+    }
+
+    pub(super) fn expect(&mut self, word: &str) -> Result<(), Problem> {
+        self.newlines()?;
+        match self.reserved() == Some(word) {
+            true => {
+                self.take_reserved();
+                Ok(())
+            }
+            false => Err(format!("`{word}` is missing")),
+        }
+    }
+}

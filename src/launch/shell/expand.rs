@@ -1,0 +1,431 @@
+//! Word expansion (POSIX.1-2024, Shell Command Language, 2.6).
+
+use std::rc::Rc;
+
+use super::interpreter::Shell;
+use super::pattern::{Pattern, PatternChar, is_pattern};
+use super::state::{Contents, Sink};
+use super::syntax::{List, Operation, Piece, Word};
+use crate::launch::value::{Cause, Status, Value};
+
+/// Linux accepts no longer argument or environment string (`MAX_ARG_STRLEN`, `include/uapi/linux/binfmts.h`).
+const MAX_ARG_STRLEN: usize = 128 << 10;
+/// The most fields of one command line. Longer ones come from lists of files, which are arguments of programs that clean up.
+const MAX_FIELDS: usize = 4096;
+/// Longer texts are not trimmed: the time grows with the square of the length.
+const MAX_TRIMMED: usize = 4096;
+
+/// A field under construction.
+#[derive(Debug, Default)]
+struct Field {
+    text: Vec<PatternChar>,
+    unknown: Option<Rc<Cause>>,
+    /// The unknown part may be split into any number of fields.
+    many: bool,
+    /// It stays even if it is empty.
+    kept: bool,
+}
+
+/// The fields of a word under construction.
+#[derive(Debug, Default)]
+struct Fields {
+    done: Vec<Field>,
+    current: Field,
+}
+
+impl Fields {
+    fn end_field(&mut self) {
+        let field = std::mem::take(&mut self.current);
+        if field.kept || !field.text.is_empty() || field.unknown.is_some() {
+            self.done.push(field);
+        }
+    }
+
+    fn literal(&mut self, text: &str, quoted: bool) {
+        self.current.kept |= quoted;
+        self.current.text.extend(text.chars().map(|c| (c, quoted)));
+    }
+
+    fn unknown(&mut self, cause: Rc<Cause>, many: bool) {
+        self.current.unknown.get_or_insert(cause);
+        self.current.many |= many;
+    }
+
+    /// A value that is not quoted: it is split at the characters of IFS.
+    fn split(&mut self, text: &str, separators: &str) {
+        let is_blank = |c: char| separators.contains(c) && matches!(c, ' ' | '\t' | '\n');
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            if !separators.contains(c) {
+                self.current.text.push((c, false));
+                continue;
+            }
+            // Blanks around one other separator belong to it.
+            let mut others = usize::from(!is_blank(c));
+            while let Some(&next) = chars.peek() {
+                let is_other = separators.contains(next) && !is_blank(next);
+                if !(is_blank(next) || is_other && others == 0) {
+                    break;
+                }
+                others += usize::from(is_other);
+                chars.next();
+            }
+            self.current.kept |= others > 0;
+            self.end_field();
+        }
+    }
+}
+
+impl Shell<'_, '_> {
+    /// The fields of words, with splitting and pathname expansion.
+    pub(super) fn expand_fields(&mut self, words: &[Word]) -> Vec<Value> {
+        let mut values = Vec::new();
+        for word in words {
+            let mut fields = Fields::default();
+            self.expand_pieces(word, &mut fields, true);
+            fields.end_field();
+            for field in fields.done {
+                self.finish_field(field, &mut values);
+            }
+            if values.len() > MAX_FIELDS {
+                return vec![Value::Many(self.cause("too many arguments"))];
+            }
+        }
+        values
+    }
+
+    /// The text of a word that is not split: of an assignment, a redirection, a `case`.
+    pub(super) fn expand_text(&mut self, word: &Word) -> Value {
+        let field = self.expand_whole(word);
+        match field.unknown {
+            Some(cause) => Value::Unknown(cause),
+            None => self.bounded(field.text.into_iter().map(|(c, _)| c).collect()),
+        }
+    }
+
+    /// A pattern; `None` if it is unknown.
+    pub(super) fn expand_pattern(&mut self, word: &Word) -> Option<Pattern> {
+        let field = self.expand_whole(word);
+        match field.unknown {
+            Some(_) => None,
+            None => Pattern::new(&field.text, self.state.options.extglob),
+        }
+    }
+
+    fn expand_whole(&mut self, word: &Word) -> Field {
+        let mut fields = Fields::default();
+        self.expand_pieces(word, &mut fields, false);
+        let mut whole = Field::default();
+        fields.done.push(fields.current);
+        // `$@` in a place without splitting is joined with blanks.
+        for (index, field) in fields.done.into_iter().enumerate() {
+            if index > 0 {
+                whole.text.push((' ', true));
+            }
+            whole.text.extend(field.text);
+            whole.unknown = whole.unknown.or(field.unknown);
+        }
+        whole
+    }
+
+    /// A text within the limits.
+    pub(super) fn bounded(&mut self, text: String) -> Value {
+        let fits = self.spend(text.len() / 256) && text.len() < MAX_ARG_STRLEN;
+        match fits {
+            true => text.into(),
+            false => Value::Unknown(self.cause("a text that is too long")),
+        }
+    }
+
+    fn finish_field(&mut self, field: Field, values: &mut Vec<Value>) {
+        if let Some(cause) = field.unknown {
+            let is_glob = !self.state.options.noglob && is_pattern(&field.text);
+            values.push(match field.many || is_glob {
+                true => Value::Many(cause),
+                false => Value::Unknown(cause),
+            });
+            return;
+        }
+        if !self.state.options.noglob && is_pattern(&field.text) {
+            match self.expand_path(&field.text) {
+                Ok(paths) if !paths.is_empty() => {
+                    values.extend(paths.into_iter().map(Value::from));
+                    return;
+                }
+                Ok(_) if self.state.options.nullglob => return,
+                Ok(_) => {}
+                Err(what) => {
+                    let cause = self.cause(what);
+                    values.push(Value::Many(cause));
+                    return;
+                }
+            }
+        }
+        let text = field.text.into_iter().map(|(c, _)| c).collect();
+        let value = self.bounded(text);
+        values.push(value);
+    }
+
+    fn expand_pieces(&mut self, word: &Word, fields: &mut Fields, splits: bool) {
+        for piece in &word.0 {
+            match piece {
+                Piece::Literal { text, quoted } => fields.literal(text, *quoted),
+                Piece::Tilde => {
+                    let home = self.variable_value("HOME");
+                    match home {
+                        Ok(Some(Value::Known(home))) => fields.literal(&home, true),
+                        _ => fields.unknown(self.cause("a home directory"), false),
+                    }
+                }
+                Piece::Unknown(what) => fields.unknown(self.cause(what.clone()), true),
+                Piece::Process(list) => {
+                    self.in_subshell(|shell| shell.list(list));
+                    fields.unknown(self.cause("a process substitution"), false);
+                }
+                Piece::Command { list, quoted } => {
+                    let value = self.substitute_command(list);
+                    self.add_value(fields, &value, *quoted, splits);
+                }
+                Piece::Parameter {
+                    name,
+                    operation,
+                    quoted,
+                } => self.expand_parameter(fields, name, operation, *quoted, splits),
+            }
+        }
+    }
+
+    fn add_value(&mut self, fields: &mut Fields, value: &Value, quoted: bool, splits: bool) {
+        fields.current.kept |= quoted;
+        match value {
+            Value::Known(text) if quoted => fields.literal(text, true),
+            Value::Known(text) if !splits => fields.literal(text, false),
+            Value::Known(text) => match self.separators() {
+                Some(separators) => fields.split(text, &separators),
+                None => fields.unknown(self.cause("the variable IFS"), true),
+            },
+            Value::Unknown(cause) => fields.unknown(cause.clone(), !quoted),
+            Value::Many(cause) => fields.unknown(cause.clone(), true),
+        }
+    }
+
+    /// The characters that separate fields; `None` if they are unknown.
+    fn separators(&self) -> Option<String> {
+        let Some(variable) = self.state.variables.get("IFS") else {
+            return Some(" \t\n".to_owned());
+        };
+        match &variable.contents {
+            None => Some(" \t\n".to_owned()),
+            Some(Contents::Text(value)) => value.known().map(str::to_owned),
+            Some(Contents::Array(_)) => None,
+        }
+    }
+
+    /// `$(…)`
+    pub(super) fn substitute_command(&mut self, list: &List) -> Value {
+        let (line, text) = (self.line, self.text.clone());
+        let captured = Sink::Captured(Some(String::new()));
+        let outer = std::mem::replace(&mut self.state.output, captured);
+        // Outside of its POSIX mode, bash turns `set -e` off here.
+        let errexit = self.state.options.errexit;
+        self.in_subshell(|shell| {
+            shell.state.options.errexit &= shell.posix;
+            shell.list(list)
+        });
+        self.state.options.errexit = errexit;
+        let output = std::mem::replace(&mut self.state.output, outer);
+        (self.line, self.text) = (line, text);
+        match output {
+            Sink::Captured(Some(output)) => self.bounded(output.trim_end_matches('\n').to_owned()),
+            _ => Value::Unknown(self.command_cause()),
+        }
+    }
+
+    fn expand_parameter(
+        &mut self,
+        fields: &mut Fields,
+        name: &str,
+        operation: &Operation,
+        quoted: bool,
+        splits: bool,
+    ) {
+        let list = match (name, operation) {
+            ("@" | "*", Operation::Value) => Some((self.state.positional.clone(), name == "*")),
+            (name, Operation::Elements { joined }) => Some((self.elements(name), *joined)),
+            _ => None,
+        };
+        if let Some((items, joined)) = list {
+            self.add_list(fields, &items, joined, quoted, splits);
+            return;
+        }
+        let value = match self.parameter(name) {
+            Ok(value) => value,
+            Err(cause) => return fields.unknown(cause, !quoted),
+        };
+        match operation {
+            Operation::Value => match value {
+                Some(value) => self.add_value(fields, &value, quoted, splits),
+                None => {
+                    self.early_error |= self.state.options.nounset;
+                    fields.current.kept |= quoted;
+                }
+            },
+            Operation::Length => {
+                let length = match value.as_ref() {
+                    None => Value::from("0"),
+                    Some(Value::Known(text)) => text.chars().count().to_string().into(),
+                    Some(unknown) => unknown.clone(),
+                };
+                self.add_value(fields, &length, quoted, splits);
+            }
+            Operation::Substitute {
+                operator,
+                colon,
+                word,
+            } => {
+                let is_set = match &value {
+                    None => Some(false),
+                    Some(Value::Known(text)) => Some(!(*colon && text.is_empty())),
+                    Some(_) => None,
+                };
+                self.substitute(
+                    fields,
+                    name,
+                    value,
+                    is_set,
+                    (*operator, word),
+                    quoted,
+                    splits,
+                );
+            }
+            Operation::Trim {
+                suffix,
+                longest,
+                pattern,
+            } => {
+                let pattern = self.expand_pattern(pattern);
+                let trimmed = match (value, pattern) {
+                    (None, _) => Value::from(""),
+                    (Some(Value::Known(text)), Some(pattern)) if text.len() <= MAX_TRIMMED => {
+                        self.spend(text.len() * text.len() / 65_536);
+                        trim(&text, &pattern, *suffix, *longest).into()
+                    }
+                    (Some(Value::Unknown(cause) | Value::Many(cause)), _) => Value::Unknown(cause),
+                    _ => Value::Unknown(self.command_cause()),
+                };
+                self.add_value(fields, &trimmed, quoted, splits);
+            }
+            Operation::Elements { .. } | Operation::Unknown => {
+                fields.unknown(self.command_cause(), true);
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn substitute(
+        &mut self,
+        fields: &mut Fields,
+        name: &str,
+        value: Option<Value>,
+        is_set: Option<bool>,
+        (operator, word): (char, &Word),
+        quoted: bool,
+        splits: bool,
+    ) {
+        let takes_word = is_set.map(|is_set| is_set == (operator == '+'));
+        match (takes_word, operator) {
+            (Some(true), '=') => {
+                let text = self.expand_text(word);
+                self.assign(name, Contents::Text(text.clone()), false);
+                self.add_value(fields, &text, quoted, splits);
+            }
+            // The shell exits.
+            (Some(true), '?') => {
+                self.state.status = Status::Failure(None);
+                self.early_error = true;
+                fields.unknown(self.command_cause(), false);
+            }
+            (Some(true), _) => {
+                fields.current.kept |= quoted;
+                self.expand_pieces(word, fields, splits && !quoted);
+            }
+            (Some(false), '+') => fields.current.kept |= quoted,
+            (Some(false), _) => {
+                let value = value.unwrap_or_else(|| Value::from(""));
+                self.add_value(fields, &value, quoted, splits);
+            }
+            (None, _) => {
+                if operator == '=' {
+                    let cause = self.command_cause();
+                    self.assign(name, Contents::Text(Value::Unknown(cause)), false);
+                }
+                let cause = value.as_ref().and_then(Value::cause).cloned();
+                fields.unknown(cause.unwrap_or_else(|| self.command_cause()), !quoted);
+            }
+        }
+    }
+
+    /// The elements of an array, or of a variable with one value.
+    fn elements(&mut self, name: &str) -> Vec<Value> {
+        let variable = self.state.variables.get(name);
+        match variable.and_then(|it| it.contents.clone()) {
+            Some(Contents::Array(items)) => items,
+            Some(Contents::Text(Value::Known(text))) => vec![Value::Known(text)],
+            Some(Contents::Text(value)) => {
+                let cause = value.cause().cloned();
+                vec![Value::Many(cause.unwrap_or_else(|| self.command_cause()))]
+            }
+            None if name == "BASH_SOURCE" || name == "FUNCNAME" => {
+                vec![Value::Many(self.command_cause())]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn add_list(
+        &mut self,
+        fields: &mut Fields,
+        items: &[Value],
+        joined: bool,
+        quoted: bool,
+        splits: bool,
+    ) {
+        let separator = match self.separators() {
+            Some(separators) => separators.chars().next(),
+            None => return fields.unknown(self.cause("the variable IFS"), true),
+        };
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                match (joined && quoted) || !splits {
+                    true => {
+                        let joint = if joined { separator } else { Some(' ') };
+                        let joint = joint.map(String::from).unwrap_or_default();
+                        fields.literal(&joint, true);
+                    }
+                    false => fields.end_field(),
+                }
+            }
+            self.add_value(fields, item, quoted, splits);
+        }
+        // A list that is quoted and joined makes one field even if it is empty.
+        fields.current.kept |= joined && quoted;
+    }
+}
+
+fn trim(text: &str, pattern: &Pattern, suffix: bool, longest: bool) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let lengths = 0..=chars.len();
+    let cut = |length: &usize| match suffix {
+        true => pattern.matches(&chars[chars.len() - length..]),
+        false => pattern.matches(&chars[..*length]),
+    };
+    let found = match longest {
+        true => lengths.rev().find(cut),
+        false => lengths.into_iter().find(cut),
+    };
+    let length = found.unwrap_or(0);
+    match suffix {
+        true => chars[..chars.len() - length].iter().collect(),
+        false => chars[length..].iter().collect(),
+    }
+}

@@ -1,0 +1,54 @@
+//! The state of the parser of a script.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use super::cursor::Cursor;
+use super::syntax::Word;
+
+/// The deepest nesting of commands, substitutions and words. Scripts of people stay below 20; each level takes some kilobytes of
+/// the stack of whoever parses and runs them.
+const MAX_NESTING: usize = 40;
+
+/// What is wrong with a script, for a message.
+pub(super) type Problem = String;
+
+/// A parser of one script.
+#[derive(Debug)]
+pub(super) struct Parser<'t> {
+    pub cursor: Cursor<'t>,
+    pub depth: usize,
+    /// Whether the shell is bash.
+    pub bash: bool,
+    /// Whether bash reads `@(…)` as a pattern here.
+    pub extglob: bool,
+    /// The here-documents that follow this line.
+    pub here: Vec<PendingHere>,
+}
+
+/// A here-document whose text follows the line.
+#[derive(Debug)]
+pub(super) struct PendingHere {
+    pub delimiter: String,
+    /// Nothing in it is expanded.
+    pub literal: bool,
+    /// `<<-`
+    pub strip_tabs: bool,
+    pub body: Rc<OnceCell<Word>>,
+}
+
+impl Parser<'_> {
+    /// Enters a nested construct.
+    pub fn nested<T>(
+        &mut self,
+        parse: impl FnOnce(&mut Self) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        if self.depth >= MAX_NESTING {
+            return Err("it is nested too deeply".to_owned());
+        }
+        self.depth += 1;
+        let parsed = parse(self);
+        self.depth -= 1;
+        parsed
+    }
+}

@@ -1,0 +1,236 @@
+//! The syntax tree of shell scripts ([POSIX.1-2024, Shell Command Language](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html),
+//! and what scripts of bash commonly use besides).
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// Commands that run one after the other.
+pub type List = Vec<Item>;
+
+/// Pipelines that `&&` and `||` join.
+#[derive(Debug)]
+pub struct Item {
+    pub first: Pipeline,
+    pub rest: Vec<(Connective, Pipeline)>,
+    /// Whether it ends in `&`.
+    pub background: bool,
+}
+
+impl Item {
+    /// One command.
+    pub fn of(command: Command) -> Self {
+        Item {
+            first: Pipeline {
+                negated: false,
+                commands: vec![command],
+            },
+            rest: Vec::new(),
+            background: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connective {
+    And,
+    Or,
+}
+
+#[derive(Debug)]
+pub struct Pipeline {
+    pub negated: bool,
+    pub commands: Vec<Command>,
+}
+
+#[derive(Debug)]
+pub struct Command {
+    /// The line that it starts in, from 1.
+    pub line: usize,
+    /// How it starts, for messages.
+    pub text: Rc<str>,
+    pub kind: CommandKind,
+    pub redirects: Vec<Redirect>,
+}
+
+#[derive(Debug)]
+pub enum CommandKind {
+    Simple {
+        assignments: Vec<Assignment>,
+        words: Vec<Word>,
+        /// The arrays of `declare NAME=(…)`. The words have their names.
+        arrays: Vec<Assignment>,
+    },
+    Group(List),
+    Subshell(List),
+    If {
+        branches: Vec<(List, List)>,
+        otherwise: Option<List>,
+    },
+    For {
+        name: String,
+        /// `None` for the positional parameters.
+        words: Option<Vec<Word>>,
+        body: List,
+    },
+    While {
+        until: bool,
+        condition: List,
+        body: List,
+    },
+    Case {
+        word: Word,
+        arms: Vec<Arm>,
+    },
+    Function {
+        name: String,
+        body: Rc<Command>,
+    },
+    /// `[[ … ]]`
+    Test(Vec<TestToken>),
+    /// `(( … ))`
+    Arithmetic(String),
+    /// What cannot be parsed, or is not modeled: what it is.
+    Unknown(String),
+}
+
+#[derive(Debug)]
+pub struct Arm {
+    pub patterns: Vec<Word>,
+    pub body: List,
+    /// `;;`, `;&` or `;;&`.
+    pub end: &'static str,
+}
+
+#[derive(Debug)]
+pub enum TestToken {
+    Word(Word),
+    Operator(&'static str),
+    /// What follows `=~`.
+    Regex,
+}
+
+#[derive(Debug)]
+pub struct Assignment {
+    pub name: String,
+    /// `+=`
+    pub append: bool,
+    pub value: AssignedValue,
+}
+
+#[derive(Debug)]
+pub enum AssignedValue {
+    Text(Word),
+    Array(Vec<Word>),
+    /// Of an element: `a[1]=x`.
+    Element,
+}
+
+/// A word before expansion.
+#[derive(Debug, Default)]
+pub struct Word(pub Vec<Piece>);
+
+#[derive(Debug)]
+pub enum Piece {
+    Literal {
+        text: String,
+        quoted: bool,
+    },
+    Parameter {
+        name: String,
+        operation: Operation,
+        quoted: bool,
+    },
+    /// `$(…)` or backquotes.
+    Command {
+        list: List,
+        quoted: bool,
+    },
+    /// `~`, before `/` or at the end of a word.
+    Tilde,
+    /// Arithmetic, brace expansion, `${x//a/b}`: what it is.
+    Unknown(String),
+    /// `<(…)` and `>(…)`.
+    Process(List),
+}
+
+#[derive(Debug)]
+pub enum Operation {
+    Value,
+    Length,
+    /// `${x[@]}` and `${x[*]}`.
+    Elements {
+        joined: bool,
+    },
+    /// `:-`, `-`, `:=`, `=`, `:?`, `?`, `:+`, `+`.
+    Substitute {
+        operator: char,
+        colon: bool,
+        word: Word,
+    },
+    /// `%`, `%%`, `#`, `##`.
+    Trim {
+        suffix: bool,
+        longest: bool,
+        pattern: Word,
+    },
+    Unknown,
+}
+
+#[derive(Debug)]
+pub struct Redirect {
+    /// The file descriptor in front, or that of the operator.
+    pub descriptor: Option<u32>,
+    /// `<`, `>`, `>>`, `>|`, `<>`, `<&`, `>&`, `&>`, `&>>`, `<<`, `<<<`.
+    pub operator: &'static str,
+    pub target: Target,
+}
+
+#[derive(Debug)]
+pub enum Target {
+    Word(Word),
+    /// A here-document, which is read at the end of the line.
+    Here(Rc<OnceCell<Word>>),
+}
+
+impl Word {
+    /// The text of a word without quotes and expansions.
+    pub fn plain(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [
+                Piece::Literal {
+                    text,
+                    quoted: false,
+                },
+            ] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Word {
+    /// Whether it has the form of an assignment: `NAME=…` or `NAME+=…`.
+    pub fn is_assignment(&self) -> bool {
+        let Some(Piece::Literal {
+            text,
+            quoted: false,
+        }) = self.0.first()
+        else {
+            return false;
+        };
+        text.split_once('=').is_some_and(|(name, _)| {
+            let name = name.strip_suffix('+').unwrap_or(name);
+            name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+                && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+        })
+    }
+
+    /// Whether a shell may split what it expands to.
+    pub fn has_unquoted_expansion(&self) -> bool {
+        self.0.iter().any(|piece| {
+            matches!(
+                piece,
+                Piece::Parameter { quoted: false, .. } | Piece::Command { quoted: false, .. }
+            )
+        })
+    }
+}

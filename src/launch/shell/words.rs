@@ -1,0 +1,483 @@
+//! Parses words: quotes, parameters, command substitutions.
+
+use super::cursor::Cursor;
+use super::parser::{Parser, Problem};
+use super::syntax::{List, Operation, Piece, Word};
+
+/// The characters that end a word unless they are quoted.
+pub(super) fn ends_word(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')'
+    )
+}
+
+/// Whether a text can be the name of a variable.
+pub(super) fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .is_some_and(|c| c == '_' || c.is_ascii_alphabetic())
+        && chars.all(|c| c == '_' || c.is_ascii_alphanumeric())
+}
+
+/// Where a word ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// At a blank or an operator.
+    Blank,
+    /// As `Blank`, in the value of an assignment.
+    Value,
+    /// At `}`: within `${x:-…}`.
+    Brace,
+    /// At the end of the text: a here-document.
+    End,
+}
+
+impl Until {
+    fn is_argument(self) -> bool {
+        matches!(self, Until::Blank | Until::Value)
+    }
+}
+
+/// A word under construction.
+#[derive(Default)]
+struct Builder {
+    pieces: Vec<Piece>,
+}
+
+impl Builder {
+    fn push(&mut self, c: char, is_quoted: bool) {
+        match self.pieces.last_mut() {
+            Some(Piece::Literal { text, quoted }) if *quoted == is_quoted => text.push(c),
+            _ => self.pieces.push(Piece::Literal {
+                text: c.to_string(),
+                quoted: is_quoted,
+            }),
+        }
+    }
+
+    /// A quoted text, which makes a field even if it is empty.
+    fn quoted(&mut self, text: &str) {
+        self.pieces.push(Piece::Literal {
+            text: text.to_owned(),
+            quoted: true,
+        });
+    }
+}
+
+impl Parser<'_> {
+    /// Parses a word, which may be empty at a character that ends it. `quoted`: it is within double quotes.
+    pub fn word(&mut self, until: Until, quoted: bool) -> Result<Word, Problem> {
+        self.nested(|parser| parser.word_here(until, quoted))
+    }
+
+    fn word_here(&mut self, until: Until, quoted: bool) -> Result<Word, Problem> {
+        let mut word = Builder::default();
+        let start = self.cursor.offset();
+        while let Some(c) = self.cursor.peek() {
+            match c {
+                '}' if until == Until::Brace => break,
+                '<' | '>' if until.is_argument() && self.is_process_substitution() => {
+                    self.cursor.skip(2);
+                    let list = self.list_in_parentheses()?;
+                    word.pieces.push(Piece::Process(list));
+                }
+                c if until.is_argument() && ends_word(c) => break,
+                '\\' => self.backslash(&mut word, until, quoted),
+                '\'' if until == Until::End => word.push(self.any(), true),
+                '\'' if quoted => return Err("a single quote within `\"${…}\"`".to_owned()),
+                '\'' => {
+                    self.cursor.skip(1);
+                    let text = self.cursor.take_while(|c| c != '\'');
+                    if !self.cursor.eat("'") {
+                        return Err("a single quote is not closed".to_owned());
+                    }
+                    word.quoted(text);
+                }
+                '"' if until == Until::End => word.push(self.any(), true),
+                '"' if quoted && !self.bash => {
+                    return Err("a double quote within `\"${…}\"`".to_owned());
+                }
+                '"' => {
+                    self.cursor.skip(1);
+                    self.double_quoted(&mut word)?;
+                }
+                '$' if self.bash && !quoted && until != Until::End && self.is_dollar_quote() => {
+                    let text = self.dollar_quoted()?;
+                    word.quoted(&text);
+                }
+                '@' | '?' | '*' | '+' | '!' if until.is_argument() && self.is_group() => {
+                    self.group(&mut word)?;
+                }
+                '$' => self.dollar(&mut word, quoted || until == Until::End)?,
+                '`' => self.backquotes(&mut word, quoted || until == Until::End)?,
+                '~' if !quoted && until != Until::End && self.is_tilde(start, until) => {
+                    self.cursor.skip(1);
+                    let prefix = self.cursor.rest().chars().next();
+                    let is_home =
+                        prefix.is_none_or(|c| c == '/' || c == ':' || c == '}' || ends_word(c));
+                    // Shells disagree about arguments such as `a=~`.
+                    let is_sure = self.bash || until != Until::Blank || word.pieces.is_empty();
+                    word.pieces.push(match is_home && is_sure {
+                        true => Piece::Tilde,
+                        false => Piece::Unknown("a tilde".to_owned()),
+                    });
+                }
+                _ => {
+                    let c = self.any();
+                    word.push(c, quoted || until == Until::End);
+                }
+            }
+        }
+        let mut pieces = word.pieces;
+        if self.bash && !quoted && until == Until::Blank && has_braces(&pieces) {
+            pieces = vec![Piece::Unknown("a brace expansion".to_owned())];
+        }
+        Ok(Word(pieces))
+    }
+
+    /// The next character, which the caller has seen.
+    fn any(&mut self) -> char {
+        self.cursor.next().unwrap_or_default()
+    }
+
+    fn is_process_substitution(&self) -> bool {
+        let rest = self.cursor.rest();
+        self.bash && (rest.starts_with("<(") || rest.starts_with(">("))
+    }
+
+    fn is_dollar_quote(&self) -> bool {
+        let rest = self.cursor.rest();
+        rest.starts_with("$'") || rest.starts_with("$\"")
+    }
+
+    /// `$'…'` (bash manual, "ANSI-C Quoting"), without the escapes that depend on the locale.
+    fn dollar_quoted(&mut self) -> Result<String, Problem> {
+        let unknown = || "an escape in `$'…'`, or `$\"…\"`".to_owned();
+        if !self.cursor.eat("$'") {
+            return Err(unknown());
+        }
+        let mut text = String::new();
+        loop {
+            match self.cursor.next() {
+                None => return Err("a single quote is not closed".to_owned()),
+                Some('\'') => return Ok(text),
+                Some('\\') => match self.cursor.next() {
+                    Some('n') => text.push('\n'),
+                    Some('t') => text.push('\t'),
+                    Some('r') => text.push('\r'),
+                    Some('e' | 'E') => text.push('\u{1b}'),
+                    Some(c @ ('\\' | '\'' | '"' | '?')) => text.push(c),
+                    Some('0') if self.cursor.eat("33") => text.push('\u{1b}'),
+                    _ => return Err(unknown()),
+                },
+                Some(c) => text.push(c),
+            }
+        }
+    }
+
+    fn is_group(&self) -> bool {
+        self.extglob && self.cursor.rest().get(1..2) == Some("(")
+    }
+
+    /// `@(a|b)` and the like, with `extglob`: its characters, of which none is quoted.
+    fn group(&mut self, word: &mut Builder) -> Result<(), Problem> {
+        let rest = self.cursor.rest();
+        let length = rest.find(')').ok_or("a parenthesis is not closed")? + 1;
+        let text = &rest[..length];
+        if text[2..].contains(['$', '`', '\'', '"', '\\', '(', '/', '\n']) {
+            return Err("a pattern of `extglob`".to_owned());
+        }
+        text.chars().for_each(|c| word.push(c, false));
+        self.cursor.skip(length);
+        Ok(())
+    }
+
+    /// Whether a `~` here is one that the shell expands: at the start of a word, or in an assignment after `=` or `:`.
+    fn is_tilde(&self, start: usize, until: Until) -> bool {
+        let before = self.cursor.since(start);
+        match before.split_once('=') {
+            _ if before.is_empty() => true,
+            None => until == Until::Value && before.ends_with(':'),
+            Some((name, value)) => {
+                let is_assignment = until == Until::Value || is_name(name);
+                is_assignment && (value.is_empty() || value.ends_with(':'))
+            }
+        }
+    }
+
+    fn backslash(&mut self, word: &mut Builder, until: Until, quoted: bool) {
+        self.cursor.skip(1);
+        match self.cursor.peek() {
+            None => word.push('\\', true),
+            Some('\n') => self.cursor.skip(1),
+            Some(c) => {
+                let in_quotes = quoted || until == Until::End;
+                let escapes = match until {
+                    Until::End => "$`\\",
+                    _ => "$`\\\"}",
+                };
+                if in_quotes && !escapes.contains(c) {
+                    word.push('\\', true);
+                }
+                self.cursor.next();
+                word.push(c, true);
+            }
+        }
+    }
+
+    fn double_quoted(&mut self, word: &mut Builder) -> Result<(), Problem> {
+        let before = word.pieces.len();
+        loop {
+            match self.cursor.peek() {
+                None => return Err("a double quote is not closed".to_owned()),
+                Some('"') => {
+                    self.cursor.skip(1);
+                    // `"$@"` makes no field without parameters, `""` does.
+                    if word.pieces.len() == before {
+                        word.quoted("");
+                    }
+                    return Ok(());
+                }
+                Some('\\') => {
+                    self.cursor.skip(1);
+                    match self.cursor.next() {
+                        Some('\n') | None => {}
+                        Some(c) => {
+                            if !"$`\\\"".contains(c) {
+                                word.push('\\', true);
+                            }
+                            word.push(c, true);
+                        }
+                    }
+                }
+                Some('$') => self.dollar(word, true)?,
+                Some('`') => self.backquotes(word, true)?,
+                Some(c) => {
+                    self.cursor.next();
+                    word.push(c, true);
+                }
+            }
+        }
+    }
+
+    fn backquotes(&mut self, word: &mut Builder, quoted: bool) -> Result<(), Problem> {
+        self.cursor.skip(1);
+        let line = self.cursor.line();
+        let mut text = String::new();
+        loop {
+            match self.cursor.next() {
+                None => return Err("a backquote is not closed".to_owned()),
+                Some('`') => break,
+                Some('\\') => match self.cursor.next() {
+                    Some(c) if "$`\\".contains(c) || (quoted && c == '"') => text.push(c),
+                    Some(c) => text.extend(['\\', c]),
+                    None => text.push('\\'),
+                },
+                Some(c) => text.push(c),
+            }
+        }
+        let list = self.nested(|parser| parser.list_of(&text, line))?;
+        word.pieces.push(Piece::Command { list, quoted });
+        Ok(())
+    }
+
+    /// Parses the list of another text.
+    fn list_of(&mut self, text: &str, line: usize) -> Result<List, Problem> {
+        let mut parser = Parser {
+            cursor: Cursor::new(text, line),
+            depth: self.depth,
+            bash: self.bash,
+            extglob: self.extglob,
+            here: Vec::new(),
+        };
+        parser.whole()
+    }
+
+    fn dollar(&mut self, word: &mut Builder, quoted: bool) -> Result<(), Problem> {
+        self.cursor.skip(1);
+        let piece = match self.cursor.peek() {
+            Some('(') if self.cursor.rest().starts_with("((") => {
+                self.cursor.skip(2);
+                self.arithmetic()?;
+                Piece::Unknown("arithmetic".to_owned())
+            }
+            Some('(') => {
+                self.cursor.skip(1);
+                let list = self.nested(Self::list_in_parentheses)?;
+                Piece::Command { list, quoted }
+            }
+            Some('{') => {
+                self.cursor.skip(1);
+                self.nested(|parser| parser.braced(quoted))?
+            }
+            Some(c) if c == '_' || c.is_ascii_alphabetic() => {
+                let name = self
+                    .cursor
+                    .take_while(|c| c == '_' || c.is_ascii_alphanumeric());
+                parameter(name, Operation::Value, quoted)
+            }
+            Some(c) if c.is_ascii_digit() || "@*#?$!-".contains(c) => {
+                self.cursor.skip(1);
+                parameter(&c.to_string(), Operation::Value, quoted)
+            }
+            _ => {
+                word.push('$', quoted);
+                return Ok(());
+            }
+        };
+        word.pieces.push(piece);
+        Ok(())
+    }
+
+    /// The inside of `(( … ))`, with its end passed.
+    pub fn arithmetic(&mut self) -> Result<String, Problem> {
+        let start = self.cursor.offset();
+        let mut open = 0;
+        loop {
+            if open == 0 && self.cursor.rest().starts_with("))") {
+                let text = self.cursor.since(start).to_owned();
+                self.cursor.skip(2);
+                // A substitution within it runs a command.
+                return match text.contains(['`', '"', '\'']) || text.contains("$(") {
+                    true => Err("a command within arithmetic".to_owned()),
+                    false => Ok(text),
+                };
+            }
+            match self.cursor.next() {
+                None => return Err("arithmetic is not closed".to_owned()),
+                Some('(') => open += 1,
+                Some(')') if open == 0 => return Err("arithmetic is not closed".to_owned()),
+                Some(')') => open -= 1,
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// `${…}` behind its brace.
+    fn braced(&mut self, quoted: bool) -> Result<Piece, Problem> {
+        let start = self.cursor.offset();
+        let is_length = self.cursor.rest().starts_with('#')
+            && !matches!(
+                self.cursor.rest().get(1..2),
+                Some("}" | "%" | "#" | ":" | "-" | "+" | "=")
+            );
+        if is_length {
+            self.cursor.skip(1);
+        }
+        let name = match self.cursor.peek() {
+            Some(c) if "@*#?$!-".contains(c) => {
+                self.cursor.skip(1);
+                c.to_string()
+            }
+            _ => self
+                .cursor
+                .take_while(|c| c == '_' || c.is_ascii_alphanumeric())
+                .to_owned(),
+        };
+        let subscript = self.subscript().map(str::to_owned);
+        let subscript = subscript.as_deref();
+        let operation = match (is_length, subscript) {
+            (_, Some("@" | "*")) if self.cursor.rest().starts_with('}') => match is_length {
+                true => Operation::Unknown,
+                false => Operation::Elements {
+                    joined: subscript == Some("*"),
+                },
+            },
+            // The first element, which is also the value of the name alone.
+            (false, Some("0")) if self.bash => self.operation(quoted)?,
+            (_, Some(_)) => Operation::Unknown,
+            (true, None) => Operation::Length,
+            (false, None)
+                if name.is_empty() || (name == "!" && !self.cursor.rest().starts_with('}')) =>
+            {
+                Operation::Unknown
+            }
+            (false, None) => self.operation(quoted)?,
+        };
+        if matches!(operation, Operation::Unknown) || !self.cursor.rest().starts_with('}') {
+            self.word(Until::Brace, quoted)?;
+            if !self.cursor.eat("}") {
+                return Err("`${` is not closed".to_owned());
+            }
+            let text = format!("`${{{}`", self.cursor.since(start));
+            return Ok(Piece::Unknown(text));
+        }
+        self.cursor.skip(1);
+        Ok(parameter(&name, operation, quoted))
+    }
+
+    fn subscript(&mut self) -> Option<&str> {
+        let rest = self.cursor.rest();
+        let inside = rest.strip_prefix('[')?;
+        let (subscript, _) = inside.split_once(']')?;
+        self.cursor.skip(subscript.len() + 2);
+        Some(subscript)
+    }
+
+    /// The operation behind the name of a parameter.
+    fn operation(&mut self, quoted: bool) -> Result<Operation, Problem> {
+        let rest = self.cursor.rest();
+        let colon = rest.starts_with(':');
+        let operator = rest.chars().nth(usize::from(colon));
+        Ok(match operator {
+            Some('}') if !colon => Operation::Value,
+            Some(operator @ ('-' | '=' | '?' | '+')) => {
+                self.cursor.skip(1 + usize::from(colon));
+                let word = self.word(Until::Brace, quoted)?;
+                Operation::Substitute {
+                    operator,
+                    colon,
+                    word,
+                }
+            }
+            Some(operator @ ('%' | '#')) if !colon => {
+                self.cursor.skip(1);
+                let longest = self.cursor.eat(&operator.to_string());
+                Operation::Trim {
+                    suffix: operator == '%',
+                    longest,
+                    // Quotes around the whole do not quote the pattern.
+                    pattern: self.word(Until::Brace, false)?,
+                }
+            }
+            _ => Operation::Unknown,
+        })
+    }
+}
+
+fn parameter(name: &str, operation: Operation, quoted: bool) -> Piece {
+    Piece::Parameter {
+        name: name.to_owned(),
+        operation,
+        quoted,
+    }
+}
+
+/// Whether bash would expand braces: `{a,b}` or `{1..3}`.
+fn has_braces(pieces: &[Piece]) -> bool {
+    let mut open = false;
+    let mut separated = false;
+    let mut before = ' ';
+    for piece in pieces {
+        let Piece::Literal {
+            text,
+            quoted: false,
+        } = piece
+        else {
+            continue;
+        };
+        for c in text.chars() {
+            match c {
+                '{' => open = true,
+                ',' if open => separated = true,
+                '.' if open && before == '.' => separated = true,
+                '}' if separated => return true,
+                _ => {}
+            }
+            before = c;
+        }
+    }
+    false
+}

@@ -1,0 +1,29 @@
+//! Paths as texts, without looking at links.
+
+/// A path from the root without empty, `.` or `..` components and without `/` at either end, never above the root. The root is the empty
+/// path.
+pub fn normalized(path: &str) -> String {
+    let mut components: Vec<&str> = Vec::new();
+    for component in path.split('/') {
+        match component {
+            "" | "." => {}
+            ".." => {
+                components.pop();
+            }
+            name => components.push(name),
+        }
+    }
+    components.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_below_the_root() {
+        assert_eq!(normalized("/usr/lib/torch/../libs//./x"), "usr/lib/libs/x");
+        assert_eq!(normalized("/../../etc/passwd"), "etc/passwd");
+        assert_eq!(normalized("a/.."), "");
+    }
+}

@@ -1,0 +1,427 @@
+//! Where Python imports from, as the command, the environment, the user and the `.pth` files of the image set it.
+//!
+//! Source: CPython's `Modules/getpath.py`, `Python/pathconfig.c` (`_PyPathConfig_ComputeSysPath0`), `Lib/site.py`, and "Command line
+//! and environment" of its documentation.
+
+use std::collections::HashSet;
+
+use super::interpreter;
+use super::inventory::{Inventory, directory_of};
+use super::python::{self, Environment};
+use super::python_options::Options;
+use super::startup_knowledge::{StartupKnowledge, StartupLine};
+use crate::gap::{Gap, GapCode};
+use crate::image::Node;
+use crate::launch::Launch;
+use crate::limits::{Limit, LimitExceeded, Limits};
+
+/// Where lines end (`str.splitlines`).
+const LINE_ENDS: [char; 10] = [
+    '\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}',
+];
+/// Most gaps of one environment that are listed.
+const MAX_GAPS: usize = 16;
+
+/// Completes the search paths of all environments.
+///
+/// # Errors
+/// A search path has more directories than [`Limit::PythonDirectories`].
+pub(super) fn complete(
+    environments: &mut [Environment],
+    inventory: &Inventory,
+    launch: &Launch,
+    knowledge: &StartupKnowledge,
+    limits: &Limits,
+) -> Result<(), LimitExceeded> {
+    let main = interpreter::environment(launch, inventory, environments).cloned();
+    let options = Options::of(&launch.arguments);
+    for environment in environments {
+        let own = options
+            .as_ref()
+            .filter(|_| main.as_ref() == Some(environment));
+        let startup = Startup {
+            inventory,
+            launch,
+            knowledge,
+            options: own.cloned().unwrap_or_default(),
+            starts: own.is_some(),
+            most: limits.of(Limit::PythonDirectories),
+        };
+        let path = startup.search_path(environment);
+        limits.check(Limit::PythonDirectories, path.directories.len() as u64)?;
+        environment.is_started =
+            own.is_some_and(|options| is_program(options, launch, inventory, &environment.prefix));
+        environment.sites = path.directories;
+        environment.gaps = path.gaps;
+    }
+    Ok(())
+}
+
+/// Whether the command names Python itself, and not a program that is installed with one: `supervisord` starts others.
+fn is_program(options: &Options, launch: &Launch, inventory: &Inventory, prefix: &str) -> bool {
+    let script = options.script.as_deref().unwrap_or_default();
+    let directory = interpreter::real_directory(inventory, directory_of(script));
+    let programs = [&format!("{prefix}/bin"), "/usr/bin", "/usr/local/bin"];
+    let is_installed = directory.is_some_and(|it| programs.contains(&it.as_str()));
+    !is_installed && launch.gaps.is_empty() && launch.program.is_some()
+}
+
+/// How one environment's Python starts.
+struct Startup<'s, 'r> {
+    inventory: &'s Inventory<'r>,
+    launch: &'s Launch,
+    knowledge: &'s StartupKnowledge,
+    options: Options,
+    /// The command starts this Python.
+    starts: bool,
+    /// [`Limit::PythonDirectories`].
+    most: u64,
+}
+
+/// `sys.path` without the standard library.
+#[derive(Default)]
+struct SearchPath<'r> {
+    directories: Vec<String>,
+    seen: HashSet<Node<'r>>,
+    gaps: Vec<Gap>,
+    /// With one directory more, the path is too long, and what follows does not matter.
+    most: u64,
+}
+
+impl<'r> SearchPath<'r> {
+    /// Appends an existing directory, unless it is there. True if it is new.
+    fn push(&mut self, node: Node<'r>) -> bool {
+        let is_too_long = self.directories.len() as u64 > self.most;
+        if !node.is_directory() || is_too_long || self.seen.contains(&node) {
+            return false;
+        }
+        self.seen.insert(node);
+        self.directories.push(node.path());
+        true
+    }
+
+    /// Appends a directory; a file may be an archive with modules, which is not read.
+    fn push_element(&mut self, node: Node<'r>) {
+        if node.is_directory() {
+            self.push(node);
+        } else if node.content().is_some() {
+            let message =
+                "Python imports from this file if it is an archive, which imgcheck does not read";
+            self.gap(message.to_owned(), Some(node));
+        }
+    }
+
+    fn gap(&mut self, message: String, file: Option<Node>) {
+        let gap = Gap {
+            code: GapCode::PythonStartup,
+            message,
+            path: file.map(|node| node.path()),
+            layer: file.and_then(|node| node.layer()),
+        };
+        if self.gaps.len() < MAX_GAPS && !self.gaps.contains(&gap) {
+            self.gaps.push(gap);
+        }
+    }
+}
+
+impl<'r> Startup<'_, 'r> {
+    /// A PYTHON* variable; empty if it is not set or ignored.
+    fn variable(&self, name: &str) -> &str {
+        match self.options.ignore_environment {
+            true => "",
+            false => self.launch.variable(name),
+        }
+    }
+
+    /// The path that a path relative to the working directory means.
+    fn absolute(&self, path: &str) -> String {
+        match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("{}/{path}", self.launch.working_directory),
+        }
+    }
+
+    /// The file at a path, which may be relative to the working directory.
+    fn resolve(&self, path: &str) -> Option<Node<'r>> {
+        self.inventory.root.resolve(&self.absolute(path)).ok()
+    }
+
+    fn search_path(&self, environment: &Environment) -> SearchPath<'r> {
+        let mut path = SearchPath {
+            most: self.most,
+            ..SearchPath::default()
+        };
+        if self.starts {
+            let script = self.options.script.as_deref();
+            let script = script.and_then(|it| Some((it, self.resolve(it)?)));
+            if let Some((_, node)) = script.filter(|(name, node)| Self::is_archive(name, *node)) {
+                path.push_element(node);
+            }
+            let first = self.first_directory();
+            first
+                .and_then(|it| self.resolve(&it))
+                .map(|it| path.push(it));
+        }
+        let python_path = self.variable("PYTHONPATH");
+        if !python_path.is_empty() {
+            for directory in python_path.split(':') {
+                if let Some(node) = self.resolve(directory) {
+                    path.push_element(node);
+                }
+            }
+        }
+        for file in self.hidden_elements(environment) {
+            path.gap(
+                "Python takes its search path from this file".into(),
+                Some(file),
+            );
+        }
+        if self.options.no_site {
+            return path;
+        }
+        if self.marker(environment).is_some() {
+            for site in self.virtual_sites(environment) {
+                self.add_site(&mut path, environment, &site);
+            }
+        }
+        let has_user_site = self.has_user_site(environment);
+        if has_user_site {
+            self.add_site(&mut path, environment, &self.user_site(environment));
+        }
+        for site in self.own_sites(environment) {
+            self.add_site(&mut path, environment, &site);
+        }
+        self.check_module(&mut path, environment, "sitecustomize");
+        if has_user_site {
+            self.check_module(&mut path, environment, "usercustomize");
+        }
+        path
+    }
+
+    /// Files that come before the package directories, and that no installation has: an archive of the standard library
+    /// (`/usr/lib/python311.zip`), and a file that replaces the search path (`python3.11._pth` beside the program; `getpath.py` reads it
+    /// on all systems since 3.11).
+    fn hidden_elements(&self, environment: &Environment) -> Vec<Node<'r>> {
+        let base = directory_of(directory_of(&environment.interpreter));
+        let digits = environment.release.replace('.', "");
+        let program = self.launch.program.as_ref().filter(|_| self.starts);
+        let bin = format!("{}/bin", environment.prefix);
+        let programs = ["python", "python3"].map(|name| format!("{bin}/{name}"));
+        let programs = programs
+            .iter()
+            .chain(program)
+            .chain([&environment.interpreter]);
+        let files = programs.map(|program| format!("{program}._pth"));
+        let files = files.chain([format!("{base}/lib/python{digits}.zip")]);
+        files.filter_map(|file| self.resolve(&file)).collect()
+    }
+
+    /// Whether Python may take a program for an archive: one is searched for modules (`python app.pyz`).
+    fn is_archive(script: &str, node: Node) -> bool {
+        const ENDINGS: [&str; 5] = [".pyz", ".pex", ".zip", ".whl", ".egg"];
+        let is_named = ENDINGS.iter().any(|ending| script.ends_with(ending));
+        !node.is_directory() && is_named
+    }
+
+    /// `sys.path[0]`: the directory of the script with its links resolved, the script itself if it is a directory, or the working
+    /// directory. With `-P`, only a directory counts.
+    fn first_directory(&self) -> Option<String> {
+        let is_safe = self.options.safe_path || !self.variable("PYTHONSAFEPATH").is_empty();
+        let script = self.options.script.as_deref();
+        let node = script.and_then(|script| self.resolve(script));
+        if let Some(directory) = node.filter(|node| node.is_directory()) {
+            return Some(directory.path());
+        }
+        // A script may be mounted when the container starts.
+        let path = script.map(|script| node.map_or_else(|| self.absolute(script), Node::path));
+        let directory = path.map_or_else(
+            || self.launch.working_directory.clone(),
+            |path| directory_of(&path).to_owned(),
+        );
+        (!is_safe).then_some(directory)
+    }
+
+    /// The environment's own package directories: below PYTHONHOME, where that is set, and those of a virtual environment.
+    fn own_sites(&self, environment: &Environment) -> Vec<String> {
+        let home = self.variable("PYTHONHOME");
+        let home = home.split(':').next().unwrap_or_default();
+        let Some(home) = self.resolve(home).filter(|_| !home.is_empty()) else {
+            return environment.sites.clone();
+        };
+        let release = &environment.release;
+        let is_debian = environment.interpreter.starts_with("/usr/bin/");
+        let of_home = || python::sites(self.inventory, &home.path(), release, is_debian);
+        let Some(marker) = self.marker(environment) else {
+            return of_home();
+        };
+        let mut sites = self.virtual_sites(environment);
+        if python::sees_system_packages(marker) {
+            sites.extend(of_home());
+        }
+        sites
+    }
+
+    /// The package directories of a virtual environment itself, which come before the user's.
+    fn virtual_sites(&self, environment: &Environment) -> Vec<String> {
+        let Environment {
+            prefix, release, ..
+        } = environment;
+        python::sites(self.inventory, prefix, release, false)
+    }
+
+    fn marker(&self, environment: &Environment) -> Option<&'r str> {
+        let marker = format!("{}/pyvenv.cfg", environment.prefix);
+        self.inventory.text(&marker).map(|marker| marker.text)
+    }
+
+    /// `ENABLE_USER_SITE` of the module `site`: off in a virtual environment that does not see system packages.
+    fn has_user_site(&self, environment: &Environment) -> bool {
+        let is_off = self.options.no_user_site || !self.variable("PYTHONNOUSERSITE").is_empty();
+        let marker = self.marker(environment);
+        !is_off && marker.is_none_or(python::sees_system_packages)
+    }
+
+    /// `USER_SITE` of the module `site`.
+    fn user_site(&self, environment: &Environment) -> String {
+        // `site.py` reads it even with -E.
+        let base = match self.launch.variable("PYTHONUSERBASE") {
+            "" => {
+                let home = self.launch.home(self.inventory.root);
+                format!("{}/.local", home.trim_end_matches('/'))
+            }
+            base => base.to_owned(),
+        };
+        format!("{base}/lib/python{}/site-packages", environment.release)
+    }
+
+    /// `addsitedir`: the directory, and the directories that its `.pth` files name.
+    fn add_site(&self, path: &mut SearchPath<'r>, environment: &Environment, site: &str) {
+        let Some(node) = self.resolve(site) else {
+            return;
+        };
+        path.push(node);
+        let mut files: Vec<Node> = node.children().collect();
+        files.retain(|file| file.name().ends_with(".pth"));
+        files.sort_by_key(|file| file.name());
+        for file in files {
+            self.read_pth(path, environment, &node.path(), file);
+        }
+    }
+
+    fn read_pth(
+        &self,
+        path: &mut SearchPath<'r>,
+        environment: &Environment,
+        site: &str,
+        file: Node<'r>,
+    ) {
+        let resolved = self.resolve(&file.path());
+        let Some(text) = resolved.and_then(Node::text) else {
+            if resolved.is_some_and(|node| node.content().is_some() && node.size() > 0) {
+                path.gap(
+                    "imgcheck has not read this file of Python's search path".into(),
+                    Some(file),
+                );
+            }
+            return;
+        };
+        // Since 3.12, Python splits lines as `str.splitlines` does; before, at carriage returns, too. Since 3.13, it skips a byte order mark.
+        for line in text.trim_start_matches('\u{feff}').split(LINE_ENDS) {
+            if line.starts_with("import ") || line.starts_with("import\t") {
+                self.check_line(path, environment, line, file);
+            } else if !line.starts_with('#') && !line.trim().is_empty() {
+                let line = line.trim_end();
+                let directory = match line.starts_with('/') {
+                    true => line.to_owned(),
+                    false => format!("{site}/{line}"),
+                };
+                if let Some(node) = self.resolve(&directory) {
+                    path.push_element(node);
+                }
+            }
+        }
+    }
+
+    /// Notes a gap if a line of a `.pth` file may change the search path.
+    fn check_line(
+        &self,
+        path: &mut SearchPath<'r>,
+        environment: &Environment,
+        line: &str,
+        file: Node<'r>,
+    ) {
+        let known = self.knowledge.line(line);
+        let (module, is_finder) = match known {
+            StartupLine::Harmless => return,
+            StartupLine::Runs(module) => (module, false),
+            StartupLine::Editable(module) => (module, true),
+            StartupLine::Unknown => {
+                let message = "Python runs a line of this file when it starts, which may change where modules come from";
+                return path.gap(message.to_owned(), Some(file));
+            }
+        };
+        for found in self.files_of_module(path, environment, module) {
+            let problem = match found.text() {
+                Some(text) if is_finder => self.knowledge.problem_of_finder(text),
+                Some(text) if self.knowledge.is_harmless_module(text) => None,
+                _ => Some("may change where modules come from".to_owned()),
+            };
+            if let Some(problem) = problem {
+                let message = format!("Python runs {module} when it starts, which {problem}");
+                path.gap(message, Some(found));
+            }
+        }
+    }
+
+    /// The files that may be a module: in the standard library, which comes before the package directories, and in these. An unread
+    /// module there hides the others; a harmless one is rare.
+    fn files_of_module(
+        &self,
+        path: &SearchPath<'r>,
+        environment: &Environment,
+        module: &str,
+    ) -> Vec<Node<'r>> {
+        let base = directory_of(directory_of(&environment.interpreter)).trim_end_matches('/');
+        let release = &environment.release;
+        let standard = format!("{base}/lib/python{release}");
+        let digits = release.replace('.', "");
+        let extension = ["x86_64", "aarch64"]
+            .map(|machine| format!(".cpython-{digits}-{machine}-linux-gnu.so"));
+        let endings = [
+            "/__init__.py",
+            "/__init__.pyc",
+            ".py",
+            ".pyc",
+            ".so",
+            ".abi3.so",
+        ];
+        let endings = endings
+            .into_iter()
+            .chain(extension.iter().map(String::as_str));
+        let directories = path.directories.iter().chain([&standard]);
+        let files = directories.flat_map(|directory| {
+            endings
+                .clone()
+                .map(move |ending| format!("{directory}/{module}{ending}"))
+        });
+        files.filter_map(|file| self.resolve(&file)).collect()
+    }
+
+    /// Notes a gap if Python imports a module at its start that may change the search path.
+    fn check_module(&self, path: &mut SearchPath<'r>, environment: &Environment, module: &str) {
+        let mut installed = self.knowledge.optional().to_vec();
+        installed.retain(|it| !self.files_of_module(path, environment, it).is_empty());
+        let touches = |text: &str| {
+            let mut installed = installed.iter();
+            self.knowledge.touches(text) || installed.any(|it| text.contains(it.as_str()))
+        };
+        for file in self.files_of_module(path, environment, module) {
+            if file.text().is_none_or(touches) && file.size() > 0 {
+                let message = format!(
+                    "Python imports {module} when it starts, which may change where modules come from"
+                );
+                path.gap(message, Some(file));
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The shared store.
+
+use super::*;
+
+#[test]
+fn a_directory_is_shared() {
+    let case = Case::new();
+    let url = format!("file://{}", case.path("shared").display());
+    share(&case, &url, |command| command);
+    // Facts, and that the blob of each has its diff ID.
+    assert_eq!(case.files("shared").len(), 4);
+    // Damaged entries are ignored and replaced.
+    for path in case.files("shared") {
+        fs::write(path, "damaged").unwrap();
+    }
+    let third = case.run("third", &["--cache", &url]);
+    assert!(third.is_read() && third.remarks.is_empty());
+    assert!(case.run("fourth", &["--cache", &url]).is_cached());
+}
+
+/// Two machines on one shared cache, the second of which then works without it.
+fn share(case: &Case, url: &str, environment: impl Fn(&mut Command) -> &mut Command) {
+    let run = |cache| Run::of(environment(&mut case.command(cache)).args(["--cache", url]));
+    let (first, second) = (run("first"), run("second"));
+    assert_eq!((first.remarks.as_str(), second.remarks.as_str()), ("", ""));
+    assert!(first.is_read() && second.is_cached());
+    assert_eq!(first.report, second.report);
+    assert!(case.run("second", &[]).is_cached());
+}
+
+#[test]
+fn an_entry_that_the_key_did_not_sign_is_not_believed() {
+    let case = Case::new();
+    let shared = case.path("shared");
+    let url = format!("file://{}", shared.display());
+    let run = |cache: &str, key: &str| {
+        let mut command = case.command(cache);
+        command.args(["--cache", &url, "--cache-key", "env://KEY"]);
+        Run::of(command.env("KEY", key))
+    };
+    const KEY: &str = "0123456789abcdef";
+    assert!(run("first", KEY).is_read());
+    let signed = run("second", KEY);
+    assert!(signed.is_cached() && signed.remarks.is_empty());
+    assert!(run("third", "another key of somebody").is_read());
+    // That run signed them with its own key.
+    assert!(run("fourth", KEY).is_read());
+
+    // A directory that everybody can write to serves only with the key.
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(run("fifth", KEY).is_cached());
+    let open = case.run("sixth", &["--cache", &url]);
+    assert!(open.is_read());
+    assert!(open.remarks.contains("--cache-key"), "{}", open.remarks);
+}
+
+#[test]
+fn a_store_without_a_key_is_a_warning() {
+    let case = Case::new();
+    let url = format!("http://user:pass-word@127.0.0.1:{}/facts", free_port());
+    let run = case.run("cache", &["--cache", &url]);
+    assert!(run.is_read());
+    assert_eq!(run.remarks.lines().count(), 1, "{}", run.remarks);
+    assert!(run.remarks.contains("--cache-key") && !run.remarks.contains("pass-word"));
+}
+
+#[test]
+fn a_bucket_is_shared() {
+    let Some(server) = S3::start() else {
+        return;
+    };
+    assert!(server.request("PUT").contains(" 200 "));
+    let case = Case::new();
+    share(&case, "s3://facts/of/layers", |command| {
+        command
+            .env("AWS_ENDPOINT", &server.address)
+            .env("AWS_ALLOW_HTTP", "true")
+            .env("AWS_ACCESS_KEY_ID", "key")
+            .env("AWS_SECRET_ACCESS_KEY", "secret")
+            .env("KEY", "0123456789abcdef")
+            .env("IMGCHECK_CACHE_KEY", "env://KEY")
+    });
+    let listed = server.request("GET");
+    assert_eq!(
+        listed.matches("<Key>of/layers/facts-").count(),
+        2,
+        "{listed}"
+    );
+}
+
+/// A server that speaks S3 on this machine.
+struct S3 {
+    process: Child,
+    address: String,
+}
+
+impl S3 {
+    /// Sends a request for the bucket; returns the whole response.
+    fn request(&self, method: &str) -> String {
+        let host = self.address.trim_start_matches("http://");
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        write!(
+            stream,
+            "{method} /facts HTTP/1.0\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
+        )
+        .unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+    }
+
+    /// `None` where moto is not installed.
+    fn start() -> Option<Self> {
+        let installed = Command::new("python3")
+            .args(["-c", "import moto.server, flask"])
+            .stderr(Stdio::null())
+            .status();
+        if !installed.is_ok_and(|status| status.success()) {
+            let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+            assert!(!required, "moto[server] is not installed");
+            say(format_args!(
+                "skipped: moto[server] for Python is not installed"
+            ));
+            return None;
+        }
+        let port = free_port();
+        let process = Command::new("python3")
+            .args([
+                "-m",
+                "moto.server",
+                "-H",
+                "127.0.0.1",
+                "-p",
+                &port.to_string(),
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = S3 {
+            process,
+            address: format!("http://127.0.0.1:{port}"),
+        };
+        for _ in 0..300 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Some(server);
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        panic!("moto does not answer");
+    }
+}
+
+impl Drop for S3 {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+#[test]
+fn a_shared_cache_that_does_not_answer_is_a_warning() {
+    let case = Case::new();
+    // The kernel accepts connections, but nothing reads from them.
+    let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let silent = silent.local_addr().unwrap();
+    let closed = free_port();
+    for url in [
+        format!("http://user:pass-word@127.0.0.1:{closed}/facts"),
+        format!("http://{silent}/facts"),
+    ] {
+        let cache = url.rsplit(':').next().unwrap().replace('/', "-");
+        let key = case.path("key");
+        fs::write(&key, "0123456789abcdef").unwrap();
+        let arguments = ["--cache", &url, "--cache-key", key.to_str().unwrap()];
+        let run = case.run(&cache, &arguments);
+        assert!(run.is_read());
+        assert_eq!(run.remarks.lines().count(), 1, "{}", run.remarks);
+        assert!(run.remarks.contains("127.0.0.1") && !run.remarks.contains("pass-word"));
+        // Its own directory still serves.
+        assert!(case.run(&cache, &arguments).is_cached());
+    }
+}
+
+#[test]
+fn an_invalid_store_is_an_error() {
+    let case = Case::new();
+    for url in ["nonsense", "ftp://server/facts", "s3://", "/a/directory"] {
+        let output = case
+            .command("cache")
+            .args(["--cache", url])
+            .output()
+            .unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{url}: {message}");
+        assert!(message.contains("s3://BUCKET/PREFIX"), "{message}");
+    }
+}

@@ -1,0 +1,277 @@
+//! Which packages are found.
+
+use super::*;
+
+#[test]
+fn a_here_document_is_the_input_of_one_command() {
+    let text =
+        "FROM a\nRUN cat <<A > /x && bash <<B && bash\npip install one\nA\npip install two\nB\n";
+    assert_eq!(installed(text), ["0: two"]);
+    let body = "pip install x==1\n".repeat(100);
+    let commands = "bash <<E; ".repeat(300);
+    let text = format!("FROM a\nRUN {commands}true\n{body}E\n");
+    assert!(
+        parse(FileKind::Dockerfile, &text).is_none_or(|found| found.stages[0].pins.len() == 100)
+    );
+}
+
+#[test]
+fn loader_configuration_that_is_copied_from_a_here_document_is_read() {
+    for (target, expected) in [
+        ("/etc/ld.so.conf.d/x.conf", true),
+        ("/etc/ld.so.conf.d/", true),
+        ("/etc/motd", false),
+    ] {
+        let text = format!("FROM a\nCOPY <<E.conf {target}\n/usr/local/cuda/lib64/stubs\nE.conf\n");
+        let files = directory(&[("Dockerfile", &text)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let expected = match expected {
+            true => vec!["lint-stub-path Dockerfile:3:1"],
+            false => vec![],
+        };
+        assert_eq!(places(&report), expected, "{target}");
+    }
+}
+
+/// What stages install: `stage: package` for each, `?` behind what only may be.
+fn installed(text: &str) -> Vec<String> {
+    let sources = parse(FileKind::Dockerfile, text).unwrap();
+    let pins = sources.stages.iter().flat_map(|stage| {
+        stage.pins.iter().map(move |pin| {
+            let sure = if pin.conditional { "?" } else { "" };
+            let place = if pin.environment.is_empty() {
+                String::new()
+            } else {
+                format!(" in {}", pin.environment)
+            };
+            format!("{}: {}{sure}{place}", stage.index, pin.text)
+        })
+    });
+    pins.collect()
+}
+
+#[test]
+fn packages_are_found_however_they_are_installed() {
+    for (text, expected) in [
+        (
+            "FROM a\nRUN pip install x==1 \\\n # c\n\n  'y>=2'",
+            vec!["0: x==1", "0: y>=2"],
+        ),
+        (
+            "FROM a\nRUN [\"pip\", \"install\", \"x==1\"]",
+            vec!["0: x==1"],
+        ),
+        (
+            "FROM a\nRUN [\"/bin/bash\", \"-c\", \"pip install x==1\"]",
+            vec!["0: x==1"],
+        ),
+        (
+            "FROM a\nRUN bash -lc 'pip install x==1 && true'",
+            vec!["0: x==1"],
+        ),
+        (
+            "FROM a\nRUN <<EOF\npip install x==1\nEOF\nRUN pip install y",
+            vec!["0: x==1", "0: y"],
+        ),
+        (
+            "FROM a\nRUN --mount=type=cache \\\n <<-\"E\"\n\tpip install x==1\n\tE\n",
+            vec!["0: x==1"],
+        ),
+        (
+            "FROM a\nRUN bash -e <<E && pip install y\npip install x==1\nE\n",
+            vec!["0: x==1", "0: y"],
+        ),
+        ("FROM a\nRUN python3 - <<E\npip install x==1\nE\n", vec![]),
+        (
+            "FROM a\nRUN <<E\n#!/usr/bin/env python3\npip install x==1\nE\n",
+            vec![],
+        ),
+        ("FROM a\nCOPY <<E /x\nRUN pip install x==1\nE\n", vec![]),
+        (
+            "ARG V=1\nFROM a\nARG V\nENV W=${V}.2 U=$W\nRUN pip install x==$W y==$U z==$NONE",
+            vec!["0: x==1.2", "0: y==$U", "0: z==$NONE"],
+        ),
+        (
+            "FROM a\nRUN V=1.2.3 && pip install x==${V%.*} && if a; then pip install y; fi",
+            vec!["0: x==1.2", "0: y?"],
+        ),
+        (
+            "FROM a\nRUN python3 -m venv /v && . /v/bin/activate && pip install x; /w/bin/pip install y",
+            vec!["0: x in /v", "0: y in /w"],
+        ),
+        (
+            "FROM a\nENV PATH=/opt/venv/bin:$PATH\nRUN pip install x\nRUN conda run -n e pip install y",
+            vec!["0: x in /opt/venv", "0: y in e"],
+        ),
+        (
+            "FROM a AS b\nRUN pip install x\nFROM B\nRUN pip install y\nFROM c",
+            vec!["0: x", "1: x", "1: y"],
+        ),
+        (
+            "# escape=`\nFROM a\nRUN pip install x `\n y",
+            vec!["0: x", "0: y"],
+        ),
+        ("FROM a\nSHELL [\"powershell\"]\nRUN pip install x", vec![]),
+        (
+            "FROM a\nRUN pip install -e . ./b c.whl git+https://x/y 'z @ https://x/z-1.0+cu118-py3-none-any.whl'",
+            vec!["0: z @ https://x/z-1.0+cu118-py3-none-any.whl"],
+        ),
+    ] {
+        assert_eq!(installed(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn build_only_stages_are_recognized() {
+    let shipped = |text: &str| {
+        let stages = parse(FileKind::Dockerfile, text).unwrap().stages;
+        stages
+            .iter()
+            .map(|stage| stage.shipped)
+            .collect::<Vec<bool>>()
+    };
+    assert_eq!(
+        shipped("FROM a AS b\nFROM c\nCOPY --from=b /x /x"),
+        [false, true]
+    );
+    assert_eq!(
+        shipped("FROM a AS b\nFROM c\nRUN --mount=type=bind,from=b,target=/x true"),
+        [false, true]
+    );
+    assert_eq!(
+        shipped("FROM a\nFROM c\nCOPY --from=0 /x /x"),
+        [false, true]
+    );
+    assert_eq!(
+        shipped("FROM a AS b\nFROM b AS c\nFROM b\nCOPY --from=c /x /x"),
+        [true, false, true]
+    );
+    assert_eq!(shipped("FROM a AS test\nFROM c"), [true, true]);
+}
+
+/// uv installs the requirements of a project; what comes behind it in the Dockerfile is judged all the same.
+#[test]
+fn a_project_is_not_read_as_a_requirements_file() {
+    let directory = directory(&[
+        (
+            "Dockerfile",
+            "FROM python:3.12\nCOPY pyproject.toml .\nRUN uv pip install --system -r pyproject.toml\n\
+             RUN pip install torch==2.8.0 torchvision==0.19.0\n",
+        ),
+        (
+            "pyproject.toml",
+            "[project]\nname = \"x\"\nversion = \"1\"\n",
+        ),
+    ]);
+    let (code, report) = json(directory.path(), &["Dockerfile"]);
+    assert_eq!(code, 1, "{report}");
+    let found = places(&report);
+    assert!(
+        found
+            .iter()
+            .any(|place| place.starts_with("lint-pin-conflict Dockerfile:4")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn several_indexes_are_judged_together() {
+    let cuda = "PyTorch 2.8.0 was never built for CUDA 11.8";
+    let own = "https://download.pytorch.org/whl/cu118";
+    let warning = vec![format!("warning: {cuda}")];
+    let error = vec![format!("error: {cuda}")];
+    for (options, expected) in [
+        (format!("--index-url {own}"), &error),
+        (format!("--extra-index-url {own}"), &warning),
+        (
+            format!("--index-url {own} --extra-index-url https://pypi.org/simple"),
+            &warning,
+        ),
+        (
+            format!("-i https://mirrors.aliyun.com/pypi/simple --extra-index-url {own}"),
+            &warning,
+        ),
+    ] {
+        let text = format!("FROM python:3.12\nRUN pip install torch==2.8.0 {options}\n");
+        assert_eq!(&said("Dockerfile", &text).1, expected, "{options}");
+    }
+    let both = format!(
+        "FROM python:3.12 AS a\nRUN pip install torch==2.8.0 --extra-index-url {own}\n\
+         FROM python:3.12\nRUN pip install torch==2.8.0 --index-url {own}\n"
+    );
+    assert_eq!(said("Dockerfile", &both), (1, [warning, error].concat()));
+}
+
+#[test]
+fn a_uv_backend_is_judged() {
+    let error = "error: PyTorch 2.8.0 was never built for CUDA 11.8";
+    for (command, expected) in [
+        (
+            "uv pip install --system torch==2.8.0 torchvision==0.23.0 --torch-backend=cu118",
+            vec![error],
+        ),
+        (
+            "UV_TORCH_BACKEND=cu118 uv pip install --system torch==2.8.0",
+            vec![error],
+        ),
+        ("UV_TORCH_BACKEND=cu118 pip install torch==2.8.0", vec![]),
+        (
+            "uv pip install --system torch==2.8.0 --torch-backend=auto",
+            vec![],
+        ),
+        (
+            "uv pip install --system torch==2.8.0 --torch-backend=cu128",
+            vec![],
+        ),
+    ] {
+        let text = format!("FROM python:3.12\nRUN {command}\n");
+        assert_eq!(said("Dockerfile", &text).1, expected, "{command}");
+    }
+}
+
+#[test]
+fn sources_of_uv_are_chosen_by_their_markers() {
+    let project = |sources: &str| {
+        format!(
+            "[project]\nname = \"x\"\nversion = \"1\"\ndependencies = [\"torch==2.8.0\", \"torchvision==0.23.0\"]\n\
+             [tool.uv.sources]\n{sources}\n\
+             [[tool.uv.index]]\nname = \"cpu\"\nurl = \"https://download.pytorch.org/whl/cpu\"\n\
+             [[tool.uv.index]]\nname = \"cu118\"\nurl = \"https://download.pytorch.org/whl/cu118\"\n\
+             [[tool.uv.index]]\nname = \"cu128\"\nurl = \"https://download.pytorch.org/whl/cu128\"\n"
+        )
+    };
+    let arm = r#"{ index = "cpu", marker = "sys_platform == 'linux' and platform_machine == 'aarch64'" }"#;
+    let intel = r#"{ index = "cu128", marker = "sys_platform == 'linux' and platform_machine == 'x86_64'" }"#;
+    let orders = project(&format!(
+        "torch = [{arm}, {intel}]\ntorchvision = [{intel}, {arm}]"
+    ));
+    assert_eq!(said("pyproject.toml", &orders), (0, vec![]));
+    let other = r#"{ index = "cpu", marker = "sys_platform == 'darwin'" }"#;
+    let fine = project(&format!(
+        "torch = [{other}, {intel}]\ntorchvision = [{intel}]"
+    ));
+    assert_eq!(said("pyproject.toml", &fine), (0, vec![]));
+    let old = r#"{ index = "cu118", marker = "platform_system != 'Darwin'" }"#;
+    let wrong = project(&format!("torch = [{old}]"));
+    let error = "error: PyTorch 2.8.0 was never built for CUDA 11.8".to_owned();
+    assert_eq!(said("pyproject.toml", &wrong), (1, vec![error]));
+}
+
+#[test]
+fn removed_packages_are_not_compared_later() {
+    let install = "pip install torch==2.4.0 torchvision==0.19.0";
+    for (between, expected) in [
+        ("true", 2),
+        ("pip uninstall -y torch torchvision", 1),
+        ("uv pip uninstall --system torchvision torch || true", 1),
+        ("/opt/other/bin/pip uninstall -y torch torchvision", 2),
+        ("pip uninstall -y numpy", 2),
+    ] {
+        let text = format!(
+            "FROM python:3.11\nRUN {install}\nRUN {between}\nRUN pip install torch==2.8.0\n"
+        );
+        assert_eq!(said("Dockerfile", &text).1.len(), expected, "{between}");
+    }
+    let late = "FROM python:3.11\nRUN pip uninstall -y torchvision\nRUN pip install torch==2.8.0 torchvision==0.19.0\n";
+    assert_eq!(said("Dockerfile", late).1.len(), 1);
+}

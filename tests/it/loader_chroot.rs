@@ -1,0 +1,445 @@
+//! The loader model against a real glibc in a chroot: loaders outside the system's directories, secure-execution mode. Skipped
+//! with a message without root's rights, a C compiler, or a glibc for x86-64 in Debian's directories.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::layers::directory_facts;
+use imgcheck::internals::image::RootFilesystem;
+use imgcheck::internals::layer::FILE_CAPABILITIES;
+use imgcheck::internals::loader::{Libc, Process, System};
+use testkit::tools::{say, tool};
+
+/// Prints what is mapped.
+const PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+extern int value(void);
+static int show(struct dl_phdr_info *info, size_t size, void *data) {
+    if (info->dlpi_name[0] && !strstr(info->dlpi_name, "vdso")) printf("%s\n", info->dlpi_name);
+    return 0;
+}
+int main(void) { dl_iterate_phdr(show, 0); return value() < 0; }
+"#;
+
+/// Starts the program in the root directory that its argument names, as a user other than root. It is linked statically, since LD_*
+/// must not count for it. The loader reads the origin of a program from /proc.
+const LAUNCHER: &str = r#"
+#define _GNU_SOURCE
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(int count, char **arguments, char **environment) {
+    char *program[] = {"/app/main", 0};
+    if (chdir(arguments[1]) || unshare(CLONE_NEWNS) || mount("none", "/", 0, MS_REC | MS_PRIVATE, 0)) return 100;
+    if (mkdir("proc", 0755) || mount("/proc", "proc", 0, MS_BIND | MS_REC, 0) || chroot(".")) return 101;
+    if (setgid(12345) || setuid(12345)) return 102;
+    execve(program[0], program, environment);
+    return 103;
+}
+"#;
+
+/// What is built into the loader of Debian, and what replaces it here: strings of the same lengths.
+const BUILT_IN: [(&str, &str); 3] = [
+    (
+        "\0/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib/\0/usr/lib/\0",
+        "\0/nix/store/glibcx/lib/\0/nix/store/glibcx/lib/mor/\0/nlb/\0/nix/lib/\0",
+    ),
+    ("\0/etc/ld.so.cache\0", "\0/nix/ld.so.cache\0"),
+    ("\0/etc/ld.so.preload\0", "\0/nix/ld.so.preload\0"),
+];
+const LIBRARIES: &str = "/usr/lib/x86_64-linux-gnu";
+const STANDARD: &str = "/lib64/ld-linux-x86-64.so.2";
+const RELOCATED: &str = "/nix/store/glibcx/lib/ld-linux-x86-64.so.2";
+
+/// A root directory with one program, `/app/main`, that needs `libt.so`.
+#[derive(Debug)]
+struct Chroot {
+    directory: tempfile::TempDir,
+    environment: BTreeMap<String, String>,
+    is_secure: bool,
+    /// How the program is linked.
+    #[expect(dead_code, reason = "for messages")]
+    options: Vec<String>,
+}
+
+/// Whether this machine can run the tests.
+fn can_run() -> bool {
+    let loader = fs::read(Path::new(LIBRARIES).join("ld-linux-x86-64.so.2")).unwrap_or_default();
+    let is_root = is_root();
+    let is_known = BUILT_IN
+        .iter()
+        .all(|(old, _)| memchr::memmem::find(&loader, old.as_bytes()).is_some());
+    if !is_root || !is_known {
+        say(format_args!(
+            "skipped: needs root's rights, and Debian's glibc for x86-64"
+        ));
+        return false;
+    }
+    ["cc", "ldconfig", "setcap"].into_iter().all(tool)
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output();
+    id.is_ok_and(|output| output.stdout == b"0\n")
+}
+
+fn replaced(mut bytes: Vec<u8>) -> Vec<u8> {
+    for (old, new) in BUILT_IN {
+        assert_eq!(old.len(), new.len(), "{new}");
+        let places: Vec<usize> = memchr::memmem::find_iter(&bytes, old).collect();
+        for at in places {
+            bytes[at..at + new.len()].copy_from_slice(new.as_bytes());
+        }
+    }
+    bytes
+}
+
+impl Chroot {
+    /// With a loader, its C library beside the loader's own directories, and a program linked with these options.
+    fn new(interpreter: &str, options: &[&str]) -> Self {
+        let chroot = Chroot {
+            directory: tempfile::tempdir().unwrap(),
+            environment: BTreeMap::new(),
+            is_secure: false,
+            options: options.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        let permissions = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(chroot.root(), permissions).unwrap();
+        let real = |name: &str| fs::read(Path::new(LIBRARIES).join(name)).unwrap();
+        let (loader, libc) = match interpreter {
+            RELOCATED => (
+                replaced(real("ld-linux-x86-64.so.2")),
+                "/nix/store/glibcx/lib/libc.so.6".to_owned(),
+            ),
+            _ => (
+                real("ld-linux-x86-64.so.2"),
+                format!("{LIBRARIES}/libc.so.6"),
+            ),
+        };
+        chroot.write(interpreter, &loader, 0o755);
+        chroot.write(&libc, &real("libc.so.6"), 0o755);
+        let source = chroot.root().join("main.c");
+        fs::write(&source, PROGRAM).unwrap();
+        chroot.library("/build/libt.so", 0o755);
+        fs::create_dir_all(chroot.root().join("app")).unwrap();
+        let built = Command::new("cc")
+            .arg("-o")
+            .arg(chroot.root().join("app/main"))
+            .arg(&source)
+            .arg(format!("-Wl,--dynamic-linker={interpreter}"))
+            .args(options)
+            .arg("-L")
+            .arg(chroot.root().join("build"))
+            .arg("-lt")
+            .status()
+            .unwrap();
+        assert!(built.success());
+        fs::remove_dir_all(chroot.root().join("build")).unwrap();
+        let launcher = chroot.root().join("launcher.c");
+        fs::write(&launcher, LAUNCHER).unwrap();
+        let built = Command::new("cc")
+            .args(["-static", "-o"])
+            .arg(chroot.inside("/launcher"))
+            .arg(launcher)
+            .status()
+            .unwrap();
+        assert!(built.success());
+        if Path::new("/lib").is_symlink() && interpreter == STANDARD {
+            std::os::unix::fs::symlink("usr/lib", chroot.root().join("lib")).unwrap();
+        }
+        chroot
+    }
+
+    fn root(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn inside(&self, path: &str) -> PathBuf {
+        self.root().join(path.trim_start_matches('/'))
+    }
+
+    fn write(&self, path: &str, bytes: &[u8], mode: u32) {
+        let path = self.inside(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// A library that defines `value`.
+    fn library(&self, path: &str, mode: u32) {
+        self.write(path, b"", mode);
+        let source = self.root().join("value.c");
+        fs::write(&source, "int value(void) { return 1; }\n").unwrap();
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", "-nostdlib", "-o"])
+            .arg(self.inside(path))
+            .arg(&source)
+            .status()
+            .unwrap();
+        assert!(built.success());
+        let permissions = fs::Permissions::from_mode(mode);
+        fs::set_permissions(self.inside(path), permissions).unwrap();
+    }
+
+    fn with(self, path: &str) -> Self {
+        self.library(path, 0o755);
+        self
+    }
+
+    fn with_set_user_id(self, path: &str) -> Self {
+        self.library(path, 0o4755);
+        self
+    }
+
+    fn text(self, path: &str, text: &str) -> Self {
+        self.write(path, text.as_bytes(), 0o644);
+        self
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    fn set_user_id(mut self) -> Self {
+        let permissions = fs::Permissions::from_mode(0o4755);
+        fs::set_permissions(self.inside("/app/main"), permissions).unwrap();
+        self.is_secure = true;
+        self
+    }
+
+    fn capabilities(mut self, text: &str) -> Self {
+        let set = Command::new("setcap")
+            .arg(text)
+            .arg(self.inside("/app/main"))
+            .status();
+        assert!(set.unwrap().success());
+        self.is_secure = true;
+        self
+    }
+
+    /// The cache of directories, where the loader expects it.
+    fn cache(self, path: &str, directories: &[&str]) -> Self {
+        let configuration = directories.join("\n") + "\n";
+        let this = self.text("/etc/ld.so.conf", &configuration);
+        let made = Command::new("ldconfig")
+            .args(["-X", "-C", path, "-r"])
+            .arg(this.root())
+            .status();
+        assert!(made.unwrap().success());
+        this
+    }
+
+    /// What the program prints: mapped files, or the loader's message; with the number of libraries that were not preloaded.
+    fn real(&self) -> (Vec<String>, usize) {
+        let output = Command::new(self.inside("/launcher"))
+            .arg(self.root())
+            .env_clear()
+            .envs(&self.environment)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let skipped = errors.matches("cannot be preloaded").count();
+        let failed = errors
+            .lines()
+            .find_map(|line| line.split_once("error while loading shared libraries: "));
+        let lines = match failed {
+            Some((_, message)) => vec![message.to_owned()],
+            None => {
+                assert!(output.status.success(), "{errors}");
+                let text = String::from_utf8(output.stdout).unwrap();
+                text.lines().map(str::to_owned).collect()
+            }
+        };
+        (lines, skipped)
+    }
+
+    /// The same by the model.
+    fn modeled(&self) -> (Vec<String>, usize) {
+        let facts = directory_facts(self.root());
+        let root = RootFilesystem::merge([&facts]);
+        let program = root.resolve("/app/main").unwrap();
+        let is_secure = program.mode().unwrap() & (0o4000 | FILE_CAPABILITIES) != 0;
+        assert_eq!(is_secure, self.is_secure);
+        let environment = self.environment.clone();
+        let mut system = System::of(&root, program.elf().unwrap(), environment, "/").unwrap();
+        if is_secure {
+            system = system.in_secure_mode();
+        }
+        match Process::start(&system, "/app/main").unwrap() {
+            Ok(process) => {
+                let objects = process.objects()[1..].iter();
+                let paths = objects.map(|it| it.path.clone()).collect();
+                (paths, process.warnings().len())
+            }
+            Err(failure) => (vec![failure.faults[0].message(Libc::Glibc)], usize::MAX),
+        }
+    }
+
+    /// Model and loader agree; `expected` is the library that answers, or what the message says.
+    fn check(self, expected: &str) {
+        let (real, skipped) = self.real();
+        let (modeled, warnings) = self.modeled();
+        assert_eq!(modeled, real, "{self:?}");
+        assert!(
+            warnings == usize::MAX || warnings == skipped,
+            "{warnings} {skipped}"
+        );
+        assert!(
+            real.iter().any(|it| it.contains(expected)),
+            "{real:?} {self:?}"
+        );
+    }
+}
+
+const MISSING: &str = "libt.so: cannot open shared object file: No such file or directory";
+
+/// The directories, the cache and the list of preloaded libraries are those that are built into the loader.
+#[test]
+fn a_loader_elsewhere_has_paths_of_its_own() {
+    if !can_run() {
+        return;
+    }
+    let relocated = |options: &[&str]| Chroot::new(RELOCATED, options);
+    let system = format!("{LIBRARIES}/libt.so");
+    relocated(&[]).with(&system).check(MISSING);
+    for directory in [
+        "/nix/store/glibcx/lib",
+        "/nix/store/glibcx/lib/mor",
+        "/nlb",
+        "/nix/lib",
+    ] {
+        let path = format!("{directory}/libt.so");
+        relocated(&[]).with(&system).with(&path).check(&path);
+    }
+    relocated(&[])
+        .with("/nlb/libt.so")
+        .with("/nix/lib/libt.so")
+        .check("/nlb/libt.so");
+    relocated(&[])
+        .with("/opt/cached/libt.so")
+        .cache("/etc/ld.so.cache", &["/opt/cached"])
+        .check(MISSING);
+    relocated(&[])
+        .with("/opt/cached/libt.so")
+        .cache("/nix/ld.so.cache", &["/opt/cached"])
+        .check("/opt/cached/libt.so");
+    relocated(&["-Wl,-z,nodefaultlib"])
+        .with("/nix/lib/libt.so")
+        .check(MISSING);
+    let preloading = || {
+        let chroot = relocated(&[]).with("/nlb/libt.so");
+        chroot.with("/opt/libp.so").with("/opt/libq.so")
+    };
+    preloading()
+        .text("/etc/ld.so.preload", "/opt/libp.so\n")
+        .check("/nlb/libt.so");
+    preloading()
+        .text("/nix/ld.so.preload", "/opt/libp.so # first\n")
+        .variable("LD_PRELOAD", "/opt/libq.so:libnone.so")
+        .check("/opt/libp.so");
+    relocated(&["-Wl,-rpath,$ORIGIN/../own"])
+        .with("/own/libt.so")
+        .check("/own/libt.so");
+}
+
+/// What a user who starts a set-user-ID program, or one with file capabilities, can set does not count.
+#[test]
+fn secure_execution() {
+    if !can_run() {
+        return;
+    }
+    let plain = |options: &[&str]| Chroot::new(STANDARD, options);
+    let by_user_id = |options: &[&str]| plain(options).set_user_id();
+    let default = format!("{LIBRARIES}/libt.so");
+    // The default directory is /lib, a link to /usr/lib.
+    let found = "/lib/x86_64-linux-gnu/libt.so";
+    for options in [&[][..], &["-Wl,--disable-new-dtags,-rpath,/opt/lib"]] {
+        let answer = if options.is_empty() {
+            "/opt/other/libt.so"
+        } else {
+            "/opt/lib/libt.so"
+        };
+        let chroot = || {
+            let chroot = plain(options)
+                .with("/opt/lib/libt.so")
+                .with("/opt/other/libt.so");
+            chroot.variable("LD_LIBRARY_PATH", "/opt/other")
+        };
+        chroot().check(answer);
+        let secure = if options.is_empty() { MISSING } else { answer };
+        chroot().set_user_id().check(secure);
+        for capabilities in ["cap_net_bind_service=ep", "cap_chown=p"] {
+            chroot().capabilities(capabilities).check(secure);
+        }
+    }
+    // $ORIGIN of the program counts only within the default directories, and only at the start of a path.
+    for path in [
+        "$ORIGIN",
+        "$ORIGIN/../app",
+        "${ORIGIN}",
+        "/opt/$ORIGIN",
+        "$ORIGIN:/app",
+    ] {
+        let option = format!("-Wl,-rpath,{path}");
+        plain(&[&option])
+            .with("/app/libt.so")
+            .with("/opt/app/libt.so")
+            .check("libt.so");
+        let answer = if path.ends_with(":/app") {
+            "/app/libt.so"
+        } else {
+            MISSING
+        };
+        by_user_id(&[&option])
+            .with("/app/libt.so")
+            .with("/opt/app/libt.so")
+            .check(answer);
+    }
+    for path in [
+        "$ORIGIN/../usr/lib/deep",
+        "$ORIGIN/../lib/./deep/../deep",
+        "$ORIGIN/../$LIB/deep",
+    ] {
+        let option = format!("-Wl,-rpath,{path}");
+        let directory = if path.contains("LIB") {
+            LIBRARIES
+        } else {
+            "/usr/lib"
+        };
+        by_user_id(&[&option])
+            .with(&format!("{directory}/deep/libt.so"))
+            .check("deep/libt.so");
+    }
+    // Of preloaded libraries, those without a slash count that are set-user-ID and in a directory that is searched.
+    let preloading = |name: &str| by_user_id(&[]).with(&default).variable("LD_PRELOAD", name);
+    preloading("/opt/libp.so").with("/opt/libp.so").check(found);
+    preloading("libp.so")
+        .with(&format!("{LIBRARIES}/libp.so"))
+        .check(found);
+    let path = format!("{LIBRARIES}/libp.so");
+    preloading("libp.so")
+        .with_set_user_id(&path)
+        .check("x86_64-linux-gnu/libp.so");
+    preloading("libp.so")
+        .with(&path)
+        .with_set_user_id("/usr/lib/libp.so")
+        .check("/lib/libp.so");
+    preloading("libp.so")
+        .with_set_user_id("/opt/libp.so")
+        .cache("/etc/ld.so.cache", &["/opt"])
+        .check(found);
+    by_user_id(&[])
+        .with(&default)
+        .with("/opt/libp.so")
+        .with(&path)
+        .text("/etc/ld.so.preload", "/opt/libp.so libp.so\n")
+        .check("/opt/libp.so");
+}

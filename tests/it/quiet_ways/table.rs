@@ -1,0 +1,296 @@
+//! The ways.
+
+use super::{EVIL, GOOD, MAIN, OBJECT, SITE, Way, init, way};
+
+const LAUNCH: &str = "launch-not-understood";
+const UNREACHED: &str = "framework-not-reached";
+const STARTUP: &str = "python-startup";
+const EXPORT: &str = "export PYTHONPATH=/opt/evil\n";
+const INSERT: &str = "import sys; sys.path.insert(0, '/opt/evil')\n";
+
+/// All ways.
+pub fn ways() -> Vec<Way> {
+    [
+        search_path(),
+        startup_code(),
+        packages(),
+        launch(),
+        wrappers(),
+        loader(),
+    ]
+    .concat()
+}
+
+/// A way with the other PyTorch in `/opt/evil`.
+fn evil(name: &'static str, says: &'static str) -> Way {
+    way(name, EVIL, says).evil("opt/evil")
+}
+
+/// The same, but the PyTorch that is installed runs.
+fn harmless(name: &'static str) -> Way {
+    way(name, GOOD, GOOD).evil("opt/evil")
+}
+
+fn search_path() -> Vec<Way> {
+    vec![
+        way(
+            "user site: `~/.local/lib/python3.11/site-packages/torch`",
+            EVIL,
+            EVIL,
+        )
+        .evil("root/.local/lib/python3.11/site-packages"),
+        way("`PYTHONUSERBASE=/opt/base`", EVIL, EVIL)
+            .evil("opt/base/lib/python3.11/site-packages")
+            .env("PYTHONUSERBASE=/opt/base"),
+        way("`torch/` beside the script (`sys.path[0]`)", EVIL, EVIL).evil("app"),
+        way("`python -m main`, `torch/` in WORKDIR", EVIL, EVIL)
+            .evil("srv")
+            .file("srv/main.py", MAIN)
+            .at("/srv")
+            .command(&["python3", "-m", "main"]),
+        way("`python -c`, `torch/` in WORKDIR", EVIL, EVIL)
+            .evil("srv")
+            .at("/srv")
+            .command(&["python3", "-c", "import torch; print(torch.__version__)"]),
+        evil("`cd` in the command, then `python -c`", EVIL)
+            .sh("cd /opt/evil && exec python3 -c 'import torch; print(torch.__version__)'"),
+        evil("PYTHONPATH", EVIL).env("PYTHONPATH=/opt/evil"),
+        evil("PYTHONPATH with a relative element", EVIL)
+            .env("PYTHONPATH=evil")
+            .at("/opt"),
+        evil("PYTHONPATH with an empty element", EVIL)
+            .env("PYTHONPATH=/none::")
+            .at("/opt/evil"),
+        way("PYTHONPATH with a zip archive", EVIL, STARTUP)
+            .file("opt/packages.zip", MAIN)
+            .env("PYTHONPATH=/opt/packages.zip"),
+        way(
+            "a zip archive as program (`python app.pyz`, PEX)",
+            EVIL,
+            STARTUP,
+        )
+        .file("app/app.pyz", MAIN)
+        .command(&["python3", "/app/app.pyz"]),
+        way("PYTHONHOME", EVIL, EVIL)
+            .evil("opt/home/lib/python3/dist-packages")
+            .link("opt/home/lib/python3.11", "/usr/lib/python3.11")
+            .env("PYTHONHOME=/opt/home"),
+        harmless("`python -I` with PYTHONPATH")
+            .env("PYTHONPATH=/opt/evil")
+            .command(&["python3", "-I", "/app/main.py"]),
+        harmless("`python -E` with PYTHONPATH")
+            .env("PYTHONPATH=/opt/evil")
+            .command(&["python3", "-E", "/app/main.py"]),
+        way("`python -S`", "none", "none").command(&["python3", "-S", "/app/main.py"]),
+        evil("`python3._pth` beside the program `python3`", STARTUP)
+            .file("usr/bin/python3._pth", "/usr/lib/python3.11\n/opt/evil\n"),
+        way(
+            "an archive of the standard library (`/usr/lib/python311.zip`)",
+            EVIL,
+            STARTUP,
+        )
+        .file("usr/lib/python311.zip", MAIN),
+        harmless("PYTHONSTARTUP (interactive only)")
+            .file("opt/startup.py", INSERT)
+            .env("PYTHONSTARTUP=/opt/startup.py"),
+    ]
+}
+
+fn startup_code() -> Vec<Way> {
+    let site = |name: &str| format!("{SITE}/{name}");
+    vec![
+        evil("a `.pth` file that names a directory", EVIL)
+            .without_good()
+            .file(&site("a.pth"), "/opt/evil\n"),
+        evil("a `.pth` file with a line `import …`", STARTUP).file(&site("a.pth"), INSERT),
+        evil("the same behind a carriage return in a comment", STARTUP)
+            .file(&site("a.pth"), &format!("# comment\r{INSERT}")),
+        evil("a changed `_virtualenv.py`", STARTUP)
+            .file(&site("_virtualenv.pth"), "import _virtualenv")
+            .file(&site("_virtualenv.py"), INSERT),
+        evil("a changed `_distutils_hack`", STARTUP)
+            .file(&site("distutils-precedence.pth"), "import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; enabled and __import__('_distutils_hack').add_shim(); ")
+            .file(&site("_distutils_hack/__init__.py"), &format!("{INSERT}def add_shim(): pass\n")),
+        evil("`sitecustomize.py`", STARTUP).file(&site("sitecustomize.py"), INSERT),
+        evil("`sitecustomize.py` with code behind a carriage return in a comment", STARTUP)
+            .file(&site("sitecustomize.py"), &format!("# comment\r{INSERT}")),
+        evil("`sitecustomize.py` that imports a module", STARTUP)
+            .file(&site("sitecustomize.py"), "import company_hooks\n")
+            .file(&site("company_hooks.py"), INSERT),
+        evil("`usercustomize.py`", STARTUP)
+            .file("root/.local/lib/python3.11/site-packages/usercustomize.py", INSERT),
+        evil("an editable install of PyTorch", UNREACHED)
+            .without_good()
+            .file(&site("x.pth"), "import __editable___torch_finder; __editable___torch_finder.install()")
+            .file(&site("__editable___torch_finder.py"), &format!("def install():\n {INSERT}")),
+    ]
+}
+
+fn packages() -> Vec<Way> {
+    let metadata =
+        |version: &str| format!("Metadata-Version: 2.1\nName: torch\nVersion: {version}\n");
+    vec![
+        evil("`site-packages/torch` is a link", EVIL)
+            .without_good()
+            .link(&format!("{SITE}/torch"), "/opt/evil/torch"),
+        way("the metadata of a different version", EVIL, EVIL)
+            .without_good()
+            .evil(SITE)
+            .file(
+                &format!("{SITE}/torch-2.8.0.dist-info/METADATA"),
+                &metadata(GOOD),
+            ),
+        way("no metadata", EVIL, EVIL).without_good().evil(SITE),
+        way("a module `torch.py` beside the script", "none", "none")
+            .file("app/torch.py", &init("none")),
+    ]
+}
+
+fn launch() -> Vec<Way> {
+    let entry = &format!("#!/bin/sh\nset -e\n{EXPORT}exec \"$@\"\n");
+    let outer = "#!/bin/bash\necho starting\nexec /inner.sh \"$@\"\n";
+    vec![
+        evil("`sh -c \"export …; exec python3 …\"`", EVIL)
+            .sh("export PYTHONPATH=/opt/evil; exec python3 /app/main.py"),
+        evil("`env VAR=… python3 …`", EVIL)
+            .command(&["env", "PYTHONPATH=/opt/evil", "python3", "/app/main.py"]),
+        evil("`sh -c \"VAR=… python3 …\"`", EVIL).sh("PYTHONPATH=/opt/evil python3 /app/main.py"),
+        evil("an entrypoint script that ends in `exec \"$@\"`", EVIL)
+            .file("start.sh", entry)
+            .command(&["/start.sh", "python3", "/app/main.py"]),
+        evil("nested entrypoint scripts", EVIL)
+            .file("outer.sh", outer)
+            .file("inner.sh", entry)
+            .command(&["/outer.sh", "python3", "/app/main.py"]),
+        evil("`eval` of an `export`", EVIL).sh("eval 'export PYTHONPATH=/opt/evil'; python3 /app/main.py"),
+        evil("`export` of a name that is put together", EVIL)
+            .sh("P=PYTHON; export ${P}PATH=/opt/evil; python3 /app/main.py"),
+        evil("`set -a; . FILE`", EVIL)
+            .file("opt/vars", "PYTHONPATH=/opt/evil\n")
+            .sh("set -a; . /opt/vars; exec python3 /app/main.py"),
+        evil("BASH_ENV", EVIL)
+            .file("opt/vars", EXPORT)
+            .env("BASH_ENV=/opt/vars")
+            .bash("python3 /app/main.py"),
+        harmless("ENV of a shell that is not interactive")
+            .file("opt/vars", EXPORT)
+            .env("ENV=/opt/vars")
+            .sh("python3 /app/main.py"),
+        evil("a shell function `python3`", EVIL)
+            .bash("python3() { PYTHONPATH=/opt/evil command python3 \"$@\"; }; python3 /app/main.py"),
+        evil("a shell function in the environment (`BASH_FUNC_python3%%`)", LAUNCH)
+            .env("BASH_FUNC_python3%%=() { PYTHONPATH=/opt/evil command python3 \"$@\"; }")
+            .bash("python3 /app/main.py"),
+        harmless("an alias in a script of bash, which ignores it")
+            .bash("alias python3='env PYTHONPATH=/opt/evil python3'\npython3 /app/main.py"),
+        evil("an alias in a script of dash", LAUNCH)
+            .file("start.sh", "#!/bin/sh\nalias python3='env PYTHONPATH=/opt/evil python3'\npython3 /app/main.py\n")
+            .command(&["/start.sh"]),
+        evil("a variable set to the output of `cat`", EVIL)
+            .file("opt/vars", "/opt/evil")
+            .sh("PYTHONPATH=$(cat /opt/vars) python3 /app/main.py"),
+        evil("a here-document for `python3 -`", EVIL)
+            .at("/opt/evil")
+            .sh("exec python3 - <<EOF\nimport torch\nprint(torch.__version__)\nEOF\n"),
+    ]
+}
+
+fn wrappers() -> Vec<Way> {
+    let run = "#!/opt/venv/bin/python\nimport runpy, sys\nrunpy.run_path(sys.argv[-1], run_name='__main__')\n";
+    let wrapper = format!("#!/bin/sh\n{EXPORT}exec /usr/bin/python3 \"$@\"\n");
+    let set = "PYTHONPATH=/opt/evil";
+    vec![
+        way("`source …/bin/activate`", EVIL, EVIL)
+            .venv()
+            .bash("source /opt/venv/bin/activate && exec python /app/main.py"),
+        way("`. …/bin/activate` in dash", EVIL, EVIL)
+            .venv()
+            .sh(". /opt/venv/bin/activate; exec python3 /app/main.py"),
+        way("PATH with the `bin` of a virtual environment", EVIL, EVIL)
+            .venv()
+            .env("PATH=/opt/venv/bin:/usr/bin:/bin"),
+        way("VIRTUAL_ENV alone", GOOD, GOOD)
+            .venv()
+            .env("VIRTUAL_ENV=/opt/venv"),
+        way(
+            "a link in PATH to the Python of a virtual environment",
+            GOOD,
+            GOOD,
+        )
+        .venv()
+        .link("usr/local/bin/python3", "/opt/venv/bin/python"),
+        way("a virtual environment without PyTorch", "none", UNREACHED)
+            .file(
+                "opt/empty/pyvenv.cfg",
+                "home = /usr/bin\ninclude-system-site-packages = false\n",
+            )
+            .file("opt/empty/lib/python3.11/site-packages/x.txt", "")
+            .link("opt/empty/bin/python", "/usr/bin/python3.11")
+            .command(&["/opt/empty/bin/python", "/app/main.py"]),
+        way(
+            "the same with a script in a `bin` of its own",
+            "none",
+            UNREACHED,
+        )
+        .file(
+            "opt/empty/pyvenv.cfg",
+            "home = /usr/bin\ninclude-system-site-packages = false\n",
+        )
+        .file("opt/empty/lib/python3.11/site-packages/x.txt", "")
+        .link("opt/empty/bin/python", "/usr/bin/python3.11")
+        .file("srv/bin/main.py", MAIN)
+        .command(&["/opt/empty/bin/python", "/srv/bin/main.py"]),
+        evil("an earlier directory of PATH has a script `python3`", EVIL)
+            .file("usr/local/bin/python3", &wrapper),
+        way("`torchrun` of a different environment", EVIL, EVIL)
+            .venv()
+            .file("opt/venv/bin/torchrun", run)
+            .command(&["torchrun", "/app/main.py"]),
+        way("`accelerate launch` of a different environment", EVIL, EVIL)
+            .venv()
+            .file("opt/venv/bin/accelerate", run)
+            .command(&["accelerate", "launch", "/app/main.py"]),
+        evil("`nice -n 5 timeout 9 env …`", EVIL).command(&[
+            "nice",
+            "-n",
+            "5",
+            "timeout",
+            "9",
+            "env",
+            set,
+            "python3",
+            "/app/main.py",
+        ]),
+        evil("`tini -- env …`", EVIL)
+            .command(&["tini", "--", "env", set, "python3", "/app/main.py"])
+            .not_run(),
+        evil("`dumb-init env …`", EVIL)
+            .command(&["dumb-init", "env", set, "python3", "/app/main.py"])
+            .not_run(),
+        evil("`gosu root env …`", EVIL)
+            .command(&["gosu", "root", "env", set, "python3", "/app/main.py"])
+            .not_run(),
+        way(
+            "`uv run` in a project with its own environment",
+            EVIL,
+            LAUNCH,
+        )
+        .evil("app/.venv/lib/python3.11/site-packages")
+        .at("/app")
+        .command(&["uv", "run", "main.py"])
+        .not_run(),
+    ]
+}
+
+fn loader() -> Vec<Way> {
+    vec![
+        way("LD_PRELOAD", OBJECT, OBJECT).env("LD_PRELOAD=/opt/evil.so"),
+        way("LD_PRELOAD in a script", OBJECT, OBJECT)
+            .sh("export LD_PRELOAD=/opt/evil.so; exec python3 /app/main.py"),
+        way("LD_AUDIT", OBJECT, "loader-not-modeled").env("LD_AUDIT=/opt/evil.so"),
+        way("`/etc/ld.so.preload`", OBJECT, OBJECT).file("etc/ld.so.preload", "/opt/evil.so\n"),
+        way("`/etc/ld.so.preload` is a link", OBJECT, OBJECT)
+            .file("opt/preload", "/opt/evil.so\n")
+            .link("etc/ld.so.preload", "/opt/preload"),
+    ]
+}
