@@ -126,3 +126,19 @@ fn every_command_has_a_chapter() {
     }
     assert!(count > 5, "only {count} commands were seen");
 }
+
+/// `cargo remove` drops entries of the profile for crates that are no direct dependencies.
+#[test]
+fn fuzzing_compiles_dependencies_as_the_tests_do() {
+    let profiles = |path: &str| {
+        let manifest: toml::Table = toml::from_str(&text(path)).unwrap();
+        manifest["profile"]["dev"]["package"]
+            .as_table()
+            .unwrap()
+            .clone()
+    };
+    let tests = profiles("Cargo.toml");
+    for (package, profile) in profiles("fuzz/Cargo.toml") {
+        assert_eq!(tests.get(&package), Some(&profile), "{package}");
+    }
+}
