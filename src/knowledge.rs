@@ -146,6 +146,7 @@ pub fn processes() -> Result<process::Knowledge> {
         table("loader/sonames")?,
         &table("loader/executables")?,
         &table("loader/package-stores")?,
+        &table("loader/optional-modules")?,
     )
 }
 

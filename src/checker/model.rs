@@ -65,8 +65,9 @@ impl Model {
         let programs = Programs::of(&root, &launch, &stack, knowledge.processes()?, bounds);
         let (mut loader, tree) = programs.play(checker.loader_trees)?;
         loader.frameworks = programs.frameworks(&loader, &stack);
+        loader.other_gpu_code = programs.other_gpu_code(&loader, &stack);
         stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
-        let driver = stack.driver_floor(&knowledge.toolkits);
+        let driver = stack.driver_floor(loader.linked_runtime(), &knowledge.toolkits);
         let serialized_driver = driver.as_ref().map(|it| serialized(it, subject));
         let loader = Arc::new(loader);
         let changes = |cache: &CacheFacts| cache.is_changed_by_ldconfig();

@@ -30,6 +30,8 @@ pub(super) struct Candidate<'a> {
     pub soname: Option<&'a str>,
     pub needed: &'a [String],
     pub depth: Depth,
+    /// It has GPU code, and so little machine code that all of it may be searched.
+    pub is_small_gpu_file: bool,
 }
 
 impl Candidate<'_> {

@@ -93,7 +93,9 @@ fn take(
         let has_it = recipe.parts.is_empty()
             || part.is_some_and(|part| recipe.parts.iter().any(|it| it == part));
         let is_known = recipe.fallback && readings.iter().any(|it| it.fact == recipe.fact);
-        let is_due = candidate.depth == Depth::Deep || !(recipe.deep || is_known);
+        let is_due = candidate.depth == Depth::Deep
+            || recipe.small_gpu_files && candidate.is_small_gpu_file
+            || !(recipe.deep || is_known);
         if !has_it || !is_due {
             continue;
         }

@@ -49,6 +49,9 @@ use object::{Object, Opened};
 use symbols::Symbols;
 use versions::Versions;
 
+/// Machine code that is searched in the default reading, in bytes. The CUDA runtime itself has half a megabyte.
+const SMALL_CODE: u64 = 8 << 20;
+
 /// How much of a file is read.
 ///
 /// ```
@@ -141,15 +144,16 @@ pub fn read_with(source: &dyn ReadAt, options: &ReadOptions) -> Result<ElfFacts,
         facts.imports = symbols.imports;
         exports = symbols.asked;
     }
+    facts.gpu = fat_binary::read(&object, options.depth)?;
     let candidate = Candidate {
         object: &object,
         exports: &exports,
         soname: facts.soname.as_deref(),
         needed: &facts.needed,
         depth: options.depth,
+        is_small_gpu_file: facts.gpu.is_some() && object.code_bytes() <= SMALL_CODE,
     };
     facts.identity = identify::identify(&candidate, options.recipes)?;
-    facts.gpu = fat_binary::read(&object, options.depth)?;
     Ok(facts)
 }
 

@@ -131,6 +131,12 @@ impl Object<'_> {
         )
     }
 
+    /// Length of all machine code, in bytes.
+    pub fn code_bytes(&self) -> u64 {
+        let ranges = self.code().into_iter();
+        ranges.map(|range| range.end - range.start).sum()
+    }
+
     /// The file ranges of constants and strings, without overlaps: `.rodata` and `.lrodata`, or all segments of a file without
     /// these sections.
     pub fn constants(&self) -> Vec<Range<u64>> {

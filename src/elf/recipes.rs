@@ -94,6 +94,9 @@ pub(super) struct ReadingRecipe {
     /// Only in the deep reading.
     #[serde(default)]
     pub deep: bool,
+    /// Also in the default reading of files with GPU code and little machine code.
+    #[serde(default)]
+    pub small_gpu_files: bool,
     /// In the default reading, only if no earlier reading gave the fact.
     #[serde(default)]
     pub fallback: bool,

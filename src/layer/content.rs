@@ -2,6 +2,8 @@
 
 use std::io;
 
+use memchr::memmem;
+
 use super::context::ReadContext;
 use super::facts::Content;
 use super::patterns::Capture;
@@ -103,11 +105,38 @@ pub(super) fn elf(
 /// The content of a file that is captured whole.
 pub(super) fn captured(capture: Capture, bytes: Vec<u8>) -> Content {
     match capture {
-        Capture::Text => Content::Text(match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        }),
+        Capture::Text => Content::Text(text(bytes)),
+        Capture::FileList => Content::Text(text(libraries(&bytes))),
         Capture::Bytes => Content::Bytes(bytes),
         Capture::Elf | Capture::Nothing => Content::Unread,
+    }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    }
+}
+
+/// The lines of a list of files that mention libraries.
+fn libraries(list: &[u8]) -> Vec<u8> {
+    let lines = list.split_inclusive(|byte| *byte == b'\n');
+    let named = lines.filter(|line| memmem::find(line, b".so").is_some());
+    named.flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_file_list_only_libraries_are_kept() {
+        let list = b"a/b.py,sha256=x,1\na/c.so,sha256=y,2\na/lib.so.1,,\nRECORD,,";
+        let kept = captured(Capture::FileList, list.to_vec());
+        assert_eq!(
+            kept,
+            Content::Text("a/c.so,sha256=y,2\na/lib.so.1,,\n".to_owned())
+        );
     }
 }

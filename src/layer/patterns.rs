@@ -20,6 +20,8 @@ pub struct FilePatterns {
     pub texts: GlobSet,
     /// Files that are captured as bytes.
     pub bytes: GlobSet,
+    /// Lists of installed files, of which the lines that mention libraries are captured.
+    pub file_lists: GlobSet,
     /// Scripts, which are captured as text unless they are long.
     pub scripts: ScriptPatterns,
     /// Files that are never ELF files unless they are executable, whatever they contain. Only used for lazily read layers, where
@@ -46,6 +48,7 @@ pub struct ScriptPatterns {
 pub struct Files {
     texts: Vec<String>,
     bytes: Vec<String>,
+    file_lists: Vec<String>,
     never_elf: Vec<String>,
     scripts: Scripts,
 }
@@ -66,6 +69,8 @@ pub enum Capture {
     Text,
     /// The whole file, as bytes.
     Bytes,
+    /// The lines of a list of files that mention libraries, as text.
+    FileList,
     /// ELF facts if the first bytes are those of an ELF file, else nothing.
     Elf,
     /// Nothing.
@@ -73,9 +78,9 @@ pub enum Capture {
 }
 
 impl Capture {
-    /// Whether the whole file is captured.
+    /// Whether the whole file is read.
     pub fn is_whole(self) -> bool {
-        matches!(self, Capture::Text | Capture::Bytes)
+        matches!(self, Capture::Text | Capture::Bytes | Capture::FileList)
     }
 }
 
@@ -88,6 +93,7 @@ impl FilePatterns {
         Ok(FilePatterns {
             texts: globs(&files.texts)?,
             bytes: globs(&files.bytes)?,
+            file_lists: globs(&files.file_lists)?,
             scripts: ScriptPatterns {
                 most_bytes: files.scripts.most_bytes,
                 names: globs(&files.scripts.names)?,
@@ -100,6 +106,7 @@ impl FilePatterns {
                     .texts
                     .iter()
                     .chain(&files.bytes)
+                    .chain(&files.file_lists)
                     .chain(&files.scripts.names),
             ))?,
             only: None,
@@ -111,6 +118,7 @@ impl FilePatterns {
         FilePatterns {
             texts: GlobSet::empty(),
             bytes: GlobSet::empty(),
+            file_lists: GlobSet::empty(),
             scripts: ScriptPatterns {
                 most_bytes: 0,
                 names: GlobSet::empty(),
@@ -137,6 +145,8 @@ impl FilePatterns {
             Capture::Text
         } else if self.bytes.is_match(path) {
             Capture::Bytes
+        } else if self.file_lists.is_match(path) {
+            Capture::FileList
         } else {
             Capture::Elf
         }
@@ -217,6 +227,11 @@ mod tests {
                 Capture::Text,
             ),
             ("opt/conda/conda-meta/python-3.11.json", Capture::Text),
+            (
+                "opt/venv/lib/python3.11/site-packages/x-1.dist-info/RECORD",
+                Capture::FileList,
+            ),
+            ("var/lib/dpkg/info/libnccl2.list", Capture::FileList),
             ("usr/local/cuda-12.8/version.json", Capture::Text),
             ("etc/ld.so.cache", Capture::Bytes),
             ("usr/lib/libc.so.6", Capture::Elf),

@@ -8,6 +8,7 @@ use super::faults;
 use super::hosts::Hosts;
 use super::knowledge::Knowledge;
 use super::model::{self, ModeledProcess, Programs};
+use super::modules::NativeModules;
 use super::tree::{self, Tree};
 use super::{cache, shadowed};
 use crate::error::Result;
@@ -28,13 +29,19 @@ impl Programs<'_, '_> {
         let index = cache::Index::of(self.root, systems);
         let rebuilt = index.as_ref().and_then(cache::Index::changed);
         let hosts = Hosts::of(self.root, rebuilt);
+        let mut modules = NativeModules::new(&self.modules);
         for program in &self.programs {
-            let process = model::play(self.root, self.knowledge, program)?;
+            let mut process = model::play(self.root, self.knowledge, program)?;
             add(&describer, &process, &mut facts);
             hosts.compare(&describer, program, &mut facts)?;
             if trees {
                 tree.processes.push(tree::of(&describer, &process));
             }
+            modules.check(&describer, &program.setup, &mut process, &mut facts)?;
+        }
+        for program in &self.without_packages {
+            let mut process = model::play(self.root, self.knowledge, program)?;
+            modules.check(&describer, &program.setup, &mut process, &mut facts)?;
         }
         if trees {
             tree.programs_left_out = self.left_out;

@@ -1,8 +1,9 @@
 //! Which GPU frameworks an image has, and which of them a modeled process can load.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use super::facts::{FrameworkFacts, LoaderFacts};
+use super::describer::package_directory;
+use super::facts::{FrameworkFacts, LoaderFacts, ObjectFacts};
 use super::model::Programs;
 use crate::gap::{Gap, GapCode};
 use crate::stack::Stack;
@@ -44,6 +45,33 @@ impl Programs<'_, '_> {
             copy.reached_by = reached.filter(is_started).map(str::to_owned);
         }
         copies.into_values().collect()
+    }
+
+    /// As [`LoaderFacts::other_gpu_code`].
+    pub fn other_gpu_code(&self, loader: &LoaderFacts, stack: &Stack) -> Vec<ObjectFacts> {
+        let mut programs = self.programs.iter().chain(&self.without_packages);
+        let Some(program) = programs.find(|it| it.main && !it.environment.is_empty()) else {
+            return Vec::new();
+        };
+        let sites: Sites = program.setup.path.iter().collect();
+        let mapped: HashSet<&str> = loader.mapped_files(true).collect();
+        let libraries = stack.gpu.libraries.iter().map(|it| it.path.as_str());
+        let others =
+            libraries.filter(|path| !mapped.contains(path) && self.package_of(path).is_none());
+        let others = others.filter_map(|path| {
+            let directory = package_directory(&sites, path).or_else(|| {
+                let name = sites.holding(path)?.rest;
+                Some(name.split('.').next()?.to_owned())
+            })?;
+            let is_of_cuda = directory.starts_with("nvidia") || directory.starts_with("tensorrt");
+            (!is_of_cuda).then(|| ObjectFacts {
+                path: path.to_owned(),
+                layer: self.root.entry(path).and_then(|node| node.layer()),
+                directory,
+                ..ObjectFacts::default()
+            })
+        });
+        others.collect()
     }
 
     /// Whether the image starts a Python that imports none of the packages: what others import does not run.

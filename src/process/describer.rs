@@ -11,6 +11,7 @@ use super::reasons;
 use super::versions::NewestVersions;
 use crate::image::{Node, RootFilesystem};
 use crate::loader::{Object, Reason};
+use crate::stack::sites::Sites;
 
 /// Libraries whose version is that of the CUDA release.
 const VERSIONED_AS_CUDA: [&str; 4] = ["cuda-runtime", "nvrtc", "nvjitlink", "cupti"];
@@ -62,8 +63,8 @@ impl<'k, 'r> Describer<'k, 'r> {
         let mut facts = ObjectFacts {
             path: node.path(),
             layer: node.layer(),
-            directory: directory(process, &node.path())
-                .or_else(|| directory(process, path))
+            directory: package_directory(&process.sites, &node.path())
+                .or_else(|| package_directory(&process.sites, path))
                 .unwrap_or_default(),
             soname,
             ..ObjectFacts::default()
@@ -126,8 +127,8 @@ pub(super) fn is_python(object: &Object) -> bool {
 }
 
 /// The package directory of a path: `torch`, `nvidia/cudnn`. The libraries that auditwheel puts into `NAME.libs` belong to `NAME`.
-fn directory(process: &ModeledProcess, path: &str) -> Option<String> {
-    let inside = process.sites.holding(path)?;
+pub(super) fn package_directory(sites: &Sites, path: &str) -> Option<String> {
+    let inside = sites.holding(path)?;
     let (first, rest) = inside.rest.split_once('/')?;
     Some(match rest.split_once('/') {
         Some((second, _)) if first == "nvidia" => format!("{first}/{second}"),

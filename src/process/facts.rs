@@ -32,6 +32,9 @@ pub struct LoaderFacts {
     /// The GPU frameworks of the image, each with the first process that can load it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frameworks: Vec<FrameworkFacts>,
+    /// Files with GPU code that the main process's Python can import and no process maps: those of packages that no table describes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_gpu_code: Vec<ObjectFacts>,
     /// `/etc/ld.so.cache`, and how far it is from the files; absent without a glibc process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheFacts>,
@@ -67,6 +70,14 @@ impl LoaderFacts {
 }
 
 impl LoaderFacts {
+    /// The version of the CUDA runtime that is linked statically into a file of the main process; of several, the first.
+    pub fn linked_runtime(&self) -> Option<&str> {
+        let main = self.processes.iter().filter(|process| process.main);
+        let mut objects = main.flat_map(|process| &process.objects);
+        let version = objects.find_map(|object| object.readings.get("static-cudart"));
+        version.map(String::as_str)
+    }
+
     /// Paths of the files that the main process maps, or that the others map, in load order, and then of those that are found and
     /// cannot be loaded.
     pub fn mapped_files(&self, main: bool) -> impl Iterator<Item = &str> {
@@ -120,7 +131,8 @@ pub struct FaultContext {
     /// What the program prints instead of the loader's message; empty if it prints that message.
     pub shown: String,
     /// What the program continues without if the failure is `optional`: `gpu` (the CPU does all work), `package` (the package does not
-    /// work at all) or `feature` (most programs never notice); empty if unknown.
+    /// work at all), `module` (one native module of a package that no table describes) or `feature` (most programs never notice); empty if
+    /// unknown.
     pub without: String,
     /// The hosts on which it does not occur: `x86-64-v2` or `x86-64-v4` for those with such a processor, `ldconfig` for those whose
     /// container toolkit runs `ldconfig`.

@@ -24,26 +24,20 @@ const LISTED_FILES: usize = 16;
 
 /// Adds the faults of a process to the facts.
 pub(super) fn record(describer: &Describer, process: &ModeledProcess, facts: &mut LoaderFacts) {
-    let objects = process.playback.objects().iter().enumerate().rev();
-    let recorder = Recorder {
-        describer,
-        process,
-        objects: objects.map(|(id, it)| (it.path.as_str(), id)).collect(),
-    };
-    for failure in &process.playback.failures {
-        let context = FaultContext {
-            optional: failure.optional,
-            without: failure.without.clone(),
-            ..recorder.context(&failure.cause)
-        };
-        let attempt = Attempt {
-            context,
-            failure: Some(failure),
-        };
-        recorder.record(&attempt, &failure.failure.faults, facts);
-    }
+    let recorder = Recorder::new(describer, process);
+    recorder.record_failures(&process.playback.failures, facts);
     recorder.record_preloads(facts);
     recorder.record_calls(facts);
+}
+
+/// Adds failures of a process to the facts.
+pub(super) fn record_failures(
+    describer: &Describer,
+    process: &ModeledProcess,
+    failures: &[LoadFailure],
+    facts: &mut LoaderFacts,
+) {
+    Recorder::new(describer, process).record_failures(failures, facts);
 }
 
 /// One request of the program, or a function that it calls later.
@@ -60,7 +54,31 @@ struct Recorder<'t, 'k, 'r, 's> {
     objects: HashMap<&'t str, ObjectId>,
 }
 
-impl Recorder<'_, '_, '_, '_> {
+impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
+    fn new(describer: &'t Describer<'k, 'r>, process: &'t ModeledProcess<'s>) -> Self {
+        let objects = process.playback.objects().iter().enumerate().rev();
+        Recorder {
+            describer,
+            process,
+            objects: objects.map(|(id, it)| (it.path.as_str(), id)).collect(),
+        }
+    }
+
+    fn record_failures(&self, failures: &[LoadFailure], facts: &mut LoaderFacts) {
+        for failure in failures {
+            let context = FaultContext {
+                optional: failure.optional,
+                without: failure.without.clone(),
+                ..self.context(&failure.cause)
+            };
+            let attempt = Attempt {
+                context,
+                failure: Some(failure),
+            };
+            self.record(&attempt, &failure.failure.faults, facts);
+        }
+    }
+
     fn context(&self, cause: &Cause) -> FaultContext {
         FaultContext {
             process: self.process.name.clone(),

@@ -23,6 +23,8 @@ pub struct Knowledge {
     pub(super) executables: Executables,
     /// Directories of packages that are installed elsewhere.
     pub(super) package_stores: GlobSet,
+    /// Native modules that their packages do without.
+    pub(super) optional_modules: GlobSet,
     sonames: BTreeMap<String, String>,
 }
 
@@ -62,6 +64,29 @@ pub struct Directories {
     directories: Vec<String>,
 }
 
+/// Native modules that their packages do without.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OptionalModules {
+    modules: Vec<OptionalModule>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OptionalModule {
+    /// Pattern of the path below the directory of Python's search path.
+    file: String,
+    #[allow(dead_code, reason = "for readers of the table")]
+    source: String,
+}
+
+impl OptionalModules {
+    fn patterns(&self) -> Vec<String> {
+        let files = self.modules.iter().map(|it| &it.file);
+        files.map(|file| format!("**/{file}")).collect()
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -86,6 +111,7 @@ impl Knowledge {
         sonames: Sonames,
         executables: &ExecutablesRow,
         package_stores: &Directories,
+        optional_modules: &OptionalModules,
     ) -> Result<Self> {
         let mut plans = BTreeMap::new();
         for PlanFile(plan) in files {
@@ -100,6 +126,7 @@ impl Knowledge {
             host: host.libraries,
             executables: compile(executables)?,
             package_stores: globs("loader/package-stores", &package_stores.directories)?,
+            optional_modules: globs("loader/optional-modules", &optional_modules.patterns())?,
             sonames: by_soname(sonames),
             plans,
         })

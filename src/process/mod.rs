@@ -16,6 +16,7 @@ mod installed;
 mod interpreter;
 mod knowledge;
 mod model;
+mod modules;
 mod plan;
 mod playback;
 mod programs;

@@ -24,7 +24,7 @@ use crate::layer::FILE_CAPABILITIES;
 use crate::limits::Limit;
 use crate::loader::{Bounds, Process, System};
 use crate::stack::sites::Sites;
-use crate::stack::{Environment, Labels, Stack};
+use crate::stack::{Environment, Labels, NativeModule, Stack};
 
 /// The programs of an image that are modeled, not yet started.
 #[derive(Debug)]
@@ -32,6 +32,10 @@ pub struct Programs<'r, 'k> {
     pub(super) root: &'r RootFilesystem<'r>,
     pub(super) knowledge: &'k Knowledge,
     pub(super) programs: Vec<Program<'r>>,
+    /// The Pythons that have none of the packages of the tables, but native modules of others.
+    pub(super) without_packages: Vec<Program<'r>>,
+    /// The native modules of all Python distributions.
+    pub(super) modules: Vec<NativeModule>,
     /// The number of programs beyond [`Limit::Programs`].
     pub(super) left_out: usize,
     /// What may change what the programs load and is not modeled.
@@ -106,6 +110,7 @@ impl<'r, 'k> Programs<'r, 'k> {
         };
         let mut gaps = Vec::from_iter(audit(launch));
         let mut programs = context.pythons(stack, &mut gaps);
+        let without_packages = context.without_packages(stack, &programs);
         let mut paths = programs::find(root, knowledge, launch);
         let most = usize::try_from(bounds.limits.of(Limit::Programs)).unwrap_or(usize::MAX);
         let left_out = paths.len().saturating_sub(most);
@@ -126,6 +131,8 @@ impl<'r, 'k> Programs<'r, 'k> {
             root,
             knowledge,
             programs,
+            without_packages,
+            modules: stack.native_modules.clone(),
             left_out,
             gaps,
         }
@@ -235,6 +242,51 @@ impl<'r> Context<'_, 'r> {
             });
         }
         programs
+    }
+
+    /// A process of each environment that has native modules and no process.
+    fn without_packages(&self, stack: &Stack, programs: &[Program]) -> Vec<Program<'r>> {
+        let sites: BTreeSet<&str> = stack
+            .native_modules
+            .iter()
+            .map(|it| it.site.as_str())
+            .collect();
+        let labels = Labels::of(&stack.environments);
+        let mut found = Vec::new();
+        for (place, environment) in stack.environments.iter().enumerate() {
+            let is_known = programs
+                .iter()
+                .any(|it| it.environment == environment.prefix);
+            let has_modules = environment
+                .sites
+                .iter()
+                .any(|site| sites.contains(site.as_str()));
+            let Some(system) = self
+                .system(&environment.interpreter)
+                .filter(|_| has_modules && !is_known)
+            else {
+                continue;
+            };
+            let main = place == 0;
+            found.push(Program {
+                name: match main {
+                    true => "python".to_owned(),
+                    false => format!("python ({})", labels.label(environment)),
+                },
+                main,
+                path: environment.interpreter.clone(),
+                environment: environment.prefix.clone(),
+                library_path_from: self.launch.library_path_from.clone(),
+                system,
+                setup: PythonSetup {
+                    path: environment.sites.clone(),
+                    release: environment.release.clone(),
+                    ..PythonSetup::default()
+                },
+                packages: Vec::new(),
+            });
+        }
+        found
     }
 
     /// A program without Python.

@@ -1,6 +1,6 @@
-//! Programs that are linked to GPU libraries, such as an inference server: each is a process of its own.
+//! Programs that have GPU code or are linked to GPU libraries, such as an inference server: each is a process of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::knowledge::Knowledge;
 use crate::elf::ElfFacts;
@@ -11,9 +11,10 @@ use crate::launch::Launch;
 pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, launch: &Launch) -> Vec<String> {
     let mut programs = Vec::new();
     let is_gpu = |name: &String| knowledge.executables.libraries.is_match(name);
-    let needs_gpu = |elf: &ElfFacts| elf.needed.iter().any(is_gpu);
-    // Whether a library needs a GPU library, by name.
-    let mut libraries: HashMap<&str, bool> = HashMap::new();
+    let uses_gpu = |elf: &ElfFacts| elf.gpu.is_some() || elf.needed.iter().any(is_gpu);
+    let mut libraries: HashMap<&str, &ElfFacts> = HashMap::new();
+    // Whether a library of the image's own programs uses GPUs, by name.
+    let mut own: HashMap<&str, bool> = HashMap::new();
     for node in root.walk_tree() {
         let Some(elf) = node.elf() else {
             continue;
@@ -23,23 +24,26 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, launch: &Launch
             programs.push((node, elf));
         } else if node.name().contains(".so") {
             let path = node.path();
-            if path.starts_with("/opt/") || path.starts_with("/usr/local/") {
-                let needs_gpu = needs_gpu(elf);
-                libraries.entry(node.name()).or_insert(needs_gpu);
-                if let Some(soname) = &elf.soname {
-                    libraries.entry(soname).or_insert(needs_gpu);
+            let is_own = path.starts_with("/opt/") || path.starts_with("/usr/local/");
+            for name in std::iter::once(node.name()).chain(elf.soname.as_deref()) {
+                libraries.entry(name).or_insert(elf);
+                if is_own {
+                    own.entry(name).or_insert_with(|| uses_gpu(elf));
                 }
             }
         }
     }
+    let is_command = |path: &str| launch.executable.as_deref() == Some(path);
     let reaches = |elf: &ElfFacts| {
-        let library = |name: &String| libraries.get(name.as_str()) == Some(&true);
-        elf.needed.iter().any(|name| is_gpu(name) || library(name))
+        let library = |name: &String| own.get(name.as_str()) == Some(&true);
+        uses_gpu(elf) || elf.needed.iter().any(library)
     };
     let mut found: Vec<String> = programs
         .into_iter()
-        .filter(|(_, elf)| reaches(elf))
-        .filter(|(node, _)| is_of_interest(*node, knowledge))
+        .filter(|(node, elf)| match is_command(&node.path()) {
+            true => closure(elf, &libraries).into_iter().any(uses_gpu),
+            false => reaches(elf) && is_of_interest(*node, knowledge),
+        })
         .map(|(node, _)| node.path())
         .collect();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -51,9 +55,24 @@ pub(super) fn find(root: &RootFilesystem, knowledge: &Knowledge, launch: &Launch
             .rsplit_once('/')
             .map_or("/", |(directory, _)| directory);
         let place = places.get(directory).copied();
-        let is_command = launch.executable.as_deref() == Some(path.as_str());
-        (!is_command, place.unwrap_or(usize::MAX), path.clone())
+        (!is_command(path), place.unwrap_or(usize::MAX), path.clone())
     });
+    found
+}
+
+/// A program and the libraries that it needs, by name alone.
+fn closure<'r>(
+    program: &'r ElfFacts,
+    libraries: &HashMap<&'r str, &'r ElfFacts>,
+) -> Vec<&'r ElfFacts> {
+    let mut found = vec![program];
+    let mut names = HashSet::new();
+    let mut next = 0;
+    while let Some(elf) = found.get(next).copied() {
+        let needed = elf.needed.iter().filter(|name| names.insert(name.as_str()));
+        found.extend(needed.filter_map(|name| libraries.get(name.as_str())));
+        next += 1;
+    }
     found
 }
 

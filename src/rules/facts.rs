@@ -19,7 +19,8 @@ use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
 use crate::reference::name::Name;
 use crate::stack::{
-    Component, ContainerToolkit, DriverFloor, Evidence, Gpu, Stack, UnmetRequirement,
+    Component, ContainerToolkit, DriverFloor, Evidence, Gpu, OverwrittenFiles, Stack,
+    UnmetRequirement,
 };
 use crate::targets::TargetFacts;
 use crate::version;
@@ -89,14 +90,22 @@ pub struct TypedName {
 pub struct PythonFacts {
     /// Requirements on packages of the GPU stack that the installed versions do not meet.
     pub unmet_requirements: Vec<UnmetRequirement>,
+    /// Libraries of one distribution that another has replaced with its own.
+    pub overwritten_files: Vec<OverwrittenFiles>,
 }
 
 impl PythonFacts {
     /// The layer of a metadata file.
     fn layer_of(&self, path: &str) -> Option<usize> {
-        self.unmet_requirements.iter().find_map(|it| {
+        let unmet = self.unmet_requirements.iter().find_map(|it| {
             let own = (it.path == path).then_some(it.layer).flatten();
             own.or_else(|| (it.found_path == path).then_some(it.found_layer)?)
+        });
+        let mut overwritten = self.overwritten_files.iter();
+        unmet.or_else(|| {
+            overwritten
+                .find(|it| it.files.first().is_some_and(|it| it == path))?
+                .layer
         })
     }
 }
@@ -229,6 +238,7 @@ impl Facts {
             container_toolkit: Some(stack.container_toolkit.clone()),
             python: Some(PythonFacts {
                 unmet_requirements: stack.unmet_requirements.clone(),
+                overwritten_files: stack.overwritten_files.clone(),
             }),
             image: ImageFacts {
                 process_env: Some(image.process_env.or(image.env.clone()).unwrap_or_default()),

@@ -229,6 +229,7 @@ fn outcome(place: &FaultContext) -> String {
     let (process, package) = (&place.process, &place.package);
     let attempt = match place.when.as_str() {
         "start" => format!("starting {process}"),
+        "import" if place.without == "module" => format!("importing a module of {package}"),
         "import" => format!("importing {package}"),
         _ if package.is_empty() => "its first use".to_owned(),
         _ => format!("the first use of {package}"),
@@ -240,8 +241,8 @@ fn outcome(place: &FaultContext) -> String {
     let result = match (place.optional, place.without.as_str()) {
         (true, "gpu") => "falls back to the CPU",
         (true, "package") => "leaves the package unusable",
+        (false, _) | (true, "module") => "fails",
         (true, _) => "goes on without a library",
-        (false, _) => "fails",
     };
     format!("{attempt}{elsewhere} {result}{}", processors(place))
 }

@@ -52,8 +52,9 @@ pub fn driver_floor(cuda: &str, table: &[ToolkitRow]) -> Option<DriverFloor> {
 }
 
 impl Stack {
-    /// The driver floor of the loaded CUDA runtime; without one, of the CUDA release that PyTorch was built with.
-    pub fn driver_floor(&self, table: &[ToolkitRow]) -> Option<DriverFloor> {
+    /// The driver floor of the loaded CUDA runtime; without one, of the CUDA release that PyTorch was built with, or of the runtime that is
+    /// linked statically into what the main process maps.
+    pub fn driver_floor(&self, linked: Option<&str>, table: &[ToolkitRow]) -> Option<DriverFloor> {
         let loaded = |name: &str| {
             self.components
                 .iter()
@@ -62,8 +63,9 @@ impl Stack {
         let runtime = loaded("cuda-runtime").map(|component| &component.version);
         let cuda = runtime
             .filter(|version| version.contains('.'))
-            .or_else(|| loaded("torch")?.details.get("cuda"))?;
-        driver_floor(cuda, table)
+            .or_else(|| loaded("torch")?.details.get("cuda"))
+            .map(String::as_str);
+        driver_floor(cuda.or(linked)?, table)
     }
 }
 

@@ -30,12 +30,17 @@ impl ElfFile<'_> {
         identity.map_or(&[], |identity| &identity.readings)
     }
 
-    /// Versions read from the file's bytes.
+    /// Whether the file is a program, not a library.
+    pub(super) fn is_program(&self) -> bool {
+        self.facts.interpreter.is_some() && self.facts.soname.is_none()
+    }
+
+    /// Versions read from the file's bytes; of a program, that of the CUDA runtime which is linked statically into it.
     pub(super) fn versions(&self) -> impl Iterator<Item = Evidence> {
-        let versions = self
-            .readings()
-            .iter()
-            .filter(|reading| reading.fact == "version");
+        let is_version =
+            |fact: &str| fact == "version" || fact == "static-cudart" && self.is_program();
+        let readings = self.readings().iter();
+        let versions = readings.filter(move |reading| is_version(&reading.fact));
         versions.map(|reading| {
             let kind = match reading.kind {
                 ReadingKind::Code => EvidenceKind::Code,

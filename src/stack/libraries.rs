@@ -13,11 +13,12 @@ use super::{Component, Evidence, EvidenceKind};
 /// Libraries that other files of this module handle.
 const ELSEWHERE: [&str; 5] = ["python", "glibc", "glibc-loader", "libstdc++", "nvcc"];
 
-/// Whether an identified file is a separate copy of a library: not a part of PyTorch, and not statically linked with the library.
-fn is_copy(identity: &Identity) -> bool {
+/// Whether an identified file is a separate copy of a library: not a part of PyTorch, and not another library that contains it. A
+/// program runs with the CUDA runtime that it contains.
+fn is_copy(identity: &Identity, is_program: bool) -> bool {
     !ELSEWHERE.contains(&identity.library.as_str())
         && !identity.library.starts_with("torch-")
-        && identity.part.as_deref() != Some("static")
+        && (is_program || identity.part.as_deref() != Some("static"))
 }
 
 /// One component per copy of each library; a library of several files counts as one copy per set of files.
@@ -28,7 +29,9 @@ pub(super) fn components(
 ) -> Vec<Component> {
     let mut copies: BTreeMap<(String, String), Vec<&ElfFile>> = BTreeMap::new();
     for file in &inventory.elf {
-        if let Some(identity) = identity(file).filter(|identity| is_copy(identity)) {
+        if let Some(identity) =
+            identity(file).filter(|identity| is_copy(identity, file.is_program()))
+        {
             let library = &identity.library;
             let key = (library.clone(), copy_key(file, library, catalogue));
             copies.entry(key).or_default().push(file);
@@ -235,7 +238,7 @@ mod tests {
                 ..Identity::default()
             };
             let known = catalogue.component(&identity.library).is_some();
-            assert_eq!(known, is_copy(&identity), "{}", identity.library);
+            assert_eq!(known, is_copy(&identity, false), "{}", identity.library);
         }
     }
 

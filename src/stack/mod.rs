@@ -38,6 +38,8 @@ pub use component::{Component, Coverage, Distribution, Evidence, EvidenceKind};
 pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
+pub use packages::native_modules::NativeModule;
+pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels};
 pub use requirements::UnmetRequirement;
 pub use startup_knowledge::StartupKnowledge;
@@ -61,6 +63,12 @@ pub struct Stack {
     /// Unmet requirements between installed distributions of the GPU stack.
     #[serde(skip)]
     pub unmet_requirements: Vec<UnmetRequirement>,
+    /// Libraries that a Python distribution has replaced with its own.
+    #[serde(skip)]
+    pub overwritten_files: Vec<OverwrittenFiles>,
+    /// The native modules of all Python distributions.
+    #[serde(skip)]
+    pub native_modules: Vec<NativeModule>,
     /// What the image requests from NVIDIA's container toolkit, and the driver files that it contains.
     #[serde(skip)]
     pub container_toolkit: ContainerToolkit,
@@ -81,7 +89,8 @@ pub fn read(
 ) -> Result<Stack> {
     let inventory = Inventory::take(root, &catalogue.toolkit);
     let distributions = packages::python::distributions(&inventory);
-    let packages = packages::read(&inventory, &distributions, catalogue);
+    let records = packages::Records::read(&inventory, &distributions);
+    let packages = packages::read(&inventory, &distributions, &records, catalogue);
     let mut environments = python::environments(&inventory);
     python_startup::complete(
         &mut environments,
@@ -140,6 +149,8 @@ pub fn read(
     let unmet_requirements =
         requirements::unmet(&installed, &catalogue.requirements, &bounds.limits)
             .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
+    let overwritten_files = records.overwritten(&distributions);
+    let native_modules = records.native_modules(&distributions);
     let container_toolkit = ContainerToolkit::of_image(
         &inventory,
         &environments,
@@ -153,6 +164,8 @@ pub fn read(
         distributions,
         environments,
         unmet_requirements,
+        overwritten_files,
+        native_modules,
         container_toolkit,
     })
 }

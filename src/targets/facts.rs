@@ -92,6 +92,8 @@ pub struct PackageCode {
     pub from: String,
     /// All machine code is for single chips (`sm_90a`), so it is meant for these only.
     pub specific: bool,
+    /// No table says that the process imports it; it is only installed where Python searches.
+    pub only_installed: bool,
     /// Its code for the GPU.
     #[serde(flatten)]
     pub support: Support,

@@ -115,6 +115,7 @@ struct Library<'i> {
     package: Option<String>,
     /// All of its code was read.
     whole: bool,
+    only_installed: bool,
 }
 
 impl<'i> MainProcess<'i> {
@@ -132,6 +133,19 @@ impl<'i> MainProcess<'i> {
         let mapped = processes
             .filter(|process| process.main)
             .flat_map(|process| process.objects.iter().map(move |object| (process, object)));
+        let others = image.loader.into_iter().flat_map(|it| &it.other_gpu_code);
+        let others = others
+            .filter(|object| !is_of_cuda(object))
+            .filter_map(|object| {
+                let code = &files.get(object.path.as_str())?.code;
+                Some(Library {
+                    object,
+                    code,
+                    package: Some(object.directory.clone()),
+                    whole: !code.sampled && !code.damaged,
+                    only_installed: true,
+                })
+            });
         let libraries: Vec<Library> = mapped
             .filter_map(|(process, object)| {
                 let code = &files.get(object.path.as_str())?.code;
@@ -144,8 +158,10 @@ impl<'i> MainProcess<'i> {
                     code,
                     package,
                     whole: searched && !code.sampled && !code.damaged,
+                    only_installed: false,
                 })
             })
+            .chain(others)
             .collect();
         MainProcess {
             torch: Torch::of(image, &libraries),
@@ -209,12 +225,14 @@ impl<'i> MainProcess<'i> {
                 path: code.path.clone(),
                 from: String::new(),
                 specific: true,
+                only_installed: true,
                 support: Support {
                     how: CodeKind::None,
                     ..Support::default()
                 },
             });
             package.specific &= is_specific(library.code);
+            package.only_installed &= library.only_installed;
             let oldest = oldest(library.code).map(|oldest| oldest.to_string());
             if let Some(oldest) = oldest
                 && (package.from.is_empty() || newer(&package.from, &oldest) == Some(true))
@@ -259,18 +277,24 @@ impl Torch {
     }
 }
 
-/// The package that a file belongs to. `None` for PyTorch's own libraries and for those of CUDA, which auditwheel also copies to
-/// `NAME.libs` directories: only the kernels that are called matter, and some support certain GPUs on purpose (cuSPARSELt from
-/// 8.0 on, NVSHMEM from 9.0 on).
+/// Whether a file is one of CUDA's libraries, which auditwheel also copies to `NAME.libs` directories: only the kernels that are called
+/// matter, and some support certain GPUs on purpose (cuSPARSELt from 8.0 on, NVSHMEM from 9.0 on).
+fn is_of_cuda(object: &ObjectFacts) -> bool {
+    const NAMES: [&str; 3] = ["libcu", "libnv", "libnpp"];
+    let file = object.path.rsplit('/').next().unwrap_or_default();
+    let is_copy = object.path.contains(".libs/") && NAMES.iter().any(|name| file.starts_with(name));
+    !object.library.is_empty() && object.part != "static"
+        || !object.cuda.is_empty()
+        || object.directory.starts_with("nvidia/")
+        || object.directory.starts_with("tensorrt")
+        || is_copy
+        || object.path.contains("/usr/local/cuda")
+}
+
+/// The package that a file belongs to. `None` for PyTorch's own libraries and for those of CUDA.
 fn package(process: &ProcessFacts, object: &ObjectFacts) -> Option<String> {
     let directory = object.directory.as_str();
-    let is_cuda = !object.library.is_empty()
-        || !object.cuda.is_empty()
-        || directory.starts_with("nvidia/")
-        || directory.starts_with("tensorrt")
-        || object.path.contains(".libs/")
-        || object.path.contains("/usr/local/cuda");
-    if is_cuda || directory == TORCH {
+    if is_of_cuda(object) || directory == TORCH {
         return None;
     }
     if !directory.is_empty() {

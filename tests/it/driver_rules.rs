@@ -58,7 +58,7 @@ impl Image {
             loader,
             ..
         } = self.derive(&Overlay::default()).unwrap();
-        let driver = stack.driver_floor(&knowledge::toolkits().unwrap());
+        let driver = stack.driver_floor(None, &knowledge::toolkits().unwrap());
         let about = ImageFacts {
             os: Some("linux".to_owned()),
             env: Some(configuration::environment(&config)),

@@ -2,14 +2,14 @@
 
 use imgcheck::Overlay;
 use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::elf::facts::{Bound, Import};
+use imgcheck::internals::elf::facts::{Bound, GpuCode, Import};
 use imgcheck::internals::layer::{Content, EntryKind};
 use imgcheck::internals::process::LoaderFacts;
 use imgcheck::internals::process::facts::ProcessFacts;
 use serde_json::json;
 use testkit::ld_so_cache::old_format;
 
-use crate::sample::{Image, SITE, elf, identified, program};
+use crate::sample::{Image, LOADER, SITE, elf, identified, program};
 
 fn symbol(name: &str) -> Import {
     Import {
@@ -386,4 +386,102 @@ fn what_ldconfig_changes_is_played_with_and_without() {
     assert_eq!(facts.host_faults, []);
     assert_eq!(facts.missing[0].after_ldconfig, "/opt/x/libx.so");
     assert_eq!(facts.missing[0].context.absent_on, ["ldconfig"]);
+}
+
+/// A distribution of one native module, `lightgbm/lib/lib_lightgbm.so`, with RECORD as layer facts keep it.
+fn with_module(image: Image, needed: &[&str]) -> Image {
+    let record = format!("{SITE}/lightgbm-4.7.0.dist-info/RECORD");
+    image
+        .package("lightgbm", "4.7.0")
+        .text(&record, "lightgbm/lib/lib_lightgbm.so,sha256=x,4096\n")
+        .library(&format!("{SITE}/lightgbm/lib"), "lib_lightgbm.so", needed)
+}
+
+#[test]
+fn modules_of_packages_without_a_table_are_tried() {
+    let missing = |image: Image| {
+        let facts = image.loader();
+        assert_eq!(facts.processes.len(), 0, "no table describes the package");
+        let missing = facts.missing.into_iter();
+        let described = missing.map(|it| (it.context.package, it.context.without, it.library));
+        described.collect::<Vec<_>>()
+    };
+    let image = || with_module(Image::python(), &["libgomp.so.1", "libcuda.so.1"]);
+    let found = ("lightgbm", "module", "libgomp.so.1");
+    let found = [(found.0.to_owned(), found.1.to_owned(), found.2.to_owned())];
+    assert_eq!(missing(image()), found);
+    // Python code may load a library of the search path before.
+    let beside = image().library(&format!("{SITE}/other"), "libgomp.so.1", &[]);
+    assert_eq!(missing(beside), []);
+    let system = image().library("usr/lib64", "libgomp.so.1", &[]);
+    assert_eq!(missing(system), []);
+    // A second library that nothing needs may be one of several alternatives.
+    let record = format!("{SITE}/lightgbm-4.7.0.dist-info/RECORD");
+    let two = image()
+        .text(
+            &record,
+            "lightgbm/lib/lib_lightgbm.so,,\nlightgbm/lib/lib_b.so,,\n",
+        )
+        .library(&format!("{SITE}/lightgbm/lib"), "lib_b.so", &[]);
+    assert_eq!(missing(two), []);
+}
+
+#[test]
+fn modules_are_no_objects_of_the_process() {
+    let image = with_module(pytorch(), &["libgomp.so.1"]);
+    let (with, without) = (image.loader(), pytorch().loader());
+    assert_eq!(with.processes[0].objects, without.processes[0].objects);
+    let modules = with
+        .missing
+        .iter()
+        .filter(|it| it.context.without == "module");
+    assert_eq!(modules.count(), 1);
+}
+
+/// nvcc links the CUDA runtime statically unless told otherwise.
+#[test]
+fn programs_with_gpu_code_are_processes() {
+    let gpu_code = || {
+        Some(GpuCode {
+            containers: 1,
+            sass: vec![("sm_80".to_owned(), 1)],
+            ..GpuCode::default()
+        })
+    };
+    let own = ElfFacts {
+        gpu: gpu_code(),
+        identity: identified("cuda-runtime", "", &[("static-cudart", "13.0")]).identity,
+        ..program(&[])
+    };
+    let library = ElfFacts {
+        gpu: gpu_code(),
+        ..elf(&[])
+    };
+    let image = Image::new()
+        .elf(LOADER, elf(&[]))
+        .elf("usr/bin/own", own)
+        .elf("usr/bin/user", program(&["libwork.so"]))
+        .elf("usr/lib64/libwork.so", library)
+        .elf("usr/bin/plain", program(&[]));
+    let derive = |command: &str| {
+        let image = image.clone().command(&[command]);
+        image.derive(&Overlay::default()).unwrap()
+    };
+    let names = |command: &str| {
+        let processes = derive(command).loader.processes.into_iter();
+        processes.map(|it| it.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names("/usr/bin/own"), ["/usr/bin/own"]);
+    assert_eq!(names("/usr/bin/plain"), ["/usr/bin/own"]);
+    // What the image starts counts wherever its libraries are.
+    assert_eq!(names("/usr/bin/user"), ["/usr/bin/user", "/usr/bin/own"]);
+    let derived = derive("/usr/bin/own");
+    assert_eq!(derived.loader.linked_runtime(), Some("13.0"));
+    let runtime = derived
+        .stack
+        .components
+        .iter()
+        .find(|it| it.name == "cuda-runtime");
+    let runtime = runtime.unwrap();
+    assert_eq!((runtime.version.as_str(), runtime.loaded), ("13.0", true));
 }

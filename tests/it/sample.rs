@@ -217,6 +217,7 @@ impl Image {
         let programs = Programs::of(&root, &launch, &stack, &processes, &bounds);
         let (mut loader, tree) = programs.play(true)?;
         loader.frameworks = programs.frameworks(&loader, &stack);
+        loader.other_gpu_code = programs.other_gpu_code(&loader, &stack);
         stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
         Ok(Derived {
             other_gaps: [launch.gaps, coverage::gaps(&loader)].concat(),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::stack::EvidenceKind;
 use crate::stack::catalogue::Catalogue;
+use crate::stack::evidence::split_release;
 use crate::stack::inventory::{Inventory, TextFile};
 
 use super::package::{Owned, Package, Record};
@@ -70,16 +71,12 @@ fn from_stanza(
     record.packages(catalogue, |_| owned(inventory, name, architecture))
 }
 
-/// The upstream part of `[epoch:]upstream[-revision]` (deb-version(7)), up to a `~`: Debian's CUDA packages append the toolkit's
-/// version there (`11.11.3.6~11.8.0-5`).
+/// The library's own version in `[epoch:]upstream[-revision]` (deb-version(7)). Debian's packages of CUDA append the toolkit's version
+/// (`11.11.3.6~11.8.0-5`); if a number of the library once decreased, they put an older one first (`11.1.1+~10.3.5.147~12.4.1-2`).
 fn upstream(version: &str) -> &str {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
-    let upstream = version
-        .rsplit_once('-')
-        .map_or(version, |(upstream, _)| upstream);
-    upstream
-        .split_once('~')
-        .map_or(upstream, |(upstream, _)| upstream)
+    let own = version.rsplit_once("+~").map_or(version, |(_, own)| own);
+    split_release(own).0
 }
 
 /// The libraries in a package's file list.
@@ -96,13 +93,12 @@ fn owned(inventory: &Inventory, name: &str, architecture: &str) -> Owned {
     }
 }
 
-/// The files at the paths that may be libraries.
+/// The files at the paths.
 pub(super) fn identities<'p>(
     inventory: &Inventory,
     paths: impl Iterator<Item = &'p str>,
 ) -> HashSet<crate::image::FileIdentity> {
     paths
-        .filter(|path| path.contains(".so"))
         .filter_map(|path| inventory.root.entry(path)?.identity())
         .collect()
 }
@@ -118,5 +114,9 @@ mod tests {
         assert_eq!(upstream("2.27.3-1+cuda12.8"), "2.27.3");
         assert_eq!(upstream("11.11.3.6~11.8.0-5"), "11.11.3.6");
         assert_eq!(upstream("12"), "12");
+        // libcurand10 and libnccl2 of Debian 13.
+        assert_eq!(upstream("11.1.1+~10.3.5.147~12.4.1-2"), "10.3.5.147");
+        assert_eq!(upstream("2.22.3-1-1"), "2.22.3");
+        assert_eq!(upstream("3.13.0~rc2-1"), "3.13.0");
     }
 }

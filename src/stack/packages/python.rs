@@ -8,6 +8,7 @@ use crate::stack::{Distribution, EvidenceKind};
 use crate::version::requirement::normalized;
 
 use super::package::{Owned, Package, Record};
+use super::record::Records;
 
 /// All distributions with readable metadata, sorted by path.
 pub fn distributions(inventory: &Inventory) -> Vec<Distribution> {
@@ -46,9 +47,14 @@ fn distribution(file: &TextFile, site: &str) -> Option<Distribution> {
     })
 }
 
-pub(super) fn packages(distributions: &[Distribution], catalogue: &Catalogue) -> Vec<Package> {
+/// The packages of the distributions, whose files are those that their RECORD lists; without one, those of the usual directory.
+pub(super) fn packages(
+    distributions: &[Distribution],
+    records: &Records,
+    catalogue: &Catalogue,
+) -> Vec<Package> {
     let mut packages = Vec::new();
-    for distribution in distributions {
+    for (number, distribution) in distributions.iter().enumerate() {
         let source = TextFile {
             path: distribution.path.clone(),
             layer: distribution.layer,
@@ -64,7 +70,11 @@ pub(super) fn packages(distributions: &[Distribution], catalogue: &Catalogue) ->
         };
         packages.extend(record.packages(catalogue, |row| {
             let directory = row.under.as_deref().unwrap_or(&row.component);
-            Owned::Under(format!("{directory}/*"))
+            let pattern = format!("{directory}/*");
+            match records.owned(number, &pattern) {
+                Some(files) => Owned::Files(files),
+                None => Owned::Under(pattern),
+            }
         }));
     }
     packages

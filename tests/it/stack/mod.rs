@@ -4,5 +4,6 @@ mod builder;
 mod hostile;
 mod libraries;
 mod python;
+mod records;
 mod system;
 mod torch;

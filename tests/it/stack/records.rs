@@ -1,0 +1,105 @@
+//! Which distribution a file belongs to, as RECORD says.
+
+use super::builder::*;
+use imgcheck::internals::stack::{EvidenceKind, Stack};
+
+/// A distribution with the lines of its RECORD, as layer facts keep them.
+fn recorded(image: Image, name: &str, version: &str, record: &str) -> Image {
+    let directory = name.replace('-', "_");
+    let path = format!("{SITE}/{directory}-{version}.dist-info/RECORD");
+    image.distribution(SITE, name, version).text(&path, record)
+}
+
+fn metadata(stack: &Stack, path: &str) -> Vec<String> {
+    let mut components = stack.components.iter();
+    let component = components.find(|it| it.path.ends_with(path)).unwrap();
+    let evidence = component.evidence.iter();
+    let metadata = evidence.filter(|it| it.kind == EvidenceKind::PythonMetadata);
+    metadata.map(|it| it.detail.clone()).collect()
+}
+
+/// torch 2.0.1 with faiss-gpu-cu12: both wheels put their library into one directory.
+#[test]
+fn wheels_of_two_majors_side_by_side_own_one_library_each() {
+    let lib = "nvidia/cuda_runtime/lib";
+    let mut image = Image::new();
+    for (name, version, soname, cuda) in [
+        (
+            "nvidia-cuda-runtime-cu11",
+            "11.7.99",
+            "libcudart.so.11.0",
+            "11.7",
+        ),
+        (
+            "nvidia-cuda-runtime-cu12",
+            "12.9.79",
+            "libcudart.so.12",
+            "12.9",
+        ),
+    ] {
+        let record = format!("{lib}/{soname},sha256=x,4096\n");
+        image = recorded(image, name, version, &record).elf(
+            &format!("{SITE}/{lib}/{soname}"),
+            library("cuda-runtime", soname, Some(cuda)),
+        );
+    }
+    let stack = image.stack();
+    assert_eq!(
+        metadata(&stack, "libcudart.so.11.0"),
+        ["nvidia-cuda-runtime-cu11 11.7.99"]
+    );
+    assert_eq!(
+        metadata(&stack, "libcudart.so.12"),
+        ["nvidia-cuda-runtime-cu12 12.9.79"]
+    );
+    assert_eq!(stack.components.len(), 2);
+    assert_eq!(stack.overwritten_files, []);
+}
+
+#[test]
+fn one_file_of_two_distributions_belongs_to_the_one_with_its_size() {
+    let file = "nvidia/nccl/lib/libnccl.so.2";
+    let image = |hash: &str, size: u64| {
+        let image = Image::new().elf(
+            &format!("{SITE}/{file}"),
+            library("nccl", "libnccl.so.2", Some("2.27.3")),
+        );
+        let older = format!("{file},sha256={hash},{size}\n{file},sha256={hash},{size}\n");
+        let image = recorded(image, "nvidia-nccl-cu11", "2.21.5", &older);
+        let record = format!("\"{file}\",sha256=b,4096\n../../../bin/x.so,,\nno,row\n");
+        recorded(image, "nvidia-nccl-cu12", "2.27.3", &record).stack()
+    };
+    let stack = image("a", 4000);
+    assert_eq!(
+        metadata(&stack, "libnccl.so.2"),
+        ["nvidia-nccl-cu12 2.27.3"]
+    );
+    let [found] = &stack.overwritten_files[..] else {
+        panic!("{:?}", stack.overwritten_files);
+    };
+    assert_eq!(
+        (found.name.as_str(), found.by.as_str(), found.count),
+        ("nvidia-nccl-cu11", "nvidia-nccl-cu12", 1)
+    );
+    assert_eq!(found.files, [format!("/{SITE}/{file}")]);
+    // Equal content is no fault; of equal sizes, nobody knows which it is.
+    for (hash, size) in [("b", 4096), ("a", 4096)] {
+        assert_eq!(image(hash, size).overwritten_files, []);
+    }
+}
+
+/// A library that was replaced without pip belongs to its distribution still, whose metadata is stale.
+#[test]
+fn a_replaced_library_keeps_its_owner() {
+    let file = "nvidia/nccl/lib/libnccl.so.2";
+    let image = Image::new().elf(
+        &format!("{SITE}/{file}"),
+        library("nccl", "libnccl.so.2", Some("2.19.3")),
+    );
+    let record = format!("{file},sha256=a,1\n");
+    let stack = recorded(image, "nvidia-nccl-cu12", "2.27.3", &record).stack();
+    assert_eq!(
+        metadata(&stack, "libnccl.so.2"),
+        ["nvidia-nccl-cu12 2.27.3"]
+    );
+}
