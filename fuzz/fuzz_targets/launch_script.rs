@@ -76,6 +76,7 @@ fn layer(text: &str) -> LayerFacts {
         kind,
         size: 1,
         mode: 0o755,
+        owner: Default::default(),
     };
     let script = |text: &str| EntryKind::File(Content::Text(text.to_owned()));
     let mut entries: Vec<Entry> = PROGRAMS

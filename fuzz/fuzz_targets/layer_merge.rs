@@ -105,6 +105,7 @@ fn facts(items: &[Item]) -> LayerFacts {
         },
         size: at as u64,
         mode: u32::from(item.mode),
+        owner: Default::default(),
     });
     LayerFacts {
         entries: entries.collect(),

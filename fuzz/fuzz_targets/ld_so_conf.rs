@@ -61,6 +61,7 @@ fn after_ldconfig(layers: &[LayerFacts], cache: &Cache, glibc: GlibcVersion) {
             kind: EntryKind::File(Content::Bytes(bytes)),
             size: 1,
             mode: 0o644,
+            owner: Default::default(),
         }],
     };
     let root = RootFilesystem::merge(layers.iter().chain([&written]));

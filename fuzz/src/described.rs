@@ -150,6 +150,7 @@ impl Described {
                 kind,
                 size: 1,
                 mode: 0o755,
+                owner: Default::default(),
             });
         }
     }

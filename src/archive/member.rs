@@ -1,5 +1,8 @@
 //! The members of an archive.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::sparse::Segment;
 
 /// One member of an archive: a file, a link, a directory.
@@ -13,6 +16,8 @@ pub struct Member {
     pub link: Vec<u8>,
     /// Permission bits, and [`FILE_CAPABILITIES`](super::capabilities::FILE_CAPABILITIES).
     pub mode: u32,
+    /// Who owns it.
+    pub owner: Owner,
     /// Size in bytes of a regular file, expanded if it is sparse; 0 for other kinds.
     pub size: u64,
     /// Offset of the stored content in the archive.
@@ -21,6 +26,26 @@ pub struct Member {
     pub stored: u64,
     /// The stored segments of a sparse file.
     pub sparse: Option<Vec<Segment>>,
+}
+
+/// User and group that a file belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Owner {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+}
+
+impl Owner {
+    /// Ids as archives store them. Linux has none beyond 32 bits.
+    pub fn new(uid: u64, gid: u64) -> Self {
+        let id = |id: u64| u32::try_from(id).unwrap_or(u32::MAX);
+        Owner {
+            uid: id(uid),
+            gid: id(gid),
+        }
+    }
 }
 
 /// What a member is.

@@ -14,7 +14,7 @@ pub mod sparse;
 pub mod walk;
 
 pub use input::{FileRange, Input, RangeInput, StreamInput};
-pub use member::{Member, MemberKind};
+pub use member::{Member, MemberKind, Owner};
 pub use sparse::Segment;
 pub use walk::Walk;
 

@@ -8,6 +8,8 @@ pub struct Pax {
     pub path: Option<Vec<u8>>,
     pub link: Option<Vec<u8>>,
     pub size: Option<u64>,
+    pub uid: Option<u64>,
+    pub gid: Option<u64>,
     /// [`capabilities::FILE_CAPABILITIES`] if the file has capabilities, else 0.
     pub capabilities: u32,
     pub sparse: PaxSparse,
@@ -73,6 +75,8 @@ impl Pax {
             b"path" => self.path = path()?,
             b"linkpath" => self.link = path()?,
             b"size" => self.size = Some(number()?),
+            b"uid" => self.uid = decimal(value),
+            b"gid" => self.gid = decimal(value),
             b"GNU.sparse.major" => self.sparse.major = value.to_vec(),
             b"GNU.sparse.minor" => self.sparse.minor = value.to_vec(),
             b"GNU.sparse.name" => self.sparse.name = path()?,

@@ -7,7 +7,7 @@ use std::io;
 use tar::Header;
 
 use super::header::{self, checksum_is_right, number, until_nul};
-use super::member::{Member, MemberKind, has_content};
+use super::member::{Member, MemberKind, Owner, has_content};
 use super::pax::Pax;
 use super::sparse::{Piece, pieces};
 use super::{ArchiveError, BLOCK, Input};
@@ -184,6 +184,12 @@ impl<I: Input> Walk<I> {
             .or(pax.link)
             .unwrap_or_else(|| until_nul(&header.as_old().linkname).to_vec());
         let mode = field(start, "mode", number(&header.as_old().mode))?;
+        // Unlike its mode, a wrong owner is not worth an error.
+        let id = |field: &[u8]| number(field).unwrap_or(0);
+        let owner = Owner::new(
+            pax.uid.unwrap_or_else(|| id(&header.as_old().uid)),
+            pax.gid.unwrap_or_else(|| id(&header.as_old().gid)),
+        );
         let kind = match MemberKind::of(header.entry_type().as_byte(), &path) {
             MemberKind::Special if header::is_whiteout_device(header) => MemberKind::WhiteoutDevice,
             kind => kind,
@@ -193,6 +199,7 @@ impl<I: Input> Walk<I> {
             kind,
             link,
             mode: (mode & 0o7777) as u32 | pax.capabilities,
+            owner,
             size: 0,
             offset: self.position,
             stored: if has_content(header.entry_type().as_byte()) {

@@ -156,8 +156,8 @@ pub struct GpuCode {
 }
 
 impl ElfFacts {
-    /// Why the file cannot be loaded as a library, by DT_NEEDED or `dlopen`; `None` if it can. DF_1_NOOPEN prevents only `dlopen`
-    /// and is not considered.
+    /// Why the file cannot be loaded as a library, by DT_NEEDED or `dlopen`; `None` if it can. DF_1_NOOPEN prevents only `dlopen`,
+    /// and is considered there.
     pub fn refusal_as_library(&self) -> Option<Refusal> {
         match self.refusal {
             None | Some(Refusal::Truncated) if self.object_type == ET_EXEC => {

@@ -94,8 +94,8 @@ impl<'a> RootFilesystem<'a> {
             else {
                 continue;
             };
-            if upper.mode.is_some() {
-                self.set_mode(lower, upper.mode);
+            if upper.permissions.is_some() {
+                self.set_permissions(lower, upper.permissions);
             }
             for (name, child) in upper.children {
                 let below = self.child(lower, name);

@@ -2,6 +2,7 @@
 //!
 //! It is computed from the [`LayerFacts`](crate::layer::LayerFacts) alone, and borrows names and contents from them.
 
+mod access;
 pub mod configuration;
 mod linked_files;
 mod merge;
@@ -13,8 +14,9 @@ use std::collections::btree_map;
 use std::hash::{Hash, Hasher};
 
 use crate::elf::ElfFacts;
-use crate::layer::{Content, Entry, EntryKind};
+use crate::layer::{Content, Entry, EntryKind, Owner};
 
+pub use access::{Access, Credentials};
 pub use linked_files::read_linked_files;
 pub use resolve::ResolveError;
 
@@ -50,18 +52,34 @@ enum NodeKind<'a> {
     Whiteout,
 }
 
+/// Permission bits, and for whom they are.
+#[derive(Debug, Clone, Copy)]
+struct Permissions {
+    mode: u32,
+    owner: Owner,
+}
+
+impl From<&Entry> for Permissions {
+    fn from(entry: &Entry) -> Self {
+        Permissions {
+            mode: entry.mode,
+            owner: entry.owner,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Directory<'a> {
     children: BTreeMap<&'a str, NodeId>,
-    mode: Option<u32>,
+    permissions: Option<Permissions>,
     /// While a layer is merged: whether it hides the content of the directory in lower layers.
     opaque: bool,
 }
 
 impl NodeKind<'_> {
-    fn new_directory(mode: Option<u32>) -> Self {
+    fn new_directory(permissions: Option<Permissions>) -> Self {
         NodeKind::Directory(Box::new(Directory {
-            mode,
+            permissions,
             ..Directory::default()
         }))
     }
@@ -168,9 +186,9 @@ impl<'a> RootFilesystem<'a> {
         self.directory_mut(directory)?.children.insert(name, child)
     }
 
-    fn set_mode(&mut self, directory: NodeId, mode: Option<u32>) {
+    fn set_permissions(&mut self, directory: NodeId, permissions: Option<Permissions>) {
         if let Some(directory) = self.directory_mut(directory) {
-            directory.mode = mode;
+            directory.permissions = permissions;
         }
     }
 
@@ -277,9 +295,13 @@ impl<'r> Node<'r> {
 
     /// Permission bits; `None` for a directory that no layer lists (only the paths below it imply it).
     pub fn mode(self) -> Option<u32> {
+        self.permissions().map(|it| it.mode)
+    }
+
+    fn permissions(self) -> Option<Permissions> {
         match &self.root.data(self.id).kind {
-            NodeKind::Directory(directory) => directory.mode,
-            NodeKind::Other { entry, .. } => Some(entry.mode),
+            NodeKind::Directory(directory) => directory.permissions,
+            NodeKind::Other { entry, .. } => Some((*entry).into()),
             NodeKind::Whiteout => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use super::{Node, NodeId, ROOT, RootFilesystem};
+use super::{Access, Credentials, Node, NodeId, ROOT, RootFilesystem};
 
 /// Linux follows 40 symbolic links in one lookup (`MAXSYMLINKS`, `include/linux/namei.h`).
 pub(super) const MAX_LINKS: usize = 40;
@@ -23,6 +23,9 @@ pub enum ResolveError {
     /// ENOTDIR.
     #[error("a component of the path is not a directory")]
     NotADirectory,
+    /// EACCES.
+    #[error("permission denied")]
+    Denied,
     /// ELOOP.
     #[error("too many levels of symbolic links")]
     Loop,
@@ -35,6 +38,12 @@ impl<'a> RootFilesystem<'a> {
     /// The node that a path refers to, with all symbolic links followed. A relative path starts at the root, too.
     pub fn resolve(&self, path: &str) -> Result<Node<'_>, ResolveError> {
         self.walk(ROOT, path, true).map(|id| self.node(id))
+    }
+
+    /// The node that a path refers to for a user, who may not be allowed to search a directory on the way.
+    pub fn resolve_as(&self, path: &str, user: &Credentials) -> Result<Node<'_>, ResolveError> {
+        self.walk_as(ROOT, path, true, Some(user))
+            .map(|id| self.node(id))
     }
 
     /// The node at a path. A symbolic link as the last component is not followed.
@@ -54,6 +63,16 @@ impl<'a> RootFilesystem<'a> {
         path: &str,
         follow_last: bool,
     ) -> Result<NodeId, ResolveError> {
+        self.walk_as(root, path, follow_last, None)
+    }
+
+    fn walk_as(
+        &self,
+        root: NodeId,
+        path: &str,
+        follow_last: bool,
+        user: Option<&Credentials>,
+    ) -> Result<NodeId, ResolveError> {
         if path.len() >= PATH_MAX {
             return Err(ResolveError::NameTooLong);
         }
@@ -71,6 +90,9 @@ impl<'a> RootFilesystem<'a> {
             };
             if !self.is_directory(current) {
                 return Err(ResolveError::NotADirectory);
+            }
+            if user.is_some_and(|user| !self.node(current).allows(user, Access::Execute)) {
+                return Err(ResolveError::Denied);
             }
             current = match component {
                 "" | "." => current,

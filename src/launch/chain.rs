@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::interpreter_line::interpreter;
 use super::knowledge::Knowledge;
-use super::locate::{Located, locate, name_of};
+use super::locate::{Files, Located, locate, name_of};
 use super::outputs::output;
 use super::process::Process;
 use super::program::Program;
@@ -16,7 +16,7 @@ use super::value::{Cause, Status, Value};
 use super::wrapper::{self, WrapperContext};
 use super::written::Written;
 use crate::gap::{Gap, GapCode};
-use crate::image::{Node, RootFilesystem};
+use crate::image::{Access, Node, RootFilesystem};
 
 /// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
 const MAX_STEPS: usize = 50_000;
@@ -56,6 +56,7 @@ impl Outcome {
         Outcome {
             status: Status::Unknown,
             output: None,
+            is_number: false,
         }
     }
 }
@@ -79,6 +80,18 @@ impl<'r, 'k> Chain<'r, 'k> {
 
     pub fn is_unknown(&self, path: &str) -> bool {
         self.knowledge.is_of_host(path) || self.written.touches(path)
+    }
+
+    /// The file that a process executes.
+    fn locate(&self, process: &Process) -> Located<'r> {
+        let is_unknown = |path: &str| self.is_unknown(path);
+        let files = Files {
+            root: self.root,
+            user: &self.user,
+            written: &self.written,
+            is_unknown: &is_unknown,
+        };
+        locate(&files, process)
     }
 
     /// Follows one process until it ends.
@@ -118,21 +131,19 @@ impl<'r, 'k> Chain<'r, 'k> {
             }
         };
         let own = name_of(&name);
-        let is_unknown = |path: &str| self.is_unknown(path);
-        match locate(self.root, &process, is_unknown) {
-            Located::Unknown(_)
-                if self
-                    .knowledge
-                    .harmless(own)
-                    .is_some_and(|row| row.is_harmless_with(None)) =>
-            {
-                Next::Ended(Outcome::unknown())
-            }
+        if process.user != self.user.written {
+            self.user = User::of(self.root, &process.user);
+        }
+        match self.locate(&process) {
             Located::Unknown(path) => {
-                self.note(
-                    cause,
-                    &format!("starts {path}, which is not decided by the image"),
-                );
+                let row = self.knowledge.harmless(own);
+                let row = row.filter(|_| self.knowledge.is_of_host(&path));
+                if !row.is_some_and(|row| self.stays_harmless(row, &process, cause)) {
+                    self.note(
+                        cause,
+                        &format!("starts {path}, which is not decided by the image"),
+                    );
+                }
                 Next::Ended(Outcome::unknown())
             }
             Located::Missing => {
@@ -152,6 +163,7 @@ impl<'r, 'k> Chain<'r, 'k> {
                 Next::Ended(Outcome {
                     status: Status::Failure(Some(127)),
                     output: Some(String::new()),
+                    is_number: false,
                 })
             }
             Located::File(path, node) => self.execute_file(process, cause, &path, node),
@@ -294,12 +306,25 @@ impl<'r, 'k> Chain<'r, 'k> {
         let outcome = match is_harmless {
             true => {
                 let is_unknown = |path: &str| self.is_unknown(path);
-                let output = output(name, &process, self.root, &self.user, is_unknown);
-                let status = match output {
-                    Some(_) => Status::Success,
-                    None => Status::Unknown,
+                let output = output(
+                    name,
+                    &process,
+                    &Files {
+                        root: self.root,
+                        user: &self.user,
+                        written: &self.written,
+                        is_unknown: &is_unknown,
+                    },
+                );
+                let (status, output) = match output {
+                    Some((status, text)) => (status, Some(text)),
+                    None => (Status::Unknown, None),
                 };
-                Outcome { status, output }
+                Outcome {
+                    is_number: self.knowledge.writes_number(name, &process.arguments),
+                    status,
+                    output,
+                }
             }
             false => Outcome::unknown(),
         };
@@ -373,7 +398,7 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         if self.is_unknown(path) {
             return Presence::Unknown;
         }
-        match self.root.resolve(path) {
+        match self.root.resolve_as(path, &self.user.credentials) {
             Ok(node) if self.is_unknown(&node.path()) => Presence::Unknown,
             Ok(node) => Presence::Exists(node),
             Err(_) => Presence::Missing,
@@ -386,6 +411,9 @@ impl<'r> Host<'r> for Chain<'r, '_> {
             Presence::Missing => return Err("which does not exist".to_owned()),
             Presence::Unknown => return Err("which the image does not decide".to_owned()),
         };
+        if !node.allows(&self.user.credentials, Access::Read) {
+            return Err("which the user may not read".to_owned());
+        }
         match node.text() {
             Some(text) if text.len() > MAX_SCRIPT => {
                 Err(format!("a script of more than {MAX_SCRIPT} bytes"))
@@ -416,10 +444,12 @@ impl<'r> Host<'r> for Chain<'r, '_> {
             return Outcome::unknown();
         }
         self.nesting += 1;
+        let user = self.user.clone();
         let outer = self.is_main;
         self.is_main &= replaces;
         let outcome = self.follow(process, cause);
         self.is_main = outer;
+        self.user = user;
         self.nesting -= 1;
         outcome
     }
@@ -428,8 +458,16 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         self.knowledge.is_of_host(path)
     }
 
-    fn user_id(&self) -> Option<u32> {
-        self.user.id
+    fn changes_mode(&self, path: &str) -> bool {
+        self.written.changes_mode(path)
+    }
+
+    fn user(&self) -> &User {
+        &self.user
+    }
+
+    fn is_special(&self, variable: &str) -> bool {
+        self.knowledge.is_special(variable)
     }
 }
 

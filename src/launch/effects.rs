@@ -4,11 +4,16 @@ use std::rc::Rc;
 
 use super::chain::Chain;
 use super::conda::{Answer, Conda};
-use super::knowledge::Harmless;
+use super::knowledge::{Changes, Harmless, Writes};
+use super::locate::absolute;
+use super::options::{Given, Options};
+use super::permissions;
 use super::process::Process;
+use super::sed::only_edits;
 use super::shell::Outcome;
 use super::value::{Cause, Status, Value};
 use crate::gap::{Gap, GapCode};
+use crate::image::Node;
 
 impl Chain<'_, '_> {
     /// What a program of conda answers a shell.
@@ -33,10 +38,12 @@ impl Chain<'_, '_> {
             Answer::Text(text) => Outcome {
                 status: Status::Success,
                 output: Some(text),
+                is_number: false,
             },
             Answer::Fails => Outcome {
                 status: Status::Failure(Some(1)),
                 output: Some(String::new()),
+                is_number: false,
             },
             Answer::Unknown(problem) => {
                 self.note(
@@ -51,17 +58,26 @@ impl Chain<'_, '_> {
     /// Whether a harmless program is one with these arguments. Notes the files that it writes.
     pub fn stays_harmless(&mut self, row: &Harmless, process: &Process, cause: &Rc<Cause>) -> bool {
         let arguments = &process.arguments[1..];
-        let does_more = |value: &Value| {
-            value
-                .known()
-                .map_or(row.has_exceptions(), |it| row.does_more(it))
-        };
-        let first = arguments.first().and_then(Value::known);
-        if arguments.iter().any(does_more) || !row.is_harmless_with(first) {
+        if !row.may_be(arguments) {
             return false;
         }
-        let is_option = |it: &&Value| it.known().is_some_and(|it| it.starts_with('-'));
-        let operands: Vec<&Value> = arguments.iter().filter(|it| !is_option(it)).collect();
+        let any = Options::default();
+        let given = match &row.options {
+            Some(options) => options.all(arguments),
+            None => any.operands(arguments),
+        };
+        let Ok(given) = given else {
+            return false;
+        };
+        let mut operands = &given.operands[..];
+        match row.changes {
+            Changes::Nothing => {}
+            Changes::Text => match script_of(&given, operands) {
+                Some((script, files)) if only_edits(&script) => operands = files,
+                _ => return false,
+            },
+            Changes::Permissions => return self.changes_permissions(operands, process, cause),
+        }
         if row.refreshes_cache && self.user.id.is_none_or(|id| id == 0) {
             let gap = Gap {
                 code: GapCode::LaunchNotUnderstood,
@@ -74,11 +90,60 @@ impl Chain<'_, '_> {
             };
             self.refreshes_cache.get_or_insert(gap);
         }
-        for operand in row.written(&operands) {
-            let path = operand.known();
-            match path.and_then(|it| super::locate::absolute(it, &process.directory)) {
-                Some(path) => self.write_path(&path, row.makes_directories(), cause),
+        let rewrites = row.rewrites.iter().any(|it| given.has(&[it]));
+        let written = match row.writes {
+            _ if rewrites => operands,
+            None => &[],
+            Some(Writes::Operands | Writes::Directories) => operands,
+            Some(Writes::Last) => &operands[operands.len().saturating_sub(1)..],
+            Some(Writes::Second) => operands.get(1..2).unwrap_or_default(),
+        };
+        let named = given.options.iter();
+        let named = named.filter(|(name, _)| row.files.contains(name));
+        let files = written.iter().chain(named.map(|(_, value)| value));
+        let is_directory = row.writes == Some(Writes::Directories);
+        for file in files.filter(|it| it.known() != Some("-")) {
+            let path = file.known();
+            match path.and_then(|it| absolute(it, &process.directory)) {
+                Some(path) => {
+                    self.write_path(&path, is_directory, cause);
+                    if row.links {
+                        self.written.add_link(&path);
+                    }
+                }
                 None => self.note(cause, "writes files whose names are unknown"),
+            }
+        }
+        true
+    }
+
+    /// `chmod`. Whether what it does is understood.
+    fn changes_permissions(
+        &mut self,
+        operands: &[Value],
+        process: &Process,
+        cause: &Rc<Cause>,
+    ) -> bool {
+        let Some((mode, files)) = operands.split_first() else {
+            return false;
+        };
+        let Some(mode) = mode.known().and_then(permissions::Change::parse) else {
+            return false;
+        };
+        for file in files {
+            let path = file.known();
+            let Some(path) = path.and_then(|it| absolute(it, &process.directory)) else {
+                self.note(cause, "changes files whose names are unknown");
+                continue;
+            };
+            let real = self.written.real(self.root, &path);
+            match mode {
+                permissions::Change::OfWriting => {}
+                permissions::Change::Opens => self.written.make_executable(&real),
+                permissions::Change::Restricts if self.knowledge.is_data(&real) => {}
+                permissions::Change::Restricts => {
+                    self.note(cause, &format!("changes the permissions of {real}"));
+                }
             }
         }
         true
@@ -86,7 +151,9 @@ impl Chain<'_, '_> {
 
     pub fn write_path(&mut self, path: &str, is_directory: bool, cause: &Rc<Cause>) {
         let real = self.written.real(self.root, path);
-        if !is_directory && !self.knowledge.is_data(&real) {
+        if self.written.is_linked(path) || self.is_dangling(&real) {
+            self.note(cause, &format!("writes {path}, which leads through a link"));
+        } else if !is_directory && !self.knowledge.is_data(&real) {
             self.note(cause, &format!("writes {real}"));
         }
         self.written.add(&real, is_directory, cause);
@@ -94,4 +161,27 @@ impl Chain<'_, '_> {
             self.written.add(path, is_directory, cause);
         }
     }
+
+    /// Whether a path is a link to a file that does not exist yet.
+    fn is_dangling(&self, path: &str) -> bool {
+        let is_link = |node: Node| node.symlink_target().is_some();
+        self.root.resolve(path).is_err() && self.root.entry(path).is_some_and(is_link)
+    }
+}
+
+/// The script of `sed`, and its files.
+fn script_of<'v>(given: &Given, operands: &'v [Value]) -> Option<(String, &'v [Value])> {
+    let is_script = |(name, _): &&(String, Value)| matches!(name.as_str(), "-e" | "--expression");
+    let scripts: Vec<&Value> = given
+        .options
+        .iter()
+        .filter(is_script)
+        .map(|(_, it)| it)
+        .collect();
+    if scripts.is_empty() {
+        let (script, files) = operands.split_first()?;
+        return Some((script.known()?.to_owned(), files));
+    }
+    let texts: Option<Vec<&str>> = scripts.into_iter().map(Value::known).collect();
+    Some((texts?.join("\n"), operands))
 }

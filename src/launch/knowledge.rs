@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use super::options::Options;
 use super::value::Value;
 use crate::glob::glob;
 
@@ -16,8 +17,11 @@ pub struct Knowledge {
     multi_call: Vec<String>,
     host_files: Vec<String>,
     data_files: Vec<String>,
+    data_names: Vec<String>,
+    special_variables: Vec<String>,
     wrappers: Vec<Wrapper>,
     harmless: Vec<Harmless>,
+    numbers: Vec<NumberRow>,
     installers: Vec<Installer>,
     console_scripts: ConsoleScripts,
 }
@@ -40,6 +44,15 @@ struct ShellRow {
     bash: bool,
 }
 
+/// A program that writes one whole number.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NumberRow {
+    name: String,
+    /// The arguments with which it does, as a pattern.
+    with: String,
+}
+
 /// Programs that install packages.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,12 +70,8 @@ pub(super) struct Wrapper {
     names: Vec<String>,
     /// The first argument that makes it one.
     subcommand: Option<String>,
-    /// Options without a value.
     #[serde(default)]
-    pub flags: Vec<String>,
-    /// Options with a value.
-    #[serde(default)]
-    pub values: Vec<String>,
+    pub options: Options,
     /// The number of operands before the command.
     #[serde(default)]
     pub operands: usize,
@@ -92,6 +101,8 @@ pub(super) enum Effect {
     Env,
     /// The operand is the user; HOME is that user's.
     User,
+    /// The operand, or the option `--reuid`, is the user; HOME stays.
+    Identity,
     /// It sets LD_PRELOAD.
     Preload,
     /// It activates a conda environment.
@@ -111,7 +122,20 @@ pub(super) enum Effect {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Harmless {
     names: Vec<String>,
-    writes: Option<Writes>,
+    /// Its options; with others it may do more. All are harmless if there is no list.
+    pub options: Option<Options>,
+    /// Options whose values are files that it writes.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Options with which it writes the files that it reads.
+    #[serde(default)]
+    pub rewrites: Vec<String>,
+    pub writes: Option<Writes>,
+    /// It makes links, or copies them.
+    #[serde(default)]
+    pub links: bool,
+    #[serde(default)]
+    pub changes: Changes,
     /// It writes the cache of the loader anew.
     #[serde(default)]
     pub refreshes_cache: bool,
@@ -123,45 +147,40 @@ pub(super) struct Harmless {
     only: Vec<String>,
 }
 
+/// The operands that are files which a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Writes {
-    /// Files.
+pub(super) enum Writes {
+    /// All.
     Operands,
-    /// Only the last one is a file that it writes.
+    /// The last one.
     Last,
-    /// Empty directories.
+    /// The second one.
+    Second,
+    /// All: empty directories.
     Directories,
 }
 
+/// What else a program changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Changes {
+    #[default]
+    Nothing,
+    /// `chmod`: the permissions of files.
+    Permissions,
+    /// `sed`: a text, by the script in its first operand or its option `-e`.
+    Text,
+}
+
 impl Harmless {
-    /// Those of its operands that name files that it writes.
-    pub fn written<'v, T>(&self, operands: &'v [T]) -> &'v [T] {
-        match self.writes {
-            None => &[],
-            Some(Writes::Operands | Writes::Directories) => operands,
-            Some(Writes::Last) => &operands[operands.len().saturating_sub(1)..],
-        }
-    }
-
-    /// Whether what it writes is empty directories.
-    pub fn makes_directories(&self) -> bool {
-        self.writes == Some(Writes::Directories)
-    }
-
-    /// Whether it does more with some arguments.
-    pub fn has_exceptions(&self) -> bool {
-        !self.except.is_empty()
-    }
-
-    /// Whether the program is harmless with this first argument.
-    pub fn is_harmless_with(&self, first: Option<&str>) -> bool {
-        self.only.is_empty() || first.is_some_and(|it| matches_any(it, &self.only))
-    }
-
-    /// Whether the program does more with this argument.
-    pub fn does_more(&self, argument: &str) -> bool {
-        self.except.iter().any(|it| glob(argument, it))
+    /// Whether these arguments may be harmless; one that is unknown may be any.
+    pub fn may_be(&self, arguments: &[Value]) -> bool {
+        let does_more = |argument: &str| matches_any(argument, &self.except);
+        let first = arguments.first().and_then(Value::known);
+        let is_listed = self.only.is_empty() || first.is_some_and(|it| matches_any(it, &self.only));
+        let mut all = arguments.iter().map(Value::known);
+        is_listed && all.all(|it| it.map_or(self.except.is_empty(), |it| !does_more(it)))
     }
 }
 
@@ -178,7 +197,17 @@ impl Knowledge {
 
     /// Whether a file is data from which no code is run.
     pub(super) fn is_data(&self, path: &str) -> bool {
-        matches_any(path, &self.data_files)
+        matches_any(path, &self.data_files) || self.has_data_name(path)
+    }
+
+    /// Whether a file is data by its name, in whichever directory it is.
+    pub(super) fn has_data_name(&self, path: &str) -> bool {
+        matches_any(path, &self.data_names)
+    }
+
+    /// Whether a variable changes how shells read scripts.
+    pub(super) fn is_special(&self, variable: &str) -> bool {
+        matches_any(variable, &self.special_variables)
     }
 
     /// Whether a program of this name is a shell that is understood, and then whether it is bash.
@@ -190,6 +219,16 @@ impl Knowledge {
     /// Whether what a program does follows from the name that it is started by.
     pub(super) fn is_multi_call(&self, name: &str) -> bool {
         self.multi_call.iter().any(|it| it == name)
+    }
+
+    /// Whether a program writes one whole number.
+    pub(super) fn writes_number(&self, name: &str, arguments: &[Value]) -> bool {
+        let arguments: Option<Vec<&str>> = arguments.iter().skip(1).map(Value::known).collect();
+        let Some(arguments) = arguments.map(|it| it.join(" ")) else {
+            return false;
+        };
+        let fits = |row: &NumberRow| row.name == name && glob(&arguments, &row.with);
+        self.numbers.iter().any(fits)
     }
 
     /// Whether a program installs packages: by its name, or as a module that Python runs.

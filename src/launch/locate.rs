@@ -1,15 +1,14 @@
 //! Finds the file that a process executes (`execvp(3)`).
 
 use super::process::Process;
+use super::user::User;
 use super::value::Value;
-use crate::image::{Node, RootFilesystem};
+use super::written::Written;
+use crate::image::{Access, Node, RootFilesystem};
 
 /// The PATH that container engines set where the image sets none (`DefaultPathEnv` of runc and Moby).
 pub(super) const DEFAULT_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/// The permission bits to execute.
-const EXECUTABLE: u32 = 0o111;
 
 /// What a command leads to.
 #[derive(Debug)]
@@ -22,12 +21,17 @@ pub(super) enum Located<'r> {
     Missing,
 }
 
-/// The file that the first argument of a process names. `is_unknown` says of which paths it is unknown whether they exist.
-pub(super) fn locate<'r>(
-    root: &'r RootFilesystem<'r>,
-    process: &Process,
-    is_unknown: impl Fn(&str) -> bool,
-) -> Located<'r> {
+/// The files of an image, as a user sees them after what scripts did.
+pub(super) struct Files<'r, 'c> {
+    pub root: &'r RootFilesystem<'r>,
+    pub user: &'c User,
+    pub written: &'c Written,
+    /// Of which paths it is unknown whether they exist.
+    pub is_unknown: &'c dyn Fn(&str) -> bool,
+}
+
+/// The file that the first argument of a process names.
+pub(super) fn locate<'r>(files: &Files<'r, '_>, process: &Process) -> Located<'r> {
     let Some(name) = process.arguments.first().and_then(Value::known) else {
         return Located::Missing;
     };
@@ -49,14 +53,21 @@ pub(super) fn locate<'r>(
         let Some(path) = absolute(&path, &process.directory) else {
             return Located::Unknown(path);
         };
-        if is_unknown(&path) {
+        if (files.is_unknown)(&path) {
             return Located::Unknown(path);
         }
-        if let Ok(node) = root.resolve(&path)
-            && node.content().is_some()
-            && node.mode().is_none_or(|mode| mode & EXECUTABLE != 0)
-        {
-            return Located::File(path, node);
+        let Ok(node) = files.root.resolve_as(&path, &files.user.credentials) else {
+            continue;
+        };
+        if node.content().is_none() {
+            continue;
+        }
+        let is_changed = files.written.changes_mode(&node.path());
+        match node.allows(&files.user.credentials, Access::Execute) {
+            // A shell may have looked it up before its mode changed.
+            _ if is_changed && !name.contains('/') => return Located::Unknown(path),
+            false if !is_changed => {}
+            _ => return Located::File(path, node),
         }
     }
     Located::Missing

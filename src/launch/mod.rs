@@ -11,11 +11,14 @@ mod facts;
 mod interpreter_line;
 mod knowledge;
 mod locate;
+mod options;
 mod outputs;
 mod overlay;
+mod permissions;
 mod process;
 mod program;
 mod projects;
+mod sed;
 mod shell;
 mod step;
 mod sudo;
@@ -41,8 +44,9 @@ use process::{Environment, Process, Setting};
 use program::Program;
 use shell::Host;
 pub use step::Step;
-use user::User;
+pub use user::User;
 use value::{Cause, Value};
+use written::Holds;
 
 /// The variable whose origin is reported.
 const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
@@ -96,6 +100,7 @@ impl Launch {
             layer: None,
             line: 0,
             what: "ENTRYPOINT and CMD".to_owned(),
+            is_number: false,
         });
         if !first.arguments.is_empty() {
             chain.run(first.clone(), true, &cause);
@@ -191,21 +196,64 @@ impl Launch {
 
     /// Files that scripts write into directories from which code is loaded.
     fn check_written(&self, chain: &mut Chain) {
-        let mut directories: Vec<&str> = vec![&self.working_directory];
-        for variable in ["PATH", "PYTHONPATH", LIBRARY_PATH] {
-            directories.extend(self.directories(variable));
+        let mut found = Vec::new();
+        for (location, holds) in self.code_locations(chain) {
+            let real = chain.written.real(chain.root, &location);
+            for path in [location, real] {
+                let is_data = |it: &str| chain.knowledge.has_data_name(it);
+                if let Some((path, cause)) = chain.written.inside(&path, holds, is_data) {
+                    found.push(Cause {
+                        what: format!("{path}, which {} writes,", cause.what),
+                        ..(**cause).clone()
+                    });
+                }
+            }
         }
-        let found: Vec<Cause> = directories
-            .into_iter()
-            .filter_map(|it| chain.written.inside(it))
-            .map(|(path, cause)| Cause {
-                what: format!("{path}, which {} writes,", cause.what),
-                ..(**cause).clone()
-            })
-            .collect();
         for cause in found {
             chain.gap(&cause);
         }
+    }
+
+    /// Where the program and its libraries and modules come from, and what counts there.
+    fn code_locations(&self, chain: &Chain) -> Vec<(String, Holds)> {
+        let absolute = |path: &str| match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("{}/{path}", self.working_directory.trim_end_matches('/')),
+        };
+        let parent = |path: &str| match path.rsplit_once('/') {
+            Some(("", _)) | None => "/".to_owned(),
+            Some((parent, _)) => parent.to_owned(),
+        };
+        let mut locations = vec![(self.working_directory.clone(), Holds::Modules)];
+        for program in [&self.program, &self.executable].into_iter().flatten() {
+            let directory = parent(program);
+            // An environment of Python is above the directory of its programs.
+            let prefix = parent(&directory);
+            locations.push((directory, Holds::Programs));
+            locations.extend((prefix != "/").then_some((prefix, Holds::Programs)));
+        }
+        let operands = self.arguments.iter().skip(1);
+        for operand in operands.filter(|it| !it.starts_with('-')) {
+            let path = absolute(operand);
+            if let Ok(node) = chain.root.resolve(&path) {
+                locations.push((parent(&node.path()), Holds::Modules));
+                locations.push((parent(&path), Holds::Modules));
+            }
+        }
+        for (name, value) in &self.environment {
+            let holds = match name.as_str() {
+                "PATH" => Holds::Programs,
+                "HOME" => {
+                    locations.push((format!("{value}/.local"), Holds::Programs));
+                    continue;
+                }
+                name if chain.knowledge.is_relevant(name) => Holds::Modules,
+                _ => continue,
+            };
+            let paths = value.split([':', ';', ' ']).filter(|it| !it.is_empty());
+            locations.extend(paths.map(|it| (absolute(it), holds)));
+        }
+        locations
     }
 
     /// What reports say of it.
@@ -312,7 +360,7 @@ fn choose(chain: &mut Chain) -> Option<Program> {
     let chosen = started.remove(best);
     let is_other = |it: &Program| {
         let differs = it.executable != chosen.executable
-            || it.process.arguments != chosen.process.arguments
+            || deciding(&it.process.arguments) != deciding(&chosen.process.arguments)
             || relevant(chain, it) != relevant(chain, &chosen);
         !it.is_harmless && (differs || it.is_main != chosen.is_main)
     };
@@ -338,6 +386,31 @@ fn choose(chain: &mut Chain) -> Option<Program> {
         }
     }
     Some(chosen)
+}
+
+/// The arguments that decide which code a program loads: its options, and the directory of its script. With an option that has a value,
+/// which one is the script is not looked into.
+fn deciding(arguments: &[Value]) -> Vec<Value> {
+    let Some((program, rest)) = arguments.split_first() else {
+        return Vec::new();
+    };
+    let is_option = |it: &&Value| it.known().is_some_and(|it| it.starts_with('-'));
+    let options: Vec<&Value> = rest.iter().take_while(is_option).collect();
+    let has_value = |it: &&&Value| it.known().is_some_and(|it| it != "-u");
+    let script = rest.get(options.len()).and_then(Value::known);
+    match script.filter(|_| !options.iter().any(|it| has_value(&it))) {
+        None => arguments.to_vec(),
+        Some(script) => {
+            let directory = script
+                .rsplit_once('/')
+                .map_or("", |(directory, _)| directory);
+            let options = options.into_iter().cloned();
+            std::iter::once(program.clone())
+                .chain(options)
+                .chain([directory.into()])
+                .collect()
+        }
+    }
 }
 
 /// What decides which code a program loads.

@@ -1,25 +1,55 @@
 //! What small programs write to their standard output, where the image decides that.
 
-use super::locate::{Located, absolute, locate, name_of};
+use super::locate::{Files, Located, absolute, locate, name_of};
 use super::process::Process;
-use super::user::User;
-use super::value::Value;
-use crate::image::{Node, RootFilesystem};
+use super::value::{Status, Value};
+use crate::image::Node;
 
-/// The longest text that `cat` hands on, in bytes.
+/// The longest text that `cat` and `sed` hand on, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
-/// What a program writes, without options that are not known here; `None` if that is unknown, or if it fails.
-pub(super) fn output(
-    name: &str,
-    process: &Process,
-    root: &RootFilesystem,
-    user: &User,
-    is_unknown: impl Fn(&str) -> bool + Copy,
-) -> Option<String> {
+/// How a program ends, and what it writes, without options that are not known here; `None` if that is unknown.
+pub(super) fn output(name: &str, process: &Process, files: &Files) -> Option<(Status, String)> {
+    match name {
+        "ls" => listed(process, files),
+        name => written(name, process, files).map(|text| (Status::Success, text)),
+    }
+}
+
+/// `ls` of files: several come in an order that depends on the locale.
+fn listed(process: &Process, files: &Files) -> Option<(Status, String)> {
     let texts: Option<Vec<&str>> = process.arguments[1..].iter().map(Value::known).collect();
     let texts = texts?;
-    let path = |text: &str| absolute(text, &process.directory).filter(|it| !is_unknown(it));
+    let names = texts.strip_prefix(&["-1"]).unwrap_or(&texts);
+    if names.is_empty() || names.iter().any(|it| it.starts_with('-')) {
+        return None;
+    }
+    let mut existing = Vec::new();
+    for name in names {
+        let path = absolute(name, &process.directory).filter(|it| !(files.is_unknown)(it))?;
+        match files.root.resolve_as(&path, &files.user.credentials) {
+            Ok(node) if node.is_directory() => return None,
+            Ok(_) => existing.push(*name),
+            Err(_) => {}
+        }
+    }
+    let status = match existing.len() == names.len() {
+        true => Status::Success,
+        false => Status::Failure(Some(2)),
+    };
+    match existing.as_slice() {
+        [] => Some((status, String::new())),
+        [name] => Some((status, format!("{name}\n"))),
+        _ => None,
+    }
+}
+
+/// What a program writes if it succeeds.
+fn written(name: &str, process: &Process, files: &Files) -> Option<String> {
+    let Files { root, user, .. } = files;
+    let texts: Option<Vec<&str>> = process.arguments[1..].iter().map(Value::known).collect();
+    let texts = texts?;
+    let path = |text: &str| absolute(text, &process.directory).filter(|it| !(files.is_unknown)(it));
     let line = |text: &str| Some(format!("{text}\n"));
     match (name, texts.as_slice()) {
         ("dirname", [path] | ["--", path]) => line(directory_name(path)),
@@ -36,12 +66,8 @@ pub(super) fn output(
             line(&root.resolve(&path(file)?).ok()?.path())
         }
         ("readlink", [file]) => line(root.entry(&path(file)?)?.symlink_target()?),
-        ("id", ["-u"]) if *process.user == *user.written => line(&user.id?.to_string()),
-        ("id", ["-un"]) | ("whoami", [])
-            if *process.user == *user.written && !user.name.is_empty() =>
-        {
-            line(&user.name)
-        }
+        ("id", ["-u"]) => line(&user.id?.to_string()),
+        ("id", ["-un"]) | ("whoami", []) if !user.name.is_empty() => line(&user.name),
         ("cat", [file]) => {
             let text = root.resolve(&path(file)?).ok().and_then(Node::text)?;
             (text.len() <= MAX_TEXT).then(|| text.to_owned())
@@ -51,7 +77,7 @@ pub(super) fn output(
         ("which", [name]) => {
             let mut asked = process.clone();
             asked.arguments = vec![(*name).into()];
-            match locate(root, &asked, is_unknown) {
+            match locate(files, &asked) {
                 Located::File(path, _) => line(&path),
                 Located::Unknown(_) | Located::Missing => None,
             }
@@ -77,6 +103,11 @@ fn substituted(text: &str, script: &str) -> Option<String> {
     };
     let is_plain = |part: &str| !part.contains(['.', '*', '[', ']', '^', '$', '\\', '&', '\n']);
     if from.is_empty() || !is_plain(from) || !is_plain(to) {
+        return None;
+    }
+    // It may become much longer.
+    let longest = text.len() + text.matches(from).count() * to.len();
+    if longest > MAX_TEXT {
         return None;
     }
     let lines = text.split('\n').map(|line| match *flags {

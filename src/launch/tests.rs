@@ -54,6 +54,7 @@ impl Sample {
             kind,
             size: 1,
             mode: 0o755,
+            owner: Default::default(),
         });
         self
     }
@@ -224,6 +225,26 @@ fn scripts_are_understood_harmless_or_a_gap() {
         (
             "#!/bin/sh\nln -sf /opt/evil/torch /usr/lib/python3/dist-packages/torch\nexec \"$@\"\n",
             "line 2, `ln -sf /opt/evil/torch /usr/lib/python3/dist-packages/torch`, writes /usr/lib/python3/dist-packages/torch",
+        ),
+        (
+            "#!/bin/sh\necho x > /tmp/x.so\nexport LD_PRELOAD=/tmp/x.so\nexec \"$@\"\n",
+            "line 2: /tmp/x.so, which `echo x > /tmp/x.so` writes, is not understood",
+        ),
+        (
+            "#!/bin/sh\nJEM=$(ls /usr/lib/libjemalloc.so* 2>/dev/null || true)\nexport LD_PRELOAD=$JEM\nexec \"$@\"\n",
+            "",
+        ),
+        (
+            "#!/bin/sh\nif [ -e /dev/nvidia0 ]; then exec python3 /app/a.py; else exec python3 /app/b.py; fi\n",
+            "",
+        ),
+        (
+            "#!/bin/sh\nif [ -e /dev/nvidia0 ]; then exec python3 /app/a.py; else exec python3 /srv/b.py; fi\n",
+            "line 2, `exec python3 /app/a.py`, also starts /usr/bin/python3, and it is not known what that does before python3 starts",
+        ),
+        (
+            "#!/bin/sh\nsed -i s/a/b/ /etc/nginx/nginx.conf\nexec \"$@\"\n",
+            "",
         ),
         (
             "#!/bin/sh\nmkdir -p /data\nif [ -n \"$X\" ]; then echo x; fi\nexec \"$@\"\n",

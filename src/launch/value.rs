@@ -13,6 +13,8 @@ pub struct Cause {
     pub line: usize,
     /// What is not understood, as a noun phrase or a quoted command.
     pub what: String,
+    /// Whether the value is some whole number: arithmetic with it changes nothing.
+    pub is_number: bool,
 }
 
 /// A text that may be unknown.

@@ -1,28 +1,13 @@
 //! Programs that start another one: what they take of their arguments, and what they do to the environment.
 
 use super::knowledge::{Effect, Wrapper};
+use super::options::Given;
 use super::process::{self, Process};
 use super::projects::{self, ProjectEnvironment};
 use super::sudo;
 use super::user::User;
 use super::value::Value;
 use crate::image::RootFilesystem;
-
-/// The options that a wrapper was given with a value, and the operands before its command.
-#[derive(Debug, Default)]
-struct Given {
-    options: Vec<(String, String)>,
-    flags: Vec<String>,
-    operands: Vec<String>,
-}
-
-impl Given {
-    fn option(&self, names: &[&str]) -> Option<&str> {
-        let mut options = self.options.iter().rev();
-        let found = options.find(|(name, _)| names.contains(&name.as_str()));
-        found.map(|(_, value)| value.as_str())
-    }
-}
 
 /// What a wrapper is started in.
 pub(super) struct WrapperContext<'r, 'c> {
@@ -62,9 +47,21 @@ pub(super) fn apply(
     match wrapper.effect {
         Effect::None | Effect::Env | Effect::Daemon => {}
         Effect::User => {
-            let user = User::of(root, &given.operands[0]);
+            let operand = given.operands[0].known().unwrap_or_default();
+            let user = User::of(root, operand);
             process.set("HOME", &user.home, &from);
             process.user = user.written;
+        }
+        Effect::Identity => {
+            let named = given.operands.first().and_then(Value::known);
+            let named = named.or(given.option(&["--reuid"]));
+            if let Some(user) = named {
+                let group = given.option(&["--regid"]);
+                process.user = match group {
+                    Some(group) => format!("{user}:{group}").into(),
+                    None => user.into(),
+                };
+            }
         }
         Effect::Preload => preload(wrapper, process, root, &from)?,
         Effect::Conda => conda(&given, process, &mut rest, context)?,
@@ -80,11 +77,10 @@ pub(super) fn apply(
         }
         Effect::Pipenv => project(projects::pipenv(process, root)?, process, &from)?,
         Effect::Sudo => {
-            let has = |names: [&str; 2]| given.flags.iter().any(|it| names.contains(&it.as_str()));
             let call = sudo::Call {
                 user: given.option(&["-u", "--user"]).unwrap_or("root"),
-                keeps: has(["-E", "--preserve-env"]),
-                sets_home: has(["-H", "--set-home"]),
+                keeps: given.has(&["-E", "--preserve-env"]),
+                sets_home: given.has(&["-H", "--set-home"]),
                 from: &from,
             };
             sudo::apply(&call, process, &mut rest, context.root, context.is_unknown)?;
@@ -99,55 +95,13 @@ pub(super) fn apply(
 
 /// Takes options and operands off the arguments.
 fn options(wrapper: &Wrapper, rest: &mut Vec<Value>) -> Result<Given, String> {
-    let mut given = Given::default();
-    let unknown = |text: &str| format!("its option {text} is not understood");
-    while let Some(first) = rest.first() {
-        let text = first.known().ok_or("its arguments are unknown")?.to_owned();
-        if text == "--" {
-            rest.remove(0);
-            break;
-        }
-        let is_flag = wrapper.flags.contains(&text);
-        if !text.starts_with('-') || (text == "-" && !is_flag) {
-            break;
-        }
-        rest.remove(0);
-        if is_flag {
-            given.flags.push(text);
-            continue;
-        }
-        if wrapper.values.contains(&text) {
-            let value = rest
-                .first()
-                .and_then(Value::known)
-                .ok_or_else(|| unknown(&text))?;
-            given.options.push((text, value.to_owned()));
-            rest.remove(0);
-            continue;
-        }
-        if let Some((name, value)) = text.split_once('=')
-            && wrapper.values.iter().any(|it| it == name)
-        {
-            given.options.push((name.to_owned(), value.to_owned()));
-            continue;
-        }
-        let attached = wrapper
-            .values
-            .iter()
-            .find(|it| it.len() == 2 && text.starts_with(it.as_str()));
-        if let Some(name) = attached {
-            given.options.push((name.clone(), text[2..].to_owned()));
-            continue;
-        }
-        let is_letter = |c: char| wrapper.flags.contains(&format!("-{c}"));
-        let has_numbers = wrapper.flags.iter().any(|it| it == "-NUMBER");
-        let is_number = has_numbers && text[1..].bytes().all(|it| it.is_ascii_digit());
-        if is_number || (!text.starts_with("--") && text[1..].chars().all(is_letter)) {
-            let letters = text[1..].chars().map(|c| format!("-{c}"));
-            given.flags.extend(letters);
-            continue;
-        }
-        return Err(unknown(&text));
+    let mut given = wrapper.options.leading(rest)?;
+    if given
+        .options
+        .iter()
+        .any(|(_, value)| value.known().is_none())
+    {
+        return Err("its arguments are unknown".to_owned());
     }
     let needs_mask = wrapper.mask && given.options.is_empty();
     for _ in 0..wrapper.operands + usize::from(needs_mask) {
@@ -155,8 +109,8 @@ fn options(wrapper: &Wrapper, rest: &mut Vec<Value>) -> Result<Given, String> {
             return Err("an operand is missing".to_owned());
         }
         let operand = rest.remove(0);
-        let operand = operand.known().ok_or("an operand is unknown")?;
-        given.operands.push(operand.to_owned());
+        operand.known().ok_or("an operand is unknown")?;
+        given.operands.push(operand);
     }
     Ok(given)
 }
@@ -191,14 +145,14 @@ fn env(
         rest.splice(0..0, words);
     }
     let given = options(wrapper, rest)?;
-    let clears = |flag: &String| matches!(flag.as_str(), "-" | "-i" | "--ignore-environment");
-    if given.flags.iter().any(clears) {
+    if given.has(&["-", "-i", "--ignore-environment"]) {
         process.environment = process::Environment::new();
     }
     for (name, value) in &given.options {
+        let value = value.known().unwrap_or_default();
         match name.as_str() {
             "-u" | "--unset" => {
-                process.environment.remove(value.as_str());
+                process.environment.remove(value);
             }
             "-C" | "--chdir" => enter(process, value)?,
             name => return Err(format!("its option {name} is not understood")),
@@ -306,9 +260,7 @@ fn project(
 
 /// `start-stop-daemon`: the program of `--exec`, unless it stops one.
 fn daemon(given: &Given, rest: &mut Vec<Value>) -> Result<bool, String> {
-    let starts = |flag: &String| matches!(flag.as_str(), "-S" | "--start");
-    let only_tests = |flag: &String| matches!(flag.as_str(), "-t" | "--test");
-    if !given.flags.iter().any(starts) || given.flags.iter().any(only_tests) {
+    if !given.has(&["-S", "--start"]) || given.has(&["-t", "--test"]) {
         return Ok(false);
     }
     let program = given

@@ -12,7 +12,20 @@ const MAX_WRITTEN: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct Written {
     files: Vec<WrittenFile>,
+    /// Files that became executable, and directories with all that is in them.
+    executable: Vec<String>,
+    /// Links: what is written below them is elsewhere.
+    links: Vec<String>,
     is_full: bool,
+}
+
+/// What is loaded from a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// Modules and libraries.
+    Modules,
+    /// Files of any name.
+    Programs,
 }
 
 #[derive(Debug)]
@@ -41,6 +54,30 @@ impl Written {
         }
     }
 
+    /// Notes that a file and what is below it can be executed from here on.
+    pub fn make_executable(&mut self, path: &str) {
+        self.is_full |= self.executable.len() >= MAX_WRITTEN;
+        if !self.is_full {
+            self.executable.push(path.trim_end_matches('/').to_owned());
+        }
+    }
+
+    /// Whether a script changed the permissions of a file.
+    pub fn changes_mode(&self, path: &str) -> bool {
+        self.executable.iter().any(|it| is_below(path, it))
+    }
+
+    /// Notes a link.
+    pub fn add_link(&mut self, path: &str) {
+        self.links.push(path.trim_end_matches('/').to_owned());
+    }
+
+    /// Whether a path leads through a link that a script made.
+    pub fn is_linked(&self, path: &str) -> bool {
+        let is_through = |link: &String| is_below(path, link) && path.len() > link.len();
+        self.links.iter().any(is_through)
+    }
+
     /// Whether a path may have changed: it was written, or is below something that was, such as a copied directory.
     pub fn touches(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
@@ -50,19 +87,28 @@ impl Written {
         self.is_full || self.files.iter().any(is_at)
     }
 
-    /// The command that writes something into a directory from which code is loaded.
-    pub fn inside(&self, directory: &str) -> Option<(&str, &Rc<Cause>)> {
-        let directory = directory.trim_end_matches('/');
+    /// The command that writes code to a file or into a directory from which it is loaded. `is_data` says of a path whether its name is
+    /// that of data.
+    pub fn inside(
+        &self,
+        location: &str,
+        holds: Holds,
+        is_data: impl Fn(&str) -> bool,
+    ) -> Option<(&str, &Rc<Cause>)> {
+        let location = location.trim_end_matches('/');
         let is_code = |it: &&WrittenFile| {
             let name = it.path.rsplit('/').next().unwrap_or_default();
             let is_module = name.rsplit_once('.').is_none_or(|(_, ending)| {
                 matches!(ending, "py" | "pyc" | "pth" | "so" | "zip" | "egg")
             }) || name.contains(".so.");
-            let is_inside = match directory {
+            let counts = holds == Holds::Programs || is_module;
+            let is_inside = match location {
                 "" => it.path.rfind('/') == Some(0),
-                directory => is_below(&it.path, directory),
+                location => is_below(&it.path, location),
             };
-            !it.is_directory && is_module && (is_inside || is_below(directory, &it.path))
+            // What is above replaces the location itself.
+            let is_above = is_below(location, &it.path);
+            !it.is_directory && (is_above || is_inside && counts && !is_data(&it.path))
         };
         let found = self.files.iter().find(is_code);
         found.map(|it| (it.path.as_str(), &it.cause))

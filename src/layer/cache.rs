@@ -117,6 +117,7 @@ mod tests {
             kind,
             size: u64::MAX,
             mode: 0o4755,
+            owner: Default::default(),
         }
     }
 

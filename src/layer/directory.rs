@@ -22,7 +22,7 @@ use super::entry;
 use super::facts::{Content, Entry, EntryKind, LayerFacts};
 use super::patterns::Capture;
 use crate::archive::path::display;
-use crate::archive::{FileRange, capabilities};
+use crate::archive::{FileRange, Owner, capabilities};
 use crate::beneath::{self, Links};
 use crate::elf::ElfError;
 use crate::error::{Error, Result};
@@ -96,8 +96,15 @@ impl Scan<'_> {
 
     fn tree(&self, root: &OwnedFd, budget: &Budget) -> Result<Tree> {
         let failed = |error: Errno| self.unreadable(Path::new(""), error.into());
-        let device = fstat(root).map_err(failed)?.st_dev;
-        let mut tree = Tree::default();
+        let top = fstat(root).map_err(failed)?;
+        let device = top.st_dev;
+        let mut tree = Tree {
+            top: Owner {
+                uid: top.st_uid,
+                gid: top.st_gid,
+            },
+            ..Tree::default()
+        };
         let mut waiting = vec![(PathBuf::new(), String::new())];
         while let Some((path, name)) = waiting.pop() {
             let directory = beneath::directory(root, &path, Links::Refused)
@@ -174,6 +181,10 @@ impl Scan<'_> {
             kind,
             size,
             mode: stat.st_mode & 0o7777,
+            owner: Owner {
+                uid: stat.st_uid.saturating_sub(tree.top.uid),
+                gid: stat.st_gid.saturating_sub(tree.top.gid),
+            },
         }))
     }
 
@@ -313,6 +324,8 @@ impl Scan<'_> {
 
 #[derive(Default)]
 struct Tree {
+    /// Who owns the top. In the storage of an engine without root, or with user namespaces, it is not root, and stands for it.
+    top: Owner,
     entries: Vec<Entry>,
     /// Regular files: index of the entry, and path below the root.
     files: Vec<(usize, PathBuf)>,
@@ -359,6 +372,7 @@ fn plain(path: String, kind: EntryKind) -> Entry {
         kind,
         size: 0,
         mode: 0,
+        owner: Default::default(),
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn entry(member: &Member) -> Result<Option<Entry>, String> {
         kind,
         size: member.size,
         mode: member.mode,
+        owner: member.owner,
     }))
 }
 
@@ -65,6 +66,7 @@ pub(super) fn whiteout(path: &str) -> Result<Option<Entry>, String> {
             kind,
             size: 0,
             mode: 0,
+            owner: Default::default(),
         }))
     };
     if name == OPAQUE {
@@ -90,6 +92,7 @@ mod tests {
             kind: MemberKind::File,
             link: Vec::new(),
             mode: 0o644,
+            owner: Default::default(),
             size: 0,
             offset: 0,
             stored: 0,

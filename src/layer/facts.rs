@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::Owner;
 use crate::elf::{ElfFacts, Refusal};
 
 /// The facts of one layer.
@@ -93,6 +94,9 @@ pub struct Entry {
     pub size: u64,
     /// Permission bits. Bit 16 is set if a program gets capabilities from the file.
     pub mode: u32,
+    /// Who owns it.
+    #[serde(default)]
+    pub owner: Owner,
 }
 
 /// What an entry is.

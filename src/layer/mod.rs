@@ -21,6 +21,7 @@ mod walk;
 mod workers;
 mod zstd;
 
+pub use crate::archive::Owner;
 pub use crate::archive::capabilities::FILE_CAPABILITIES;
 pub use budget::Budget;
 pub use compression::{Compression, SNIFFED, sniff};

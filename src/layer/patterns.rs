@@ -255,6 +255,7 @@ mod tests {
             kind: EntryKind::File(Content::Unread),
             size,
             mode: 0o755,
+            owner: Default::default(),
         }
     }
 
@@ -291,6 +292,7 @@ mod tests {
                 kind: EntryKind::File(Content::Unread),
                 size: 1,
                 mode,
+                owner: Default::default(),
             })
         };
         for path in ["usr/lib/x.py", "x.h", "usr/share/doc/a/changelog.gz"] {

@@ -97,7 +97,7 @@ impl<'r> KnownDirectories<'r> {
             return Rc::clone(known);
         }
         let existing = |path: Rc<str>| {
-            let node = self.system.root.resolve(&path).ok()?;
+            let node = self.system.root.resolve_as(&path, &self.system.user).ok()?;
             node.is_directory().then_some((path, node))
         };
         let found: Candidates = match existing(Rc::clone(directory)) {

@@ -9,8 +9,12 @@ use super::process::Process;
 use super::search::{Answer, LibraryFile};
 use super::system::Libc;
 use super::tokens::Origin;
+use crate::elf::Refusal;
 use crate::error::Result;
 use crate::limits::Limit;
+
+/// DF_1_NOOPEN: `dlopen` refuses the library, and one that needs it.
+const DF_1_NOOPEN: u64 = 0x40;
 
 /// Missing libraries of one request that are reported. ld.so itself reports the first one only.
 const REPORTED_FAULTS: usize = 1000;
@@ -69,7 +73,7 @@ impl<'r> Process<'r> {
             return Ok(Ok(id));
         }
         let (answer, searched) = match name.contains('/') {
-            true => (self.search.by_path(&name), Vec::new()),
+            true => (self.search.library_by_path(&name), Vec::new()),
             false => self.search.by_name(&name, &self.objects, requester)?,
         };
         let answer = match answer {
@@ -97,8 +101,11 @@ impl<'r> Process<'r> {
     fn refusal(&self, file: &LibraryFile) -> Option<&'static str> {
         let identity = file.node.identity();
         let is_loaded = identity.is_some_and(|file| self.files.contains_key(&file));
-        let refusal = file.elf.refusal_as_library().filter(|_| !is_loaded)?;
-        refusal.message()
+        let is_opened = self.objects[0].at_start && self.system.libc == Libc::Glibc;
+        let no_open = is_opened && file.elf.flags_1 & DF_1_NOOPEN != 0;
+        let refusal = file.elf.refusal_as_library();
+        let refusal = refusal.or(no_open.then_some(Refusal::NoOpen));
+        refusal.filter(|_| !is_loaded)?.message()
     }
 
     /// The loaded object that answers to a name.

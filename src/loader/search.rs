@@ -9,7 +9,7 @@ use super::system::{Libc, System};
 use super::tokens::Origin;
 use crate::elf::{ElfFacts, Refusal};
 use crate::error::Result;
-use crate::image::Node;
+use crate::image::{Access, Node};
 use crate::layer::Content;
 use crate::limits::Limit;
 
@@ -97,11 +97,20 @@ impl<'r> Search<'r> {
 
     /// The file at a path.
     pub fn by_path(&self, path: &str) -> Answer<'r> {
-        match self.system.root.resolve(&self.system.absolute(path)) {
+        let path_of = self.system.absolute(path);
+        match self.system.root.resolve_as(&path_of, &self.system.user) {
             Ok(node) => self
                 .answer(node, path.to_owned(), Reason::Path)
                 .unwrap_or(Answer::Nothing),
             Err(_) => Answer::Nothing,
+        }
+    }
+
+    /// The library at a path, which the user must be allowed to read.
+    pub fn library_by_path(&self, path: &str) -> Answer<'r> {
+        match self.by_path(path) {
+            Answer::Found(file) if !self.may_open(file.node) => Answer::Nothing,
+            answer => answer,
         }
     }
 
@@ -229,7 +238,7 @@ impl<'r> Search<'r> {
         if no_defaults && system.default_directories.iter().any(in_default) {
             return None;
         }
-        let node = system.root.resolve(path).ok();
+        let node = system.root.resolve_as(path, &system.user).ok();
         let reason = Reason::Search(SearchPath::Cache);
         let answer = node.and_then(|node| self.answer(node, path.to_owned(), reason));
         if answer.is_none() {
@@ -287,6 +296,10 @@ impl<'r> Search<'r> {
 
     /// What a file of the right name answers; `None` if it is for a different machine.
     fn answer(&self, node: Node<'r>, path: String, reason: Reason) -> Option<Answer<'r>> {
+        let is_library = !matches!(reason, Reason::Path);
+        if is_library && !self.may_open(node) {
+            return None;
+        }
         match self.verify(node) {
             Verified::OtherMachine => None,
             Verified::Broken(problem) => Some(Answer::Broken { path, problem }),
@@ -297,6 +310,11 @@ impl<'r> Search<'r> {
                 reason,
             })),
         }
+    }
+
+    /// Whether the user may open a file. In a search, the loader passes over the others (`open_path`).
+    fn may_open(&self, node: Node) -> bool {
+        node.allows(&self.system.user, Access::Read)
     }
 
     /// `open_verify`.

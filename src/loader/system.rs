@@ -12,7 +12,7 @@ use super::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
 use crate::cancellation::Cancellation;
 use crate::elf::ElfFacts;
 use crate::error::{Error, Result};
-use crate::image::{Node, RootFilesystem};
+use crate::image::{Credentials, Node, RootFilesystem};
 use crate::limits::{Limit, Limits, Usage};
 
 /// `EM_386`, `EM_X86_64`, `EM_AARCH64`.
@@ -98,6 +98,8 @@ pub struct System<'r> {
     pub environment: BTreeMap<String, String>,
     /// The working directory of the process.
     pub working_directory: String,
+    /// Who runs the process: files that the user may not read are passed over.
+    pub user: Credentials,
     /// Libraries of the host's driver: an object that needs one loads as if it were there.
     pub host_libraries: Vec<HostLibrary>,
     /// The kernel sets AT_SECURE: the loader trusts neither LD_* nor `$ORIGIN` (ld.so(8), "Secure-execution mode").
@@ -160,6 +162,7 @@ impl<'r> System<'r> {
             glibc: None,
             environment,
             working_directory: working_directory.to_owned(),
+            user: Credentials::default(),
             host_libraries: Vec::new(),
             is_secure: false,
             bounds: Bounds::default(),

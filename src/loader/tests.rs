@@ -131,6 +131,7 @@ impl Sample {
             kind,
             size: 4096,
             mode: 0o755,
+            owner: Default::default(),
         });
         self
     }

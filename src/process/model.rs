@@ -19,7 +19,7 @@ use super::programs;
 use crate::error::Result;
 use crate::gap::{Gap, GapCode};
 use crate::image::{Node, RootFilesystem};
-use crate::launch::Launch;
+use crate::launch::{Launch, User};
 use crate::layer::FILE_CAPABILITIES;
 use crate::limits::Limit;
 use crate::loader::{Bounds, Process, System};
@@ -344,6 +344,7 @@ impl<'r> Context<'_, 'r> {
             if is_secure {
                 system = system.in_secure_mode();
             }
+            system.user = User::of(self.root, &launch.user).credentials;
             system.host_libraries = self.knowledge.host.clone();
             system.bounds = self.bounds.clone();
             system.subject = "the processes of the image".to_owned();

@@ -142,6 +142,7 @@ mod tests {
                 kind: *kind,
                 link: (*link).into(),
                 mode: 0o644,
+                owner: Default::default(),
                 size: 0,
                 offset: 0,
                 stored: 0,

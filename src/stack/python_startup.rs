@@ -11,8 +11,8 @@ use super::python::{self, Environment};
 use super::python_options::Options;
 use super::startup_knowledge::{StartupKnowledge, StartupLine};
 use crate::gap::{Gap, GapCode};
-use crate::image::Node;
-use crate::launch::Launch;
+use crate::image::{Credentials, Node};
+use crate::launch::{Launch, User};
 use crate::limits::{Limit, LimitExceeded, Limits};
 
 /// Where lines end (`str.splitlines`).
@@ -35,6 +35,7 @@ pub(super) fn complete(
 ) -> Result<(), LimitExceeded> {
     let main = interpreter::environment(launch, inventory, environments).cloned();
     let options = Options::of(&launch.arguments);
+    let user = User::of(inventory.root, &launch.user).credentials;
     for environment in environments {
         let own = options
             .as_ref()
@@ -43,6 +44,7 @@ pub(super) fn complete(
             inventory,
             launch,
             knowledge,
+            user: &user,
             options: own.cloned().unwrap_or_default(),
             starts: own.is_some(),
             most: limits.of(Limit::PythonDirectories),
@@ -71,6 +73,7 @@ struct Startup<'s, 'r> {
     inventory: &'s Inventory<'r>,
     launch: &'s Launch,
     knowledge: &'s StartupKnowledge,
+    user: &'s Credentials,
     options: Options,
     /// The command starts this Python.
     starts: bool,
@@ -83,6 +86,9 @@ struct Startup<'s, 'r> {
 struct SearchPath<'r> {
     directories: Vec<String>,
     seen: HashSet<Node<'r>>,
+    /// The directories of PYTHONPATH, which come before the standard library.
+    named: Vec<String>,
+    user: Credentials,
     gaps: Vec<Gap>,
     /// With one directory more, the path is too long, and what follows does not matter.
     most: u64,
@@ -92,7 +98,9 @@ impl<'r> SearchPath<'r> {
     /// Appends an existing directory, unless it is there. True if it is new.
     fn push(&mut self, node: Node<'r>) -> bool {
         let is_too_long = self.directories.len() as u64 > self.most;
-        if !node.is_directory() || is_too_long || self.seen.contains(&node) {
+        // Python passes over a directory that it may not list.
+        let is_searched = node.is_directory() && node.is_searchable(&self.user);
+        if !is_searched || is_too_long || self.seen.contains(&node) {
             return false;
         }
         self.seen.insert(node);
@@ -143,12 +151,14 @@ impl<'r> Startup<'_, 'r> {
 
     /// The file at a path, which may be relative to the working directory.
     fn resolve(&self, path: &str) -> Option<Node<'r>> {
-        self.inventory.root.resolve(&self.absolute(path)).ok()
+        let path = self.absolute(path);
+        self.inventory.root.resolve_as(&path, self.user).ok()
     }
 
     fn search_path(&self, environment: &Environment) -> SearchPath<'r> {
         let mut path = SearchPath {
             most: self.most,
+            user: self.user.clone(),
             ..SearchPath::default()
         };
         if self.starts {
@@ -162,6 +172,7 @@ impl<'r> Startup<'_, 'r> {
                 .and_then(|it| self.resolve(&it))
                 .map(|it| path.push(it));
         }
+        let of_command = path.directories.len();
         let python_path = self.variable("PYTHONPATH");
         if !python_path.is_empty() {
             for directory in python_path.split(':') {
@@ -169,6 +180,11 @@ impl<'r> Startup<'_, 'r> {
                     path.push_element(node);
                 }
             }
+        }
+        path.named = path.directories[of_command..].to_vec();
+        if !self.variable("PYTHONPLATLIBDIR").is_empty() {
+            let message = "PYTHONPLATLIBDIR changes where Python finds its modules";
+            path.gap(message.to_owned(), None);
         }
         for file in self.hidden_elements(environment) {
             path.gap(
@@ -202,7 +218,7 @@ impl<'r> Startup<'_, 'r> {
     /// (`/usr/lib/python311.zip`), and a file that replaces the search path (`python3.11._pth` beside the program; `getpath.py` reads it
     /// on all systems since 3.11).
     fn hidden_elements(&self, environment: &Environment) -> Vec<Node<'r>> {
-        let base = directory_of(directory_of(&environment.interpreter));
+        let base = directory_of(directory_of(&environment.interpreter)).to_owned();
         let digits = environment.release.replace('.', "");
         let program = self.launch.program.as_ref().filter(|_| self.starts);
         let bin = format!("{}/bin", environment.prefix);
@@ -213,7 +229,26 @@ impl<'r> Startup<'_, 'r> {
             .chain([&environment.interpreter]);
         let files = programs.map(|program| format!("{program}._pth"));
         let files = files.chain([format!("{base}/lib/python{digits}.zip")]);
+        let files = files.chain([
+            format!("{bin}/pyvenv.cfg"),
+            format!("{base}/bin/pyvenv.cfg"),
+        ]);
+        let own = format!("{base}/pyvenv.cfg");
+        let files = files.chain(self.is_own_home(&own, &base).then_some(own));
         files.filter_map(|file| self.resolve(&file)).collect()
+    }
+
+    /// Whether a `pyvenv.cfg` names the installation that it is in: Python then takes that for an environment without packages.
+    fn is_own_home(&self, marker: &str, base: &str) -> bool {
+        let Some(marker) = self.inventory.text(marker) else {
+            return self.resolve(marker).is_some();
+        };
+        let keys = marker.text.lines().filter_map(|line| line.split_once('='));
+        let mut homes = keys.filter(|(key, _)| key.trim().eq_ignore_ascii_case("home"));
+        let bin = self.resolve(&format!("{base}/bin"));
+        homes
+            .next()
+            .is_none_or(|(_, home)| self.resolve(home.trim()) == bin)
     }
 
     /// Whether Python may take a program for an archive: one is searched for modules (`python app.pyz`).
@@ -407,16 +442,48 @@ impl<'r> Startup<'_, 'r> {
         files.filter_map(|file| self.resolve(&file)).collect()
     }
 
+    /// Whether a directory of PYTHONPATH has a module of this name.
+    fn is_hidden(&self, path: &SearchPath<'r>, module: &str) -> bool {
+        let mut candidates = path.named.iter().flat_map(|directory| {
+            ["/__init__.py", ".py", ".so", ".pyc"]
+                .map(|ending| format!("{directory}/{module}{ending}"))
+        });
+        candidates.any(|file| self.resolve(&file).is_some())
+    }
+
+    /// The compiled file that Python runs instead of a module without looking at that (PEP 552, unchecked hashes).
+    fn unchecked(&self, environment: &Environment, module: Node<'r>) -> Option<Node<'r>> {
+        let directory = module.parent().path();
+        let stem = module.name().strip_suffix(".py")?;
+        let tag = environment.release.replace('.', "");
+        let mut endings = ["", ".opt-1", ".opt-2"].into_iter();
+        endings.find_map(|ending| {
+            let file = format!("{directory}/__pycache__/{stem}.cpython-{tag}{ending}.pyc");
+            let file = self.resolve(&file)?;
+            let flags = file.bytes().and_then(|bytes| bytes.get(4..8));
+            (flags.is_none_or(|flags| flags[0] & 0b11 == 0b01) && file.size() > 0).then_some(file)
+        })
+    }
+
     /// Notes a gap if Python imports a module at its start that may change the search path.
     fn check_module(&self, path: &mut SearchPath<'r>, environment: &Environment, module: &str) {
         let mut installed = self.knowledge.optional().to_vec();
         installed.retain(|it| !self.files_of_module(path, environment, it).is_empty());
+        // A module of the standard library may be hidden by one that comes before it.
+        installed.extend(
+            self.knowledge
+                .imports()
+                .iter()
+                .filter(|it| self.is_hidden(path, it))
+                .cloned(),
+        );
         let touches = |text: &str| {
             let mut installed = installed.iter();
             self.knowledge.touches(text) || installed.any(|it| text.contains(it.as_str()))
         };
         for file in self.files_of_module(path, environment, module) {
-            if file.text().is_none_or(touches) && file.size() > 0 {
+            let compiled = self.unchecked(environment, file);
+            if compiled.is_some() || file.text().is_none_or(touches) && file.size() > 0 {
                 let message = format!(
                     "Python imports {module} when it starts, which may change where modules come from"
                 );

@@ -94,6 +94,11 @@ impl StartupKnowledge {
         is_known.then_some(name)
     }
 
+    /// Modules of the standard library that startup code may import.
+    pub(super) fn imports(&self) -> &[String] {
+        &self.imports
+    }
+
     /// Whether the place of a module, or of the package that it is in, matters.
     fn watches(&self, module: &str) -> bool {
         let package = module.split('.').next().unwrap_or_default();

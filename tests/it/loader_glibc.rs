@@ -188,6 +188,7 @@ fn link(path: &str, target: &str) -> Entry {
         kind: EntryKind::Symlink(target.to_owned()),
         size: 0,
         mode: 0o777,
+        owner: Default::default(),
     }
 }
 
@@ -209,6 +210,7 @@ fn entry(path: &Path) -> Entry {
         kind: EntryKind::File(content),
         size: bytes.len() as u64,
         mode: 0o755,
+        owner: Default::default(),
     }
 }
 

@@ -96,7 +96,15 @@ impl Image {
             kind,
             size: 4096,
             mode: 0o755,
+            owner: Default::default(),
         });
+        self
+    }
+
+    /// The permission bits of what was added last.
+    pub fn mode(mut self, mode: u32) -> Self {
+        let layer = self.layers.last_mut().unwrap();
+        layer.entries.last_mut().unwrap().mode = mode;
         self
     }
 

@@ -106,13 +106,14 @@ impl Parser<'_> {
             let Some(operator) = operator.filter(|_| !subscript.contains(['$', '`', '\n'])) else {
                 return Ok(None);
             };
+            let subscript = subscript[1..].to_owned();
             self.cursor
-                .skip(length + subscript.len() + 1 + operator.len());
+                .skip(length + subscript.len() + 2 + operator.len());
             self.word(Until::Blank, false)?;
             return Ok(Some(Assignment {
                 name,
                 append: operator == "+=",
-                value: AssignedValue::Element,
+                value: AssignedValue::Element(subscript),
             }));
         }
         let append = self.bash && behind.starts_with("+=");

@@ -2,6 +2,7 @@
 
 use super::interpreter::{Flow, Shell};
 use super::state::Contents;
+use super::words::is_name;
 use crate::launch::value::{Status, Value};
 
 /// Runs a command of this name with these arguments.
@@ -53,7 +54,15 @@ pub(super) fn find(name: &str, bash: bool) -> Option<Builtin> {
         "return" | "exit" => |shell, name, arguments| shell.leave(name, arguments),
         "break" | "continue" => |shell, name, arguments| shell.leave_loop(name, arguments),
         "command" | "builtin" => |shell, _, arguments| shell.command_builtin(arguments),
-        "type" | "hash" => |shell, _, arguments| shell.type_of(arguments),
+        "type" => |shell, _, arguments| shell.type_of(arguments),
+        "hash" => |shell, _, arguments| {
+            let is_known = |it: &Value| it.known().is_some_and(|it| it == "-r" || is_name(it));
+            if !arguments.iter().all(is_known) {
+                shell.gap("`hash`");
+            }
+            shell.write_unknown();
+            shell.ends(Status::Unknown)
+        },
         "trap" => |shell, _, arguments| shell.trap(arguments),
         "read" | "getopts" | "mapfile" | "readarray" => {
             |shell, name, arguments| shell.read(name, arguments)
@@ -61,7 +70,7 @@ pub(super) fn find(name: &str, bash: bool) -> Option<Builtin> {
         "let" if bash => |shell, _, arguments| {
             for argument in arguments {
                 match argument.known().map(str::to_owned) {
-                    Some(text) => shell.forget_names(&text),
+                    Some(text) => shell.arithmetic(&text),
                     None => shell.gap("`let`"),
                 }
             }
@@ -131,7 +140,11 @@ impl Shell<'_, '_> {
     fn printf(&mut self, arguments: &[Value]) -> Flow {
         if arguments.first().and_then(Value::known) == Some("-v") {
             let cause = self.command_cause();
-            match arguments.get(1).and_then(Value::known) {
+            match arguments
+                .get(1)
+                .and_then(Value::known)
+                .filter(|it| is_name(it))
+            {
                 Some(name) => {
                     let name = name.to_owned();
                     self.assign(&name, Contents::Text(Value::Unknown(cause)), false);
@@ -155,6 +168,11 @@ impl Shell<'_, '_> {
             return self.ends(Status::Unknown);
         };
         let names: Vec<String> = texts.iter().map(|it| (*it).to_owned()).collect();
+        // A callback of `mapfile`, or a subscript, which may run commands.
+        let calls = |it: &String| it.starts_with("-C") || it.contains('[');
+        if names.iter().any(calls) {
+            self.host.gap(&cause);
+        }
         let contents = |cause| match name {
             "mapfile" | "readarray" => Contents::Array(vec![Value::Many(cause)]),
             _ => Contents::Text(Value::Unknown(cause)),
@@ -168,7 +186,7 @@ impl Shell<'_, '_> {
             .iter()
             .map(String::as_str)
             .chain(implied.iter().copied());
-        for variable in names.filter(|it| super::words::is_name(it)) {
+        for variable in names.filter(|it| is_name(it)) {
             let value = contents(cause.clone());
             self.assign(variable, value, false);
         }
@@ -182,7 +200,10 @@ impl Shell<'_, '_> {
         };
         let sets = texts.iter().any(|it| it.starts_with("-s"));
         let unsets = texts.iter().any(|it| it.starts_with("-u"));
-        let mut is_understood = true;
+        let is_option = |it: &&&str| it.starts_with('-');
+        let mut given = texts.iter().filter(is_option);
+        let mut is_understood = given.all(|it| matches!(*it, "-s" | "-u" | "-q" | "-p"));
+        let changes = sets || unsets;
         let options = &mut self.state.options;
         for name in texts.iter().filter(|it| !it.starts_with('-')) {
             match *name {
@@ -197,7 +218,7 @@ impl Shell<'_, '_> {
                 | "interactive_comments"
                 | "hostcomplete"
                 | "promptvars" => {}
-                _ => is_understood &= !sets,
+                _ => is_understood &= !changes,
             }
         }
         if !is_understood {
@@ -205,7 +226,6 @@ impl Shell<'_, '_> {
             self.host.gap(&cause);
         }
         self.write_unknown();
-        let changes = sets || unsets;
         self.ends(if changes {
             Status::Success
         } else {

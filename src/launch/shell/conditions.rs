@@ -4,6 +4,7 @@ use super::host::Presence;
 use super::interpreter::Shell;
 use super::pattern::Pattern;
 use super::syntax::{TestToken, Word};
+use crate::image::Access;
 use crate::launch::value::{Status, Value};
 
 /// An element of a `[[ … ]]` as it is evaluated.
@@ -89,6 +90,9 @@ impl Shell<'_, '_> {
     }
 
     fn unary(&mut self, operator: &str, operand: &Value) -> Option<bool> {
+        if operator == "-v" && self.bash && operand.known().is_none_or(|it| it.contains('[')) {
+            self.gap("`-v` of an element");
+        }
         let text = operand.known()?;
         match operator {
             "-n" => Some(!text.is_empty()),
@@ -126,24 +130,17 @@ impl Shell<'_, '_> {
             Presence::Missing => return Some(false),
             Presence::Exists(node) => node,
         };
-        let is_root = self.host.user_id() == Some(0);
+        let allows = |access: Access| {
+            let user = &self.host.user().credentials;
+            (!self.host.changes_mode(&node.path())).then(|| node.allows(user, access))
+        };
         match operator {
             "-f" => Some(node.content().is_some()),
             "-d" => Some(node.is_directory()),
             "-s" if node.content().is_some() => Some(node.size() > 0),
-            // For others than root it depends on the owner.
-            "-r" | "-w" if is_root => Some(true),
-            "-r" if node.mode().is_some_and(|mode| mode & 0o444 == 0o444) => Some(true),
-            "-x" => {
-                let mode = node.mode()?;
-                match (
-                    is_root || mode & 0o111 == 0 || mode & 0o111 == 0o111,
-                    mode & 0o111 != 0,
-                ) {
-                    (true, executable) => Some(executable),
-                    (false, _) => None,
-                }
-            }
+            "-r" => allows(Access::Read),
+            "-w" => allows(Access::Write),
+            "-x" => allows(Access::Execute),
             "-e" | "-a" => Some(true),
             _ => None,
         }
@@ -245,7 +242,7 @@ impl Shell<'_, '_> {
                 tokens.at += 1;
                 let cause = self.command_cause();
                 let matches = super::state::Contents::Array(vec![Value::Many(cause)]);
-                self.assign("BASH_REMATCH", matches, false);
+                self.put("BASH_REMATCH", matches);
                 None
             }
             Some(Token::Operator("<" | ">")) => {
@@ -266,7 +263,14 @@ impl Shell<'_, '_> {
                             let matched = self.matches_word(&one, pattern)?;
                             Some(matched == (operator != "!="))
                         }
-                        operator => self.binary(&one, operator, &two),
+                        operator => {
+                            // `-nt`, `-ot` and `-ef` compare files.
+                            if !matches!(operator, "-nt" | "-ot" | "-ef") {
+                                self.evaluate(&one);
+                                self.evaluate(&two);
+                            }
+                            self.binary(&one, operator, &two)
+                        }
                     };
                 }
                 if !is_unary {
@@ -276,6 +280,20 @@ impl Shell<'_, '_> {
                 self.unary(one.known()?, &operand)
             }
             _ => one.known().map(|it| !it.is_empty()),
+        }
+    }
+
+    /// An operand of `-eq` and the like in `[[ … ]]`, which is arithmetic.
+    fn evaluate(&mut self, operand: &Value) {
+        match operand {
+            Value::Known(text) => self.arithmetic(text),
+            Value::Unknown(cause) | Value::Many(cause) if cause.is_number => {}
+            Value::Unknown(cause) | Value::Many(cause) => {
+                self.gap(format!(
+                    "arithmetic with a value that is unknown after {}",
+                    cause.what
+                ));
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::builtins::texts;
 use super::host::Presence;
 use super::interpreter::{Flow, Shell};
-use super::state::{Contents, option_name};
+use super::state::{Attribute, Contents, Variable, option_name};
 use super::words::is_name;
 use crate::launch::value::{Status, Value};
 use crate::lexical;
@@ -22,21 +22,39 @@ impl Shell<'_, '_> {
         let mut is_global = matches!(command, "export" | "readonly");
         let mut removes = false;
         let mut is_plain = true;
+        let mut marked = Vec::new();
+        let mut attribute = match command {
+            "readonly" => Attribute::Constant,
+            _ => Attribute::None,
+        };
         for argument in arguments {
             let Some(text) = argument.known().map(str::to_owned) else {
                 self.declare_unknown(argument, exports, !is_global);
                 continue;
             };
             if let Some(options) = text.strip_prefix('-') {
+                let known = match command {
+                    "export" => "np",
+                    _ => "xgrilupaA",
+                };
+                if options.is_empty() || !options.chars().all(|c| known.contains(c)) {
+                    self.gap(format!("the option `{text}` of `{command}`"));
+                    return self.ends(Status::Unknown);
+                }
                 exports |= options.contains('x');
                 is_global |= options.contains('g');
-                removes |= command == "export" && options.contains('n');
-                is_plain &= !options.contains(['i', 'n', 'A', 'l', 'u', 'f', 'F']) || removes;
+                removes |= options.contains('n');
+                is_plain &= !options.contains(['i', 'A', 'l', 'u']);
+                if options.contains('r') {
+                    attribute = Attribute::Constant;
+                } else if options.contains(['i', 'l', 'u']) {
+                    attribute = Attribute::Converted;
+                }
                 continue;
             }
             if text.starts_with('+') {
-                is_plain = false;
-                continue;
+                self.gap(format!("the option `{text}` of `{command}`"));
+                return self.ends(Status::Unknown);
             }
             let (name, value) = match text.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
@@ -53,6 +71,9 @@ impl Shell<'_, '_> {
                 self.hide(name, value.is_none());
             }
             if let Some(value) = value {
+                if attribute == Attribute::Converted {
+                    self.arithmetic(value);
+                }
                 let contents = match is_plain {
                     true => Contents::Text(value.into()),
                     false => Contents::Text(Value::Unknown(self.command_cause())),
@@ -62,15 +83,12 @@ impl Shell<'_, '_> {
             if exports || removes {
                 self.export(name, !removes);
             }
+            if attribute != Attribute::None {
+                marked.push(name.to_owned());
+            }
         }
-        if !is_plain
-            && arguments.iter().any(|it| {
-                it.known()
-                    .is_some_and(|it| it.starts_with("-f") || it.starts_with("-n"))
-            })
-        {
-            let cause = self.command_cause();
-            self.host.gap(&cause);
+        for name in marked {
+            self.mark(&name, attribute);
         }
         if arguments.is_empty() {
             self.write_unknown();
@@ -105,9 +123,22 @@ impl Shell<'_, '_> {
         }
     }
 
+    fn mark(&mut self, name: &str, attribute: Attribute) {
+        let is_exported = |it: &Variable| it.exported;
+        let exported = self.state.variables.get(name).is_some_and(is_exported);
+        self.export(name, exported);
+        if let Some(variable) = self.state.variables.get_mut(name) {
+            variable.attribute = attribute;
+        }
+    }
+
     /// Makes a variable local to the function that runs.
     fn hide(&mut self, name: &str, unsets: bool) {
         let before = self.state.variables.get(name).cloned();
+        let is_constant = |it: &Variable| it.attribute == Attribute::Constant;
+        if before.as_ref().is_some_and(is_constant) {
+            self.gap(format!("a local {name}, which is read-only"));
+        }
         let Some(hidden) = self.hidden.last_mut() else {
             return;
         };
@@ -128,17 +159,28 @@ impl Shell<'_, '_> {
             match argument.known() {
                 Some("-f") => functions = true,
                 Some("-v") => {}
+                Some(option) if option.starts_with('-') => {
+                    self.gap(format!("the option `{option}` of `unset`"));
+                }
                 Some(name) if functions => {
                     self.state.functions.remove(name);
                 }
                 Some(name) if is_name(name) => {
                     let removed = self.state.variables.remove(name);
+                    if removed
+                        .as_ref()
+                        .is_some_and(|it| it.attribute == Attribute::Constant)
+                    {
+                        self.gap(format!("`unset` of {name}, which is read-only"));
+                    }
                     if removed.is_none() && self.bash {
                         self.state.functions.remove(name);
                     }
                 }
                 Some(name) => {
+                    let subscript = name.split_once('[').map(|(_, it)| it.to_owned());
                     let name = name.split('[').next().unwrap_or_default().to_owned();
+                    self.arithmetic(&subscript.unwrap_or_default());
                     let items = vec![Value::Many(self.command_cause())];
                     self.assign(&name, Contents::Array(items), false);
                 }

@@ -6,6 +6,7 @@ use super::interpreter::Shell;
 use super::pattern::{Pattern, PatternChar, is_pattern};
 use super::state::{Contents, Sink};
 use super::syntax::{List, Operation, Piece, Word};
+use super::words::is_name;
 use crate::launch::value::{Cause, Status, Value};
 
 /// Linux accepts no longer argument or environment string (`MAX_ARG_STRLEN`, `include/uapi/linux/binfmts.h`).
@@ -177,7 +178,15 @@ impl Shell<'_, '_> {
                         _ => fields.unknown(self.cause("a home directory"), false),
                     }
                 }
-                Piece::Unknown(what) => fields.unknown(self.cause(what.clone()), true),
+                Piece::Unknown(unknown) => {
+                    self.arithmetic(&unknown.arithmetic);
+                    self.expand_whole(&unknown.inside);
+                    let cause = match unknown.is_number {
+                        true => self.number(&*unknown.what),
+                        false => self.cause(&*unknown.what),
+                    };
+                    fields.unknown(cause, !unknown.is_number);
+                }
                 Piece::Process(list) => {
                     self.in_subshell(|shell| shell.list(list));
                     fields.unknown(self.cause("a process substitution"), false);
@@ -237,6 +246,7 @@ impl Shell<'_, '_> {
         (self.line, self.text) = (line, text);
         match output {
             Sink::Captured(Some(output)) => self.bounded(output.trim_end_matches('\n').to_owned()),
+            Sink::Number => Value::Unknown(self.number(format!("`{}`", self.text))),
             _ => Value::Unknown(self.command_cause()),
         }
     }
@@ -249,8 +259,36 @@ impl Shell<'_, '_> {
         quoted: bool,
         splits: bool,
     ) {
+        let named = match name.strip_prefix('!').filter(|it| !it.is_empty()) {
+            None => name.to_owned(),
+            Some(name) => match self.parameter(name).ok().flatten() {
+                Some(Value::Known(named)) if is_name(&named) => named.to_string(),
+                value => {
+                    let cause = value.as_ref().and_then(Value::cause).cloned();
+                    let cause = cause.unwrap_or_else(|| self.command_cause());
+                    // It may even run a command.
+                    self.host.gap(&cause);
+                    return fields.unknown(cause, true);
+                }
+            },
+        };
+        let name = named.as_str();
         let list = match (name, operation) {
             ("@" | "*", Operation::Value) => Some((self.state.positional.clone(), name == "*")),
+            ("@" | "*", Operation::Substring { offset, length }) => {
+                let start = usize::try_from(*offset)
+                    .ok()
+                    .and_then(|it| it.checked_sub(1));
+                let all = &self.state.positional;
+                let is_sure = !all.iter().any(|it| matches!(it, Value::Many(_)));
+                match start.filter(|_| is_sure) {
+                    Some(start) => {
+                        let items = all.iter().skip(start).take(length.unwrap_or(usize::MAX));
+                        Some((items.cloned().collect(), name == "*"))
+                    }
+                    None => return fields.unknown(self.command_cause(), true),
+                }
+            }
             (name, Operation::Elements { joined }) => Some((self.elements(name), *joined)),
             _ => None,
         };
@@ -298,6 +336,15 @@ impl Shell<'_, '_> {
                     splits,
                 );
             }
+            Operation::Substring { offset, length } => {
+                let part = match value {
+                    None => Some(Value::from("")),
+                    Some(Value::Known(text)) => substring(&text, *offset, *length).map(Value::from),
+                    Some(unknown) => Some(unknown),
+                };
+                let part = part.unwrap_or_else(|| Value::Unknown(self.command_cause()));
+                self.add_value(fields, &part, quoted, splits);
+            }
             Operation::Trim {
                 suffix,
                 longest,
@@ -336,7 +383,11 @@ impl Shell<'_, '_> {
         match (takes_word, operator) {
             (Some(true), '=') => {
                 let text = self.expand_text(word);
-                self.assign(name, Contents::Text(text.clone()), false);
+                let kept = match self.redirecting {
+                    true => Value::Unknown(self.command_cause()),
+                    false => text.clone(),
+                };
+                self.assign(name, Contents::Text(kept), false);
                 self.add_value(fields, &text, quoted, splits);
             }
             // The shell exits.
@@ -410,6 +461,20 @@ impl Shell<'_, '_> {
         // A list that is quoted and joined makes one field even if it is empty.
         fields.current.kept |= joined && quoted;
     }
+}
+
+/// A part of a text; `None` if that depends on the locale, or fails.
+fn substring(text: &str, offset: i64, length: Option<usize>) -> Option<String> {
+    let start = match offset {
+        0.. => usize::try_from(offset).ok()?,
+        before => match text.len().checked_sub(usize::try_from(-before).ok()?) {
+            Some(start) => start,
+            None => return Some(String::new()),
+        },
+    };
+    let behind = text.get(start.min(text.len())..)?;
+    let length = length.map_or(behind.len(), |it| it.min(behind.len()));
+    text.is_ascii().then(|| behind[..length].to_owned())
 }
 
 fn trim(text: &str, pattern: &Pattern, suffix: bool, longest: bool) -> String {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::image::{Node, RootFilesystem};
 use crate::launch::process::Process;
+use crate::launch::user::User;
 use crate::launch::value::{Cause, Status, Value};
 
 /// What a program leaves behind.
@@ -12,6 +13,8 @@ pub struct Outcome {
     pub status: Status,
     /// What it writes to its standard output; `None` if that is unknown.
     pub output: Option<String>,
+    /// Whether that is one whole number, where it is unknown.
+    pub is_number: bool,
 }
 
 /// A file as a script sees it.
@@ -49,6 +52,12 @@ pub trait Host<'r> {
     /// Runs a program. `replaces`: instead of the shell, by `exec`.
     fn run(&mut self, process: Process, replaces: bool, cause: &Rc<Cause>) -> Outcome;
 
-    /// The user id of the container; `None` if the name is not in `/etc/passwd`.
-    fn user_id(&self) -> Option<u32>;
+    /// Whether a script changed the permissions of a file.
+    fn changes_mode(&self, path: &str) -> bool;
+
+    /// The user that the shell runs as.
+    fn user(&self) -> &User;
+
+    /// Whether a variable changes how shells read scripts.
+    fn is_special(&self, variable: &str) -> bool;
 }

@@ -49,6 +49,8 @@ pub(super) struct Shell<'h, 'r> {
     pub source: Source,
     /// An expansion failed, which ends the script.
     pub early_error: bool,
+    /// Within a redirection, which a child expands if the command is a program.
+    pub redirecting: bool,
     /// Within a condition, where `set -e` has no effect.
     pub lenient: usize,
     /// Ways that leave a loop, function or script while another way stays.
@@ -74,6 +76,16 @@ impl Shell<'_, '_> {
             layer: self.source.layer,
             line: self.line,
             what: what.into(),
+            is_number: false,
+        })
+    }
+
+    /// The cause of a whole number that is unknown.
+    pub fn number(&self, what: impl Into<String>) -> Rc<Cause> {
+        let cause = Cause::clone(&self.cause(what));
+        Rc::new(Cause {
+            is_number: true,
+            ..cause
         })
     }
 
@@ -96,6 +108,7 @@ impl Shell<'_, '_> {
                 layer: source.layer,
                 line,
                 what,
+                is_number: false,
             })
         };
         self.host.spend(steps, &cause)
@@ -221,9 +234,7 @@ impl Shell<'_, '_> {
     fn ends_early(&mut self, status: Status) {
         if let Some(early) = &mut self.early {
             *early = Some(early.map_or(status, |other| other.or(status)));
-            if matches!(self.state.output, Sink::Captured(_)) {
-                self.state.output = Sink::Captured(None);
-            }
+            self.write_unknown();
         }
     }
 
@@ -236,7 +247,9 @@ impl Shell<'_, '_> {
         let before = self.state.clone();
         let escapes = std::mem::take(&mut self.escapes);
         let outer = self.early.replace(None);
+        self.state.at_exit = "".into();
         run(self);
+        self.exits();
         let mut status = self.state.status;
         for (_, state) in std::mem::replace(&mut self.escapes, escapes) {
             status = status.or(state.status);
@@ -346,7 +359,7 @@ impl Shell<'_, '_> {
             let values: Vec<Contents> = arrays.iter().map(|it| self.assigned(&it.value)).collect();
             let flow = self.simple(assignments, words, &command.redirects);
             for (array, contents) in arrays.iter().zip(values) {
-                self.assign(&array.name, contents, false);
+                self.put(&array.name, contents);
             }
             return flow;
         }
@@ -400,7 +413,7 @@ impl Shell<'_, '_> {
                 Flow::Next
             }
             CommandKind::Arithmetic(text) => {
-                self.forget_names(text);
+                self.arithmetic(text);
                 self.state.status = Status::Unknown;
                 Flow::Next
             }

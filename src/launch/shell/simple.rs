@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::builtins;
 use super::interpreter::{Flow, Shell};
 use super::state::{Contents, Function, Sink, Variable};
-use super::syntax::{AssignedValue, Assignment, Redirect, Target, Word};
+use super::syntax::{AssignedValue, Assignment, Piece, Redirect, Target, Word};
 use crate::launch::process::Process;
 use crate::launch::value::{Cause, Status, Value};
 
@@ -114,7 +114,10 @@ impl Shell<'_, '_> {
         match value {
             AssignedValue::Text(word) => Contents::Text(self.expand_text(word)),
             AssignedValue::Array(words) => Contents::Array(self.expand_fields(words)),
-            AssignedValue::Element => Contents::Array(vec![Value::Many(self.command_cause())]),
+            AssignedValue::Element(subscript) => {
+                self.arithmetic(subscript);
+                Contents::Array(vec![Value::Many(self.command_cause())])
+            }
         }
     }
 
@@ -212,6 +215,7 @@ impl Shell<'_, '_> {
     /// Runs a program.
     pub(super) fn external(&mut self, arguments: Vec<Value>, replaces: bool) {
         let cause = self.command_cause();
+        self.check_call(&arguments);
         let process = Process {
             arguments,
             environment: self.environment(),
@@ -227,13 +231,34 @@ impl Shell<'_, '_> {
         self.state.status = outcome.status;
         match outcome.output {
             Some(text) => self.write(&text),
+            None if outcome.is_number && self.state.output.text() == Some("") => {
+                self.state.output = Sink::Number;
+            }
             None => self.write_unknown(),
+        }
+    }
+
+    /// What only matters for programs: signals, and how dash reads PATH.
+    fn check_call(&mut self, arguments: &[Value]) {
+        let name = arguments.first().and_then(Value::known).unwrap_or_default();
+        let name = name.rsplit('/').next().unwrap_or_default();
+        if self.state.traps && matches!(name, "kill" | "pkill" | "killall" | "timeout") {
+            self.gap("a signal to a shell with traps");
+        }
+        if !self.bash
+            && let Some(Value::Known(path)) = self.variable_value("PATH").ok().flatten()
+            && path.contains('%')
+        {
+            self.gap("a `%` in PATH");
         }
     }
 
     /// Writes to the standard output.
     pub(super) fn write(&mut self, text: &str) {
         let fits = self.spend(text.len() / 256);
+        if self.state.output == Sink::Number {
+            self.state.output = Sink::Captured(None);
+        }
         if let Sink::Captured(captured) = &mut self.state.output {
             match captured {
                 Some(all) if fits && all.len() < (1 << 20) => all.push_str(text),
@@ -244,12 +269,19 @@ impl Shell<'_, '_> {
 
     /// Writes something unknown.
     pub(super) fn write_unknown(&mut self) {
-        if let Sink::Captured(captured) = &mut self.state.output {
-            *captured = None;
+        if self.state.output != Sink::Dropped {
+            self.state.output = Sink::Captured(None);
         }
     }
 
     pub(super) fn redirects(&mut self, redirects: &[Redirect]) -> Redirected {
+        self.redirecting = true;
+        let redirected = self.each_redirect(redirects);
+        self.redirecting = false;
+        redirected
+    }
+
+    fn each_redirect(&mut self, redirects: &[Redirect]) -> Redirected {
         let mut redirected = Redirected::default();
         for redirect in redirects {
             if redirect.operator.starts_with('<') {
@@ -266,7 +298,14 @@ impl Shell<'_, '_> {
                     }
                     continue;
                 }
-                Target::Word(word) => self.expand_text(word),
+                Target::Word(word) => {
+                    let target = self.expand_text(word);
+                    // `> >(…)` writes to a pipe.
+                    if let [Piece::Process(_)] = word.0.as_slice() {
+                        continue;
+                    }
+                    target
+                }
             };
             let is_descriptor = redirect.operator.ends_with('&')
                 && target

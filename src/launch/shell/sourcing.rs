@@ -5,9 +5,29 @@ use super::commands;
 use super::host::Presence;
 use super::interpreter::{Flow, Shell, Source};
 use super::syntax::List;
+use crate::image::Access;
 use crate::launch::value::{Status, Value};
 
+/// Signals that a container gets from outside, or from a command of its own that sends one.
+const FROM_OUTSIDE: [&str; 16] = [
+    "HUP", "1", "INT", "2", "QUIT", "3", "USR1", "10", "USR2", "12", "TERM", "15", "WINCH", "28",
+    "TSTP", "20",
+];
+
 impl Shell<'_, '_> {
+    /// Runs the trap for EXIT.
+    pub(super) fn exits(&mut self) {
+        let status = self.state.status;
+        match std::mem::replace(&mut self.state.at_exit, "".into()) {
+            Value::Known(action) if action.is_empty() => return,
+            Value::Known(action) => {
+                self.run_text(&action);
+            }
+            Value::Unknown(cause) | Value::Many(cause) => self.host.gap(&cause),
+        }
+        self.state.status = status;
+    }
+
     /// Runs the text of a script in this shell.
     pub(super) fn run_text(&mut self, text: &str) -> Flow {
         if !self.spend(1 + text.len() / 64) {
@@ -29,6 +49,7 @@ impl Shell<'_, '_> {
             Some(first) => {
                 let start = usize::from(first.known() == Some("--"));
                 self.external(arguments[start..].to_vec(), true);
+                self.state.at_exit = "".into();
                 Flow::Exit
             }
         }
@@ -229,7 +250,10 @@ impl Shell<'_, '_> {
             match self.host.file(&absolute) {
                 Presence::Exists(node) => {
                     let is_file = node.content().is_some();
-                    if is_file && node.mode().is_some_and(|mode| mode & 0o111 != 0) {
+                    if is_file && self.host.changes_mode(&node.path()) {
+                        return Err(());
+                    }
+                    if is_file && node.allows(&self.host.user().credentials, Access::Execute) {
                         return Ok(Some(candidate));
                     }
                 }
@@ -272,18 +296,27 @@ impl Shell<'_, '_> {
             }
             ["--", action, signals @ ..] | [action, signals @ ..] => (action.to_string(), signals),
         };
-        let in_shell = ["ERR", "DEBUG", "RETURN"];
-        if signals
-            .iter()
-            .any(|it| in_shell.contains(&&*it.to_uppercase()))
-        {
-            self.gap("a trap that runs within the script");
+        let action = action
+            .strip_prefix('-')
+            .filter(|it| it.is_empty())
+            .unwrap_or(&action);
+        for signal in signals {
+            let signal = signal.to_uppercase();
+            match signal.strip_prefix("SIG").unwrap_or(&signal) {
+                "EXIT" | "0" => {
+                    self.state.at_exit = action.into();
+                    continue;
+                }
+                name if FROM_OUTSIDE.contains(&name) => {}
+                _ if action.is_empty() => {}
+                _ => self.gap(format!("a trap for {signal}")),
+            }
         }
-        if !matches!(action.as_str(), "" | "-") && !signals.is_empty() {
+        if !action.is_empty() && !signals.is_empty() {
             let (line, shown) = (self.line, self.text.clone());
-            self.in_subshell(|shell| shell.run_text(&action));
+            self.in_subshell(|shell| shell.run_text(action));
             (self.line, self.text) = (line, shown);
-            self.state.traps = true;
+            self.state.traps |= signals.iter().any(|it| !matches!(*it, "EXIT" | "0"));
         }
         self.ends(Status::Success)
     }

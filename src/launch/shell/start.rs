@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::host::{Host, Outcome, Presence};
 use super::interpreter::{Shell, Source};
-use super::state::{Contents, Options, Sink, State, Variable, option_name};
+use super::state::{Attribute, Contents, Options, Sink, State, Variable, option_name};
 use super::syntax::Word;
 use super::words::Until;
 use crate::launch::process::Process;
@@ -129,6 +129,7 @@ pub fn run<'r>(
         options: start.options,
         status: Status::Success,
         traps: false,
+        at_exit: "".into(),
         output: Sink::Captured(Some(String::new())),
     };
     let source = Source {
@@ -147,6 +148,7 @@ pub fn run<'r>(
         input: None,
         source,
         early_error: false,
+        redirecting: false,
         lenient: 0,
         escapes: Vec::new(),
         hidden: Vec::new(),
@@ -172,6 +174,7 @@ pub fn run<'r>(
             shell.state.status = Status::Unknown;
         }
     }
+    shell.exits();
     let mut status = shell.state.status;
     for (_, state) in std::mem::take(&mut shell.escapes) {
         status = status.or(state.status);
@@ -183,7 +186,11 @@ pub fn run<'r>(
         Sink::Captured(output) if shell.early.flatten().is_none() => output,
         _ => None,
     };
-    Outcome { status, output }
+    Outcome {
+        status,
+        output,
+        is_number: false,
+    }
 }
 
 /// The variables that a shell takes from its environment, and those it sets.
@@ -198,6 +205,7 @@ fn variables(process: &Process) -> BTreeMap<Rc<str>, Variable> {
         let variable = Variable {
             contents: Some(Contents::Text(setting.value.clone())),
             exported: true,
+            attribute: Attribute::None,
             from: setting.from.clone(),
         };
         variables.insert(name.clone(), variable);
@@ -205,6 +213,7 @@ fn variables(process: &Process) -> BTreeMap<Rc<str>, Variable> {
     let directory = Variable {
         contents: Some(Contents::Text(process.directory.clone())),
         exported: true,
+        attribute: Attribute::None,
         from: "".into(),
     };
     variables.insert("PWD".into(), directory);
@@ -214,18 +223,10 @@ fn variables(process: &Process) -> BTreeMap<Rc<str>, Variable> {
 impl Shell<'_, '_> {
     /// Variables of the environment that change how a shell reads scripts.
     fn check_environment(&mut self) {
-        let changes = |name: &str| {
-            matches!(
-                name,
-                "SHELLOPTS" | "BASHOPTS" | "POSIXLY_CORRECT" | "CDPATH"
-            ) || name.starts_with("BASH_FUNC_")
-        };
         let names: Vec<Rc<str>> = self.state.variables.keys().cloned().collect();
-        let bash = self.bash;
-        for name in names.iter().filter(|name| bash && changes(name)) {
-            self.gap(format!(
-                "the environment variable {name}, which changes how bash runs scripts"
-            ));
+        for name in names {
+            let value = self.variable_value(&name).ok().flatten();
+            self.check_special(&name, value.as_ref());
         }
     }
 

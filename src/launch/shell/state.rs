@@ -14,11 +14,23 @@ pub(super) enum Contents {
     Array(Vec<Value>),
 }
 
+/// What becomes of values that are assigned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Attribute {
+    #[default]
+    None,
+    /// `readonly`: the assignment fails.
+    Constant,
+    /// `declare -i`, `-l` and `-u`: they are changed.
+    Converted,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
     /// `None` if it is declared but not set.
     pub contents: Option<Contents>,
     pub exported: bool,
+    pub attribute: Attribute,
     /// Who set it, as in [`crate::launch::process::Setting`].
     pub from: Rc<str>,
 }
@@ -47,6 +59,8 @@ pub(super) enum Sink {
     Dropped,
     /// A command substitution; `None` once something unknown was written.
     Captured(Option<String>),
+    /// A command substitution in which one program wrote some number.
+    Number,
 }
 
 impl Sink {
@@ -54,7 +68,7 @@ impl Sink {
     pub fn text(&self) -> Option<&str> {
         match self {
             Sink::Captured(Some(text)) => Some(text),
-            Sink::Captured(None) | Sink::Dropped => None,
+            Sink::Captured(None) | Sink::Number | Sink::Dropped => None,
         }
     }
 }
@@ -107,6 +121,8 @@ pub(super) struct State {
     pub status: Status,
     /// Whether a signal starts something.
     pub traps: bool,
+    /// What runs when the shell exits; empty for nothing.
+    pub at_exit: Value,
     /// Where the standard output goes.
     pub output: Sink,
 }
@@ -150,6 +166,7 @@ impl State {
         }
         self.status = self.status.or(other.status);
         self.traps |= other.traps;
+        self.at_exit = self.at_exit.clone().or(&other.at_exit, cause);
         if self.output != other.output {
             self.output = Sink::Captured(None);
         }
@@ -175,6 +192,9 @@ impl Variable {
         };
         self.contents = contents;
         self.exported |= other.exported;
+        if self.attribute != other.attribute {
+            self.attribute = Attribute::Constant;
+        }
         if self.from != other.from {
             self.from = other.from;
         }

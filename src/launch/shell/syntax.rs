@@ -121,8 +121,8 @@ pub struct Assignment {
 pub enum AssignedValue {
     Text(Word),
     Array(Vec<Word>),
-    /// Of an element: `a[1]=x`.
-    Element,
+    /// Of an element: `a[1]=x`, with its subscript.
+    Element(String),
 }
 
 /// A word before expansion.
@@ -135,6 +135,7 @@ pub enum Piece {
         text: String,
         quoted: bool,
     },
+    /// `!name` for the parameter that `name` names.
     Parameter {
         name: String,
         operation: Operation,
@@ -147,10 +148,21 @@ pub enum Piece {
     },
     /// `~`, before `/` or at the end of a word.
     Tilde,
-    /// Arithmetic, brace expansion, `${x//a/b}`: what it is.
-    Unknown(String),
+    /// Arithmetic, brace expansion, `${x//a/b}`.
+    Unknown(Box<UnknownPiece>),
     /// `<(…)` and `>(…)`.
     Process(List),
+}
+
+/// What is expanded to something unknown.
+#[derive(Debug, Default)]
+pub struct UnknownPiece {
+    pub what: String,
+    /// The text in it that is evaluated as arithmetic, which may assign variables.
+    pub arithmetic: String,
+    /// The words in it, which may run commands.
+    pub inside: Word,
+    pub is_number: bool,
 }
 
 #[derive(Debug)]
@@ -166,6 +178,11 @@ pub enum Operation {
         operator: char,
         colon: bool,
         word: Word,
+    },
+    /// `${x:1:2}`; a negative offset counts from the end.
+    Substring {
+        offset: i64,
+        length: Option<usize>,
     },
     /// `%`, `%%`, `#`, `##`.
     Trim {

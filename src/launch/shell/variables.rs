@@ -1,9 +1,10 @@
 //! Variables and parameters.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::interpreter::Shell;
-use super::state::{Contents, Variable};
+use super::state::{Attribute, Contents, Variable};
 use super::words::is_name;
 use crate::launch::process::{Environment, Setting};
 use crate::launch::value::{Cause, Status, Value};
@@ -60,10 +61,11 @@ impl Shell<'_, '_> {
             "?" => match self.state.status {
                 Status::Success => Ok(Some("0".into())),
                 Status::Failure(Some(status)) => Ok(Some(status.to_string().into())),
-                _ => Err(self.cause("an exit status")),
+                _ => Err(self.number("an exit status")),
             },
             "-" if self.bash => Ok(Some(self.flags().into())),
-            "@" | "*" | "$" | "!" | "-" => Err(self.cause(format!("`${name}`"))),
+            "$" | "!" => Err(self.number(format!("`${name}`"))),
+            "@" | "*" | "-" => Err(self.cause(format!("`${name}`"))),
             name => self.variable_value(name),
         }
     }
@@ -99,7 +101,7 @@ impl Shell<'_, '_> {
         }
         match name {
             "BASH_SOURCE" if self.bash => Ok(Some(Value::from(&*self.source.path))),
-            "UID" | "EUID" if self.bash => match self.host.user_id() {
+            "UID" | "EUID" if self.bash => match self.host.user().id {
                 Some(id) => Ok(Some(id.to_string().into())),
                 None => Err(self.cause("the user id")),
             },
@@ -109,7 +111,8 @@ impl Shell<'_, '_> {
             "PATH" => Err(self.cause("PATH, which is not set")),
             name if DYNAMIC.contains(&name) || name.starts_with("BASH") => {
                 match self.bash || matches!(name, "PPID" | "LINENO" | "_") {
-                    true => Err(self.cause(format!("`${name}`"))),
+                    true if is_text(name) => Err(self.cause(format!("`${name}`"))),
+                    true => Err(self.number(format!("`${name}`"))),
                     false => Ok(None),
                 }
             }
@@ -117,23 +120,56 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Sets a variable, which keeps whether it is exported.
+    /// Assigns a variable, which keeps its attributes.
     pub(super) fn assign(&mut self, name: &str, contents: Contents, append: bool) {
         if name == "IFS" && !matches!(contents, Contents::Text(Value::Known(_))) {
             self.gap("the variable IFS");
         }
+        let attribute = self.state.variables.get(name).map(|it| it.attribute);
+        let contents = match attribute.unwrap_or_default() {
+            Attribute::Constant => {
+                self.gap(format!("an assignment to {name}, which is read-only"));
+                Contents::Text(Value::Unknown(self.command_cause()))
+            }
+            Attribute::Converted => Contents::Text(Value::Unknown(self.command_cause())),
+            Attribute::None if append => self.appended(name, contents),
+            Attribute::None => contents,
+        };
+        let text = match &contents {
+            Contents::Text(value) => value.clone(),
+            Contents::Array(_) => Value::Unknown(self.command_cause()),
+        };
+        self.check_special(name, Some(&text));
+        self.put(name, contents);
+    }
+
+    /// Sets a variable, whatever its attributes.
+    pub(super) fn put(&mut self, name: &str, contents: Contents) {
         let before = self.state.variables.get(name);
         let exported = before.is_some_and(|it| it.exported) || self.state.options.allexport;
-        let contents = match append {
-            true => self.appended(name, contents),
-            false => contents,
-        };
         let variable = Variable {
             contents: Some(contents),
             exported,
+            attribute: before.map(|it| it.attribute).unwrap_or_default(),
             from: self.source.path.clone(),
         };
         self.state.variables.insert(name.into(), variable);
+    }
+
+    /// Notes a gap for a value that changes how the shell reads scripts.
+    pub(super) fn check_special(&mut self, name: &str, value: Option<&Value>) {
+        let text = value.map(Value::known);
+        let changes = match (name, text) {
+            (_, None | Some(Some(""))) => false,
+            // It is expanded before each command that `set -x` shows.
+            ("PS4", Some(text)) => text.is_none_or(may_assign),
+            (name, Some(_)) => self.bash && self.host.is_special(name),
+        };
+        if changes {
+            self.gap(format!(
+                "the variable {name}, which changes how shells run scripts"
+            ));
+        }
     }
 
     fn appended(&mut self, name: &str, contents: Contents) -> Contents {
@@ -174,20 +210,45 @@ impl Shell<'_, '_> {
         let variable = self.state.variables.entry(name.into()).or_insert(Variable {
             contents: None,
             exported,
+            attribute: Attribute::None,
             from,
         });
         variable.exported = exported;
     }
 
-    /// Makes all variables unknown that a text names, such as arithmetic that may assign them.
-    pub(super) fn forget_names(&mut self, text: &str) {
-        if !text.contains('=') && !text.contains("++") && !text.contains("--") {
-            return;
-        }
-        let cause = self.command_cause();
-        for name in text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()) {
-            if is_name(name) {
-                self.assign(name, Contents::Text(Value::Unknown(cause.clone())), false);
+    /// Evaluates arithmetic as far as it changes the shell: the variables that it may assign become unknown. The values of variables are
+    /// evaluated, too (bash manual, "Shell Arithmetic").
+    pub(super) fn arithmetic(&mut self, text: &str) {
+        let mut pending = vec![text.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(text) = pending.pop() {
+            if !self.spend(text.len() / 64) || !seen.insert(text.clone()) {
+                continue;
+            }
+            if text.contains(['`']) || text.contains("$(") {
+                self.gap("a command within arithmetic");
+            }
+            let assigns = assigns(&text);
+            for name in text.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()) {
+                if !is_name(name) {
+                    continue;
+                }
+                if assigns {
+                    let cause = self.number(format!("`{}`", self.text));
+                    self.assign(name, Contents::Text(Value::Unknown(cause)), false);
+                    continue;
+                }
+                match self.variable_value(name) {
+                    Ok(Some(Value::Known(value))) if value.parse::<i64>().is_err() => {
+                        pending.push(value.to_string());
+                    }
+                    Ok(Some(Value::Unknown(cause) | Value::Many(cause))) | Err(cause)
+                        if !cause.is_number =>
+                    {
+                        self.gap(format!("arithmetic with {name}, which is unknown"));
+                    }
+                    _ => {}
+                }
             }
         }
     }
@@ -209,4 +270,30 @@ impl Shell<'_, '_> {
             })
             .collect()
     }
+}
+
+/// Whether a variable of a shell is other than a number.
+fn is_text(name: &str) -> bool {
+    matches!(name, "HOSTNAME" | "OSTYPE" | "HOSTTYPE" | "MACHTYPE" | "_")
+        || name.starts_with("BASH") && name != "BASHPID"
+}
+
+/// Whether arithmetic may assign a variable.
+fn assigns(text: &str) -> bool {
+    let without = ["==", "!=", "<=", ">="]
+        .iter()
+        .fold(text.to_owned(), |text, it| text.replace(it, " "));
+    // `<<=` and `>>=` assign.
+    without.contains('=')
+        || ["<<=", ">>=", "++", "--"]
+            .iter()
+            .any(|it| text.contains(it))
+}
+
+/// Whether the expansion of a text may run a command or assign a variable.
+fn may_assign(text: &str) -> bool {
+    let expands = |(_, rest): (&str, &str)| {
+        rest.contains(['{', '[']) && ["=", "++", "--"].iter().any(|it| rest.contains(it))
+    };
+    text.contains('`') || text.contains("$(") || text.split_once('$').is_some_and(expands)
 }

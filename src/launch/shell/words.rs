@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::parser::{Parser, Problem};
-use super::syntax::{List, Operation, Piece, Word};
+use super::syntax::{List, Operation, Piece, UnknownPiece, Word};
 
 /// The characters that end a word unless they are quoted.
 pub(super) fn ends_word(c: char) -> bool {
@@ -121,7 +121,7 @@ impl Parser<'_> {
                     let is_sure = self.bash || until != Until::Blank || word.pieces.is_empty();
                     word.pieces.push(match is_home && is_sure {
                         true => Piece::Tilde,
-                        false => Piece::Unknown("a tilde".to_owned()),
+                        false => unknown("a tilde", UnknownPiece::default()),
                     });
                 }
                 _ => {
@@ -132,7 +132,12 @@ impl Parser<'_> {
         }
         let mut pieces = word.pieces;
         if self.bash && !quoted && until == Until::Blank && has_braces(&pieces) {
-            pieces = vec![Piece::Unknown("a brace expansion".to_owned())];
+            let inside = Word(pieces);
+            let parts = UnknownPiece {
+                inside,
+                ..UnknownPiece::default()
+            };
+            pieces = vec![unknown("a brace expansion", parts)];
         }
         Ok(Word(pieces))
     }
@@ -300,8 +305,16 @@ impl Parser<'_> {
         let piece = match self.cursor.peek() {
             Some('(') if self.cursor.rest().starts_with("((") => {
                 self.cursor.skip(2);
-                self.arithmetic()?;
-                Piece::Unknown("arithmetic".to_owned())
+                let text = self.arithmetic()?;
+                arithmetic(text)
+            }
+            Some('[') if self.bash => {
+                self.cursor.skip(1);
+                let text = self.cursor.take_while(|c| c != ']');
+                if !self.cursor.eat("]") || text.contains(['`', '$', '[']) {
+                    return Err("arithmetic is not understood".to_owned());
+                }
+                arithmetic(text.to_owned())
             }
             Some('(') => {
                 self.cursor.skip(1);
@@ -366,7 +379,15 @@ impl Parser<'_> {
         if is_length {
             self.cursor.skip(1);
         }
+        let is_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        let is_indirect = self.bash
+            && self.cursor.rest().starts_with('!')
+            && self.cursor.rest()[1..].starts_with(is_name);
         let name = match self.cursor.peek() {
+            Some(_) if is_indirect => {
+                self.cursor.skip(1);
+                format!("!{}", self.cursor.take_while(is_name))
+            }
             Some(c) if "@*#?$!-".contains(c) => {
                 self.cursor.skip(1);
                 c.to_string()
@@ -379,6 +400,7 @@ impl Parser<'_> {
         let subscript = self.subscript().map(str::to_owned);
         let subscript = subscript.as_deref();
         let operation = match (is_length, subscript) {
+            (_, Some(_)) if is_indirect => Operation::Unknown,
             (_, Some("@" | "*")) if self.cursor.rest().starts_with('}') => match is_length {
                 true => Operation::Unknown,
                 false => Operation::Elements {
@@ -397,12 +419,28 @@ impl Parser<'_> {
             (false, None) => self.operation(quoted)?,
         };
         if matches!(operation, Operation::Unknown) || !self.cursor.rest().starts_with('}') {
-            self.word(Until::Brace, quoted)?;
+            let inside = self.word(Until::Brace, quoted)?;
+            let text = self.cursor.since(start).to_owned();
             if !self.cursor.eat("}") {
                 return Err("`${` is not closed".to_owned());
             }
-            let text = format!("`${{{}`", self.cursor.since(start));
-            return Ok(Piece::Unknown(text));
+            let operation = text.trim_start_matches('#').get(name.len()..);
+            if !self.bash {
+                // dash ends the script.
+                return Err(format!("`${{{text}}}`"));
+            }
+            let is_arithmetic = operation.is_some_and(|it| it.starts_with([':', '[']));
+            let parts = UnknownPiece {
+                arithmetic: if is_arithmetic {
+                    text.clone()
+                } else {
+                    String::new()
+                },
+                inside,
+                is_number: is_length,
+                ..UnknownPiece::default()
+            };
+            return Ok(unknown(&format!("`${{{text}}}`"), parts));
         }
         self.cursor.skip(1);
         Ok(parameter(&name, operation, quoted))
@@ -432,6 +470,7 @@ impl Parser<'_> {
                     word,
                 }
             }
+            Some(_) if colon && self.bash => self.substring(),
             Some(operator @ ('%' | '#')) if !colon => {
                 self.cursor.skip(1);
                 let longest = self.cursor.eat(&operator.to_string());
@@ -445,6 +484,43 @@ impl Parser<'_> {
             _ => Operation::Unknown,
         })
     }
+}
+
+impl Parser<'_> {
+    /// `:1:2` with plain numbers.
+    fn substring(&mut self) -> Operation {
+        let rest = self.cursor.rest();
+        let end = rest.find('}').unwrap_or(rest.len());
+        let text = &rest[1..end];
+        let (offset, length) = match text.split_once(':') {
+            Some((offset, length)) => (offset, Some(length.parse::<usize>())),
+            None => (text, None),
+        };
+        let is_plain = offset.starts_with(|c: char| c == ' ' || c.is_ascii_digit());
+        match (offset.trim().parse(), length.transpose()) {
+            (Ok(offset), Ok(length)) if is_plain => {
+                self.cursor.skip(end);
+                Operation::Substring { offset, length }
+            }
+            _ => Operation::Unknown,
+        }
+    }
+}
+
+fn unknown(what: &str, parts: UnknownPiece) -> Piece {
+    Piece::Unknown(Box::new(UnknownPiece {
+        what: what.to_owned(),
+        ..parts
+    }))
+}
+
+fn arithmetic(text: String) -> Piece {
+    let parts = UnknownPiece {
+        arithmetic: text,
+        is_number: true,
+        ..UnknownPiece::default()
+    };
+    unknown("arithmetic", parts)
 }
 
 fn parameter(name: &str, operation: Operation, quoted: bool) -> Piece {

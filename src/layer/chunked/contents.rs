@@ -13,7 +13,7 @@ use super::super::compression::check_length;
 use super::super::entry::entry;
 use super::super::facts::{Entry, EntryKind};
 use crate::archive::overlay::{ATTRIBUTE as OVERLAY_ATTRIBUTE, is_attribute, is_whiteout_device};
-use crate::archive::{Member, MemberKind, capabilities};
+use crate::archive::{Member, MemberKind, Owner, capabilities};
 use crate::digest::hexadecimal;
 use crate::limits::{Limit, Limits};
 
@@ -89,6 +89,8 @@ struct Row<'a> {
     #[serde(borrow)]
     link_name: Cow<'a, str>,
     mode: u64,
+    uid: u64,
+    gid: u64,
     size: u64,
     #[serde(borrow)]
     digest: Cow<'a, str>,
@@ -213,6 +215,7 @@ impl<'l> Builder<'l> {
             },
             link: row.link_name.as_bytes().to_vec(),
             mode: (row.mode & 0o7777) as u32 | capabilities,
+            owner: Owner::new(row.uid, row.gid),
             size,
             offset: 0,
             stored: 0,

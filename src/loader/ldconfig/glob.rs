@@ -87,6 +87,7 @@ mod tests {
             kind: EntryKind::File(Content::Unread),
             size: 0,
             mode: 0o644,
+            owner: Default::default(),
         };
         LayerFacts {
             entries: paths.iter().map(entry).collect(),

@@ -30,6 +30,7 @@ impl Image {
             kind,
             size: 1,
             mode: 0o755,
+            owner: Default::default(),
         });
         self
     }

@@ -103,7 +103,7 @@ fn a_library_behind_noise_in_one_member_is_seen() {
         file("opt/noise", noise(1, 1 << 20)),
         file("opt/library", library),
         // Too long for a script, so that nothing of it is wanted.
-        file("opt/text", "text".repeat(16 << 10)),
+        file("opt/text", "text".repeat(80 << 10)),
         file("opt/rest", noise(2, 8 << 20)),
     ];
     let layer = lazy(&items, Format::EstargzJoined, 16 << 20);

@@ -11,6 +11,7 @@ fn entry(path: &str, kind: EntryKind) -> Entry {
         kind,
         size: 0,
         mode: 0o755,
+        owner: Default::default(),
     }
 }
 

@@ -40,6 +40,7 @@ fn kernel(root: &fs::File, path: &[u8], last: OFlags) -> Result<String, Errno> {
 
 fn errno(error: ResolveError) -> Errno {
     match error {
+        ResolveError::Denied => Errno::ACCESS,
         ResolveError::NotFound => Errno::NOENT,
         ResolveError::NotADirectory => Errno::NOTDIR,
         ResolveError::Loop => Errno::LOOP,

@@ -20,7 +20,10 @@ use table::ways;
 const SITE: &str = "usr/local/lib/python3.11/dist-packages";
 const PATH: &str = "PATH=/usr/local/bin:/usr/bin:/bin:/opt/venv/bin";
 const MAIN: &str = "import torch\nprint(torch.__version__)\n";
-const PROGRAMS: [&str; 7] = ["bash", "dash", "env", "cat", "dirname", "nice", "timeout"];
+const PROGRAMS: [&str; 14] = [
+    "bash", "dash", "env", "cat", "dirname", "nice", "timeout", "chmod", "cp", "ln", "sed", "sort",
+    "tee", "uniq",
+];
 const OBJECT: &str = "/opt/evil.so";
 /// The versions of the PyTorch that is installed, and of the one that is hidden somewhere.
 const GOOD: &str = "2.8.0";
@@ -40,6 +43,10 @@ struct Way {
     env: Vec<String>,
     directory: &'static str,
     command: Vec<&'static str>,
+    /// The user id.
+    user: u32,
+    /// Permission bits of files and directories.
+    modes: Vec<(&'static str, u32)>,
     /// Whether the programs that it needs are here.
     runs: bool,
 }
@@ -55,6 +62,8 @@ fn way(name: &'static str, truth: &'static str, says: &'static str) -> Way {
         env: vec![PATH.to_owned(), "HOME=/root".to_owned()],
         directory: "/",
         command: vec!["python3", "/app/main.py"],
+        user: 0,
+        modes: Vec::new(),
         runs: true,
     }
 }
@@ -76,6 +85,11 @@ impl Way {
         self
     }
 
+    fn torch_at(mut self, directory: &str, version: &'static str) -> Self {
+        self.torch.push((directory.into(), version));
+        self
+    }
+
     fn without_good(mut self) -> Self {
         self.torch.retain(|(directory, _)| directory != SITE);
         self
@@ -83,6 +97,16 @@ impl Way {
 
     fn env(mut self, variable: &str) -> Self {
         self.env.push(variable.into());
+        self
+    }
+
+    fn user(mut self, user: u32) -> Self {
+        self.user = user;
+        self
+    }
+
+    fn mode(mut self, path: &'static str, mode: u32) -> Self {
+        self.modes.push((path, mode));
         self
     }
 
@@ -155,7 +179,8 @@ impl Way {
             .link("bin", "usr/bin")
             .directory("usr/lib/python3.11")
             .directory("usr/lib/python3/dist-packages")
-            .directory("root");
+            .directory("root")
+            .directory("data/app");
         for name in PROGRAMS.iter().chain(&["tini", "dumb-init", "gosu", "uv"]) {
             image = image.elf(&format!("usr/bin/{name}"), program(&[]));
         }
@@ -182,7 +207,16 @@ impl Way {
         for (path, target) in &self.links {
             image = image.link(path, target);
         }
-        let config = json!({"Env": self.env, "Cmd": self.command, "WorkingDir": self.directory});
+        for (path, mode) in &self.modes {
+            let text = self.files.iter().find(|(it, _)| it == path);
+            image = match text {
+                Some((_, text)) => image.text(path, text),
+                None => image.directory(path),
+            };
+            image = image.mode(*mode);
+        }
+        let user = self.user.to_string();
+        let config = json!({"Env": self.env, "Cmd": self.command, "WorkingDir": self.directory, "User": user});
         let derived = image.config(config).derive(&Default::default()).unwrap();
         let mut says: BTreeSet<String> = derived
             .gaps
@@ -229,7 +263,12 @@ impl Way {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             symlink(target, path).unwrap();
         }
+        for (path, mode) in &self.modes {
+            fs::set_permissions(root.join(path), fs::Permissions::from_mode(*mode)).unwrap();
+        }
+        fs::create_dir_all(root.join("data/app")).unwrap();
         let output = Command::new("chroot")
+            .arg(format!("--userspec={0}:{0}", self.user))
             .arg(root)
             .args(["/usr/bin/env", "-i", "-C", self.directory, "LD_DEBUG=files"])
             .args(&self.env)

@@ -16,6 +16,8 @@ pub fn ways() -> Vec<Way> {
         packages(),
         launch(),
         wrappers(),
+        users(),
+        writes(),
         loader(),
     ]
     .concat()
@@ -279,6 +281,69 @@ fn wrappers() -> Vec<Way> {
         .at("/app")
         .command(&["uv", "run", "main.py"])
         .not_run(),
+    ]
+}
+
+fn users() -> Vec<Way> {
+    let other = "#!/bin/sh\nPYTHONPATH=/opt/evil exec /usr/bin/python3 \"$@\"\n";
+    vec![
+        way(
+            "PYTHONPATH with a directory that the user may not read",
+            EVIL,
+            EVIL,
+        )
+        .without_good()
+        .evil("opt/evil")
+        .torch_at("opt/good", GOOD)
+        .env("PYTHONPATH=/opt/good:/opt/evil")
+        .user(1000)
+        .mode("opt/good", 0o700),
+        harmless("PATH with a directory that the user may not search")
+            .file("opt/closed/python3", other)
+            .env("PATH=/opt/closed:/usr/bin")
+            .user(1000)
+            .mode("opt/closed", 0o700),
+        harmless("PATH with a script that only its owner may execute")
+            .file("opt/closed/python3", other)
+            .env("PATH=/opt/closed:/usr/bin")
+            .user(1000)
+            .mode("opt/closed/python3", 0o744),
+        evil("`chmod +x` of a script in PATH", LAUNCH)
+            .file("opt/bin/python3", other)
+            .env("PATH=/opt/bin:/usr/bin")
+            .mode("opt/bin/python3", 0o644)
+            .sh("chmod +x /opt/bin/python3; exec python3 /app/main.py"),
+    ]
+}
+
+/// Programs that seem to read only.
+fn writes() -> Vec<Way> {
+    let written = |name, script| evil(name, LAUNCH).file("data/app/main.py", MAIN).sh(script);
+    vec![
+        written(
+            "`sort -o` writes `torch.py` beside the script",
+            "sort -uo /data/app/torch.py /opt/evil/torch/__init__.py; exec python3 /data/app/main.py",
+        ),
+        written(
+            "`uniq` with two operands",
+            "uniq /opt/evil/torch/__init__.py /data/app/torch.py; exec python3 /data/app/main.py",
+        ),
+        written(
+            "`tee` below a directory of data",
+            "tee /data/app/torch.py < /opt/evil/torch/__init__.py >/dev/null; exec python3 /data/app/main.py",
+        ),
+        written(
+            "`sed` with the command `w`",
+            "sed -n 'w /data/app/torch.py' /opt/evil/torch/__init__.py; exec python3 /data/app/main.py",
+        ),
+        written(
+            "`sed` with the command `e`",
+            "sed -n '1e cp /opt/evil/torch/__init__.py /data/app/torch.py' /opt/evil/torch/__init__.py; exec python3 /data/app/main.py",
+        ),
+        written(
+            "a file that is written through a new link",
+            "ln -s /app /data/l; cp /opt/evil/torch/__init__.py /data/l/torch.py; exec python3 /app/main.py",
+        ),
     ]
 }
 
