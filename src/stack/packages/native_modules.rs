@@ -32,10 +32,7 @@ impl NativeModule {
 impl Records<'_> {
     /// The modules of all distributions: libraries that PyTorch opens for their operators, and extension modules; without any of
     /// these, the only library that nothing else of the distribution needs, which Python code opens by its path.
-    pub(in crate::stack) fn native_modules(
-        &self,
-        distributions: &[Distribution],
-    ) -> Vec<NativeModule> {
+    pub fn native_modules(&self, distributions: &[Distribution]) -> Vec<NativeModule> {
         let mut modules = Vec::new();
         for (number, distribution) in distributions.iter().enumerate() {
             let libraries: Vec<(Node, &ElfFacts)> = self.libraries(number).collect();

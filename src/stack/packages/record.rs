@@ -40,7 +40,7 @@ pub struct OverwrittenFiles {
 }
 
 /// What the RECORD files of an image list.
-pub(in crate::stack) struct Records<'r> {
+pub struct Records<'r> {
     /// By distribution: its libraries; `None` without RECORD.
     of: Vec<Option<Vec<Library<'r>>>>,
     /// The distributions that list a file, with the position in their list.
@@ -65,10 +65,7 @@ impl Library<'_> {
 }
 
 impl<'r> Records<'r> {
-    pub(in crate::stack) fn read(
-        inventory: &Inventory<'r>,
-        distributions: &[Distribution],
-    ) -> Self {
+    pub fn read(inventory: &Inventory<'r>, distributions: &[Distribution]) -> Self {
         let mut left = LIBRARIES;
         let mut records = Records {
             of: Vec::new(),
@@ -129,10 +126,7 @@ impl<'r> Records<'r> {
     }
 
     /// The files that distributions have replaced, by the two distributions. Two releases of one distribution do not count.
-    pub(in crate::stack) fn overwritten(
-        &self,
-        distributions: &[Distribution],
-    ) -> Vec<OverwrittenFiles> {
+    pub fn overwritten(&self, distributions: &[Distribution]) -> Vec<OverwrittenFiles> {
         let mut found: BTreeMap<(usize, usize), BTreeMap<String, Option<usize>>> = BTreeMap::new();
         for (number, libraries) in self.of.iter().enumerate() {
             for library in libraries.iter().flatten() {
