@@ -68,6 +68,7 @@ pub(super) fn judge(
             targets,
             findings: judged.findings,
             ignored: judged.ignored,
+            muted: judged.muted,
             gaps: coverage.gaps,
             acknowledged: coverage.acknowledged,
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),

@@ -132,6 +132,7 @@ impl Checker {
             mut findings,
             ignored,
             used,
+            ..
         } = self.policy.apply(found, &file, day);
         findings.sort_by_key(|finding| {
             let location = finding.location.clone();

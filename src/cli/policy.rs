@@ -172,8 +172,8 @@ pub const NOT_JUDGED: u8 = 3;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct ImagePolicyArguments {
-    /// Expect a version of a component, such as 'torch==2.8.*', 'cudnn>=9.7,<10' or 'cuda==12.8'; repeatable, or several
-    /// separated by ';'
+    /// Expect a version of a component or Python distribution, such as 'torch==2.8.*', 'cudnn>=9.7,<10', 'cuda==12.8' or 'numpy<2';
+    /// repeatable, or several separated by ';'
     #[arg(
         long = "expect",
         value_name = "COMPONENT==VERSION",

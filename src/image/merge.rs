@@ -68,7 +68,7 @@ impl<'a> RootFilesystem<'a> {
         let mut tree = Self::empty();
         for (index, layer) in layers.into_iter().enumerate() {
             let unpacked = Unpack::new(&mut tree, index, bounds).unpack(&layer.entries)?;
-            tree.lay_over(unpacked.top);
+            tree.lay_over(unpacked.top, index);
             tree.remove_whiteouts(&unpacked.whiteouts);
         }
         Ok(tree)
@@ -82,11 +82,12 @@ impl<'a> RootFilesystem<'a> {
                 layer: None,
                 kind: NodeKind::new_directory(None),
             }],
+            removed: Vec::new(),
         }
     }
 
     /// Merges the content of the directory `top` into the root, on top of what is there.
-    fn lay_over(&mut self, top: NodeId) {
+    fn lay_over(&mut self, top: NodeId, layer: usize) {
         let mut both = vec![(ROOT, top)];
         while let Some((lower, upper)) = both.pop() {
             let NodeKind::Directory(upper) =
@@ -102,12 +103,13 @@ impl<'a> RootFilesystem<'a> {
                 match (below, &self.data(child).kind) {
                     (Some(below), NodeKind::Directory(directory)) if self.is_directory(below) => {
                         if directory.opaque {
-                            self.clear(below);
+                            self.clear(below, layer);
                         }
                         both.push((below, child));
                     }
                     (_, NodeKind::Whiteout) => {
-                        self.remove_child(lower, name);
+                        let removed = self.remove_child(lower, name);
+                        self.removed.extend(removed.map(|id| (id, layer)));
                     }
                     _ => {
                         self.nodes[child as usize].parent = lower;
@@ -128,15 +130,14 @@ impl<'a> RootFilesystem<'a> {
         }
     }
 
-    fn clear(&mut self, directory: NodeId) {
+    fn clear(&mut self, directory: NodeId, layer: usize) {
         if let Some(directory) = self.directory_mut(directory) {
-            directory.children.clear();
+            let removed = mem::take(&mut directory.children).into_values();
+            self.removed.extend(removed.map(|id| (id, layer)));
         }
     }
 
-    fn remove_child(&mut self, directory: NodeId, name: &str) {
-        if let Some(directory) = self.directory_mut(directory) {
-            directory.children.remove(name);
-        }
+    fn remove_child(&mut self, directory: NodeId, name: &str) -> Option<NodeId> {
+        self.directory_mut(directory)?.children.remove(name)
     }
 }

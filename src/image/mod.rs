@@ -30,6 +30,8 @@ const ROOT: NodeId = 0;
 #[derive(Debug)]
 pub struct RootFilesystem<'a> {
     nodes: Vec<NodeData<'a>>,
+    /// What a later layer removed, each with the layer that did. What was below a removed directory is still below it.
+    removed: Vec<(NodeId, usize)>,
 }
 
 #[derive(Debug)]
@@ -128,6 +130,19 @@ impl<'a> RootFilesystem<'a> {
             root: self,
             open: vec![self.children_of(ROOT).iter()],
         }
+    }
+
+    /// All files and links that a later layer removed, each with the index of that layer. They are not part of the tree.
+    pub fn removed(&self) -> impl Iterator<Item = (Node<'_>, usize)> {
+        self.removed.iter().flat_map(|&(top, layer)| {
+            let walk = TreeWalk {
+                root: self,
+                open: vec![self.children_of(top).iter()],
+            };
+            let below = walk.filter(|node| !node.is_directory());
+            let own = (!self.is_directory(top)).then(|| self.node(top));
+            own.into_iter().chain(below).map(move |node| (node, layer))
+        })
     }
 
     /// All paths of a file. Walks the whole tree.

@@ -1,6 +1,6 @@
 //! Why the loader fails, in its own words.
 
-use super::object::{Object, SearchedDirectory};
+use super::object::{Object, ObjectId, SearchedDirectory};
 use super::system::Libc;
 
 /// Why a program does not start, or why dlopen fails.
@@ -10,6 +10,8 @@ pub struct Failure<'r> {
     pub faults: Vec<Fault>,
     /// Objects that were mapped for the request and are unmapped again.
     pub discarded: Vec<Object<'r>>,
+    /// The id that the first of them had.
+    pub first_discarded: ObjectId,
 }
 
 /// One reason why a program does not start, or why dlopen fails.

@@ -40,6 +40,7 @@ impl<'r> Process<'r> {
             Err(faults) => Err(Failure {
                 faults,
                 discarded: process.objects,
+                first_discarded: 0,
             }),
         })
     }
@@ -140,7 +141,11 @@ impl<'r> Process<'r> {
                 self.files.retain(|_, id| *id < before);
                 self.search.forget(before);
                 self.objects.iter_mut().for_each(|it| it.forget(before));
-                Ok(Err(Failure { faults, discarded }))
+                Ok(Err(Failure {
+                    faults,
+                    discarded,
+                    first_discarded: before,
+                }))
             }
         }
     }

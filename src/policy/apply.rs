@@ -82,6 +82,8 @@ pub struct PolicyOutcome {
     pub findings: Vec<Finding>,
     /// Suppressed findings.
     pub ignored: Vec<IgnoredFinding>,
+    /// The subjects of the claims that findings contradict which do not count: they are ignored, or their rule is off.
+    pub muted: BTreeSet<String>,
     /// Indexes of the ignores that applied to a finding.
     pub used: BTreeSet<usize>,
 }
@@ -95,9 +97,13 @@ impl Policy {
         // Matched once for each rule: there may be many findings and many ignores.
         let mut matching_ignores: HashMap<String, Vec<(usize, &Ignore)>> = HashMap::new();
         for mut finding in findings {
+            let subject = finding.claim.as_ref().map(|claim| claim.subject.clone());
             match self.severity(&finding) {
                 Some(severity) => finding.severity = severity,
-                None => continue,
+                None => {
+                    outcome.muted.extend(subject);
+                    continue;
+                }
             }
             let matching_ignores = matching_ignores
                 .entry(finding.rule.clone())
@@ -105,7 +111,10 @@ impl Policy {
             let ignored = reason(matching_ignores, finding.file(), &mut outcome.used);
             let reason = ignored.or_else(|| self.baseline.reason(&finding));
             match reason {
-                Some(ignore) => outcome.ignored.push(IgnoredFinding { finding, ignore }),
+                Some(ignore) => {
+                    outcome.muted.extend(subject);
+                    outcome.ignored.push(IgnoredFinding { finding, ignore });
+                }
                 None => outcome.findings.push(finding),
             }
         }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::spelling::{InvalidInput, nearest};
 use crate::version;
+use crate::version::requirement::normalized;
 use crate::vocabulary::VERSIONS;
 
 /// Major and minor version of the loaded CUDA runtime: the one subject that is not a component.
@@ -14,11 +15,11 @@ const OS: &str = "os";
 /// In an allowed stack: the component must be missing.
 const NONE: &str = "none";
 
-/// A component and its required versions.
+/// A component or Python distribution, and its required versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Requirement {
-    /// Name of a component, or `cuda`.
+    /// Name of a component, of a Python distribution (normalized as in PEP 503), or `cuda`.
     pub name: String,
     /// The version specifiers; empty if the component must be missing.
     pub specifier: String,
@@ -30,7 +31,7 @@ pub struct Requirement {
 pub struct Expectation {
     /// As it was written: `torch==2.8.*`.
     pub text: String,
-    /// Name of a component, or `cuda`.
+    /// Name of a component, of a Python distribution (normalized as in PEP 503), or `cuda`.
     pub name: String,
     /// The version specifiers.
     pub specifier: String,
@@ -58,9 +59,8 @@ pub fn check_subject(name: &str) -> Result<(), InvalidInput> {
     if subjects().any(|known| known == name) {
         return Ok(());
     }
-    let lower = name.to_ascii_lowercase().replace('_', "-");
-    let near = subjects()
-        .find(|known| *known == lower || format!("py{known}") == lower)
+    let lower = normalized(name);
+    let near = other_spelling(&lower)
         .or_else(|| subjects().find(|known| lower.len() > 2 && known.starts_with(&lower)))
         .or_else(|| nearest(&lower, subjects()));
     Err(InvalidInput {
@@ -76,19 +76,37 @@ pub fn check_subject(name: &str) -> Result<(), InvalidInput> {
     })
 }
 
+/// The component that somebody means who writes `pytorch`.
+fn other_spelling(lower: &str) -> Option<&'static str> {
+    subjects().find(|known| lower.strip_prefix("py") == Some(known))
+}
+
+/// The name of a component or of a Python distribution.
+fn component_or_distribution(name: &str) -> Result<String, InvalidInput> {
+    if subjects().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let lower = normalized(name);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    match lower.is_empty() || !lower.chars().all(is_name) || other_spelling(&lower).is_some() {
+        true => check_subject(name).map(|()| lower),
+        false => Ok(lower),
+    }
+}
+
 impl Requirement {
-    /// Reads `torch==2.8.*`: a name and specifiers.
+    /// Reads `torch==2.8.*` or `numpy<2`: the name of a component or Python distribution, and specifiers.
     pub fn parse(text: &str) -> Result<Self, InvalidInput> {
         let operator = text.find(|c: char| "=<>!~".contains(c));
         let (name, specifier) = text.split_at(operator.unwrap_or(text.len()));
-        check_subject(name.trim())?;
+        let name = &component_or_distribution(name.trim())?;
         if operator.is_none() {
             return Err(InvalidInput {
                 problem: format!("`{text}` has no version"),
-                help: format!("add a version specifier, such as {}>=2.8", name.trim()),
+                help: format!("add a version specifier, such as {name}>=2.8"),
             });
         }
-        Requirement::new(name.trim(), specifier.trim())
+        Requirement::new(name, specifier.trim())
     }
 
     /// Reads an entry of an allowed stack: a version alone means `==`, and `none` that the component must be missing.

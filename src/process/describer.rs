@@ -3,14 +3,15 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::facts::ObjectFacts;
+use super::facts::{ObjectFacts, Removed};
 use super::knowledge::Knowledge;
 use super::model::ModeledProcess;
 use super::playback::Cause;
 use super::reasons;
 use super::versions::NewestVersions;
 use crate::image::{Node, RootFilesystem};
-use crate::loader::{Object, Reason};
+use crate::lexical;
+use crate::loader::{Object, Reason, SearchedDirectory};
 use crate::stack::sites::Sites;
 
 /// Libraries whose version is that of the CUDA release.
@@ -22,6 +23,7 @@ pub(super) struct Describer<'k, 'r> {
     pub knowledge: &'k Knowledge,
     pub newest: NewestVersions<'r>,
     by_name: OnceCell<HashMap<&'r str, Vec<Node<'r>>>>,
+    removed: OnceCell<HashMap<&'r str, Removed>>,
 }
 
 impl<'k, 'r> Describer<'k, 'r> {
@@ -31,6 +33,7 @@ impl<'k, 'r> Describer<'k, 'r> {
             knowledge,
             newest: NewestVersions::default(),
             by_name: OnceCell::new(),
+            removed: OnceCell::new(),
         }
     }
 
@@ -98,6 +101,24 @@ impl<'k, 'r> Describer<'k, 'r> {
     pub fn library_in(&self, directory: &str, name: &str) -> Option<(String, Node<'r>)> {
         let node = self.root.resolve(directory).ok()?.lookup(name)?;
         node.elf().map(|_| (format!("{directory}/{name}"), node))
+    }
+
+    /// The file of this name that a layer removed from one of these directories.
+    pub fn removed(&self, name: &str, searched: &[SearchedDirectory]) -> Option<Removed> {
+        let removed = self.removed.get_or_init(|| {
+            let described = self.root.removed().map(|(node, layer)| {
+                let path = node.path();
+                (node.name(), Removed { path, layer })
+            });
+            described.collect()
+        });
+        let known = removed.get(name)?;
+        let directory = known.path.rsplit_once('/').map_or("", |(it, _)| it);
+        let is_home = |it: &SearchedDirectory| match self.root.resolve(&it.directory) {
+            Ok(node) => node.path() == directory,
+            Err(_) => directory.trim_start_matches('/') == lexical::normalized(&it.directory),
+        };
+        searched.iter().any(is_home).then(|| known.clone())
     }
 
     /// The ELF files of the image with this file name or SONAME.

@@ -62,9 +62,11 @@ impl LoaderFacts {
             .missing
             .iter()
             .find(|missing| missing.needed_by == path);
+        let removed = self.missing.iter().filter_map(|it| it.removed.as_ref());
         object
             .and_then(|object| object.layer)
             .or_else(|| missing?.layer)
+            .or_else(|| Some(removed.into_iter().find(|it| it.path == path)?.layer))
             .or_else(|| on_hosts?.layer)
     }
 }
@@ -134,6 +136,8 @@ pub struct FaultContext {
     /// work at all), `module` (one native module of a package that no table describes) or `feature` (most programs never notice); empty if
     /// unknown.
     pub without: String,
+    /// The documented functions of the package that fail at first use; empty if only the program decides whether it calls one.
+    pub breaks: String,
     /// The hosts on which it does not occur: `x86-64-v2` or `x86-64-v4` for those with such a processor, `ldconfig` for those whose
     /// container toolkit runs `ldconfig`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -193,6 +197,19 @@ pub struct Missing {
     pub after_ldconfig: String,
     /// The directories that were searched, in order.
     pub searched: Vec<String>,
+    /// A file of this name that a layer of the image removed; absent if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Removed>,
+}
+
+/// A file that a layer of the image removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Removed {
+    /// Its path.
+    pub path: String,
+    /// Index of the layer that removed it.
+    pub layer: usize,
 }
 
 /// A required version that the file which is found does not define.

@@ -69,6 +69,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             let context = FaultContext {
                 optional: failure.optional,
                 without: failure.without.clone(),
+                breaks: failure.breaks.clone(),
                 ..self.context(&failure.cause)
             };
             let attempt = Attempt {
@@ -220,15 +221,14 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
         let (elsewhere, wrong_machine) = self.elsewhere(file, broken);
         let opener = attempt.failure.map_or("", |it| it.opener.as_str());
         let user = needed_by.as_deref().unwrap_or(opener);
-        let user_file = self.describer.root.resolve(user).ok();
+        let user_file = Some(user).filter(|user| !user.is_empty());
+        let user_file = user_file.and_then(|user| self.describer.root.resolve(user).ok());
         let opened = needed_by.is_none() && context.when != "start";
         let alternatives = attempt.failure.filter(|_| opened);
         Missing {
             library: name.clone(),
-            needed_by: user.to_owned(),
-            layer: user_file
-                .filter(|_| !user.is_empty())
-                .and_then(|it| it.layer()),
+            needed_by: user_file.map_or_else(|| user.to_owned(), Node::path),
+            layer: user_file.and_then(Node::layer),
             opened,
             alternatives: alternatives.map_or_else(Vec::new, |it| it.alternatives.clone()),
             host_provided: self.describer.knowledge.is_host_provided(name),
@@ -238,6 +238,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             // `cache::add` fills this in for all processes.
             after_ldconfig: String::new(),
             searched: directories(searched),
+            removed: self.describer.removed(file, searched),
             context,
         }
     }

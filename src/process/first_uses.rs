@@ -216,6 +216,7 @@ fn open_first(
             (true, true) => "feature".to_owned(),
             _ => row.without.clone(),
         },
+        breaks: row.breaks.clone(),
         alternatives: alternatives.collect(),
         request: request.clone(),
         failure,

@@ -221,6 +221,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             optional: step.optional,
             shown: step.shown.clone(),
             without: step.without.clone(),
+            breaks: String::new(),
             alternatives: Vec::new(),
             request: request.to_owned(),
             failure,

@@ -119,6 +119,7 @@ fn open<'s>(
         cause,
         opener: String::new(),
         shown: String::new(),
+        breaks: String::new(),
         alternatives: Vec::new(),
         request: module.path.clone(),
         failure,

@@ -211,6 +211,9 @@ pub(super) struct FirstUse {
     /// What an optional step continues without: `gpu`, `package` or `feature`.
     #[serde(default)]
     pub without: String,
+    /// The documented functions of the package that fail without it; empty if only the program decides whether it is needed.
+    #[serde(default)]
+    pub breaks: String,
     /// Where this is from, if it is not from where the rest of the table is.
     #[serde(default)]
     #[allow(dead_code, reason = "for readers of the table")]

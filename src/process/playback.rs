@@ -40,6 +40,8 @@ pub struct LoadFailure<'s> {
     pub shown: String,
     /// As [`super::facts::FaultContext::without`].
     pub without: String,
+    /// As [`super::facts::FaultContext::breaks`].
+    pub breaks: String,
     /// Names that the program tried as well.
     pub alternatives: Vec<String>,
     /// The name that the program requested from dlopen; empty at program start.
@@ -96,6 +98,7 @@ impl<'s> Playback<'s> {
                 optional: false,
                 shown: String::new(),
                 without: String::new(),
+                breaks: String::new(),
                 alternatives: Vec::new(),
                 request: String::new(),
                 failure,

@@ -7,9 +7,10 @@ use serde::Serialize;
 use super::describer::Describer;
 use super::facts::{Import, ObjectFacts, is_zero};
 use super::model::ModeledProcess;
+use super::playback::LoadFailure;
 use super::reasons;
 use crate::image::FileIdentity;
-use crate::loader::{Fault, Object, SearchedDirectory};
+use crate::loader::{Failure, Fault, Object, SearchedDirectory};
 
 /// Files of the same name that are listed.
 const OTHERS: usize = 16;
@@ -37,7 +38,7 @@ pub struct ProcessTree {
     pub library_path_from: String,
     /// The GPU packages that are imported, in order.
     pub imports: Vec<Import>,
-    /// The mapped files, in load order.
+    /// The mapped files, in load order, and then those that a failed load had mapped.
     pub objects: Vec<MappedObject>,
     /// What could not be loaded, in order.
     pub failures: Vec<FailedLoad>,
@@ -58,6 +59,9 @@ pub struct MappedObject {
     pub searched: Vec<Searched>,
     /// Other files of this name or SONAME in the image that this process does not map; at most 16.
     pub others: Vec<String>,
+    /// The loader unmapped it again, because the load that it was mapped for failed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unmapped: bool,
 }
 
 /// A directory that was searched without success.
@@ -95,14 +99,30 @@ pub struct FailedLoad {
 /// The tree of a process.
 pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> ProcessTree {
     let objects = process.playback.objects();
-    let mut others = Others::of(describer, objects);
+    let failed_loads = || process.playback.failures.iter().filter(|it| !it.optional);
+    let unmapped = failed_loads().flat_map(|it| &it.failure.discarded);
+    let mut others = Others::of(describer, objects.iter().chain(unmapped));
     let mapped = objects.iter().map(|object| MappedObject {
         facts: describer.loaded(process, object),
         parent: object.requester.filter(|id| *id != 0 || object.at_start),
         needs: object.needed.clone(),
         searched: object.searched.iter().map(searched).collect(),
         others: others.of_object(object),
+        unmapped: false,
     });
+    let mut mapped: Vec<MappedObject> = mapped.collect();
+    let known = objects.iter().enumerate();
+    let mut known = known.map(|(id, it)| (it.node.identity(), id)).collect();
+    for load in failed_loads() {
+        add_unmapped(
+            describer,
+            process,
+            load,
+            &mut known,
+            &mut others,
+            &mut mapped,
+        );
+    }
     let failures = process.playback.failures.iter().flat_map(|it| {
         let faults = it.failure.faults.iter();
         faults.map(|fault| FailedLoad {
@@ -123,8 +143,56 @@ pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> ProcessTree
             .unwrap_or_default(),
         library_path_from: process.library_path_from.clone(),
         imports: process.imports.clone(),
-        objects: mapped.collect(),
+        objects: mapped,
         failures: failures.collect(),
+    }
+}
+
+/// Adds what a failed load had mapped; `known` are the files that are in the tree already, with their indexes.
+fn add_unmapped(
+    describer: &Describer,
+    process: &ModeledProcess,
+    load: &LoadFailure,
+    known: &mut HashMap<Option<FileIdentity>, usize>,
+    others: &mut Others,
+    tree: &mut Vec<MappedObject>,
+) {
+    let Failure {
+        discarded,
+        first_discarded,
+        ..
+    } = &load.failure;
+    let mut indexes = Vec::new();
+    let mut new = Vec::new();
+    for object in discarded {
+        let next = tree.len() + new.len();
+        let index = *known.entry(object.node.identity()).or_insert(next);
+        indexes.push(index);
+        if index == next {
+            new.push(object);
+        }
+    }
+    let index_of = |id: usize| match id.checked_sub(*first_discarded) {
+        Some(place) => indexes.get(place).copied(),
+        None => Some(id),
+    };
+    for object in new {
+        let parent = object.requester.and_then(index_of);
+        let parent = parent.filter(|id| *id != 0 || object.at_start);
+        let requested_by = parent.and_then(|id| tree.get(id));
+        tree.push(MappedObject {
+            facts: ObjectFacts {
+                package: load.cause.package.clone(),
+                when: load.cause.when.to_owned(),
+                requested_by: requested_by.map_or_else(String::new, |it| it.facts.path.clone()),
+                ..describer.loaded(process, object)
+            },
+            parent,
+            needs: object.needed.iter().copied().filter_map(index_of).collect(),
+            searched: object.searched.iter().map(searched).collect(),
+            others: others.of_object(object),
+            unmapped: true,
+        });
     }
 }
 
@@ -136,10 +204,13 @@ struct Others<'d, 'k, 'r> {
 }
 
 impl<'d, 'k, 'r> Others<'d, 'k, 'r> {
-    fn of(describer: &'d Describer<'k, 'r>, objects: &[Object]) -> Self {
+    fn of<'o>(
+        describer: &'d Describer<'k, 'r>,
+        objects: impl Iterator<Item = &'o Object<'o>>,
+    ) -> Self {
         Others {
             describer,
-            mapped: objects.iter().map(|it| it.node.identity()).collect(),
+            mapped: objects.map(|it| it.node.identity()).collect(),
             by_name: HashMap::new(),
         }
     }

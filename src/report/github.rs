@@ -35,8 +35,8 @@ pub fn report(report: &Report) -> String {
             one_line(subject.name())
         ));
     }
-    if let Some(file) = report.configuration {
-        out.push_str(&format!("Configuration: {}\n", one_line(file)));
+    for (label, text) in report.judged_by() {
+        out.push_str(&format!("{label}: {}\n", one_line(text)));
     }
     out
 }

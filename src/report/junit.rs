@@ -39,8 +39,9 @@ pub fn report(
         }
         let rules = report.rules.rules();
         let rules = rules.filter(|rule| applies(rule, subject, report.images.is_empty()));
-        if let Some(file) = report.configuration {
-            suite.add_property(("configuration", one_line(file).as_str()));
+        for (label, text) in report.judged_by() {
+            let name = label.to_lowercase().replace(' ', "-");
+            suite.add_property((name.as_str(), one_line(text).as_str()));
         }
         suite.add_test_cases(rules.map(|rule| test(rule, subject, fail_on)));
         suite.add_test_cases(judged(subject));

@@ -17,6 +17,7 @@ mod targets;
 pub mod text;
 pub mod tree;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -153,6 +154,8 @@ pub struct ImageReport {
     pub findings: Vec<Finding>,
     /// Findings that the configuration or the baseline suppresses.
     pub ignored: Vec<IgnoredFinding>,
+    /// The subjects of the claims that a suppressed finding contradicts.
+    pub muted: BTreeSet<String>,
     /// What could not be judged.
     pub gaps: Vec<Gap>,
     /// Gaps that the configuration acknowledges.
@@ -205,6 +208,13 @@ impl<'r> Report<'r> {
     pub fn subjects(&self) -> impl Iterator<Item = Subject<'r>> {
         let images = self.images.iter().map(Subject::Image);
         images.chain(self.files.iter().map(Subject::File))
+    }
+
+    /// What everything was judged by, as labels and texts: the day of the knowledge tables, and the configuration file in use.
+    pub fn judged_by(&self) -> impl Iterator<Item = (&'static str, &'r str)> {
+        let tables = ("Knowledge tables", self.knowledge.date.as_str());
+        let configuration = self.configuration.map(|file| ("Configuration", file));
+        std::iter::once(tables).chain(configuration)
     }
 }
 

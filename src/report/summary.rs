@@ -1,11 +1,10 @@
 //! The overview table: for each subject what is claimed, what was found, and whether they agree.
 
 use crate::claims::Claim;
-use crate::finding::{Finding, Severity};
+use crate::finding::Severity;
 use crate::stack::Component;
-use crate::version;
 
-use super::Inspection;
+use super::ImageReport;
 
 /// One row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +28,8 @@ pub enum Agreement {
     Met,
     /// No rule compares this claim with the image.
     Unchecked,
-    /// The claim is wrong, but no reported finding says so: it is ignored, in the baseline, or its rule is off.
-    Differs,
+    /// Only findings that do not count contradict the claim: they are ignored, in the baseline, or their rule is off.
+    Ignored,
     /// A finding of this severity contradicts the claim.
     Broken(Severity),
 }
@@ -42,7 +41,7 @@ impl Agreement {
             Agreement::Unclaimed => "",
             Agreement::Met => "ok",
             Agreement::Unchecked => "not checked",
-            Agreement::Differs => "differs (ignored)",
+            Agreement::Ignored => "ignored",
             Agreement::Broken(Severity::Error) => "wrong",
             Agreement::Broken(Severity::Warning) => "doubtful",
             Agreement::Broken(Severity::Note) => "see note",
@@ -54,30 +53,26 @@ impl Agreement {
 const ALWAYS: [&str; 6] = ["torch", "cuda", "cudnn", "nccl", "python", "os"];
 
 /// The rows of the table: the core stack first, then other claimed subjects in the order of the claims.
-pub fn rows(facts: &Inspection, findings: &[Finding]) -> Vec<Row> {
+pub fn rows(image: &ImageReport) -> Vec<Row> {
     let mut subjects: Vec<&str> = ALWAYS.to_vec();
-    for claim in &facts.claims {
+    for claim in &image.facts.claims {
         if !subjects.contains(&claim.subject.as_str()) {
             subjects.push(&claim.subject);
         }
     }
     subjects
         .into_iter()
-        .map(|subject| row(subject, facts, findings))
+        .map(|subject| row(subject, image))
         .filter(|row| row.agreement != Agreement::Unclaimed || !row.found.is_empty())
         .collect()
 }
 
-fn row(subject: &str, facts: &Inspection, findings: &[Finding]) -> Row {
-    let claims: Vec<&Claim> = facts
-        .claims
-        .iter()
-        .filter(|claim| claim.subject == subject)
-        .collect();
-    let versions = found(subject, &facts.stack);
-    let found = versions.join(", also ");
+fn row(subject: &str, image: &ImageReport) -> Row {
+    let claims = image.facts.claims.iter();
+    let claims: Vec<&Claim> = claims.filter(|claim| claim.subject == subject).collect();
+    let found = found(subject, &image.facts.stack).join(", also ");
+    let findings = image.findings.iter();
     let worst = findings
-        .iter()
         .filter(|finding| {
             finding
                 .claim
@@ -89,8 +84,8 @@ fn row(subject: &str, facts: &Inspection, findings: &[Finding]) -> Row {
     let agreement = match worst {
         Some(severity) => Agreement::Broken(severity),
         None if claims.is_empty() => Agreement::Unclaimed,
+        None if image.muted.contains(subject) => Agreement::Ignored,
         None if found.is_empty() => Agreement::Unchecked,
-        None if !met(&claims, &versions) => Agreement::Differs,
         None => Agreement::Met,
     };
     Row {
@@ -99,15 +94,6 @@ fn row(subject: &str, facts: &Inspection, findings: &[Finding]) -> Row {
         found,
         agreement,
     }
-}
-
-/// Whether every claim is met by some version; versions that cannot be compared count as met.
-fn met(claims: &[&Claim], versions: &[String]) -> bool {
-    let mut claims = claims.iter();
-    claims.all(|claim| {
-        let mut found = versions.iter();
-        found.any(|found| version::meets(found, &claim.version) != Some(false))
-    })
 }
 
 /// `2.9 (tag), 2.8.0 (env)`, without duplicates.

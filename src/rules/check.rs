@@ -93,6 +93,22 @@ impl Problem {
         }
     }
 
+    /// Texts have an order, but not that of versions.
+    fn order_of_texts(node: u64, operator: &str) -> Self {
+        let operator = operator.trim_matches('_');
+        Problem {
+            node,
+            word: operator.to_owned(),
+            title: format!(
+                "`{operator}` compares texts, not versions: \"2.10\" is less than \"2.9\""
+            ),
+            help: Some(
+                "use `newer(a, b)` or `satisfies(version, \"<2.6\")`; for numbers, `int(text)`"
+                    .to_owned(),
+            ),
+        }
+    }
+
     fn range_from(&self, start: usize, text: &str) -> Range<usize> {
         let found = text.get(start..).and_then(|tail| tail.find(&self.word));
         let found = found
@@ -188,6 +204,9 @@ impl Checker<'_> {
         }
         let shape = |index: usize| shapes.get(index).cloned().unwrap_or(Shape::Any);
         match call.func_name.as_str() {
+            "_<_" | "_<=_" | "_>_" | "_>=_" if shapes.contains(&Shape::Text) => {
+                Err(Problem::order_of_texts(node, &call.func_name))
+            }
             "_[_]" => match call.args.get(1).and_then(literal_text) {
                 Some(key) => field(node, &shape(0), key),
                 None => Ok(element(shape(0))),

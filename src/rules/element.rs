@@ -6,6 +6,35 @@ use cel::objects::Key;
 use crate::claims::Claim;
 use crate::finding::Location;
 
+/// When the faults that a finding accounts for stop the program; the first comes first in reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Consequence {
+    /// The program does not start, or an import fails.
+    AtOnce,
+    /// A first use fails.
+    AtFirstUse,
+    /// The loader reports no fault.
+    Other,
+}
+
+/// The first consequence of some facts. Only faults of the loader model have an `outcome`; one that the program survives counts as
+/// a first use.
+pub fn consequence(facts: &[Value]) -> Consequence {
+    let of = |fact: &Value| {
+        let Value::Map(fields) = fact else {
+            return Consequence::Other;
+        };
+        let field = |name: &str| fields.map.get(&Key::from(name));
+        let is_first = |value: &Value| matches!(value, Value::String(when) if matches!(when.as_str(), "start" | "import"));
+        match (field("outcome"), field("optional"), field("when")) {
+            (None, ..) => Consequence::Other,
+            (_, Some(Value::Bool(false)), Some(when)) if is_first(when) => Consequence::AtOnce,
+            _ => Consequence::AtFirstUse,
+        }
+    };
+    facts.iter().map(of).min().unwrap_or(Consequence::Other)
+}
+
 /// What an element is about: the element itself if it is text, else its `subject`, `name` or `claim`.
 pub fn subject(item: &Value) -> Option<String> {
     match item {

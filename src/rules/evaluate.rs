@@ -7,6 +7,7 @@ use cel::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::deadline::Deadline;
+use super::element::Consequence;
 use super::expression::{Expression, Missing};
 use super::facts::Facts;
 use super::precedence::{self, AccountedFor};
@@ -31,7 +32,7 @@ pub struct Surroundings<'s> {
     pub cancellation: &'s Cancellation,
 }
 
-/// All findings of some rules, the worst first, then by rule, in the order of the elements.
+/// All findings of some rules: the worst first, of these what fails first, then by rule, in the order of the elements.
 ///
 /// # Errors
 ///
@@ -63,11 +64,12 @@ pub fn evaluate<'r>(
         outcome?;
         variables.check()?;
     }
-    findings.sort_by(|a: &Finding, b: &Finding| {
-        b.severity
-            .cmp(&a.severity)
-            .then_with(|| a.rule.cmp(&b.rule))
+    // What fails first comes first.
+    findings.sort_by(|(a_when, a), (b_when, b): &(Consequence, Finding)| {
+        let order = b.severity.cmp(&a.severity).then(a_when.cmp(b_when));
+        order.then_with(|| a.rule.cmp(&b.rule))
     });
+    let mut findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
     distinguish(&mut findings);
     Ok(findings)
 }
@@ -87,7 +89,7 @@ impl<'a> Evaluation<'a> {
         &self,
         scope: Scope<'_, '_, 'a>,
         accounted: &mut AccountedFor<'a>,
-        findings: &mut Vec<Finding>,
+        findings: &mut Vec<(Consequence, Finding)>,
     ) -> Result<()> {
         self.deadline.start(self.limits.duration(Limit::RuleTime));
         match self.run(scope, accounted, findings) {
@@ -102,15 +104,16 @@ impl<'a> Evaluation<'a> {
         &self,
         mut scope: Scope<'_, '_, 'a>,
         accounted: &mut AccountedFor<'a>,
-        findings: &mut Vec<Finding>,
+        findings: &mut Vec<(Consequence, Finding)>,
     ) -> Result<()> {
         let Some(each) = &self.rule.each else {
             match self.fails(&mut scope)? {
                 Ok(true) => {
                     let values = self.accounts_for(&mut scope, None)?;
                     let finding = self.finding(&mut scope, None, None)?;
+                    let consequence = element::consequence(&values);
                     accounted.add(self.rule, finding.severity, values);
-                    findings.push(finding);
+                    findings.push((consequence, finding));
                 }
                 Ok(false) => {}
                 Err(Missing) => findings.extend(self.unanswered(&mut scope)?),
@@ -149,10 +152,12 @@ impl<'a> Evaluation<'a> {
             if accounted.suppress(self.rule, severity, &values) {
                 continue;
             }
+            let consequence = element::consequence(&values);
             accounted.add(self.rule, severity, values);
             let key = self.text(&mut inner, self.rule.deduplicate_by.as_ref())?;
             if key.is_none() || seen.insert(key.clone()) {
-                findings.push(self.finding(&mut inner, Some(item), key.as_deref())?);
+                let finding = self.finding(&mut inner, Some(item), key.as_deref())?;
+                findings.push((consequence, finding));
             }
         }
         if is_unanswered {
@@ -188,12 +193,12 @@ impl<'a> Evaluation<'a> {
 
     /// The finding that a question of the user has no answer; `None` if it was not asked, since then a missing fact makes the rule not
     /// applicable.
-    fn unanswered(&self, scope: &mut Scope<'_, '_, 'a>) -> Result<Option<Finding>> {
+    fn unanswered(&self, scope: &mut Scope<'_, '_, 'a>) -> Result<Option<(Consequence, Finding)>> {
         if !self.is_asked {
             return Ok(None);
         }
         let rule = self.rule;
-        Ok(Some(Finding {
+        let finding = Finding {
             rule: rule.id.clone(),
             severity: rule.severity.worst(scope)?,
             confidence: rule.confidence.evaluate(scope)?,
@@ -209,7 +214,8 @@ impl<'a> Evaluation<'a> {
             location: None,
             path: None,
             docs: rule.url(),
-        }))
+        };
+        Ok(Some((Consequence::Other, finding)))
     }
 
     /// The value of an optional expression, if it is text.

@@ -88,6 +88,8 @@ pub struct TypedName {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PythonFacts {
+    /// The version of each distribution that the environment of the image's process can import, by normalized name (PEP 503).
+    pub distributions: BTreeMap<String, String>,
     /// Requirements on packages of the GPU stack that the installed versions do not meet.
     pub unmet_requirements: Vec<UnmetRequirement>,
     /// Libraries of one distribution that another has replaced with its own.
@@ -237,6 +239,7 @@ impl Facts {
             copies: Some(stack.components.iter().map(ComponentFacts::from).collect()),
             container_toolkit: Some(stack.container_toolkit.clone()),
             python: Some(PythonFacts {
+                distributions: stack.importable(),
                 unmet_requirements: stack.unmet_requirements.clone(),
                 overwritten_files: stack.overwritten_files.clone(),
             }),

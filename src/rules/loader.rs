@@ -232,6 +232,7 @@ fn outcome(place: &FaultContext) -> String {
         "import" if place.without == "module" => format!("importing a module of {package}"),
         "import" => format!("importing {package}"),
         _ if package.is_empty() => "its first use".to_owned(),
+        _ if !place.breaks.is_empty() => format!("the first use of {} ({package})", place.breaks),
         _ => format!("the first use of {package}"),
     };
     let elsewhere = match place.main || place.when == "start" {

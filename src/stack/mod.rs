@@ -171,6 +171,23 @@ pub fn read(
 }
 
 impl Stack {
+    /// The version of each Python distribution that the main process's environment can import, by name. Of several copies, Python takes
+    /// the first on its search path.
+    pub fn importable(&self) -> BTreeMap<String, String> {
+        let mut importable = BTreeMap::new();
+        let environment = self.environments.first();
+        for site in environment
+            .iter()
+            .flat_map(|environment| &environment.sites)
+        {
+            for copy in self.distributions.iter().filter(|copy| copy.site == *site) {
+                let version = importable.entry(copy.name.clone());
+                version.or_insert_with(|| copy.version.clone());
+            }
+        }
+        importable
+    }
+
     /// Marks the copies that processes map as loaded. `main` lists the paths of the main process's files in load order, `others` those
     /// of the other processes; they decide about the components that the main process does not map. If no process maps a copy of a
     /// component, the copy that the loader would find stays marked ([`Component::loaded`]).

@@ -103,6 +103,36 @@ fn a_missing_library_is_reported_once_with_the_message_of_the_program() {
 }
 
 #[test]
+fn a_library_that_a_layer_removed_is_named_with_that_layer() {
+    let cudart = format!("{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12");
+    let facts = pytorch()
+        .wheel("cuda_runtime", "libcudart.so.12")
+        .layer()
+        .entry(&cudart, EntryKind::Whiteout)
+        .loader();
+    let missing = &facts.missing[0];
+    let removed = missing.removed.as_ref().unwrap();
+    assert!(removed.path.ends_with(&cudart), "{}", removed.path);
+    assert_eq!(removed.layer, 1);
+    assert_eq!(facts.layer_of(&removed.path), Some(1));
+    assert!(!missing.needed_by.contains(".."), "{}", missing.needed_by);
+}
+
+#[test]
+fn the_tree_keeps_what_a_failed_load_had_mapped() {
+    let tree = pytorch().derive(&Overlay::default()).unwrap().tree;
+    let process = &tree.processes[0];
+    let mut unmapped = process.objects.iter().filter(|object| object.unmapped);
+    let object = &unmapped.next().unwrap().facts;
+    assert!(object.path.ends_with("/libtorch_global_deps.so"));
+    assert_eq!(
+        (object.package.as_str(), object.when.as_str()),
+        ("torch", "import")
+    );
+    assert!(!process.objects[0].unmapped);
+}
+
+#[test]
 fn a_failed_extension_is_reported_with_the_message_of_its_package() {
     let extension = ElfFacts {
         imports: vec![symbol("_ZN3c104cuda9SetDeviceEa")],

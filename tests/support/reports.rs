@@ -134,6 +134,7 @@ pub fn image(text: &str) -> ImageReport {
                 ..finding(text, None)
             },
         ],
+        muted: [text.to_owned()].into(),
         ignored: vec![IgnoredFinding {
             finding: finding(text, None),
             ignore: IgnoreReason {
@@ -219,6 +220,7 @@ fn tree(text: &str) -> Tree {
         needs: Vec::new(),
         searched: searched(),
         others: vec![format!("/{text}")],
+        unmapped: false,
     };
     Tree {
         processes: vec![ProcessTree {

@@ -124,7 +124,7 @@ impl ImageView {
             tally: tally(&image.findings),
             about: about(image),
             digests: digests(facts),
-            rows: rows(facts, &image.findings).into_iter().map(row).collect(),
+            rows: rows(image).into_iter().map(row).collect(),
             remarks: remarks(facts),
             driver: facts.driver.clone(),
             torch: facts

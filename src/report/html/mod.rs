@@ -29,7 +29,7 @@ struct Page {
     images: Vec<ImageView>,
     files: Vec<FileView>,
     errors: Vec<ErrorView>,
-    configuration: Option<String>,
+    judged_by: Vec<(&'static str, String)>,
 }
 
 /// A Dockerfile or similar file, or the configuration.
@@ -98,7 +98,10 @@ pub fn page(report: &Report) -> askama::Result<String> {
                 error: unread.error.clone(),
             })
             .collect(),
-        configuration: report.configuration.map(str::to_owned),
+        judged_by: report
+            .judged_by()
+            .map(|(label, text)| (label, text.to_owned()))
+            .collect(),
     };
     Ok(printable(&page.render()?))
 }

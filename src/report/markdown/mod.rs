@@ -31,9 +31,12 @@ pub fn report(report: &Report) -> String {
         }
         page.add(&ignored(subject.ignored()));
     }
-    if let Some(file) = report.configuration {
-        page.add(&format!("\nConfiguration: {}\n", code(file)));
-    }
+    let judged_by = report.judged_by();
+    let judged_by = judged_by.map(|(label, text)| format!("{label}: {}", code(text)));
+    page.add(&format!(
+        "\n{}\n",
+        judged_by.collect::<Vec<_>>().join(" · ")
+    ));
     page.finish()
 }
 
@@ -73,7 +76,7 @@ fn heading(subject: Subject) -> String {
 
 /// The overview table.
 fn table(image: &ImageReport) -> String {
-    let rows = summary::rows(&image.facts, &image.findings);
+    let rows = summary::rows(image);
     if rows.is_empty() {
         return String::new();
     }

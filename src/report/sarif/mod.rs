@@ -157,9 +157,10 @@ fn invocation(report: &Report) -> Invocation {
         execution_successful: report.errors.is_empty()
             && !report.subjects().any(|it| incomplete(&it)),
         tool_execution_notifications: unread.chain(gaps).collect(),
-        properties: report.configuration.map(|file| InvocationProperties {
-            configuration: file.to_owned(),
-        }),
+        properties: InvocationProperties {
+            knowledge: report.knowledge.date.clone(),
+            configuration: report.configuration.map(str::to_owned),
+        },
     }
 }
 

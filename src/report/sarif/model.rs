@@ -82,14 +82,16 @@ pub(super) struct RuleProperties {
 pub(super) struct Invocation {
     pub execution_successful: bool,
     pub tool_execution_notifications: Vec<Notification>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub properties: Option<InvocationProperties>,
+    pub properties: InvocationProperties,
 }
 
 #[derive(Serialize)]
 pub(super) struct InvocationProperties {
+    /// The day of the knowledge tables.
+    pub knowledge: String,
     /// The configuration file in use.
-    pub configuration: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<String>,
 }
 
 #[derive(Serialize)]

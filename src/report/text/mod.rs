@@ -32,7 +32,7 @@ pub fn report(report: &Report, width: Option<u16>) -> String {
             Some(image.verdict),
             Some(image.elapsed_ms),
         );
-        summary::write(&mut out, &image.facts, &image.findings, width);
+        summary::write(&mut out, image, width);
         out.push_str(&targets::lines(&image.targets));
         for finding in &image.findings {
             finding::write(&mut out, finding, &image.facts);
@@ -45,11 +45,11 @@ pub fn report(report: &Report, width: Option<u16>) -> String {
         separate(&mut out);
     }
     out.push_str(&files);
-    if let Some(file) = report.configuration {
-        line(
-            &mut out,
-            &format!("\n{DIM}Configuration: {}{DIM:#}", one_line(file)),
-        );
+    if !out.is_empty() {
+        let judged_by = report.judged_by();
+        let judged_by = judged_by.map(|(label, text)| format!("{label}: {}", one_line(text)));
+        let judged_by = judged_by.collect::<Vec<_>>().join(" · ");
+        line(&mut out, &format!("\n{DIM}{judged_by}{DIM:#}"));
     }
     out
 }

@@ -3,19 +3,15 @@
 use comfy_table::{Cell, Color};
 
 use super::style::{line, table};
-use crate::finding::{Finding, Severity};
+use crate::finding::Severity;
 use crate::report::summary::{Agreement, Row, rows};
-use crate::report::{Inspection, one_line};
+use crate::report::{ImageReport, one_line};
 use crate::stack::Component;
 
 /// Writes the table and the remarks.
-pub(super) fn write(
-    out: &mut String,
-    facts: &Inspection,
-    findings: &[Finding],
-    width: Option<u16>,
-) {
-    let rows = rows(facts, findings);
+pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
+    let facts = &image.facts;
+    let rows = rows(image);
     if !rows.is_empty() {
         let mut table = table(width, &["", "CLAIMED", "FOUND", "VERDICT"]);
         for row in rows {

@@ -66,6 +66,9 @@ pub(super) fn object_line(object: &MappedObject) -> String {
         let _ = write!(line, "  {}", one_line(version));
     }
     let _ = write!(line, "  {DIM}{}{DIM:#}", one_line(&facts.reason));
+    if object.unmapped {
+        let _ = write!(line, "  {RED}unmapped again: the load fails{RED:#}");
+    }
     if facts.global && facts.when != "start" {
         let _ = write!(line, " {DIM}RTLD_GLOBAL{DIM:#}");
     }

@@ -79,6 +79,27 @@ fn later_layers_replace_and_remove() {
 }
 
 #[test]
+fn what_a_layer_removes_is_known() {
+    let layers = layers([
+        vec![
+            file("a/one", ""),
+            file("a/deep/two", ""),
+            file("b/three", ""),
+            file("c/four", ""),
+        ],
+        vec![whiteout("a/one"), opaque("b"), file("b/new", "")],
+        vec![whiteout("a/deep"), file("c", "in place of a directory")],
+    ]);
+    let root = RootFilesystem::merge(&layers);
+    let removed = root.removed();
+    let removed: Vec<_> = removed.map(|(node, layer)| (node.path(), layer)).collect();
+    let expected = [("/a/one", 1), ("/b/three", 1), ("/a/deep/two", 2)];
+    let mut removed: Vec<_> = removed.iter().map(|(it, at)| (it.as_str(), *at)).collect();
+    removed.sort_by_key(|(path, layer)| (*layer, *path));
+    assert_eq!(removed, expected);
+}
+
+#[test]
 fn a_whiteout_affects_only_lower_layers_wherever_it_is() {
     // The example of the OCI image specification, layer.md, "Whiteouts", in both orders.
     let base = vec![

@@ -31,6 +31,27 @@ fn an_unmet_expectation_fails_and_names_its_origin() {
 }
 
 #[test]
+fn any_installed_python_distribution_can_be_expected() {
+    let directory = configured("expect: [\"Nvidia_CUDNN.cu12==9.10.*\"]");
+    let expect = [
+        "--expect",
+        "nvidia_nccl_cu12>=99",
+        "--expect",
+        "transformers>=4.40",
+    ];
+    let (code, report) = check(directory.path(), &[HONEST], &expect);
+    let expected = [
+        "expected nvidia_nccl_cu12>=99, but the image contains nvidia-nccl-cu12 2.27.3",
+        "expected transformers>=4.40, but the image contains no transformers (expected by --expect)",
+    ];
+    let messages = messages(&report);
+    assert_eq!((code, messages.len()), (1, 2), "{messages:?}");
+    for (message, expected) in messages.iter().zip(expected) {
+        assert!(message.starts_with(expected), "{message}");
+    }
+}
+
+#[test]
 fn expectations_of_the_environment_are_separated_by_semicolons() {
     let output = imgcheck()
         .arg(repository(HONEST))

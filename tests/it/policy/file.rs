@@ -104,6 +104,28 @@ fn rule_paths_are_relative_to_the_configuration() {
 }
 
 #[test]
+fn a_claim_whose_finding_does_not_count_is_not_ok() {
+    let row = |text: &str| {
+        let directory = configured(text);
+        let output = inside(directory.path())
+            .args(["check", "--as", "team/x:2.8-cpu"])
+            .arg(repository(MISLABELLED))
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let row = text.lines().find(|line| line.contains("cpu (tag)"));
+        row.map(|row| row.split_whitespace().last().unwrap().to_owned())
+    };
+    assert_eq!(row("").as_deref(), Some("doubtful"));
+    for muted in [
+        "severities: {claim-cpu-build: off}",
+        "ignore: [{rule: claim-cpu-build, reason: planned}]",
+    ] {
+        assert_eq!(row(muted).as_deref(), Some("ignored"), "{muted}");
+    }
+}
+
+#[test]
 fn the_configuration_applies_to_references() {
     let impossible = "pytorch/pytorch:2.8.0-cuda11.8-cudnn9-runtime";
     let code = |directory: &Path| {

@@ -58,7 +58,8 @@ fn an_ignored_finding_is_reported_with_its_reason() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        said.ends_with("no findings · 1 finding ignored\n\nConfiguration: .imgcheck.yaml\n"),
+        said.contains("no findings · 1 finding ignored\n\nKnowledge tables: ")
+            && said.ends_with(" · Configuration: .imgcheck.yaml\n"),
         "{said}"
     );
 }

@@ -114,10 +114,10 @@ fn an_invalid_file_is_shown_with_position_and_help() {
             vec!["an ignore without `rule` or `gap`"],
         ),
         (
-            "expect: [torhc==2.8]\n",
+            "expect: [pytorch==2.8]\n",
             vec![
                 ":1:10",
-                "unknown component `torhc`",
+                "unknown component `pytorch`",
                 "did you mean `torch`?",
             ],
         ),

@@ -21,7 +21,7 @@ fn without_facts_every_rule_is_silent() {
     let empty = Facts::of_image(ImageFacts::default(), vec![], &Stack::default());
     assert_eq!(set.evaluate(&empty).unwrap(), []);
     let subjects = [
-        "torch", "cudnn", "python", "os", "ngc", "vllm", "device", "flavour", "nccl", "rocm",
+        "torch", "cudnn", "python", "os", "ngc", "tgi", "device", "flavour", "nccl", "rocm",
     ];
     let claims = subjects.iter().map(|subject| claim(subject, "2")).collect();
     let reference = Facts::of_reference(named("team/image", "2"), claims);

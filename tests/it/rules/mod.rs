@@ -160,6 +160,30 @@ fn a_value_of_the_wrong_type_is_shown() {
 }
 
 #[test]
+fn an_order_of_versions_as_text_is_rejected() {
+    for (ordered, operator) in [
+        ("stack.torch.version < \"2.6\"", "<"),
+        ("release(stack.torch.version) >= \"2.6\"", ">="),
+        ("claims.exists(c, c.version <= stack.torch.version)", "<="),
+        ("known.pytorch.releases.exists(r, r.version > \"2.6\")", ">"),
+    ] {
+        let shown = rejected(&changed("stack.torch.version.contains(\".dev\")", ordered));
+        assert!(
+            shown.contains(&format!("`{operator}` compares texts")),
+            "{shown}"
+        );
+        assert!(shown.contains("use `newer(a, b)`"), "{shown}");
+    }
+    let numbers = changed(
+        "stack.torch.version.contains(\".dev\")",
+        "major(stack.torch.version) < 2 || size(claims) > 9",
+    );
+    RuleSet::default()
+        .add_text("team/rule.yaml", &numbers)
+        .unwrap();
+}
+
+#[test]
 fn a_fault_inside_a_template_is_shown() {
     insta::assert_snapshot!(rejected(&changed(
         "{stack.torch.version} is",

@@ -193,6 +193,9 @@ impl<'a> Builder<'a> {
         if !facts.requested_by.is_empty() {
             tooltip.push_str(&format!("\nloaded by {}", facts.requested_by));
         }
+        if process.objects[object].unmapped {
+            tooltip.push_str("\nunmapped again, because the load fails");
+        }
         for other in &process.objects[object].others {
             tooltip.push_str(&format!("\nother copy, not loaded: {other}"));
         }

@@ -57,6 +57,13 @@ fn add_missing(builder: &mut Builder, library: &str, failures: &[&FailedLoad], i
         return;
     };
     let reason = load_failure(builder, library);
+    if let Some(row) = builder.row(library) {
+        // Mapped, and unmapped again.
+        row.mark = Mark::Missing;
+        row.failure = Some(reason);
+        row.add_note(without_file_names(&failure.message));
+        return;
+    }
     let placement = placement(builder, failure, reason, is_optional);
     let is_part = matches!(placement.kind, CardKind::Set(_));
     let Some(card) = builder.card(placement) else {
@@ -146,7 +153,13 @@ fn add_unloaded(builder: &mut Builder, failure: &FailedLoad) {
     let is_shown = |row: &Row| row.unloaded == path;
     let cards = &builder.graph.cards;
     let is_known = cards.iter().flat_map(|card| &card.rows).any(is_shown);
-    if path.is_empty() || is_known || builder.object(path).is_some() {
+    if path.is_empty() || is_known {
+        return;
+    }
+    if let Some(object) = builder.object(path) {
+        if builder.process.objects[object].unmapped {
+            builder.mark(path, Mark::Error, "cannot be loaded");
+        }
         return;
     }
     let finding = builder
