@@ -96,7 +96,7 @@ impl<'a> RootFilesystem<'a> {
                 continue;
             };
             if upper.permissions.is_some() {
-                self.set_permissions(lower, upper.permissions);
+                self.set_attributes(lower, upper.permissions);
             }
             for (name, child) in upper.children {
                 let below = self.child(lower, name);

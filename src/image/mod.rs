@@ -201,7 +201,7 @@ impl<'a> RootFilesystem<'a> {
         self.directory_mut(directory)?.children.insert(name, child)
     }
 
-    fn set_permissions(&mut self, directory: NodeId, permissions: Option<Permissions>) {
+    fn set_attributes(&mut self, directory: NodeId, permissions: Option<Permissions>) {
         if let Some(directory) = self.directory_mut(directory) {
             directory.permissions = permissions;
         }

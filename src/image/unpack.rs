@@ -138,7 +138,7 @@ impl<'t, 'a> Unpack<'t, 'a> {
                 self.tree.set_opaque(directory);
             }
             EntryKind::Directory if name.is_empty() => {
-                self.tree.set_permissions(self.done.top, Some(entry.into()));
+                self.tree.set_attributes(self.done.top, Some(entry.into()));
             }
             EntryKind::Opaque => {}
             _ if matches!(name, "" | "." | "..") => {}
@@ -146,7 +146,7 @@ impl<'t, 'a> Unpack<'t, 'a> {
                 let parent = self.directory(parent);
                 match self.tree.child(parent, name) {
                     Some(id) if self.tree.is_directory(id) => {
-                        self.tree.set_permissions(id, Some(entry.into()));
+                        self.tree.set_attributes(id, Some(entry.into()));
                     }
                     _ => {
                         self.insert(parent, name, NodeKind::new_directory(Some(entry.into())));

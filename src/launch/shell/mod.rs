@@ -12,6 +12,7 @@ mod expand;
 pub(super) mod host;
 mod interpreter;
 mod loops;
+mod parameters;
 mod parser;
 mod paths;
 mod pattern;

@@ -1,0 +1,193 @@
+//! Parses parameter expansions and arithmetic.
+
+use super::parser::{Parser, Problem};
+use super::syntax::{Operation, Piece, UnknownPiece};
+use super::words::Until;
+
+impl Parser<'_> {
+    /// The inside of `(( … ))`, with its end passed.
+    pub fn arithmetic(&mut self) -> Result<String, Problem> {
+        let start = self.cursor.offset();
+        let mut open = 0;
+        loop {
+            if open == 0 && self.cursor.rest().starts_with("))") {
+                let text = self.cursor.since(start).to_owned();
+                self.cursor.skip(2);
+                // A substitution within it runs a command.
+                return match text.contains(['`', '"', '\'']) || text.contains("$(") {
+                    true => Err("a command within arithmetic".to_owned()),
+                    false => Ok(text),
+                };
+            }
+            match self.cursor.next() {
+                None => return Err("arithmetic is not closed".to_owned()),
+                Some('(') => open += 1,
+                Some(')') if open == 0 => return Err("arithmetic is not closed".to_owned()),
+                Some(')') => open -= 1,
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// `${…}` behind its brace.
+    pub(super) fn braced(&mut self, quoted: bool) -> Result<Piece, Problem> {
+        let start = self.cursor.offset();
+        let is_length = self.cursor.rest().starts_with('#')
+            && !matches!(
+                self.cursor.rest().get(1..2),
+                Some("}" | "%" | "#" | ":" | "-" | "+" | "=")
+            );
+        if is_length {
+            self.cursor.skip(1);
+        }
+        let is_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        let is_indirect = self.bash
+            && self.cursor.rest().starts_with('!')
+            && self.cursor.rest()[1..].starts_with(is_name);
+        let name = match self.cursor.peek() {
+            Some(_) if is_indirect => {
+                self.cursor.skip(1);
+                format!("!{}", self.cursor.take_while(is_name))
+            }
+            Some(c) if "@*#?$!-".contains(c) => {
+                self.cursor.skip(1);
+                c.to_string()
+            }
+            _ => self
+                .cursor
+                .take_while(|c| c == '_' || c.is_ascii_alphanumeric())
+                .to_owned(),
+        };
+        let subscript = self.subscript().map(str::to_owned);
+        let subscript = subscript.as_deref();
+        let operation = match (is_length, subscript) {
+            (_, Some(_)) if is_indirect => Operation::Unknown,
+            (_, Some("@" | "*")) if self.cursor.rest().starts_with('}') => match is_length {
+                true => Operation::Unknown,
+                false => Operation::Elements {
+                    joined: subscript == Some("*"),
+                },
+            },
+            // The first element, which is also the value of the name alone.
+            (false, Some("0")) if self.bash => self.operation(quoted)?,
+            (_, Some(_)) => Operation::Unknown,
+            (true, None) => Operation::Length,
+            (false, None)
+                if name.is_empty() || (name == "!" && !self.cursor.rest().starts_with('}')) =>
+            {
+                Operation::Unknown
+            }
+            (false, None) => self.operation(quoted)?,
+        };
+        if matches!(operation, Operation::Unknown) || !self.cursor.rest().starts_with('}') {
+            let inside = self.word(Until::Brace, quoted)?;
+            let text = self.cursor.since(start).to_owned();
+            if !self.cursor.eat("}") {
+                return Err("`${` is not closed".to_owned());
+            }
+            let operation = text.trim_start_matches('#').get(name.len()..);
+            if !self.bash {
+                // dash ends the script.
+                return Err(format!("`${{{text}}}`"));
+            }
+            let is_arithmetic = operation.is_some_and(|it| it.starts_with([':', '[']));
+            let parts = UnknownPiece {
+                arithmetic: if is_arithmetic {
+                    text.clone()
+                } else {
+                    String::new()
+                },
+                inside,
+                is_number: is_length,
+                ..UnknownPiece::default()
+            };
+            return Ok(unknown(&format!("`${{{text}}}`"), parts));
+        }
+        self.cursor.skip(1);
+        Ok(parameter(&name, operation, quoted))
+    }
+
+    fn subscript(&mut self) -> Option<&str> {
+        let rest = self.cursor.rest();
+        let inside = rest.strip_prefix('[')?;
+        let (subscript, _) = inside.split_once(']')?;
+        self.cursor.skip(subscript.len() + 2);
+        Some(subscript)
+    }
+
+    /// The operation behind the name of a parameter.
+    fn operation(&mut self, quoted: bool) -> Result<Operation, Problem> {
+        let rest = self.cursor.rest();
+        let colon = rest.starts_with(':');
+        let operator = rest.chars().nth(usize::from(colon));
+        Ok(match operator {
+            Some('}') if !colon => Operation::Value,
+            Some(operator @ ('-' | '=' | '?' | '+')) => {
+                self.cursor.skip(1 + usize::from(colon));
+                let word = self.word(Until::Brace, quoted)?;
+                Operation::Substitute {
+                    operator,
+                    colon,
+                    word,
+                }
+            }
+            Some(_) if colon && self.bash => self.substring(),
+            Some(operator @ ('%' | '#')) if !colon => {
+                self.cursor.skip(1);
+                let longest = self.cursor.eat(&operator.to_string());
+                Operation::Trim {
+                    suffix: operator == '%',
+                    longest,
+                    // Quotes around the whole do not quote the pattern.
+                    pattern: self.word(Until::Brace, false)?,
+                }
+            }
+            _ => Operation::Unknown,
+        })
+    }
+}
+
+impl Parser<'_> {
+    /// `:1:2` with plain numbers.
+    fn substring(&mut self) -> Operation {
+        let rest = self.cursor.rest();
+        let end = rest.find('}').unwrap_or(rest.len());
+        let text = &rest[1..end];
+        let (offset, length) = match text.split_once(':') {
+            Some((offset, length)) => (offset, Some(length.parse::<usize>())),
+            None => (text, None),
+        };
+        let is_plain = offset.starts_with(|c: char| c == ' ' || c.is_ascii_digit());
+        match (offset.trim().parse(), length.transpose()) {
+            (Ok(offset), Ok(length)) if is_plain => {
+                self.cursor.skip(end);
+                Operation::Substring { offset, length }
+            }
+            _ => Operation::Unknown,
+        }
+    }
+}
+
+pub(super) fn unknown(what: &str, parts: UnknownPiece) -> Piece {
+    Piece::Unknown(Box::new(UnknownPiece {
+        what: what.to_owned(),
+        ..parts
+    }))
+}
+
+pub(super) fn arithmetic(text: String) -> Piece {
+    let parts = UnknownPiece {
+        arithmetic: text,
+        is_number: true,
+        ..UnknownPiece::default()
+    };
+    unknown("arithmetic", parts)
+}
+
+pub(super) fn parameter(name: &str, operation: Operation, quoted: bool) -> Piece {
+    Piece::Parameter {
+        name: name.to_owned(),
+        operation,
+        quoted,
+    }
+}
