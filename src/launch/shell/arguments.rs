@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::parser::{Parser, PendingHere, Problem};
+use super::parser::{Parser, PendingHere, Problem, Until};
 use super::syntax::{AssignedValue, Assignment, CommandKind, Piece, Redirect, Target, Word};
-use super::words::{Until, ends_word, is_name};
+use super::words::{ends_word, is_name};
 
 const REDIRECTS: [&str; 12] = [
     "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">", "&>>", "&>",

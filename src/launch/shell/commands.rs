@@ -1,9 +1,9 @@
 //! Parses commands: the grammar of POSIX shells, and what bash adds.
 
 use super::cursor::Cursor;
-use super::parser::{Parser, Problem};
+use super::parser::{Parser, Problem, Until};
 use super::syntax::{Command, CommandKind, Connective, Item, List, Pipeline, Word};
-use super::words::{Until, ends_word};
+use super::words::ends_word;
 
 /// Parses a script. What cannot be parsed becomes an unknown command, because a shell runs the lines before it.
 pub fn script(text: &str, bash: bool, extglob: bool) -> List {

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::parser::{Parser, Problem};
+use super::parser::{Parser, Problem, Until};
 use super::syntax::{Arm, Command, CommandKind, Item, List, Redirect, TestToken, Word};
-use super::words::{Until, ends_word, is_name};
+use super::words::{ends_word, is_name};
 
 /// How much of a command a message quotes.
 const QUOTED: usize = 70;

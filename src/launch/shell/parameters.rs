@@ -1,8 +1,7 @@
 //! Parses parameter expansions and arithmetic.
 
-use super::parser::{Parser, Problem};
+use super::parser::{Parser, Problem, Until};
 use super::syntax::{Operation, Piece, UnknownPiece};
-use super::words::Until;
 
 impl Parser<'_> {
     /// The inside of `(( … ))`, with its end passed.

@@ -13,6 +13,25 @@ const MAX_NESTING: usize = 40;
 /// What is wrong with a script, for a message.
 pub(super) type Problem = String;
 
+/// Where a word ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// At a blank or an operator.
+    Blank,
+    /// As `Blank`, in the value of an assignment.
+    Value,
+    /// At `}`: within `${x:-…}`.
+    Brace,
+    /// At the end of the text: a here-document.
+    End,
+}
+
+impl Until {
+    pub fn is_argument(self) -> bool {
+        matches!(self, Until::Blank | Until::Value)
+    }
+}
+
 /// A parser of one script.
 #[derive(Debug)]
 pub(super) struct Parser<'t> {

@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use super::host::{Host, Outcome, Presence};
 use super::interpreter::{Shell, Source};
+use super::parser::Until;
 use super::state::{Attribute, Contents, Options, Sink, State, Variable, option_name};
 use super::syntax::Word;
-use super::words::Until;
 use crate::launch::process::Process;
 use crate::launch::value::{Cause, Status, Value};
 

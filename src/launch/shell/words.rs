@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::parameters::{arithmetic, parameter, unknown};
-use super::parser::{Parser, Problem};
+use super::parser::{Parser, Problem, Until};
 use super::syntax::{List, Operation, Piece, UnknownPiece, Word};
 
 /// The characters that end a word unless they are quoted.
@@ -20,25 +20,6 @@ pub(super) fn is_name(text: &str) -> bool {
         .next()
         .is_some_and(|c| c == '_' || c.is_ascii_alphabetic())
         && chars.all(|c| c == '_' || c.is_ascii_alphanumeric())
-}
-
-/// Where a word ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
-    /// At a blank or an operator.
-    Blank,
-    /// As `Blank`, in the value of an assignment.
-    Value,
-    /// At `}`: within `${x:-…}`.
-    Brace,
-    /// At the end of the text: a here-document.
-    End,
-}
-
-impl Until {
-    fn is_argument(self) -> bool {
-        matches!(self, Until::Blank | Until::Value)
-    }
 }
 
 /// A word under construction.
