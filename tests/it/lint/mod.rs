@@ -15,7 +15,7 @@ use serde_json::Value;
 use imgcheck::internals::lint::{FileKind, Neighbour, Sources, read};
 use imgcheck::internals::stack::Catalogue;
 
-use crate::program::{imgcheck, lint};
+use crate::program::{imgcheck, lint, undated};
 
 const FILES: [(&str, FileKind); 4] = [
     ("Dockerfile", FileKind::Dockerfile),

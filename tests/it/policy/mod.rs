@@ -17,7 +17,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use crate::program::{imgcheck, only_image, repository};
+use crate::program::{imgcheck, only_image, repository, undated};
 
 /// Torch 2.8.0+cu128, CUDA 12.8, cuDNN 9.10.2, NCCL 2.27.3 on Debian 12; nothing is wrong with it.
 const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
