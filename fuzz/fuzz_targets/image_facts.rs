@@ -94,7 +94,7 @@ fuzz_target!(|text: &str| {
     }
     stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
 
-    let driver = stack.driver_floor(&tables.toolkits);
+    let driver = stack.driver_floor(None, &tables.toolkits);
     let targets: Vec<Target> = image.targets.iter().map(target).collect();
     let evidence = TargetInput {
         depth: Depth::Default,
