@@ -120,10 +120,15 @@ impl<'r> SearchPath<'r> {
     }
 
     fn gap(&mut self, message: String, file: Option<Node>) {
+        let path = file.map(|node| node.path());
         let gap = Gap {
             code: GapCode::PythonStartup,
-            message,
-            path: file.map(|node| node.path()),
+            message: path
+                .iter()
+                .map(|path| format!("{path}: "))
+                .chain([message])
+                .collect(),
+            path,
             layer: file.and_then(|node| node.layer()),
         };
         if self.gaps.len() < MAX_GAPS && !self.gaps.contains(&gap) {

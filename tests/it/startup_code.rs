@@ -23,7 +23,11 @@ fn gaps(files: &[(&str, &str)]) -> Vec<(String, String)> {
         image = image.text(&format!("{SITE}/{name}"), text);
     }
     let gaps = image.derive(&Default::default()).unwrap().gaps.into_iter();
-    let gaps = gaps.inspect(|gap| assert_eq!(gap.code, GapCode::PythonStartup));
+    let gaps = gaps.inspect(|gap| {
+        assert_eq!(gap.code, GapCode::PythonStartup);
+        let path = gap.path.as_deref().unwrap_or_default();
+        assert!(gap.message.contains(path), "{gap:?}");
+    });
     gaps.map(|gap| (gap.path.unwrap_or_default(), gap.message))
         .collect()
 }

@@ -321,6 +321,7 @@ fn root(scratch: &Path) -> Option<PathBuf> {
          for p in {programs}; do cp /usr/bin/$p $R/usr/bin/; done; \
          ldd $R/usr/bin/* 2>/dev/null | grep -o '/[^ ]*' | grep -v ':$' | sort -u | while read l; do mkdir -p $R$(dirname $l); cp -L $l $R$l; done; \
          mkdir -p $R/usr/lib/python3.11; cd /usr/lib/python3.11; cp -r *.py collections encodings importlib json re email urllib zipfile* logging ctypes $R/usr/lib/python3.11/ 2>/dev/null || true; \
+         /usr/bin/python3 -m compileall -q $R/usr/lib/python3.11 >/dev/null || true; \
          cp -L /usr/lib/x86_64-linux-gnu/libz.so.1 $R{OBJECT}",
         root = root.display(),
         programs = PROGRAMS.join(" "),
