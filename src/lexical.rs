@@ -16,6 +16,19 @@ pub fn normalized(path: &str) -> String {
     components.join("/")
 }
 
+/// The directory of an absolute path: `/` for a file in the root directory.
+pub fn directory_of(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((directory, _)) => directory,
+    }
+}
+
+/// The last component of a path.
+pub fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::interpreter_line::interpreter;
 use super::knowledge::Knowledge;
-use super::locate::{Files, Located, locate, name_of};
+use super::locate::{Files, Located, locate};
 use super::outputs::output;
 use super::process::Process;
 use super::program::Program;
@@ -15,8 +15,9 @@ use super::user::User;
 use super::value::{Cause, Status, Value};
 use super::wrapper::{self, WrapperContext};
 use super::written::Written;
-use crate::gap::{Gap, GapCode};
+use crate::gap::Gap;
 use crate::image::{Access, Node, RootFilesystem};
+use crate::lexical::name_of;
 
 /// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
 const MAX_STEPS: usize = 50_000;
@@ -59,6 +60,14 @@ impl Outcome {
             is_number: false,
         }
     }
+
+    pub fn known(status: Status, output: String) -> Self {
+        Outcome {
+            status,
+            output: Some(output),
+            is_number: false,
+        }
+    }
 }
 
 impl<'r, 'k> Chain<'r, 'k> {
@@ -82,16 +91,14 @@ impl<'r, 'k> Chain<'r, 'k> {
         self.knowledge.is_of_host(path) || self.written.touches(path)
     }
 
-    /// The file that a process executes.
-    fn locate(&self, process: &Process) -> Located<'r> {
-        let is_unknown = |path: &str| self.is_unknown(path);
-        let files = Files {
+    /// Asks about the files as the process at hand sees them.
+    fn of_files<T>(&self, ask: impl FnOnce(&Files<'r, '_>) -> T) -> T {
+        ask(&Files {
             root: self.root,
             user: &self.user,
             written: &self.written,
-            is_unknown: &is_unknown,
-        };
-        locate(&files, process)
+            is_unknown: &|path| self.is_unknown(path),
+        })
     }
 
     /// Follows one process until it ends.
@@ -134,7 +141,7 @@ impl<'r, 'k> Chain<'r, 'k> {
         if process.user != self.user.written {
             self.user = User::of(self.root, &process.user);
         }
-        match self.locate(&process) {
+        match self.of_files(|files| locate(files, &process)) {
             Located::Unknown(path) => {
                 let row = self.knowledge.harmless(own);
                 let row = row.filter(|_| self.knowledge.is_of_host(&path));
@@ -160,11 +167,7 @@ impl<'r, 'k> Chain<'r, 'k> {
                 {
                     return Next::Ended(self.run_shell(start, process, &name, cause));
                 }
-                Next::Ended(Outcome {
-                    status: Status::Failure(Some(127)),
-                    output: Some(String::new()),
-                    is_number: false,
-                })
+                Next::Ended(Outcome::known(Status::Failure(Some(127)), String::new()))
             }
             Located::File(path, node) => self.execute_file(process, cause, &path, node),
         }
@@ -205,11 +208,7 @@ impl<'r, 'k> Chain<'r, 'k> {
                 ),
                 None => {}
             }
-            let step = Step {
-                path: path.to_owned(),
-                reason: reason(cause),
-            };
-            process.chain.push(Rc::new(step));
+            process.chain.push(Rc::new(Step::of(path, cause)));
             let words = [Some(interpreter), argument, Some(path)];
             let words = words.into_iter().flatten().map(Value::from);
             process.arguments.splice(..1, words);
@@ -280,11 +279,7 @@ impl<'r, 'k> Chain<'r, 'k> {
             };
             match wrapper::apply(wrapper, &mut process, &context) {
                 Ok(true) => {
-                    let step = Step {
-                        path: path.to_owned(),
-                        reason: reason(cause),
-                    };
-                    process.chain.push(Rc::new(step));
+                    process.chain.push(Rc::new(Step::of(path, cause)));
                     return Next::Program(process);
                 }
                 Ok(false) => {
@@ -305,17 +300,7 @@ impl<'r, 'k> Chain<'r, 'k> {
         let is_harmless = harmless.is_some_and(|row| self.stays_harmless(row, &process, cause));
         let outcome = match is_harmless {
             true => {
-                let is_unknown = |path: &str| self.is_unknown(path);
-                let output = output(
-                    name,
-                    &process,
-                    &Files {
-                        root: self.root,
-                        user: &self.user,
-                        written: &self.written,
-                        is_unknown: &is_unknown,
-                    },
-                );
+                let output = self.of_files(|files| output(name, &process, files));
                 let (status, output) = match output {
                     Some((status, text)) => (status, Some(text)),
                     None => (Status::Unknown, None),
@@ -341,11 +326,7 @@ impl<'r, 'k> Chain<'r, 'k> {
         cause: &Rc<Cause>,
     ) -> Outcome {
         let is_main = self.is_main;
-        let step = Step {
-            path: path.to_owned(),
-            reason: reason(cause),
-        };
-        process.chain.push(Rc::new(step));
+        process.chain.push(Rc::new(Step::of(path, cause)));
         shell::run(self, start, process, is_main, cause)
     }
 
@@ -358,12 +339,7 @@ impl<'r, 'k> Chain<'r, 'k> {
     }
 
     fn push_gap(&mut self, message: String, cause: &Cause) {
-        let gap = Gap {
-            code: GapCode::LaunchNotUnderstood,
-            message,
-            path: Some(cause.path.clone()).filter(|path| !path.is_empty()),
-            layer: cause.layer,
-        };
+        let gap = cause.gap(message);
         if self.gaps.len() < MAX_GAPS && !self.gaps.contains(&gap) {
             self.gaps.push(gap);
         }
@@ -474,12 +450,4 @@ impl<'r> Host<'r> for Chain<'r, '_> {
 /// Whether a file may be a script whose text was not captured.
 fn is_text_unknown(node: Node) -> bool {
     matches!(node.content(), Some(crate::layer::Content::Unread)) && node.size() > 0
-}
-
-/// Why a program is executed.
-fn reason(cause: &Cause) -> String {
-    match cause.line {
-        0 => cause.what.clone(),
-        line => format!("{} line {line}", cause.path),
-    }
 }

@@ -2,10 +2,10 @@
 //! which exports PATH and `CONDA_*`, and sources the scripts in `etc/conda/activate.d` (`conda/activate.py` of conda 25,
 //! `libmamba/src/core/activation.cpp` of mamba 2).
 
-use super::locate::name_of;
 use super::process::Process;
 use super::value::Value;
 use crate::image::{Node, RootFilesystem};
+use crate::lexical::name_of;
 
 /// Variables that name more directories with environments.
 const DIRECTORIES: [&str; 3] = ["CONDA_ENVS_PATH", "CONDA_ENVS_DIRS", "MAMBA_ENVS_DIRS"];

@@ -6,13 +6,12 @@ use super::chain::Chain;
 use super::conda::{Answer, Conda};
 use super::knowledge::{Changes, Harmless, Writes};
 use super::locate::absolute;
-use super::options::{Given, Options};
+use super::options::Given;
 use super::permissions;
 use super::process::Process;
 use super::sed::only_edits;
 use super::shell::Outcome;
 use super::value::{Cause, Status, Value};
-use crate::gap::{Gap, GapCode};
 use crate::image::Node;
 
 impl Chain<'_, '_> {
@@ -35,16 +34,8 @@ impl Chain<'_, '_> {
             is_unknown: &|path| self.is_unknown(path),
         };
         Some(match conda.answer()? {
-            Answer::Text(text) => Outcome {
-                status: Status::Success,
-                output: Some(text),
-                is_number: false,
-            },
-            Answer::Fails => Outcome {
-                status: Status::Failure(Some(1)),
-                output: Some(String::new()),
-                is_number: false,
-            },
+            Answer::Text(text) => Outcome::known(Status::Success, text),
+            Answer::Fails => Outcome::known(Status::Failure(Some(1)), String::new()),
             Answer::Unknown(problem) => {
                 self.note(
                     cause,
@@ -61,10 +52,9 @@ impl Chain<'_, '_> {
         if !row.may_be(arguments) {
             return false;
         }
-        let any = Options::default();
         let given = match &row.options {
             Some(options) => options.all(arguments),
-            None => any.operands(arguments),
+            None => Ok(Given::without_options(arguments)),
         };
         let Ok(given) = given else {
             return false;
@@ -79,15 +69,10 @@ impl Chain<'_, '_> {
             Changes::Permissions => return self.changes_permissions(operands, process, cause),
         }
         if row.refreshes_cache && self.user.id.is_none_or(|id| id == 0) {
-            let gap = Gap {
-                code: GapCode::LaunchNotUnderstood,
-                message: format!(
-                    "line {}, {}, changes the cache of the loader",
-                    cause.line, cause.what
-                ),
-                path: Some(cause.path.clone()).filter(|path| !path.is_empty()),
-                layer: cause.layer,
-            };
+            let gap = cause.gap(format!(
+                "line {}, {}, changes the cache of the loader",
+                cause.line, cause.what
+            ));
             self.refreshes_cache.get_or_insert(gap);
         }
         let rewrites = row.rewrites.iter().any(|it| given.has(&[it]));

@@ -84,8 +84,3 @@ pub(super) fn absolute(path: &str, directory: &Value) -> Option<String> {
         }
     }
 }
-
-/// The last component of a path.
-pub(super) fn name_of(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}

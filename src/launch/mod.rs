@@ -32,13 +32,14 @@ use std::rc::Rc;
 
 use oci_spec::image::ImageConfiguration;
 
-use crate::gap::{Gap, GapCode};
+use crate::gap::Gap;
 use crate::image::{RootFilesystem, configuration};
+use crate::lexical::{directory_of, name_of};
 
 use chain::Chain;
 pub use facts::{Change, LaunchFacts};
 pub use knowledge::Knowledge;
-use locate::{DEFAULT_PATH, name_of};
+use locate::DEFAULT_PATH;
 pub use overlay::Overlay;
 use process::{Environment, Process, Setting};
 use program::Program;
@@ -92,8 +93,7 @@ impl Launch {
         overlay: &Overlay,
         knowledge: &Knowledge,
     ) -> Self {
-        let (first, command) = first_process(root, config, overlay);
-        let user = User::of(root, &first.user);
+        let (first, command, user) = first_process(root, config, overlay);
         let mut chain = Chain::new(root, knowledge, user);
         let cause = Rc::new(Cause {
             path: String::new(),
@@ -216,14 +216,7 @@ impl Launch {
 
     /// Where the program and its libraries and modules come from, and what counts there.
     fn code_locations(&self, chain: &Chain) -> Vec<(String, Holds)> {
-        let absolute = |path: &str| match path.starts_with('/') {
-            true => path.to_owned(),
-            false => format!("{}/{path}", self.working_directory.trim_end_matches('/')),
-        };
-        let parent = |path: &str| match path.rsplit_once('/') {
-            Some(("", _)) | None => "/".to_owned(),
-            Some((parent, _)) => parent.to_owned(),
-        };
+        let parent = |path: &str| directory_of(path).to_owned();
         let mut locations = vec![(self.working_directory.clone(), Holds::Modules)];
         for program in [&self.program, &self.executable].into_iter().flatten() {
             let directory = parent(program);
@@ -234,7 +227,7 @@ impl Launch {
         }
         let operands = self.arguments.iter().skip(1);
         for operand in operands.filter(|it| !it.starts_with('-')) {
-            let path = absolute(operand);
+            let path = self.absolute(operand);
             if let Ok(node) = chain.root.resolve(&path) {
                 locations.push((parent(&node.path()), Holds::Modules));
                 locations.push((parent(&path), Holds::Modules));
@@ -251,7 +244,7 @@ impl Launch {
                 _ => continue,
             };
             let paths = value.split([':', ';', ' ']).filter(|it| !it.is_empty());
-            locations.extend(paths.map(|it| (absolute(it), holds)));
+            locations.extend(paths.map(|it| (self.absolute(it), holds)));
         }
         locations
     }
@@ -266,6 +259,14 @@ impl Launch {
             working_directory: self.working_directory.clone(),
             user: self.user.clone(),
             changes: self.changes.clone(),
+        }
+    }
+
+    /// A path that may be relative to the working directory.
+    pub fn absolute(&self, path: &str) -> String {
+        match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("{}/{path}", self.working_directory.trim_end_matches('/')),
         }
     }
 
@@ -303,12 +304,12 @@ impl Launch {
     }
 }
 
-/// The container's first process, and its command as texts.
+/// The container's first process, its command as texts, and its user.
 fn first_process(
     root: &RootFilesystem,
     config: &ImageConfiguration,
     overlay: &Overlay,
-) -> (Process, Vec<String>) {
+) -> (Process, Vec<String>, User) {
     let configured = config.config().as_ref();
     let text = |field: Option<&Option<String>>| field.cloned().flatten().unwrap_or_default();
     let entrypoint = configured.and_then(|it| it.entrypoint().as_deref());
@@ -344,12 +345,12 @@ fn first_process(
         arguments: command.iter().map(|it| it.as_str().into()).collect(),
         environment,
         directory: directory.into(),
-        user: user.written,
+        user: user.written.clone(),
         chain: Vec::new(),
         depth: 0,
         input: None,
     };
-    (process, command)
+    (process, command, user)
 }
 
 /// The program that the container runs, of those that it starts; the others are gaps.
@@ -367,17 +368,14 @@ fn choose(chain: &mut Chain) -> Option<Program> {
     let others: Vec<Gap> = started
         .iter()
         .filter(|it| is_other(it))
-        .map(|it| Gap {
-            code: GapCode::LaunchNotUnderstood,
-            message: format!(
+        .map(|it| {
+            it.cause.gap(format!(
                 "line {}, {}, also starts {}, and it is not known what that does before {} starts",
                 it.cause.line,
                 it.cause.what,
                 it.path,
                 name_of(&chosen.path)
-            ),
-            path: Some(it.cause.path.clone()).filter(|path| !path.is_empty()),
-            layer: it.cause.layer,
+            ))
         })
         .collect();
     for gap in others {

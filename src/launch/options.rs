@@ -24,6 +24,16 @@ pub(super) struct Given {
 }
 
 impl Given {
+    /// Takes all words that look like options for some, whose names do not matter, and the others for operands.
+    pub fn without_options(arguments: &[Value]) -> Self {
+        let is_option = |it: &&Value| it.known().is_some_and(|it| it.starts_with('-'));
+        let operands = arguments.iter().filter(|it| !is_option(it)).cloned();
+        Given {
+            operands: operands.collect(),
+            ..Given::default()
+        }
+    }
+
     /// The last value of an option, if it is known.
     pub fn option(&self, names: &[&str]) -> Option<&str> {
         let mut options = self.options.iter().rev();
@@ -73,16 +83,6 @@ impl Options {
         operands.append(&mut rest);
         given.operands = operands;
         Ok(given)
-    }
-
-    /// Takes all words that look like options for some, and the others for operands.
-    pub fn operands(&self, arguments: &[Value]) -> Result<Given, String> {
-        let is_option = |it: &&Value| it.known().is_some_and(|it| it.starts_with('-'));
-        let operands = arguments.iter().filter(|it| !is_option(it)).cloned();
-        Ok(Given {
-            operands: operands.collect(),
-            ..Given::default()
-        })
     }
 
     fn is_option(&self, text: &str) -> bool {

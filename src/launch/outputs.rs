@@ -1,9 +1,10 @@
 //! What small programs write to their standard output, where the image decides that.
 
-use super::locate::{Files, Located, absolute, locate, name_of};
+use super::locate::{Files, Located, absolute, locate};
 use super::process::Process;
 use super::value::{Status, Value};
 use crate::image::Node;
+use crate::lexical::name_of;
 
 /// The longest text that `cat` and `sed` hand on, in bytes.
 const MAX_TEXT: usize = 64 << 10;

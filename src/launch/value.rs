@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use crate::gap::{Gap, GapCode};
+
 /// Why something is unknown, and where that was.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cause {
@@ -15,6 +17,18 @@ pub struct Cause {
     pub what: String,
     /// Whether the value is some whole number: arithmetic with it changes nothing.
     pub is_number: bool,
+}
+
+impl Cause {
+    /// The gap that it leaves, told by this message.
+    pub fn gap(&self, message: String) -> Gap {
+        Gap {
+            code: GapCode::LaunchNotUnderstood,
+            message,
+            path: Some(self.path.clone()).filter(|path| !path.is_empty()),
+            layer: self.layer,
+        }
+    }
 }
 
 /// A text that may be unknown.

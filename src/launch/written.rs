@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::value::Cause;
 use crate::image::RootFilesystem;
+use crate::lexical::name_of;
 
 /// The most files that are remembered; with more, everything counts as written.
 const MAX_WRITTEN: usize = 512;
@@ -97,7 +98,7 @@ impl Written {
     ) -> Option<(&str, &Rc<Cause>)> {
         let location = location.trim_end_matches('/');
         let is_code = |it: &&WrittenFile| {
-            let name = it.path.rsplit('/').next().unwrap_or_default();
+            let name = name_of(&it.path);
             let is_module = name.rsplit_once('.').is_none_or(|(_, ending)| {
                 matches!(ending, "py" | "pyc" | "pth" | "so" | "zip" | "egg")
             }) || name.contains(".so.");

@@ -13,6 +13,7 @@ use crate::cancellation::Cancellation;
 use crate::elf::ElfFacts;
 use crate::error::{Error, Result};
 use crate::image::{Credentials, Node, RootFilesystem};
+use crate::lexical::name_of;
 use crate::limits::{Limit, Limits, Usage};
 
 /// `EM_386`, `EM_X86_64`, `EM_AARCH64`.
@@ -135,7 +136,7 @@ impl<'r> System<'r> {
         working_directory: &str,
     ) -> Option<Self> {
         let interpreter = program.interpreter.as_deref()?;
-        let name = interpreter.rsplit('/').next().unwrap_or_default();
+        let name = name_of(interpreter);
         let libc = match name.starts_with("ld-musl-") {
             true => Libc::Musl,
             false => Libc::Glibc,

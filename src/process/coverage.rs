@@ -6,6 +6,7 @@ use super::describer::package_directory;
 use super::facts::{FrameworkFacts, LoaderFacts, ObjectFacts};
 use super::model::Programs;
 use crate::gap::{Gap, GapCode};
+use crate::lexical::name_of;
 use crate::stack::Stack;
 use crate::stack::sites::Sites;
 
@@ -107,7 +108,7 @@ impl Programs<'_, '_> {
         for process in &loader.processes {
             for object in &process.objects {
                 let path = object.path.as_str();
-                let name = path.rsplit('/').next().unwrap_or(path);
+                let name = name_of(path);
                 let mut add = |directory: &str| {
                     let known = loaders.entry(directory.to_owned());
                     known.or_insert(process.name.as_str());

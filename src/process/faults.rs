@@ -13,6 +13,7 @@ use super::facts::{
 use super::model::ModeledProcess;
 use super::playback::{Cause, LoadFailure};
 use crate::image::Node;
+use crate::lexical::name_of;
 use crate::loader::{Fault, ObjectId, SearchedDirectory};
 
 /// Longest demangled name, in bytes.
@@ -217,7 +218,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             } => (name, needed_by, path.as_str(), [].as_slice()),
             _ => return Missing::default(),
         };
-        let file = name.rsplit('/').next().unwrap_or(name);
+        let file = name_of(name);
         let (elsewhere, wrong_machine) = self.elsewhere(file, broken);
         let opener = attempt.failure.map_or("", |it| it.opener.as_str());
         let user = needed_by.as_deref().unwrap_or(opener);

@@ -1,5 +1,6 @@
 //! Why a file answers, in words and as one word.
 
+use crate::lexical::name_of;
 use crate::loader::{Reason, SearchPath};
 
 /// A reason for people.
@@ -15,7 +16,7 @@ pub(super) fn text(reason: &Reason) -> String {
 
 /// A search path for people.
 pub(super) fn search_path(path: &SearchPath) -> String {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let name = |path: &str| name_of(path).to_owned();
     match path {
         SearchPath::Rpath(of) => format!("DT_RPATH of {}", name(of)),
         SearchPath::Runpath(of) => format!("DT_RUNPATH of {}", name(of)),

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::inventory::{Inventory, directory_of, is_interpreter_name, name_of};
+use super::inventory::{Inventory, is_interpreter_name};
 use super::python::Environment;
 use crate::image::Node;
 use crate::launch::Launch;
+use crate::lexical::{directory_of, name_of};
 
 /// The environment of the command's interpreter: of the command itself, of the Python that it names
 /// (`nvidia_entrypoint.sh python3 app.py`, `sh -c "exec python3.11 app.py"`), or of the virtual environment whose `bin` contains the

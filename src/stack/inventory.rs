@@ -147,16 +147,3 @@ pub(super) fn is_interpreter_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_digit() || byte == b'.')
     })
 }
-
-/// The directory of a path: `/` for a file in the root directory.
-pub(super) fn directory_of(path: &str) -> &str {
-    match path.rsplit_once('/') {
-        Some(("", _)) | None => "/",
-        Some((directory, _)) => directory,
-    }
-}
-
-/// The last component of a path.
-pub(super) fn name_of(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}

@@ -6,9 +6,10 @@ use crate::elf::facts::Identity;
 
 use super::catalogue::Catalogue;
 use super::evidence::{refines, split_release};
-use super::inventory::{ElfFile, Inventory, directory_of, name_of};
+use super::inventory::{ElfFile, Inventory};
 use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
+use crate::lexical::{directory_of, name_of};
 
 /// Libraries that other files of this module handle.
 const ELSEWHERE: [&str; 5] = ["python", "glibc", "glibc-loader", "libstdc++", "nvcc"];

@@ -3,11 +3,12 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
-use super::inventory::{Inventory, directory_of};
+use super::inventory::Inventory;
 use super::torch::TorchCopy;
 use crate::error::Result;
 use crate::image::Node;
 use crate::launch::Launch;
+use crate::lexical::directory_of;
 use crate::loader::abi::Abi;
 use crate::loader::hwcaps::GlibcVersion;
 use crate::loader::{Bounds, Lookup, ObjectId, System, ldconfig};

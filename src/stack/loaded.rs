@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::evidence::is_version;
 use super::interpreter::{environment, real_directory};
-use super::inventory::{Inventory, directory_of, name_of};
+use super::inventory::Inventory;
 use super::library_search::{FoundIn, LibrarySearch, program_system};
 use super::python::Environment;
 use super::sites::Sites;
@@ -17,6 +17,7 @@ use super::{Component, Evidence, EvidenceKind};
 use crate::error::Result;
 use crate::image::Node;
 use crate::launch::Launch;
+use crate::lexical::{directory_of, name_of};
 use crate::loader::Bounds;
 
 /// The input for choosing the loaded copies.

@@ -9,9 +9,10 @@ use crate::gap::Gap;
 use crate::image::Node;
 
 use super::evidence::{first_numbers, is_version};
-use super::inventory::{ElfFile, Inventory, directory_of, name_of};
+use super::inventory::{ElfFile, Inventory};
 use super::packages::{OWNERS, Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
+use crate::lexical::{directory_of, name_of};
 
 /// A Python environment: an installation, a virtual environment or a conda environment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The options of the command that starts Python.
 
-use super::inventory::{is_interpreter_name, name_of};
+use super::inventory::is_interpreter_name;
+use crate::lexical::name_of;
 
 /// The options with which a command starts Python (`python --help`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,13 +6,14 @@
 use std::collections::HashSet;
 
 use super::interpreter;
-use super::inventory::{Inventory, directory_of};
+use super::inventory::Inventory;
 use super::python::{self, Environment};
 use super::python_options::Options;
 use super::startup_knowledge::{StartupKnowledge, StartupLine};
 use crate::gap::{Gap, GapCode};
 use crate::image::{Credentials, Node};
 use crate::launch::{Launch, User};
+use crate::lexical::directory_of;
 use crate::limits::{Limit, LimitExceeded, Limits};
 
 /// Where lines end (`str.splitlines`).
@@ -146,17 +147,9 @@ impl<'r> Startup<'_, 'r> {
         }
     }
 
-    /// The path that a path relative to the working directory means.
-    fn absolute(&self, path: &str) -> String {
-        match path.starts_with('/') {
-            true => path.to_owned(),
-            false => format!("{}/{path}", self.launch.working_directory),
-        }
-    }
-
     /// The file at a path, which may be relative to the working directory.
     fn resolve(&self, path: &str) -> Option<Node<'r>> {
-        let path = self.absolute(path);
+        let path = self.launch.absolute(path);
         self.inventory.root.resolve_as(&path, self.user).ok()
     }
 
@@ -273,7 +266,8 @@ impl<'r> Startup<'_, 'r> {
             return Some(directory.path());
         }
         // A script may be mounted when the container starts.
-        let path = script.map(|script| node.map_or_else(|| self.absolute(script), Node::path));
+        let path =
+            script.map(|script| node.map_or_else(|| self.launch.absolute(script), Node::path));
         let directory = path.map_or_else(
             || self.launch.working_directory.clone(),
             |path| directory_of(&path).to_owned(),

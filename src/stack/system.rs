@@ -2,9 +2,10 @@
 
 use super::catalogue::Catalogue;
 use super::evidence::first_numbers;
-use super::inventory::{ElfFile, Inventory, name_of};
+use super::inventory::{ElfFile, Inventory};
 use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
+use crate::lexical::name_of;
 
 pub(super) fn components(
     inventory: &Inventory,

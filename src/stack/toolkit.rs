@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::evidence::is_version;
-use super::inventory::{Inventory, TextFile, directory_of, name_of};
+use super::inventory::{Inventory, TextFile};
 use super::{Component, Evidence, EvidenceKind};
+use crate::lexical::{directory_of, name_of};
 
 /// The used part of `version.json`.
 #[derive(Deserialize)]

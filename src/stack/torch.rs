@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::evidence::first_numbers;
-use super::inventory::{ElfFile, Inventory, TextFile, directory_of, name_of};
+use super::inventory::{ElfFile, Inventory, TextFile};
 use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
+use crate::lexical::{directory_of, name_of};
 
 /// The files and packages of one copy of PyTorch.
 #[derive(Default)]

@@ -13,6 +13,7 @@ use super::gpu::Gpu;
 use super::tables::Tables;
 use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
+use crate::lexical::name_of;
 use crate::process::LoaderFacts;
 use crate::process::facts::{ObjectFacts, ProcessFacts};
 use crate::spelling::InvalidInput;
@@ -281,7 +282,7 @@ impl Torch {
 /// matter, and some support certain GPUs on purpose (cuSPARSELt from 8.0 on, NVSHMEM from 9.0 on).
 fn is_of_cuda(object: &ObjectFacts) -> bool {
     const NAMES: [&str; 3] = ["libcu", "libnv", "libnpp"];
-    let file = object.path.rsplit('/').next().unwrap_or_default();
+    let file = name_of(&object.path);
     let is_copy = object.path.contains(".libs/") && NAMES.iter().any(|name| file.starts_with(name));
     !object.library.is_empty() && object.part != "static"
         || !object.cuda.is_empty()

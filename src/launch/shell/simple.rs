@@ -8,6 +8,7 @@ use super::state::{Contents, Function, Sink, Variable};
 use super::syntax::{AssignedValue, Assignment, Piece, Redirect, Target, Word};
 use crate::launch::process::Process;
 use crate::launch::value::{Cause, Status, Value};
+use crate::lexical::name_of;
 
 /// What redirections do.
 #[derive(Debug, Default, Clone, Copy)]
@@ -143,12 +144,7 @@ impl Shell<'_, '_> {
             // Shells disagree whether the variable is exported then.
             self.gap("a variable that is set for a special built-in command");
         }
-        for (name, old) in before.into_iter().rev() {
-            match old {
-                Some(old) => self.state.variables.insert(name, old),
-                None => self.state.variables.remove(&name),
-            };
-        }
+        self.state.restore(before);
         flow
     }
 
@@ -186,13 +182,25 @@ impl Shell<'_, '_> {
             }
         };
         let outer = std::mem::replace(&mut self.state.positional, arguments.to_vec());
-        let escapes = std::mem::take(&mut self.escapes);
         self.hidden.push(Vec::new());
         let loops = std::mem::take(&mut self.loops);
+        let flow = self.until_return(|shell| {
+            let flow = shell.command(&body);
+            shell.loops = loops;
+            flow
+        });
+        let hidden = self.hidden.pop().unwrap_or_default();
+        self.state.restore(hidden);
+        self.state.positional = outer;
+        flow
+    }
+
+    /// Runs what `return` ends: a function or a file.
+    pub(super) fn until_return(&mut self, run: impl FnOnce(&mut Self) -> Flow) -> Flow {
+        let escapes = std::mem::take(&mut self.escapes);
         self.callers += 1;
-        let flow = self.command(&body);
+        let flow = run(self);
         self.callers -= 1;
-        self.loops = loops;
         let flow = match flow {
             Flow::Return => Flow::Next,
             flow => flow,
@@ -201,13 +209,6 @@ impl Shell<'_, '_> {
             Flow::Return => None,
             other => Some(other),
         });
-        for (name, old) in self.hidden.pop().unwrap_or_default().into_iter().rev() {
-            match old {
-                Some(old) => self.state.variables.insert(name, old),
-                None => self.state.variables.remove(&name),
-            };
-        }
-        self.state.positional = outer;
         self.escapes.extend(escapes);
         flow
     }
@@ -241,7 +242,7 @@ impl Shell<'_, '_> {
     /// What only matters for programs: signals, and how dash reads PATH.
     fn check_call(&mut self, arguments: &[Value]) {
         let name = arguments.first().and_then(Value::known).unwrap_or_default();
-        let name = name.rsplit('/').next().unwrap_or_default();
+        let name = name_of(name);
         if self.state.traps && matches!(name, "kill" | "pkill" | "killall" | "timeout") {
             self.gap("a signal to a shell with traps");
         }

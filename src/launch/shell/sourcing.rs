@@ -117,20 +117,8 @@ impl Shell<'_, '_> {
         let own = (self.bash && !rest.is_empty())
             .then(|| std::mem::replace(&mut self.state.positional, rest.to_vec()));
         let (line, shown) = (self.line, self.text.clone());
-        let escapes = std::mem::take(&mut self.escapes);
         self.state.status = Status::Success;
-        self.callers += 1;
-        let ended = self.run_text(text);
-        self.callers -= 1;
-        let flow = match ended {
-            Flow::Return => Flow::Next,
-            flow => flow,
-        };
-        let flow = self.rejoin(flow, |escape| match escape {
-            Flow::Return => None,
-            other => Some(other),
-        });
-        self.escapes.extend(escapes);
+        let flow = self.until_return(|shell| shell.run_text(text));
         (self.line, self.text) = (line, shown);
         if let Some(own) = own {
             self.state.positional = own;

@@ -128,6 +128,16 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Sets variables to what they were, the last one first; `None` if they were not there.
+    pub fn restore(&mut self, variables: Vec<(Rc<str>, Option<Variable>)>) {
+        for (name, old) in variables.into_iter().rev() {
+            match old {
+                Some(old) => self.variables.insert(name, old),
+                None => self.variables.remove(&name),
+            };
+        }
+    }
+
     /// The size, as steps that copying costs.
     pub fn weight(&self) -> usize {
         1 + (self.variables.len() + self.functions.len() + self.positional.len()) / 32

@@ -16,6 +16,7 @@ use super::super::text::Text;
 use super::session::{SHELLS, Session, activate, assign, inline_script};
 use super::state::{State, place};
 use crate::error::Result;
+use crate::lexical::name_of;
 use crate::version::requirement::normalized;
 
 /// The maximum nesting of `bash -c`.
@@ -87,7 +88,7 @@ impl State<'_> {
                 .first()
                 .map(|word| word.text.as_str())
                 .unwrap_or_default();
-            let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+            let name = name_of(program).to_owned();
             // Each document is read by one command.
             let body = match command.here_document {
                 true => documents.pop_front(),

@@ -7,6 +7,7 @@ use super::super::shell::Script;
 use super::super::stage::Recorder;
 use super::super::text::Text;
 use super::super::variables::{expression, unquote};
+use crate::lexical::name_of;
 
 /// The maximum number of directories in one search path.
 pub const MAX_PARTS: usize = 64;
@@ -203,7 +204,7 @@ pub fn finish(states: Vec<State<'_>>) -> Vec<Stage> {
 /// The environment of a path to a directory or program in it.
 pub fn place(directory: &str) -> String {
     let directory = directory.trim_end_matches('/');
-    let program = directory.rsplit('/').next().unwrap_or_default();
+    let program = name_of(directory);
     let directory = match program.starts_with("python") || program.starts_with("pip") {
         true => directory
             .strip_suffix(program)

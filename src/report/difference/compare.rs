@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::model::{Change, Coverage, Findings, Layers};
 use crate::finding::Finding;
+use crate::lexical::name_of;
 use crate::report::{Inspection, summary};
 use crate::stack::{self, Component};
 
@@ -202,7 +203,7 @@ fn mapped(facts: &Inspection) -> Named {
         .flat_map(|process| &process.objects);
     objects
         .map(|object| {
-            let file = object.path.rsplit('/').next().unwrap_or_default();
+            let file = name_of(&object.path);
             let name = match object.soname.as_str() {
                 "" => file,
                 soname => soname,

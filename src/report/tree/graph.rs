@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::parts::{Relations, TreeQuery, is_match, matches};
+use crate::lexical::name_of;
 use crate::process::tree::{FailedLoad, ProcessTree, Tree};
 use crate::report::printable;
 
@@ -22,7 +23,7 @@ pub fn dot(query: TreeQuery, tree: &Tree) -> String {
         let shown = shown(process, query.library);
         for &id in &shown {
             let facts = &process.objects[id].facts;
-            let name = facts.path.rsplit('/').next().unwrap_or(&facts.path);
+            let name = name_of(&facts.path);
             let label = match facts.readings.get("version") {
                 Some(version) => format!("{name}\n{version}"),
                 None => name.to_owned(),

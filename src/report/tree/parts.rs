@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style};
 
 use crate::launch::LaunchFacts;
+use crate::lexical::name_of;
 use crate::process::tree::{FailedLoad, MappedObject, ProcessTree};
 use crate::report::details::library_path_source;
 use crate::report::one_line;
@@ -104,7 +105,7 @@ pub(super) fn is_match(object: &MappedObject, library: &str) -> bool {
 
 /// Whether a name or path is the given one or its file name starts with it: `libcudnn` matches all of cuDNN.
 pub(super) fn matches(name: &str, library: &str) -> bool {
-    let file = name.rsplit('/').next().unwrap_or(name);
+    let file = name_of(name);
     name == library || (!library.contains('/') && !library.is_empty() && file.starts_with(library))
 }
 

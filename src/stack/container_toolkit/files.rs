@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::elf::ElfFacts;
 use crate::image::Node;
 use crate::layer::Content;
-use crate::stack::inventory::{Inventory, directory_of, name_of};
+use crate::stack::inventory::Inventory;
 use crate::stack::python::Environment;
 use crate::stack::sites::Sites;
 
 use super::knowledge::ToolkitKnowledge;
+use crate::lexical::{directory_of, name_of};
 
 /// A file with the name of a driver file, outside the directories of stubs and of the forward-compatibility package.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

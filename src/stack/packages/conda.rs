@@ -6,10 +6,11 @@ use serde::Deserialize;
 
 use crate::stack::EvidenceKind;
 use crate::stack::catalogue::Catalogue;
-use crate::stack::inventory::{Inventory, directory_of, name_of};
+use crate::stack::inventory::Inventory;
 
 use super::dpkg::identities;
 use super::package::{Owned, Package, Record};
+use crate::lexical::{directory_of, name_of};
 
 #[derive(Deserialize)]
 struct Metadata<'t> {

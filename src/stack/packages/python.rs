@@ -3,12 +3,13 @@
 
 use crate::stack::catalogue::Catalogue;
 use crate::stack::evidence::is_version;
-use crate::stack::inventory::{Inventory, TextFile, directory_of, name_of};
+use crate::stack::inventory::{Inventory, TextFile};
 use crate::stack::{Distribution, EvidenceKind};
 use crate::version::requirement::normalized;
 
 use super::package::{Owned, Package, Record};
 use super::record::Records;
+use crate::lexical::{directory_of, name_of};
 
 /// All distributions with readable metadata, sorted by path.
 pub fn distributions(inventory: &Inventory) -> Vec<Distribution> {

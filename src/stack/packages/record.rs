@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::elf::ElfFacts;
 use crate::image::{FileIdentity, Node};
 use crate::stack::Distribution;
-use crate::stack::inventory::{Inventory, directory_of};
+use crate::stack::inventory::Inventory;
 use crate::stack::pattern::matches_pattern;
 
 use super::owners::OWNERS;
+use crate::lexical::directory_of;
 
 /// Files of a distribution that are listed in a report.
 const LISTED: usize = 8;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::model::{Card, End, Graph, Mark, Row};
-use super::placement::{self, CardKind, Column, Placement, file_name, normal_path};
+use super::placement::{self, CardKind, Column, Placement, normal_path};
 use crate::finding::Finding;
+use crate::lexical::name_of;
 use crate::process::LoaderFacts;
 use crate::process::facts::Import;
 use crate::process::tree::ProcessTree;
@@ -205,7 +206,7 @@ impl<'a> Builder<'a> {
         let row = self.graph.cards[card].rows.len();
         self.row_of.insert(object, End::row(card, row));
         self.graph.cards[card].rows.push(Row {
-            label: short_name(file_name(&facts.path)),
+            label: short_name(name_of(&facts.path)),
             version: facts.readings.get("version").cloned().unwrap_or_default(),
             tooltip,
             objects: vec![object],

@@ -2,7 +2,8 @@
 
 use super::builder::Builder;
 use super::model::{Card, Mark, Mixture, Row};
-use super::placement::{CardKind, Placement, directory_of, file_name, short_directory};
+use super::placement::{CardKind, Placement, directory_of, short_directory};
+use crate::lexical::name_of;
 use crate::process::tree::ProcessTree;
 
 /// Marks the files that findings mention.
@@ -208,7 +209,7 @@ fn add_ghost(builder: &mut Builder, winner: usize, path: &str, version: String, 
     if card.footer.is_empty() {
         card.footer = format!("because of {reason}");
     }
-    let label = file_name(path).to_owned();
+    let label = name_of(path).to_owned();
     if card.rows.iter().all(|row| row.label != label) {
         card.rows.push(Row {
             label,

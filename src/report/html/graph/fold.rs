@@ -2,7 +2,8 @@
 
 use super::builder::Builder;
 use super::model::{Card, End, Mark, Row};
-use super::placement::{CardKind, file_name};
+use super::placement::CardKind;
+use crate::lexical::name_of;
 use crate::process::tree::ProcessTree;
 
 /// How many rows without a mark a card shows; the rest is folded into one.
@@ -57,7 +58,7 @@ fn fold_card(process: &ProcessTree, card: &mut Card, limit: usize) {
     let is_vendored = |row: &Row| facts(row).is_some_and(|facts| facts.path.contains(".libs/"));
     let is_program = |row: &Row| {
         facts(row).is_some_and(|facts| {
-            facts.found_by == "executable" || file_name(&facts.path).starts_with("libpython")
+            facts.found_by == "executable" || name_of(&facts.path).starts_with("libpython")
         })
     };
     let matters = |row: &Row| {

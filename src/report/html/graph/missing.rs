@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::builder::Builder;
 use super::model::{Mark, Requester, Row};
 use super::placement::{
-    CardKind, Column, LoadFailure, Placement, directory_of, file_name, normal_path, short_directory,
+    CardKind, Column, LoadFailure, Placement, directory_of, normal_path, short_directory,
 };
+use crate::lexical::name_of;
 use crate::process::facts::Missing;
 use crate::process::tree::FailedLoad;
 
@@ -78,7 +79,7 @@ fn add_missing(builder: &mut Builder, library: &str, failures: &[&FailedLoad], i
         false => Mark::Missing,
     };
     let mut row = Row {
-        label: file_name(library).to_owned(),
+        label: name_of(library).to_owned(),
         tooltip: tooltip(failure),
         mark,
         failure: Some(reason),
@@ -117,7 +118,7 @@ fn placement(
             origin: String::new(),
         };
     }
-    if let Some(set) = set_of(builder, file_name(&failure.library)) {
+    if let Some(set) = set_of(builder, name_of(&failure.library)) {
         return set;
     }
     Placement {
@@ -137,7 +138,7 @@ fn needed_by(failure: &FailedLoad) -> String {
     match failure.needed_by.as_str() {
         "" if failure.package.is_empty() => "needed by the program".to_owned(),
         "" => format!("needed by import {}", failure.package),
-        path => format!("needed by {}", file_name(path)),
+        path => format!("needed by {}", name_of(path)),
     }
 }
 
@@ -172,7 +173,7 @@ fn add_unloaded(builder: &mut Builder, failure: &FailedLoad) {
     let mut cards = builder.graph.cards.iter_mut();
     if let Some(card) = cards.find(|card| card.placement.origin == directory) {
         card.rows.push(Row {
-            label: file_name(path).to_owned(),
+            label: name_of(path).to_owned(),
             note: "cannot be loaded".to_owned(),
             tooltip: format!("{path}\n{}", failure.message),
             mark: Mark::Error,

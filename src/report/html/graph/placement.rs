@@ -1,6 +1,6 @@
 //! The card of the picture that a file belongs to, by its origin.
 
-use crate::lexical;
+use crate::lexical::{self, name_of};
 use crate::process::facts::ObjectFacts;
 use crate::process::tree::ProcessTree;
 
@@ -101,11 +101,6 @@ impl LoadFailure {
             LoadFailure::Unloadable => "cannot be loaded",
         }
     }
-}
-
-/// The last component of a path.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The directory of a path.
@@ -209,7 +204,7 @@ fn in_package(process: &ProcessTree, object: &ObjectFacts, package: &str) -> Pla
     let is_imported = |name: &str| process.imports.iter().any(|it| it.package == name);
     let own = is_imported(&object.package) && related(&object.package, package);
     let of_another = process.imports.iter().any(|it| same(&it.package, package));
-    let is_module = object.found_by == "path" && !file_name(&object.path).starts_with("lib");
+    let is_module = object.found_by == "path" && !name_of(&object.path).starts_with("lib");
     let (kind, column, title) = match own {
         true if is_module => (
             CardKind::Import(object.package.clone()),
@@ -273,7 +268,7 @@ fn is_cuda(object: &ObjectFacts) -> bool {
     let is_known = !library.is_empty()
         && !library.starts_with("torch")
         && !matches!(library, "python" | "glibc" | "libstdc++");
-    let name = normal(file_name(&object.path));
+    let name = normal(name_of(&object.path));
     let is_own = !object.directory.is_empty() && name.contains(&normal(&object.directory));
     let belongs = !object.cuda.is_empty()
         && !library.starts_with("torch")
