@@ -19,8 +19,8 @@ use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
 use crate::reference::name::Name;
 use crate::stack::{
-    Component, ContainerToolkit, DriverFloor, Evidence, Gpu, OverwrittenFiles, Stack,
-    UnmetRequirement,
+    BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu, OverwrittenFiles,
+    Stack, UnmetRequirement,
 };
 use crate::targets::TargetFacts;
 use crate::version;
@@ -94,6 +94,8 @@ pub struct PythonFacts {
     pub unmet_requirements: Vec<UnmetRequirement>,
     /// Libraries of one distribution that another has replaced with its own.
     pub overwritten_files: Vec<OverwrittenFiles>,
+    /// Virtual environments whose interpreter is a link to a file that the image does not have.
+    pub broken_environments: Vec<BrokenEnvironment>,
 }
 
 impl PythonFacts {
@@ -104,11 +106,14 @@ impl PythonFacts {
             own.or_else(|| (it.found_path == path).then_some(it.found_layer)?)
         });
         let mut overwritten = self.overwritten_files.iter();
-        unmet.or_else(|| {
-            overwritten
-                .find(|it| it.files.first().is_some_and(|it| it == path))?
-                .layer
-        })
+        let mut broken = self.broken_environments.iter();
+        unmet
+            .or_else(|| {
+                overwritten
+                    .find(|it| it.files.first().is_some_and(|it| it == path))?
+                    .layer
+            })
+            .or_else(|| broken.find(|it| it.interpreter == path)?.layer)
     }
 }
 
@@ -242,6 +247,7 @@ impl Facts {
                 distributions: stack.importable(),
                 unmet_requirements: stack.unmet_requirements.clone(),
                 overwritten_files: stack.overwritten_files.clone(),
+                broken_environments: stack.broken_environments.clone(),
             }),
             image: ImageFacts {
                 process_env: Some(image.process_env.or(image.env.clone()).unwrap_or_default()),

@@ -58,12 +58,14 @@ impl ComponentRow {
 
 /// A package name and the component it belongs to.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct PackageRow {
     name: String,
     pub(super) component: String,
     /// The directory of its libraries, relative to the installation directory.
     pub(super) under: Option<String>,
+    /// A Python file that assigns `__version__`, relative to the installation directory.
+    pub(super) version_file: Option<String>,
 }
 
 /// How image tags spell a Linux distribution.

@@ -1,5 +1,6 @@
 //! The components of an image (PyTorch, CUDA, cuDNN, Python …), each version with all evidence for it.
 
+mod broken_environments;
 mod catalogue;
 mod component;
 pub mod container_toolkit;
@@ -33,6 +34,7 @@ use crate::image::RootFilesystem;
 use crate::launch::Launch;
 use crate::loader::Bounds;
 
+pub use broken_environments::BrokenEnvironment;
 pub use catalogue::Catalogue;
 pub use component::{Component, Coverage, Distribution, Evidence, EvidenceKind};
 pub use container_toolkit::ContainerToolkit;
@@ -66,6 +68,9 @@ pub struct Stack {
     /// Libraries that a Python distribution has replaced with its own.
     #[serde(skip)]
     pub overwritten_files: Vec<OverwrittenFiles>,
+    /// Virtual environments whose interpreter is missing.
+    #[serde(skip)]
+    pub broken_environments: Vec<BrokenEnvironment>,
     /// The native modules of all Python distributions.
     #[serde(skip)]
     pub native_modules: Vec<NativeModule>,
@@ -165,6 +170,7 @@ pub fn read(
         environments,
         unmet_requirements,
         overwritten_files,
+        broken_environments: broken_environments::find(&inventory),
         native_modules,
         container_toolkit,
     })

@@ -215,7 +215,7 @@ pub(super) fn is_2_or_later(version: &str) -> bool {
 }
 
 /// The assignments in a Python file of plain assignments: `name = 'value'` and `name: Optional[str] = 'value'`.
-fn assignments(text: &str) -> BTreeMap<&str, &str> {
+pub(super) fn assignments(text: &str) -> BTreeMap<&str, &str> {
     text.lines()
         .filter(|line| line.len() <= 200)
         .filter_map(|line| {

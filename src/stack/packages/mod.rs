@@ -24,7 +24,7 @@ pub(super) fn read(
     records: &Records,
     catalogue: &Catalogue,
 ) -> Packages {
-    let mut packages = python::packages(distributions, records, catalogue);
+    let mut packages = python::packages(inventory, distributions, records, catalogue);
     packages.extend(dpkg::packages(inventory, catalogue));
     packages.extend(apk::packages(inventory, catalogue));
     packages.extend(conda::packages(inventory, catalogue));

@@ -2,8 +2,9 @@
 //! specification of the Python Packaging User Guide).
 
 use crate::stack::catalogue::Catalogue;
-use crate::stack::evidence::is_version;
+use crate::stack::evidence::{is_version, refines};
 use crate::stack::inventory::{Inventory, TextFile};
+use crate::stack::torch::assignments;
 use crate::stack::{Distribution, EvidenceKind};
 use crate::version::requirement::normalized;
 
@@ -50,23 +51,29 @@ fn distribution(file: &TextFile, site: &str) -> Option<Distribution> {
 
 /// The packages of the distributions, whose files are those that their RECORD lists; without one, those of the usual directory.
 pub(super) fn packages(
+    inventory: &Inventory,
     distributions: &[Distribution],
     records: &Records,
     catalogue: &Catalogue,
 ) -> Vec<Package> {
     let mut packages = Vec::new();
     for (number, distribution) in distributions.iter().enumerate() {
-        let source = TextFile {
+        let metadata = TextFile {
             path: distribution.path.clone(),
             layer: distribution.layer,
             text: "",
         };
+        let file = version_file(inventory, distribution, catalogue);
+        let (version, source) = match &file {
+            Some((version, file)) => (*version, file),
+            None => (distribution.version.as_str(), &metadata),
+        };
         let record = Record {
             manager: EvidenceKind::PythonMetadata,
             name: &distribution.name,
-            written: &distribution.version,
-            version: &distribution.version,
-            source: &source,
+            written: version,
+            version,
+            source,
             installed_in: distribution.site.clone(),
         };
         packages.extend(record.packages(catalogue, |row| {
@@ -79,4 +86,17 @@ pub(super) fn packages(
         }));
     }
     packages
+}
+
+/// `2.11.0+cu130` in the file that a distribution says its version in, if its metadata only say `2.11.0`.
+fn version_file<'r>(
+    inventory: &Inventory<'r>,
+    distribution: &Distribution,
+    catalogue: &Catalogue,
+) -> Option<(&'r str, TextFile<'r>)> {
+    let mut rows = catalogue.rows(EvidenceKind::PythonMetadata, &distribution.name);
+    let path = rows.find_map(|row| row.version_file.as_ref())?;
+    let file = inventory.text(&format!("{}/{path}", distribution.site))?;
+    let version = assignments(file.text).remove("__version__")?;
+    (is_version(version) && refines(version, &distribution.version)).then_some((version, file))
 }

@@ -216,3 +216,45 @@ fn requirements_are_those_of_one_python() {
     assert_eq!(unmet.found, "2.9.1");
     assert_eq!(unmet.environment, "/usr with Python 3.11");
 }
+
+/// The wheels of PyPI: METADATA says `2.11.0`, and `torchaudio/version.py` for which CUDA it was built.
+#[test]
+fn the_version_file_of_a_partner_names_its_cuda() {
+    let image = |version: &str| {
+        let text = format!("__version__ = '{version}'\ngit_version = '34c52a6'\n");
+        let image = Image::new().distribution(SITE, "torchaudio", "2.11.0");
+        image.text(&format!("{SITE}/torchaudio/version.py"), &text)
+    };
+    let version = |image: Image| only(&image.stack(), "torchaudio").version.clone();
+    assert_eq!(version(image("2.11.0+cu130")), "2.11.0+cu130");
+    // Left behind by another release.
+    assert_eq!(version(image("2.10.0+cu128")), "2.11.0");
+}
+
+/// `COPY --from=builder /app/.venv /app/.venv` without the Python of that stage. The links are those of `python -m venv` and of uv.
+#[test]
+fn an_environment_whose_interpreter_is_missing_is_broken() {
+    let venv = |target: &str| {
+        Image::new()
+            .elf("usr/bin/python3.11", plain(""))
+            .link("app/.venv/bin/python", target)
+            .link("app/.venv/bin/python3", "python")
+            .link("app/.venv/bin/python3.12", "python")
+            .text(
+                "app/.venv/pyvenv.cfg",
+                "home = /usr/local/bin\nversion = 3.12.4\n",
+            )
+    };
+    let target = "/root/.local/share/uv/python/cpython-3.12.4-linux-x86_64-gnu/bin/python3.12";
+    let stack = venv(target).stack();
+    let [broken] = &stack.broken_environments[..] else {
+        panic!("{:?}", stack.broken_environments);
+    };
+    assert_eq!(broken.prefix, "/app/.venv");
+    assert_eq!(broken.interpreter, "/app/.venv/bin/python");
+    assert_eq!(broken.target, target);
+    assert_eq!(venv("/usr/bin/python3.11").stack().broken_environments, []);
+    // A program that is called python, in a directory that is no environment.
+    let other = Image::new().link("opt/tool/bin/python", "/nothing");
+    assert_eq!(other.stack().broken_environments, []);
+}
