@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDate;
 
 use super::judge;
+use super::lint_files::{LintFile, files_of};
 use super::report::Report;
 use super::report::Unread;
 use super::state::Checker;
@@ -20,7 +21,7 @@ use crate::rules::Facts;
 
 impl Checker {
     /// Checks the files that images are built from: Dockerfile, `requirements.txt`, `environment.yml`, `pyproject.toml`. A
-    /// directory means those of these files that are directly in it, `-` standard input. The kind of a file follows from its name or
+    /// directory means those of these files that are below it, `-` standard input. The kind of a file follows from its name or
     /// its content, unless it is given. Files that cannot be read are in [`Report::errors`].
     ///
     /// ```no_run
@@ -47,9 +48,13 @@ impl Checker {
         let mut report = Report::new(self);
         report.is_lint = true;
         let mut used_ignores = BTreeSet::new();
-        for path in files_of(files)? {
+        for LintFile { path, is_named } in files_of(files, cancellation)? {
             cancellation.check()?;
-            let sources = self.sources(&path, kind);
+            let sources = match self.sources(&path, kind, is_named) {
+                Ok(None) => continue,
+                Ok(Some(sources)) => Ok(sources),
+                Err(error) => Err(error),
+            };
             match sources.and_then(|sources| self.lint_one(sources, day, cancellation)) {
                 Ok((file, used)) => {
                     report.files.push(file);
@@ -71,7 +76,13 @@ impl Checker {
         Ok(report)
     }
 
-    fn sources(&self, path: &Path, kind: Option<FileKind>) -> Result<Sources> {
+    /// Reads a file. `None` for one that was found in a directory by its name, and is of a different kind by its content.
+    fn sources(
+        &self,
+        path: &Path,
+        kind: Option<FileKind>,
+        is_named: bool,
+    ) -> Result<Option<Sources>> {
         let catalogue = &self.knowledge.catalogue;
         let name = path.display().to_string();
         let unknown = |problem: String| {
@@ -87,18 +98,25 @@ impl Checker {
                 .read_to_end(&mut bytes);
             input.map_err(|error| Error::io("standard input", error))?;
             let text = lint::decode("standard input", bytes)?;
-            return lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
+            let read = lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
+            return read.map(Some);
         }
         let text = lint::load(path)?;
-        let kind = kind
-            .or_else(|| FileKind::of_name(&name))
-            .or_else(|| FileKind::of_text(&name, &text))
-            .ok_or_else(|| {
+        if kind.is_none() && lint::is_template(&name) {
+            let error = Error::usage(format!("{name}: the file is a template"));
+            return Err(error.with_help("lint the file that is rendered from it"));
+        }
+        let kind = kind.or_else(|| FileKind::of(&name, &text));
+        if kind.is_none() && !is_named {
+            return Ok(None);
+        }
+        let kind = kind.ok_or_else(|| {
                 unknown(format!("{name}: unknown file type (expected a Dockerfile, requirements.txt, environment.yml or pyproject.toml)"))
             })?;
-        lint::read(&name, &text, kind, catalogue, &|relative| {
+        let read = lint::read(&name, &text, kind, catalogue, &|relative| {
             lint::neighbour(path, relative)
-        })
+        });
+        read.map(Some)
     }
 
     /// Judges one file. Returns the indexes of the ignores that one of its findings matched, too.
@@ -146,34 +164,6 @@ impl Checker {
         };
         Ok((report, used))
     }
-}
-
-/// The files themselves, and for a directory the files in it that have a known name.
-fn files_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in paths {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let name = path.display().to_string();
-        let entries = std::fs::read_dir(path).map_err(|error| Error::io(name.clone(), error))?;
-        let mut known: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| {
-                path.is_file() && FileKind::of_name(&path.display().to_string()).is_some()
-            })
-            .collect();
-        if known.is_empty() {
-            return Err(Error::usage(format!(
-                "{name}: no Dockerfile, requirements.txt, environment.yml or pyproject.toml in this directory"
-            ))
-            .with_help("subdirectories are not searched; name the files"));
-        }
-        known.sort();
-        files.extend(known);
-    }
-    Ok(files)
 }
 
 /// A finding about a base image, at the words of the reference that it is about.

@@ -8,6 +8,7 @@ mod check;
 mod facts;
 mod judge;
 mod lint;
+mod lint_files;
 mod model;
 mod read;
 mod references;

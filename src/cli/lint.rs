@@ -18,7 +18,7 @@ use super::policy::{PolicyArguments, today};
 #[derive(Debug, Args)]
 pub struct LintArguments {
     /// Dockerfile, Containerfile, requirements.txt, environment.yml or pyproject.toml; a directory, for the files of these
-    /// kinds directly in it; or - for standard input
+    /// kinds below it; or - for standard input
     ///
     /// The kind of a file follows from its name, or else from its content. A requirements file that a Dockerfile copies from
     /// its own directory and installs is read with it.

@@ -5,7 +5,7 @@ use super::shell::{Script, Token, Word};
 /// A command.
 #[derive(Debug, Default)]
 pub struct Command<'s> {
-    /// Its words, the program first, without prefixes such as `sudo` and `then`.
+    /// Its words, the program first, without keywords such as `then`.
     pub words: Vec<Word<'s>>,
     /// The files that its output is redirected to.
     pub outputs: Vec<Word<'s>>,
@@ -17,21 +17,8 @@ pub struct Command<'s> {
     pub here_document: bool,
 }
 
-/// Words before a program that do not change what it installs.
-const BEFORE: &[&str] = &[
-    "then",
-    "do",
-    "else",
-    "!",
-    "{",
-    "time",
-    "exec",
-    "sudo",
-    "nice",
-    "nohup",
-    "eatmydata",
-    "set",
-];
+/// Keywords before a program.
+const BEFORE: &[&str] = &["then", "do", "else", "!"];
 
 /// Programs that only test something.
 const TESTS: &[&str] = &[
@@ -99,7 +86,7 @@ impl<'s> Reader<'s> {
             "{" => self.open(),
             "}" => self.close(),
             "elif" => {}
-            raw if BEFORE.contains(&raw) && raw != "set" => {}
+            raw if BEFORE.contains(&raw) => {}
             _ => self.current.words.push(word),
         }
     }
@@ -182,7 +169,7 @@ mod tests {
         assert_eq!(certain("(a || b) && c"), ["a", "c"]);
         assert_eq!(certain("case $x in cu118) a;; *) b;; esac && c"), ["c"]);
         assert_eq!(certain("for x in a b; do c $x; done\nd"), ["d"]);
-        assert_eq!(certain("{ a; b; } && sudo c"), ["a", "b", "c"]);
+        assert_eq!(certain("{ a; b; } && sudo c"), ["a", "b", "sudo c"]);
     }
 
     #[test]

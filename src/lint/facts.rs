@@ -37,6 +37,8 @@ pub struct Stage {
     pub env: Vec<Variable>,
     /// Directories that this stage adds to the configuration of the dynamic loader.
     pub search_directories: Vec<SearchDirectory>,
+    /// Components that the stage or its parents remove from the default environment; `*` if it is unknown which.
+    pub removed: Vec<String>,
 }
 
 /// The base image of a stage.
@@ -118,6 +120,10 @@ pub struct Pin {
     pub constraint: bool,
     /// Whether it is installed without its dependencies (`--no-deps`).
     pub alone: bool,
+    /// Whether an earlier command installs a version that meets it, which the package manager keeps.
+    pub present: bool,
+    /// Whether its build sees the installed packages (`--no-build-isolation`).
+    pub no_build_isolation: bool,
     /// As written: `torch==2.8.0+cu118`.
     pub text: String,
     /// Its location.

@@ -30,6 +30,7 @@ struct Opening {
 /// There are more than [`MAX_DOCUMENTS`]: the position of the first one beyond the limit.
 pub fn hide(text: &str, escape: char) -> Result<(String, Vec<HereDocument>), Range<usize>> {
     let mut bytes = text.as_bytes().to_vec();
+    without_empty_entry_points(text, &mut bytes);
     let mut found = Vec::new();
     let mut at = 0;
     let mut searches = 0;
@@ -70,6 +71,27 @@ pub fn hide(text: &str, escape: char) -> Result<(String, Vec<HereDocument>), Ran
     // Whole characters were replaced by ASCII.
     let hidden = String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned());
     Ok((hidden, found))
+}
+
+/// Makes `CMD []` of `ENTRYPOINT []`, which Docker accepts and the parser does not.
+fn without_empty_entry_points(text: &str, bytes: &mut [u8]) {
+    let keyword = "ENTRYPOINT";
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at + (line.len() - line.trim_start().len());
+        let (name, rest) = line
+            .trim_start()
+            .split_at_checked(keyword.len())
+            .unwrap_or_default();
+        let list = rest
+            .trim()
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        if name.eq_ignore_ascii_case(keyword) && list.is_some_and(|list| list.trim().is_empty()) {
+            bytes[start..start + keyword.len()].copy_from_slice(b"CMD       ");
+        }
+        at += line.len();
+    }
 }
 
 /// The text after the keyword and its `--options`.

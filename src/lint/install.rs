@@ -4,10 +4,11 @@ mod options;
 
 use std::ops::Range;
 
-use self::options::{CONDA_VALUES, PIP_VALUES, PLACES};
+use self::options::{CONDA_VALUES, PIP_VALUES, PLACES, PROGRAMS, UPGRADES, WRAPPERS};
 use super::pin::Index;
-use super::requirements::index_option;
+use super::requirements::{BEST_MATCH, index_option};
 use super::variables::Values;
+use crate::lexical::name_of;
 
 /// A word of a command, without quotes and with expanded variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,6 +42,10 @@ pub struct Install {
     pub alone: bool,
     /// Whether the packages are removed instead.
     pub removes: bool,
+    /// Whether installed packages are replaced by newer ones.
+    pub upgrades: bool,
+    /// Whether builds see the installed packages.
+    pub no_build_isolation: bool,
 }
 
 /// Reads a command; `None` if it does not install or remove packages.
@@ -94,6 +99,40 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
     Some(install)
 }
 
+/// The words without programs that start another one and their options: `sudo -H`, `nice -n 10`, `xargs -n 1`.
+pub fn unwrapped(words: &[Argument]) -> &[Argument] {
+    let name = |word: &Argument| word.text.rsplit('/').next().unwrap_or_default().to_owned();
+    let Some((first, rest)) = words.split_first() else {
+        return words;
+    };
+    if !WRAPPERS.contains(&name(first).as_str()) {
+        return words;
+    }
+    let mut after_option = false;
+    for (at, word) in rest.iter().enumerate() {
+        let is_option = word.text.starts_with('-');
+        let assigns = word
+            .text
+            .split_once('=')
+            .is_some_and(|(name, _)| is_name(name));
+        let is_number = word.text.starts_with(|c: char| c.is_ascii_digit());
+        if !is_option && (assigns || is_program(&name(word))) {
+            return unwrapped(&rest[at..]);
+        }
+        if !is_option && !after_option && !is_number {
+            break;
+        }
+        after_option = is_option;
+    }
+    words
+}
+
+/// Whether a program is one that is read, so that it is not the value of an option.
+fn is_program(name: &str) -> bool {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    PROGRAMS.contains(&plain) || WRAPPERS.contains(&name)
+}
+
 /// The `NAME=value` words before a program, and the rest; `env` is skipped.
 fn assignments(words: &[Argument]) -> (Vec<(&str, &str)>, &[Argument]) {
     let mut own = Vec::new();
@@ -115,6 +154,36 @@ pub fn is_name(text: &str) -> bool {
     start && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// The variable that has the same effect as `pip config set NAME VALUE`, and its value; `None` for `unset`.
+pub fn configured(words: &[Argument]) -> Option<(&'static str, Option<String>)> {
+    let text = |at: usize| {
+        words
+            .get(at)
+            .map(|word| word.text.as_str())
+            .unwrap_or_default()
+    };
+    let start = match (name_of(text(0)), text(1), text(2)) {
+        (name, "config", _) if name.starts_with("pip") => 2,
+        (name, "-m", "pip") if name.starts_with("python") && text(3) == "config" => 4,
+        _ => return None,
+    };
+    let mut rest = words[start..]
+        .iter()
+        .filter(|word| !word.text.starts_with("--"));
+    let verb = rest.next()?.text.as_str();
+    let variable = match rest.next()?.text.rsplit('.').next()? {
+        "index-url" => "PIP_INDEX_URL",
+        "extra-index-url" => "PIP_EXTRA_INDEX_URL",
+        "find-links" => "PIP_FIND_LINKS",
+        _ => return None,
+    };
+    match verb {
+        "set" => Some((variable, Some(rest.next()?.text.clone()))),
+        "unset" => Some((variable, None)),
+        _ => None,
+    }
+}
+
 /// Applies the environment variables of pip.
 fn pip_defaults(index: &mut Index, values: Values<'_>) {
     let besides = &["PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"];
@@ -126,6 +195,8 @@ fn uv_defaults(index: &mut Index, values: Values<'_>) {
     let instead = &["UV_INDEX_URL", "UV_DEFAULT_INDEX"];
     let besides = &["UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS"];
     defaults(index, instead, besides, values);
+    let best_match = values("UV_INDEX_STRATEGY").is_some_and(|it| it == BEST_MATCH);
+    index.first_wins = !index.best_match && !best_match;
     if index.backend.is_none() {
         index.backend = values("UV_TORCH_BACKEND").filter(|value| !value.is_empty());
     }
@@ -204,6 +275,7 @@ fn python_arguments(words: &[Argument]) -> Install {
             },
         };
         let index = [
+            "--index-strategy",
             "-i",
             "-f",
             "--index-url",
@@ -223,6 +295,10 @@ fn python_arguments(words: &[Argument]) -> Install {
         ];
         if name == "--no-deps" {
             install.alone = true;
+        } else if name == "--no-build-isolation" {
+            install.no_build_isolation = true;
+        } else if UPGRADES.contains(&word.text.as_str()) {
+            install.upgrades = true;
         } else if index.contains(&name)
             || files.contains(&name)
             || PLACES.contains(&name)

@@ -48,14 +48,15 @@ impl FileKind {
         let is_dockerfile = |word: &str| word == "dockerfile" || word == "containerfile";
         let first = name.split(['.', '-', '_']).next().unwrap_or_default();
         match end {
-            // Templates have no type until they are rendered.
-            "j2" | "jinja" | "jinja2" | "template" | "tmpl" | "tpl" | "erb" => None,
+            _ if is_template(name) => None,
             "dockerignore" | "md" | "py" | "sh" | "json" | "bak" | "orig" => None,
             "toml" => (stem == "pyproject").then_some(FileKind::Pyproject),
             "yml" | "yaml" => {
-                let words = || stem.split(['-', '_', '.']);
-                let other = words().any(|word| matches!(word, "build" | "lock" | "recipe"));
-                let named = words().any(|word| matches!(word, "environment" | "conda"));
+                let mut words = stem.split(['-', '_', '.']);
+                let named = words
+                    .next()
+                    .is_some_and(|word| matches!(word, "environment" | "conda"));
+                let other = words.any(|word| matches!(word, "build" | "lock" | "recipe"));
                 (named && !other).then_some(FileKind::Environment)
             }
             "txt" | "in" => {
@@ -65,6 +66,15 @@ impl FileKind {
             }
             _ if is_dockerfile(first) || is_dockerfile(end) => Some(FileKind::Dockerfile),
             _ => None,
+        }
+    }
+
+    /// The type of a file by its name, if its contents do not contradict, or else by its contents.
+    pub fn of(path: &str, text: &str) -> Option<FileKind> {
+        match FileKind::of_name(path) {
+            Some(FileKind::Environment) => is_conda(text).then_some(FileKind::Environment),
+            None if is_template(path) => None,
+            found => found.or_else(|| FileKind::of_text(path, text)),
         }
     }
 
@@ -81,18 +91,45 @@ impl FileKind {
         };
         let mut code = lines().filter(|line| !line.trim_start().starts_with('#'));
         let first = code.next().unwrap_or_default();
-        if starts(first, &["FROM", "ARG"]) && lines().any(|line| starts(line, &["FROM"])) {
+        // `from module import name` is Python.
+        let is_from = |line: &str| {
+            starts(line, &["FROM"])
+                && line
+                    .split_whitespace()
+                    .nth(2)
+                    .is_none_or(|word| word != "import")
+        };
+        if (is_from(first) || starts(first, &["ARG"])) && lines().any(is_from) {
             return Some(FileKind::Dockerfile);
         }
         if lines().any(|line| matches!(line, "[project]" | "[tool.poetry]" | "[build-system]")) {
             return Some(FileKind::Pyproject);
         }
-        if lines().any(|line| line == "dependencies:") {
+        if lines().any(|line| line == "dependencies:") && is_conda(text) {
             return Some(FileKind::Environment);
         }
         let is_text = path.to_ascii_lowercase().ends_with(".txt");
         is_text.then_some(FileKind::Requirements)
     }
+}
+
+/// Whether a file is a template by its name. Templates have no type until they are rendered.
+pub fn is_template(path: &str) -> bool {
+    let end = path
+        .rsplit('.')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    matches!(
+        end.as_str(),
+        "j2" | "jinja" | "jinja2" | "template" | "tmpl" | "tpl" | "erb"
+    )
+}
+
+/// Whether a YAML file is conda's: it lists packages or channels, and names no schema of its own.
+fn is_conda(text: &str) -> bool {
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    (has("dependencies:") || has("channels:")) && !has("$schema:") && !has("apiVersion:")
 }
 
 #[cfg(test)]
@@ -109,6 +146,8 @@ mod tests {
             ("Containerfile", Some(FileKind::Dockerfile)),
             ("Dockerfile.dockerignore", None),
             ("Dockerfile.j2", None),
+            ("test-environment.yml", None),
+            ("k8s-conda.yaml", None),
             ("conda_build_config.yaml", None),
             ("requirements.txt", Some(FileKind::Requirements)),
             ("requirements-dev.in", Some(FileKind::Requirements)),
@@ -122,6 +161,19 @@ mod tests {
         ] {
             assert_eq!(FileKind::of_name(name), kind, "{name}");
         }
+    }
+
+    #[test]
+    fn contents_may_contradict_the_name() {
+        let of = FileKind::of;
+        assert_eq!(of("environment.yml", "kind: x\n"), None);
+        assert_eq!(
+            of("environment.yml", "channels: [a]\n"),
+            Some(FileKind::Environment)
+        );
+        assert_eq!(of("conda.yaml", "$schema: x\ndependencies: []\n"), None);
+        assert_eq!(of("Dockerfile.jinja", "FROM a\n"), None);
+        assert_eq!(of("x", "from setuptools import setup\n"), None);
     }
 
     #[test]

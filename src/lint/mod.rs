@@ -25,7 +25,7 @@ use crate::stack::Catalogue;
 
 pub use context::{Neighbour, Neighbours};
 pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Sources, Stage, Variable};
-pub use kind::FileKind;
+pub use kind::{FileKind, is_template};
 pub use load::{MAX_FILE, decode, load, neighbour};
 
 use context::Context;

@@ -15,6 +15,10 @@ pub struct Index {
     pub besides: Vec<String>,
     /// The CUDA version of uv's `--torch-backend`.
     pub backend: Option<String>,
+    /// Whether the first index that has a package answers alone, as in uv. pip asks all of them.
+    pub first_wins: bool,
+    /// Whether uv asks all of them, too: `--index-strategy unsafe-best-match`.
+    pub best_match: bool,
 }
 
 impl Index {
@@ -38,7 +42,8 @@ impl Index {
         };
         // pip treats all indexes alike: packages that PyTorch's index lacks come from PyPI or a mirror of it.
         let only_own = self.instead.is_some() && all().all(|url| has_only_pytorch(url));
-        pin.only_index = backend.is_some() || only_own;
+        let first_own = self.first_wins && self.besides.iter().any(|url| has_only_pytorch(url));
+        pin.only_index = backend.is_some() || only_own || first_own;
     }
 }
 

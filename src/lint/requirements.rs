@@ -13,6 +13,9 @@ use crate::error::Result;
 pub use line::Line;
 use line::lines;
 
+/// The strategy with which uv asks all indexes.
+pub const BEST_MATCH: &str = "unsafe-best-match";
+
 /// The maximum number of included files.
 const MAX_FILES: usize = 64;
 
@@ -111,6 +114,7 @@ pub fn index_option(index: &mut Index, name: &str, value: &str) {
                 .map_or(value, |(name, _)| &value[name.len() + 1..]);
             index.besides.push(url.to_owned());
         }
+        "--index-strategy" => index.best_match = value == BEST_MATCH,
         "--torch-backend" => index.backend = Some(value.to_owned()),
         _ => {}
     }

@@ -1,10 +1,13 @@
 //! Packages in the order of their installation, and which of them remain.
 
+use std::collections::BTreeSet;
+
 use super::context::Context;
 use super::facts::{Pin, Stage};
 use super::text::Text;
 use crate::error::Result;
 use crate::stack::EvidenceKind;
+use crate::version::satisfies;
 
 /// The maximum number of packages in a stage.
 pub const MAX_PINS: usize = 5000;
@@ -23,6 +26,9 @@ pub struct Recorder<'c> {
     pins: Vec<Pin>,
     commands: usize,
     components: usize,
+    removed: BTreeSet<String>,
+    /// Whether the last command replaces installed packages by newer ones.
+    upgrades: bool,
 }
 
 impl<'c> Recorder<'c> {
@@ -33,12 +39,20 @@ impl<'c> Recorder<'c> {
             pins: Vec::new(),
             commands: 0,
             components: 0,
+            removed: BTreeSet::new(),
+            upgrades: false,
         }
     }
 
     /// Starts a command: packages added from now on are installed together.
     pub fn command(&mut self) {
         self.commands += 1;
+        self.upgrades = false;
+    }
+
+    /// The packages of the last command replace installed ones (`--upgrade`).
+    pub fn upgrade(&mut self) {
+        self.upgrades = true;
     }
 
     /// Adds a package to the last command.
@@ -58,9 +72,13 @@ impl<'c> Recorder<'c> {
             let line = text.start_of(pin.location.line);
             return Err(text.fault(line..line + 1, &problem, None));
         }
-        self.pins.push(Pin {
+        let pin = Pin {
             component: component.unwrap_or_default().to_owned(),
             command: self.commands,
+            ..pin
+        };
+        self.pins.push(Pin {
+            present: !self.upgrades && self.pins.iter().any(|earlier| suffices(earlier, &pin)),
             ..pin
         });
         Ok(())
@@ -68,13 +86,20 @@ impl<'c> Recorder<'c> {
 
     /// Marks the packages of a GPU component as replaced, even if the removal is conditional.
     pub fn remove(&mut self, pin: &Pin) {
-        let Some(component) = self.component(pin) else {
-            return;
-        };
+        if let Some(component) = self.component(pin) {
+            self.remove_component(Some(component), &pin.environment);
+        }
+    }
+
+    /// Marks the packages of a component as replaced; `None` if it is unknown what is removed.
+    pub fn remove_component(&mut self, component: Option<&str>, environment: &str) {
+        if environment.is_empty() {
+            self.removed.insert(component.unwrap_or("*").to_owned());
+        }
         let earlier = self.pins.iter_mut();
         earlier
-            .filter(|earlier| earlier.component == component)
-            .filter(|earlier| earlier.environment == pin.environment)
+            .filter(|earlier| component.is_none_or(|it| earlier.component == it))
+            .filter(|earlier| earlier.environment == environment)
             .for_each(|earlier| earlier.replaced = true);
     }
 
@@ -92,6 +117,11 @@ impl<'c> Recorder<'c> {
     /// The context for reading packages.
     pub fn context(&self) -> &'c Context<'c> {
         self.context
+    }
+
+    /// The components that commands remove.
+    pub fn removed(&self) -> Vec<String> {
+        self.removed.iter().cloned().collect()
     }
 
     /// The packages, with replaced ones marked.
@@ -136,6 +166,27 @@ pub fn too_many<'r, 'c: 'r>(recorders: impl Iterator<Item = &'r Recorder<'c>>) -
     }
     (components > MAX_ALL_COMPONENTS)
         .then(|| format!("more than {MAX_ALL_COMPONENTS} GPU components in all stages"))
+}
+
+/// Whether a package manager that finds one package installed keeps it for the other.
+fn suffices(earlier: &Pin, pin: &Pin) -> bool {
+    let same = |get: fn(&Pin) -> &str| get(earlier) == get(pin);
+    let certain = !earlier.conditional && !earlier.replaced && !earlier.constraint;
+    certain
+        && earlier.command < pin.command
+        && same(|pin| &pin.name)
+        && same(|pin| &pin.manager)
+        && same(|pin| &pin.environment)
+        && match earlier.version.as_deref() {
+            Some(version) => satisfies(version, &pin.specifier) == Ok(Some(true)),
+            // The newest one meets any lower limit.
+            None => {
+                let mut limits = pin.specifier.split(',');
+                let is_lower =
+                    |limit: &str| limit.trim().is_empty() || limit.trim().starts_with('>');
+                earlier.specifier.is_empty() && limits.all(is_lower)
+            }
+        }
 }
 
 /// The stage of a file without stages.

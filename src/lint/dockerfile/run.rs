@@ -7,7 +7,7 @@ use super::super::command::{Command, commands};
 use super::super::context::{Context, Neighbour};
 use super::super::environment;
 use super::super::facts::Pin;
-use super::super::install::{self, Argument, Install};
+use super::super::install::{self, Argument, Install, unwrapped};
 use super::super::pin;
 use super::super::requirements::{self, Gathered};
 use super::super::shell::Script;
@@ -55,7 +55,8 @@ impl State<'_> {
             span,
         });
         let words: Vec<Argument> = words.collect();
-        if let Some((inner, at)) = inline_script(&words) {
+        let words = unwrapped(&words);
+        if let Some((inner, at)) = inline_script(words) {
             // The position may be that of a quote. Escapes in the script would shift what follows.
             let places = [at, at + 1].into_iter();
             let mut places =
@@ -71,7 +72,7 @@ impl State<'_> {
             };
             return self.script(text, script, VecDeque::new(), &mut Session::default());
         }
-        self.install(text, &words, false, &Session::default())
+        self.install(text, words, false, &Session::default())
     }
 
     fn script(
@@ -150,7 +151,7 @@ impl State<'_> {
                 span: word.span.clone(),
             }
         });
-        words.collect()
+        unwrapped(&words.collect::<Vec<_>>()).to_vec()
     }
 
     /// The value of a variable at this point of a script.
@@ -168,6 +169,9 @@ impl State<'_> {
         conditional: bool,
         session: &Session,
     ) -> Result<()> {
+        if let Some((variable, value)) = install::configured(words) {
+            self.configure(variable, value);
+        }
         let found = install::read(words, &|name| self.session_value(name, session));
         let Some(install) = found else {
             return Ok(());
@@ -189,6 +193,9 @@ impl State<'_> {
             None => String::new(),
         };
         if install.removes {
+            if pins.is_empty() || !install.packages.iter().all(|package| package.known) {
+                self.recorder.remove_component(None, &place);
+            }
             for pin in pins {
                 self.recorder.remove(&Pin {
                     environment: place.clone(),
@@ -198,10 +205,20 @@ impl State<'_> {
             return Ok(());
         }
         self.recorder.command();
+        if install.upgrades {
+            self.recorder.upgrade();
+        }
         for mut pin in pins {
             pin.environment = place.clone();
             pin.conditional |= conditional;
             pin.alone = install.alone;
+            pin.no_build_isolation = install.no_build_isolation
+                || self
+                    .session_value("PIP_NO_BUILD_ISOLATION", session)
+                    .is_some()
+                || self
+                    .session_value("UV_NO_BUILD_ISOLATION", session)
+                    .is_some();
             self.recorder.add(pin, text)?;
         }
         Ok(())

@@ -140,6 +140,14 @@ impl<'c> State<'c> {
         self.stage.env.push(variable);
     }
 
+    /// Sets a variable for all later commands; it is not a part of the image.
+    pub fn configure(&mut self, name: &str, value: Option<String>) {
+        match value {
+            Some(value) => drop(self.env.insert(name.to_owned(), value)),
+            None => drop(self.env.remove(name)),
+        }
+    }
+
     /// The Python environment of commands without a path; empty for the default one.
     pub fn environment(&self) -> String {
         let own = ["venv", "conda", "mamba", "virtualenv", "pyenv", "/envs/"];
@@ -164,6 +172,7 @@ impl<'c> State<'c> {
     pub fn finish(self, shipped: bool) -> Stage {
         Stage {
             shipped,
+            removed: self.recorder.removed(),
             pins: self.recorder.finish(),
             search_directories: self
                 .written

@@ -1,4 +1,45 @@
-//! Options of package managers that take a value.
+//! Names and options of the programs that are read.
+
+/// Programs that start another one.
+pub const WRAPPERS: &[&str] = &[
+    "chronic",
+    "command",
+    "doas",
+    "eatmydata",
+    "env",
+    "exec",
+    "gosu",
+    "ionice",
+    "nice",
+    "nohup",
+    "stdbuf",
+    "sudo",
+    "time",
+    "timeout",
+    "xargs",
+];
+
+/// Programs that install packages or run scripts, without the version in their names.
+pub const PROGRAMS: &[&str] = &[
+    "apk",
+    "apt",
+    "apt-get",
+    "aptitude",
+    "ash",
+    "bash",
+    "conda",
+    "dash",
+    "mamba",
+    "micromamba",
+    "pip",
+    "pipx",
+    "poetry",
+    "pypy",
+    "python",
+    "sh",
+    "uv",
+    "zsh",
+];
 
 /// Options of pip and uv with a value.
 pub const PIP_VALUES: &[&str] = &[
@@ -15,7 +56,6 @@ pub const PIP_VALUES: &[&str] = &[
     "--global-option",
     "--group",
     "--implementation",
-    "--index-strategy",
     "--keyring-provider",
     "--link-mode",
     "--log",
@@ -49,6 +89,16 @@ pub const PIP_VALUES: &[&str] = &[
 
 /// Options that set the place of installation.
 pub const PLACES: &[&str] = &["--prefix", "--python", "--root", "--target", "-p", "-t"];
+
+/// Options of pip and uv that replace installed packages.
+pub const UPGRADES: &[&str] = &[
+    "--force-reinstall",
+    "--ignore-installed",
+    "--reinstall",
+    "--upgrade",
+    "-I",
+    "-U",
+];
 
 /// Options of conda with a value.
 pub const CONDA_VALUES: &[&str] = &[

@@ -182,7 +182,7 @@ fn only_pytorch_indexes_exclude_pypi() {
         let index = Index {
             instead: Some(instead.to_owned()),
             besides: besides.into_iter().map(str::to_owned).collect(),
-            backend: None,
+            ..Index::default()
         };
         let mut pin = Pin::default();
         index.apply(&mut pin);

@@ -74,8 +74,8 @@ fn a_parse_error_is_shown_and_does_not_pass() {
         (
             "d/environment.yml",
             "name: x\n",
-            "environment.yml:1:1",
-            "missing key `dependencies`",
+            "d/environment.yml",
+            "unknown file type",
         ),
         (
             "pyproject.toml",
