@@ -1,7 +1,8 @@
 //! What a user may do with a file: the permission bits ([`path_resolution(7)`](https://man7.org/linux/man-pages/man7/path_resolution.7.html),
 //! "Permissions"). Access control lists are not modeled.
 
-use super::Node;
+use super::{Node, Permissions};
+use crate::layer::FILE_CAPABILITIES;
 
 /// A user and the groups of a process; the default is root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,6 +55,21 @@ impl Node<'_> {
             0o007
         };
         granted & class != 0
+    }
+
+    /// Whether the kernel sets AT_SECURE when a user starts this program: it changes the user or the group, or a user other than root gains
+    /// capabilities by it (`bprm_fill_uid` in fs/exec.c and `cap_bprm_creds_from_file` in security/commoncap.c of Linux).
+    pub fn is_secure_for(self, user: &Credentials) -> bool {
+        const SET_USER_ID: u32 = 0o4000;
+        /// Without the right to execute, the bit means something else.
+        const SET_GROUP_ID: u32 = 0o2010;
+        let Some(Permissions { mode, owner }) = self.permissions() else {
+            return false;
+        };
+        let gid = user.gids.first().copied().unwrap_or(0);
+        mode & SET_USER_ID != 0 && owner.uid != user.uid
+            || mode & SET_GROUP_ID == SET_GROUP_ID && owner.gid != gid
+            || mode & FILE_CAPABILITIES != 0 && user.uid != 0
     }
 
     /// Whether a user may list a directory and look up the files in it.

@@ -12,7 +12,7 @@ use super::process::Process;
 use super::sed::only_edits;
 use super::shell::Outcome;
 use super::value::{Cause, Status, Value};
-use crate::image::Node;
+use crate::image::{Access, Credentials, Node};
 
 impl Chain<'_, '_> {
     /// What a program of conda answers a shell.
@@ -66,6 +66,7 @@ impl Chain<'_, '_> {
                 Some((script, files)) if only_edits(&script) => operands = files,
                 _ => return false,
             },
+            Changes::Owner => self.changes_owner(operands, process, cause),
             Changes::Permissions => return self.changes_permissions(operands, process, cause),
         }
         if row.refreshes_cache && self.user.id.is_none_or(|id| id == 0) {
@@ -100,6 +101,26 @@ impl Chain<'_, '_> {
             }
         }
         true
+    }
+
+    /// `chown`, which only matters for what not everybody may read.
+    fn changes_owner(&mut self, operands: &[Value], process: &Process, cause: &Rc<Cause>) {
+        let stranger = Credentials {
+            uid: u32::MAX,
+            gids: Vec::new(),
+        };
+        for file in operands.iter().skip(1) {
+            let path = file.known();
+            let Some(path) = path.and_then(|it| absolute(it, &process.directory)) else {
+                continue;
+            };
+            let real = self.written.real(self.root, &path);
+            let node = self.root.resolve(&real).ok();
+            let is_private = node.is_some_and(|it| !it.allows(&stranger, Access::Read));
+            if is_private && !self.knowledge.is_data(&real) {
+                self.note(cause, &format!("changes the owner of {real}"));
+            }
+        }
     }
 
     /// `chmod`. Whether what it does is understood.

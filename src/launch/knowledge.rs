@@ -167,6 +167,8 @@ pub(super) enum Writes {
 pub(super) enum Changes {
     #[default]
     Nothing,
+    /// `chown`: the owner of files.
+    Owner,
     /// `chmod`: the permissions of files.
     Permissions,
     /// `sed`: a text, by the script in its first operand or its option `-e`.

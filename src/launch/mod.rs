@@ -68,7 +68,7 @@ pub struct Launch {
     /// The working directory of the program, an absolute path.
     pub working_directory: String,
     /// User and group as the image configuration writes them; empty for root.
-    pub user: String,
+    pub user: User,
     /// The path that the program is executed by. A link is not followed: Python finds its environment by this path.
     pub program: Option<String>,
     /// The file that the path leads to.
@@ -94,7 +94,7 @@ impl Launch {
         knowledge: &Knowledge,
     ) -> Self {
         let (first, command, user) = first_process(root, config, overlay);
-        let mut chain = Chain::new(root, knowledge, user);
+        let mut chain = Chain::new(root, knowledge, user.clone());
         let cause = Rc::new(Cause {
             path: String::new(),
             layer: None,
@@ -108,6 +108,7 @@ impl Launch {
         let program = choose(&mut chain);
         let mut launch = Launch {
             command,
+            user,
             ..Launch::default()
         };
         let last = program.as_ref().map_or(&first, |it| &it.process);
@@ -162,7 +163,9 @@ impl Launch {
         let directory = directory.unwrap_or("/");
         let real = chain.root.resolve(directory);
         self.working_directory = real.map_or(directory.to_owned(), |it| it.path());
-        self.user = process.user.to_string();
+        if process.user != self.user.written {
+            self.user = User::of(chain.root, &process.user);
+        }
         let known = process.arguments.iter().filter_map(Value::known);
         self.arguments = known.map(str::to_owned).collect();
         self.check_arguments(chain, process);
@@ -257,7 +260,7 @@ impl Launch {
             program: self.program.clone(),
             arguments: self.arguments.clone(),
             working_directory: self.working_directory.clone(),
-            user: self.user.clone(),
+            user: self.user.written.to_string(),
             changes: self.changes.clone(),
         }
     }
@@ -276,9 +279,8 @@ impl Launch {
     }
 
     /// HOME of the program, or where it is not set the home directory that `/etc/passwd` names.
-    pub fn home(&self, root: &RootFilesystem) -> String {
-        let home = self.environment.get("HOME").cloned();
-        home.unwrap_or_else(|| User::of(root, &self.user).home)
+    pub fn home(&self) -> &str {
+        self.environment.get("HOME").unwrap_or(&self.user.home)
     }
 
     /// The absolute directories of a variable such as PATH or PYTHONPATH.

@@ -114,7 +114,7 @@ fn the_image_configuration_gives_the_defaults() {
     assert_eq!(launch.variable("LD_LIBRARY_PATH"), "/opt/lib:/a");
     assert_eq!(launch.library_path_from, "/usr/bin/start.sh");
     assert_eq!(launch.working_directory, "/");
-    assert_eq!(launch.user, "app");
+    assert_eq!(&*launch.user.written, "app");
     assert_eq!(launch.gaps, []);
 }
 
@@ -190,7 +190,7 @@ fn wrappers_hand_on_what_they_get() {
     let launch = sample
         .launch(r#"{"Entrypoint": ["gosu", "app", "env", "-S", "LD_PRELOAD=/x.so", "python"]}"#);
     assert_eq!(launch.variable("HOME"), "/home/app");
-    assert_eq!(launch.user, "app");
+    assert_eq!(&*launch.user.written, "app");
     let unclear = sample.launch(r#"{"Entrypoint": ["tini", "--surprise", "python3"]}"#);
     assert_eq!(unclear.gaps.len(), 1);
 }

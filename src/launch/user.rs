@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::image::{Credentials, Node, RootFilesystem};
 
 /// The user that a program runs as.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
     /// User and group as the image configuration writes them.
     pub written: Rc<str>,

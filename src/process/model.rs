@@ -18,9 +18,8 @@ use super::playback::Playback;
 use super::programs;
 use crate::error::Result;
 use crate::gap::{Gap, GapCode};
-use crate::image::{Node, RootFilesystem};
-use crate::launch::{Launch, User};
-use crate::layer::FILE_CAPABILITIES;
+use crate::image::RootFilesystem;
+use crate::launch::Launch;
 use crate::limits::Limit;
 use crate::loader::{Bounds, Process, System};
 use crate::stack::sites::Sites;
@@ -329,7 +328,7 @@ impl<'r> Context<'_, 'r> {
     fn system(&self, program: &str) -> Option<Rc<System<'r>>> {
         let node = self.root.resolve(program).ok()?;
         let elf = node.elf()?;
-        let is_secure = is_secure(node, &self.launch.user);
+        let is_secure = node.is_secure_for(&self.launch.user.credentials);
         let key = (
             elf.interpreter.as_deref(),
             elf.machine,
@@ -344,7 +343,7 @@ impl<'r> Context<'_, 'r> {
             if is_secure {
                 system = system.in_secure_mode();
             }
-            system.user = User::of(self.root, &launch.user).credentials;
+            system.user = launch.user.credentials.clone();
             system.host_libraries = self.knowledge.host.clone();
             system.bounds = self.bounds.clone();
             system.subject = "the processes of the image".to_owned();
@@ -372,19 +371,4 @@ fn audit(launch: &Launch) -> Option<Gap> {
 fn starts_other(stack: &Stack, environment: &Environment) -> bool {
     let first = stack.environments.first();
     first.is_some_and(|first| first.is_started && first != environment)
-}
-
-/// Whether the kernel sets AT_SECURE for a program: a user other than root starts a set-user-ID or set-group-ID program, or one with file
-/// capabilities (security/commoncap.c, `cap_bprm_creds_from_file`; fs/exec.c, `bprm_fill_uid`). The owner of the file is unknown; a
-/// program that belongs to the user itself is taken for root's.
-fn is_secure(program: Node, user: &str) -> bool {
-    const SET_USER_ID: u32 = 0o4000;
-    /// Without the right to execute, the bit means something else.
-    const SET_GROUP_ID: u32 = 0o2010;
-    let user = user.split(':').next().unwrap_or_default();
-    let is_root = matches!(user, "" | "0" | "root");
-    let gains = |mode: u32| {
-        mode & (SET_USER_ID | FILE_CAPABILITIES) != 0 || mode & SET_GROUP_ID == SET_GROUP_ID
-    };
-    !is_root && program.mode().is_some_and(gains)
 }

@@ -12,7 +12,7 @@ use super::python_options::Options;
 use super::startup_knowledge::{StartupKnowledge, StartupLine};
 use crate::gap::{Gap, GapCode};
 use crate::image::{Credentials, Node};
-use crate::launch::{Launch, User};
+use crate::launch::Launch;
 use crate::lexical::directory_of;
 use crate::limits::{Limit, LimitExceeded, Limits};
 
@@ -36,7 +36,6 @@ pub(super) fn complete(
 ) -> Result<(), LimitExceeded> {
     let main = interpreter::environment(launch, inventory, environments).cloned();
     let options = Options::of(&launch.arguments);
-    let user = User::of(inventory.root, &launch.user).credentials;
     for environment in environments {
         let own = options
             .as_ref()
@@ -45,7 +44,7 @@ pub(super) fn complete(
             inventory,
             launch,
             knowledge,
-            user: &user,
+            user: &launch.user.credentials,
             options: own.cloned().unwrap_or_default(),
             starts: own.is_some(),
             most: limits.of(Limit::PythonDirectories),
@@ -320,7 +319,7 @@ impl<'r> Startup<'_, 'r> {
         // `site.py` reads it even with -E.
         let base = match self.launch.variable("PYTHONUSERBASE") {
             "" => {
-                let home = self.launch.home(self.inventory.root);
+                let home = self.launch.home();
                 format!("{}/.local", home.trim_end_matches('/'))
             }
             base => base.to_owned(),

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::layers::directory_facts;
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::FILE_CAPABILITIES;
+use imgcheck::internals::image::{Credentials, RootFilesystem};
 use imgcheck::internals::loader::{Libc, Process, System};
 use testkit::tools::{say, tool};
 
@@ -31,6 +30,7 @@ int main(void) { dl_iterate_phdr(show, 0); return value() < 0; }
 /// must not count for it. The loader reads the origin of a program from /proc.
 const LAUNCHER: &str = r#"
 #define _GNU_SOURCE
+#include <grp.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -39,11 +39,14 @@ int main(int count, char **arguments, char **environment) {
     char *program[] = {"/app/main", 0};
     if (chdir(arguments[1]) || unshare(CLONE_NEWNS) || mount("none", "/", 0, MS_REC | MS_PRIVATE, 0)) return 100;
     if (mkdir("proc", 0755) || mount("/proc", "proc", 0, MS_BIND | MS_REC, 0) || chroot(".")) return 101;
-    if (setgid(12345) || setuid(12345)) return 102;
+    if (setgroups(0, 0) || setgid(12345) || setuid(12345)) return 102;
     execve(program[0], program, environment);
     return 103;
 }
 "#;
+
+/// The user and group of the launcher.
+const USER: u32 = 12345;
 
 /// What is built into the loader of Debian, and what replaces it here: strings of the same lengths.
 const BUILT_IN: [(&str, &str); 3] = [
@@ -208,10 +211,16 @@ impl Chroot {
         self
     }
 
-    fn set_user_id(mut self) -> Self {
-        let permissions = fs::Permissions::from_mode(0o4755);
-        fs::set_permissions(self.inside("/app/main"), permissions).unwrap();
-        self.is_secure = true;
+    fn set_user_id(self) -> Self {
+        self.owned(0o4755, (0, 0), true)
+    }
+
+    /// Gives the program permissions and an owner.
+    fn owned(mut self, mode: u32, (uid, gid): (u32, u32), is_secure: bool) -> Self {
+        let program = self.inside("/app/main");
+        chown(&program, Some(uid), Some(gid)).unwrap();
+        fs::set_permissions(program, fs::Permissions::from_mode(mode)).unwrap();
+        self.is_secure = is_secure;
         self
     }
 
@@ -266,7 +275,11 @@ impl Chroot {
         let facts = directory_facts(self.root());
         let root = RootFilesystem::merge([&facts]);
         let program = root.resolve("/app/main").unwrap();
-        let is_secure = program.mode().unwrap() & (0o4000 | FILE_CAPABILITIES) != 0;
+        let user = Credentials {
+            uid: USER,
+            gids: vec![USER],
+        };
+        let is_secure = program.is_secure_for(&user);
         assert_eq!(is_secure, self.is_secure);
         let environment = self.environment.clone();
         let mut system = System::of(&root, program.elf().unwrap(), environment, "/").unwrap();
@@ -378,6 +391,15 @@ fn secure_execution() {
         chroot().set_user_id().check(secure);
         for capabilities in ["cap_net_bind_service=ep", "cap_chown=p"] {
             chroot().capabilities(capabilities).check(secure);
+        }
+        for (mode, owner, is_secure) in [
+            (0o4755, (USER, 0), false),
+            (0o2755, (0, 0), true),
+            (0o2755, (0, USER), false),
+            (0o2745, (0, 0), false),
+        ] {
+            let answer = if is_secure { secure } else { answer };
+            chroot().owned(mode, owner, is_secure).check(answer);
         }
     }
     // $ORIGIN of the program counts only within the default directories, and only at the start of a path.

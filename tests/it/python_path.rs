@@ -404,9 +404,10 @@ fn a_set_user_id_program_ignores_the_library_path() {
         image.loader().missing.len()
     };
     for (mode, user, missing) in [
-        (0o755, "ml", 0),
-        (0o4755, "ml", 1),
-        (0o2755, "1000", 1),
+        (0o755, "1001", 0),
+        (0o4755, "1001", 1),
+        (0o2755, "1000:1000", 1),
+        (0o2755, "1000", 0),
         (0o4755, "", 0),
         (0o4755, "0:0", 0),
     ] {

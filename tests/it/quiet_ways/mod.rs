@@ -20,9 +20,9 @@ use table::ways;
 const SITE: &str = "usr/local/lib/python3.11/dist-packages";
 const PATH: &str = "PATH=/usr/local/bin:/usr/bin:/bin:/opt/venv/bin";
 const MAIN: &str = "import torch\nprint(torch.__version__)\n";
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 16] = [
     "bash", "dash", "env", "cat", "dirname", "nice", "timeout", "chmod", "cp", "ln", "sed", "sort",
-    "tee", "uniq",
+    "tee", "uniq", "chown", "setpriv",
 ];
 const OBJECT: &str = "/opt/evil.so";
 /// The versions of the PyTorch that is installed, and of the one that is hidden somewhere.

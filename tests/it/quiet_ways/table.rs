@@ -313,6 +313,14 @@ fn users() -> Vec<Way> {
             .env("PATH=/opt/bin:/usr/bin")
             .mode("opt/bin/python3", 0o644)
             .sh("chmod +x /opt/bin/python3; exec python3 /app/main.py"),
+        evil(
+            "`chown` of a directory that only its owner may read",
+            LAUNCH,
+        )
+        .file("opt/bin/python3", other)
+        .env("PATH=/opt/bin:/usr/bin")
+        .mode("opt/bin", 0o700)
+        .sh("chown 1000 /opt/bin; exec setpriv --reuid 1000 --clear-groups python3 /app/main.py"),
     ]
 }
 
