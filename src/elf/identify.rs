@@ -132,6 +132,13 @@ mod tests {
                 .function("cublasSgemm_v2", &[0xc3])
         };
         assert_eq!(library(wrapper()), None);
+        // nvImageCodec 0.2.0 and 0.6.0.
+        let codec = Sample::new(62)
+            .function("nvimgcodecInstanceCreate", &[0xc3])
+            .function("nvimgcodecCodeStreamCreateFromFile", &[0xc3])
+            .function("cuInit", &[0xc3])
+            .function("cuDriverGetVersion", &[0xc3]);
+        assert_eq!(library(codec).as_deref(), Some("nvimgcodec"));
         let cublas = wrapper().function("cublasGetVersion_v2", &[0xc3]);
         assert_eq!(library(cublas).as_deref(), Some("cublas"));
     }

@@ -22,6 +22,8 @@ pub(super) enum NumberFormat {
     ThousandsBefore2_9,
     /// As [`NumberFormat::Thousands`] in numbers of up to five digits, 10000 major + 100 minor + patch in those of six.
     ThousandsToFiveDigits,
+    /// 10000 major + 100 minor + patch.
+    TenThousands,
     /// One byte each, patch lowest.
     Bytes,
     /// A compute capability: 100 major + 10 minor.
@@ -59,6 +61,7 @@ impl NumberFormat {
                 100_000..=999_999 => split(10000),
                 _ => None,
             },
+            NumberFormat::TenThousands => (100..=999_999).contains(&value).then(|| split(10000))?,
             NumberFormat::Bytes => {
                 let [patch, minor, major, zero] = value.to_le_bytes();
                 let is_plausible =
@@ -96,6 +99,9 @@ mod tests {
             (NumberFormat::ThousandsToFiveDigits, 120_804, Some("12.8.4")),
             (NumberFormat::ThousandsToFiveDigits, 11_402, Some("11.4.2")),
             (NumberFormat::ThousandsToFiveDigits, 130_000, Some("13.0.0")),
+            (NumberFormat::TenThousands, 20800, Some("2.8.0")),
+            (NumberFormat::TenThousands, 1000, Some("0.10.0")),
+            (NumberFormat::TenThousands, 7, None),
             (NumberFormat::Bytes, 0x0009_0a02, Some("9.10.2")),
             (NumberFormat::Bytes, 0x0109_0a02, None),
             (NumberFormat::ComputeCapability, 1210, Some("12.1")),

@@ -30,6 +30,9 @@ pub struct Gpu {
 pub struct LibraryCoverage {
     /// The file.
     pub path: String,
+    /// Which library it is, by its exports; absent if no recipe knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
     /// The architectures.
     #[serde(flatten)]
     pub coverage: Coverage,
@@ -51,6 +54,7 @@ pub(super) fn libraries(inventory: &Inventory) -> Vec<LibraryCoverage> {
             };
             (coverage != Coverage::default()).then(|| LibraryCoverage {
                 path: file.path.clone(),
+                library: file.library().map(str::to_owned),
                 coverage,
                 code: gpu.clone(),
             })

@@ -19,6 +19,15 @@ static STORE: LazyLock<Regex> = bytes_pattern!(
     r"(?:\xc7\x45\x00|\x41\xc7\x04\x24|\x41\xc7\x45\x00|\x41?\xc7[\x00-\x03\x06\x07])(....)"
 );
 
+/// mov dword ptr [rdi], [rsi], [rdx],imm32: through the first, second and third argument.
+static ARGUMENTS: [LazyLock<Regex>; 3] = [
+    bytes_pattern!(r"\xc7\x07(....)"),
+    bytes_pattern!(r"\xc7\x06(....)"),
+    bytes_pattern!(r"\xc7\x02(....)"),
+];
+/// Longest body of a function that stores a version through its arguments, in bytes; real ones have 13 to 64.
+const MAX_NUMBERS: usize = 128;
+
 /// The only plausible constant in the return register of an export, or the version in a structure
 /// `{patch: u16, minor: u16, major: u32}` that it returns (mov rax,imm64; ret).
 pub(super) fn returned(
@@ -56,6 +65,23 @@ pub(super) fn stored(
         _ => Vec::new(),
     };
     Ok(unanimous(numbers, format, export))
+}
+
+/// The numbers that a short export stores through its first two or three arguments. x86-64 only.
+pub(super) fn stored_numbers(candidate: &Candidate, export: &str) -> Result<Values, ElfError> {
+    let body = candidate.body(export)?;
+    if candidate.object.machine != X86_64 || body.len() > MAX_NUMBERS {
+        return Ok(Vec::new());
+    }
+    let numbers = ARGUMENTS.iter().map_while(|store| {
+        let numbers = immediates(store, &body);
+        numbers.first().copied().filter(|number| *number < 1000)
+    });
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    Ok(match numbers.len() {
+        2.. => vec![(numbers.join("."), export.to_owned())],
+        _ => Vec::new(),
+    })
 }
 
 /// The constant that a function returns, if it does nothing else.
@@ -111,6 +137,24 @@ mod tests {
             let sample = Sample::new(X86_64).function("f", &[store, b"\xc3"].concat());
             let values = sample.values("{stored: f}", "thousands", Depth::Default);
             assert_eq!(values, ["11.7.3"], "{store:x?}");
+        }
+    }
+
+    #[test]
+    fn stored_numbers_are_those_of_the_arguments() {
+        // nvFatbinVersion of 12.4: test rdi,rdi; …; mov [rdi],12; xor eax,eax; mov [rsi],4; ret
+        let fatbin: &[u8] = b"\x48\x85\xff\x74\x10\xc7\x07\x0c\0\0\0\x31\xc0\xc7\x06\x04\0\0\0\xc3";
+        // nvshmemx_vendor_get_version_info of 3.8.0
+        let nvshmem: &[u8] = b"\xc7\x07\x03\0\0\0\xc7\x06\x08\0\0\0\xc7\x02\0\0\0\0\xc3";
+        let cases = [
+            (fatbin, &["12.4"][..]),
+            (nvshmem, &["3.8.0"]),
+            (b"\xc3", &[]),
+        ];
+        for (code, expected) in cases {
+            let sample = Sample::new(X86_64).function("f", code);
+            let values = sample.values("{stored-numbers: f}", "number", Depth::Default);
+            assert_eq!(values, expected);
         }
     }
 }

@@ -40,6 +40,8 @@ pub(super) enum Reader {
     Returned(String),
     /// The constant that this export stores.
     Stored(String),
+    /// The numbers that this export stores through its arguments: `void version(int *major, int *minor, int *patch)`.
+    StoredNumbers(String),
     /// The version of the CUDA runtime.
     Cudart,
     /// The versions of CUDA runtimes that are linked statically.
@@ -74,7 +76,9 @@ impl Reader {
     /// The exports that it looks at.
     pub fn exports(&self) -> Vec<&str> {
         match self {
-            Reader::Returned(export) | Reader::Stored(export) => vec![export],
+            Reader::Returned(export) | Reader::Stored(export) | Reader::StoredNumbers(export) => {
+                vec![export]
+            }
             Reader::Cudart => vec![cudart::EXPORT],
             Reader::Nccl => vec![NCCL],
             Reader::Nvrtc => vec![nvrtc::EXPORT],
@@ -105,6 +109,7 @@ impl Reader {
             Reader::Soname(pattern) => text::soname(candidate, pattern),
             Reader::Returned(export) => getter::returned(candidate, export, format)?,
             Reader::Stored(export) => getter::stored(candidate, export, format)?,
+            Reader::StoredNumbers(export) => getter::stored_numbers(candidate, export)?,
             Reader::Cudart => cudart::version(candidate)?,
             Reader::StaticCudart => cudart::static_versions(candidate)?,
             Reader::Nccl => {

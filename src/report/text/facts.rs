@@ -2,6 +2,7 @@
 
 use super::heading::heading;
 use super::style::{BOLD, field, line, separate, table};
+use crate::lexical::directory_of;
 use crate::report::details::{evidence_text, layer_text};
 use crate::report::{Inspection, one_line, started};
 use crate::stack::Component;
@@ -22,8 +23,54 @@ pub fn facts(images: &[Inspection], width: Option<u16>) -> String {
         for it in image.stack.iter() {
             component(&mut out, it, image);
         }
+        unidentified(&mut out, image);
     }
     out
+}
+
+/// The files with GPU code that no recipe knows and that are of no package in the stack.
+fn unidentified(out: &mut String, image: &Inspection) {
+    let owned: Vec<String> = image.stack.iter().map(directory_of_package).collect();
+    let is_known = |path: &str| owned.iter().any(|directory| path.starts_with(directory));
+    let libraries = image.gpu.libraries.iter();
+    let mut unknown = libraries
+        .filter(|it| it.library.is_none() && !is_known(&it.path))
+        .peekable();
+    if unknown.peek().is_some() {
+        line(
+            out,
+            &format!("\n{BOLD}GPU code of unknown libraries{BOLD:#}"),
+        );
+    }
+    for library in unknown {
+        let code = &library.coverage;
+        let code: Vec<&str> = code
+            .sass
+            .iter()
+            .chain(&code.ptx)
+            .map(String::as_str)
+            .collect();
+        field(
+            out,
+            "file",
+            &format!("{} ({})", one_line(&library.path), code.join(" ")),
+        );
+    }
+}
+
+/// `…/site-packages/xformers/` of what is known by its metadata, `…/torchaudio/` of a file with its version, `…/torch/` of a directory.
+fn directory_of_package(component: &Component) -> String {
+    match component.path.rsplit_once('/') {
+        Some((metadata, "METADATA" | "PKG-INFO")) => {
+            format!(
+                "{}/{}/",
+                directory_of(metadata),
+                component.name.replace('-', "_")
+            )
+        }
+        Some((directory, "version.py")) => format!("{directory}/"),
+        _ => format!("{}/", component.path),
+    }
 }
 
 fn stack_table(stack: &[Component], width: Option<u16>) -> String {
