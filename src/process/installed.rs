@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::knowledge::Knowledge;
-use crate::image::{Node, RootFilesystem};
+use crate::image::{Access, Credentials, Node, RootFilesystem};
 use crate::stack::{Component, Environment, Stack};
 use crate::version;
 
@@ -54,8 +54,20 @@ pub(super) struct PackageIndex<'s> {
 }
 
 impl<'s> PackageIndex<'s> {
-    pub fn of(root: &RootFilesystem, stack: &'s Stack, knowledge: &'s Knowledge) -> Self {
-        let distributions = distributions(root, stack, knowledge);
+    /// `user` is who runs Python.
+    pub fn of(
+        root: &RootFilesystem,
+        user: &Credentials,
+        stack: &'s Stack,
+        knowledge: &'s Knowledge,
+    ) -> Self {
+        // A directory that the user may not search is a namespace package to Python, which hides nothing.
+        let find = |path: &str| {
+            let node = root.resolve_as(path, user).ok();
+            node.filter(|it| !it.is_directory() || it.allows(user, Access::Execute))
+        };
+        let is_there = |path: &str| find(path).is_some();
+        let distributions = distributions(is_there, stack, knowledge);
         let torch = stack.components.iter().filter(|it| it.name == "torch");
         let torch: HashMap<&str, &Component> = torch.map(|it| (it.path.as_str(), it)).collect();
         let mut index = PackageIndex {
@@ -70,13 +82,13 @@ impl<'s> PackageIndex<'s> {
             for plan in knowledge.packages() {
                 let name = plan.package.as_str();
                 let described = distributions.get(&(site.as_str(), name)).copied();
-                if described.is_some() || is_module(root, site, &plan.directory) {
+                if described.is_some() || is_module(is_there, site, &plan.directory) {
                     packages.insert(name, described);
                 }
             }
             // What the files of PyTorch say counts more than its metadata, which may be missing, renamed or another's.
-            let directory = root.resolve(&format!("{site}/torch")).map(Node::path);
-            if let Some(found) = directory.ok().and_then(|it| torch.get(it.as_str())) {
+            let directory = find(&format!("{site}/torch"));
+            if let Some(found) = directory.and_then(|it| torch.get(it.path().as_str())) {
                 let cuda = found.details.get("cuda").map_or("", String::as_str);
                 index.cuda.insert(site, cuda);
                 let known = packages.entry("torch").or_default();
@@ -126,7 +138,7 @@ impl<'s> PackageIndex<'s> {
 
 /// The versions of packages that the tables know, by directory and name. The first distribution that provides a package counts.
 fn distributions<'s>(
-    root: &RootFilesystem,
+    is_there: impl Fn(&str) -> bool,
     stack: &'s Stack,
     knowledge: &'s Knowledge,
 ) -> HashMap<(&'s str, &'s str), &'s str> {
@@ -139,7 +151,7 @@ fn distributions<'s>(
         for plan in provided {
             let key = (site, plan.package.as_str());
             let directory = format!("{site}/{}", plan.directory);
-            if !packages.contains_key(&key) && root.resolve(&directory).is_ok() {
+            if !packages.contains_key(&key) && is_there(&directory) {
                 packages.insert(key, distribution.version.as_str());
             }
         }
@@ -149,9 +161,9 @@ fn distributions<'s>(
 
 /// Whether a directory of the search path has a regular package or a module of a name. A directory without `__init__.py` is a namespace
 /// package, which hides nothing.
-fn is_module(root: &RootFilesystem, site: &str, name: &str) -> bool {
+fn is_module(is_there: impl Fn(&str) -> bool, site: &str, name: &str) -> bool {
     let files = ["/__init__.py", ".py"].map(|ending| format!("{site}/{name}{ending}"));
-    !name.is_empty() && files.iter().any(|file| root.resolve(file).is_ok())
+    !name.is_empty() && files.iter().any(|file| is_there(file))
 }
 
 /// `lib-dynload` of the environment, or of the installation that a virtual environment was made from.

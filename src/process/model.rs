@@ -181,7 +181,12 @@ pub(super) fn play<'s>(
 impl<'r> Context<'_, 'r> {
     /// The processes of all Python environments, the main one first.
     fn pythons(&self, stack: &Stack, gaps: &mut Vec<Gap>) -> Vec<Program<'r>> {
-        let index = PackageIndex::of(self.root, stack, self.knowledge);
+        let index = PackageIndex::of(
+            self.root,
+            &self.launch.user.credentials,
+            stack,
+            self.knowledge,
+        );
         let labels = Labels::of(&stack.environments);
         let mut programs = Vec::new();
         for environment in &stack.environments {

@@ -298,6 +298,13 @@ fn users() -> Vec<Way> {
         .env("PYTHONPATH=/opt/good:/opt/evil")
         .user(1000)
         .mode("opt/good", 0o700),
+        harmless("PYTHONPATH with a package that the user may not search")
+            .env("PYTHONPATH=/opt/evil")
+            .user(1000)
+            .mode("opt/evil/torch", 0o700),
+        way("PyTorch that the user may not search", "none", UNREACHED)
+            .user(1000)
+            .mode("usr/local/lib/python3.11/dist-packages/torch", 0o700),
         harmless("PATH with a directory that the user may not search")
             .file("opt/closed/python3", other)
             .env("PATH=/opt/closed:/usr/bin")
