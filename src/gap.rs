@@ -36,17 +36,20 @@ pub enum GapCode {
     ProgramsLeftOut,
     /// A layer was read by its table of contents, which cannot be compared with the tar archive that a container engine unpacks.
     LazyLayer,
+    /// A volume, Secret or ConfigMap of a workload replaces something that decides what is loaded, and is not in the manifest.
+    OverlayUnknown,
 }
 
 impl GapCode {
     /// All codes.
-    pub const ALL: [GapCode; 6] = [
+    pub const ALL: [GapCode; 7] = [
         GapCode::FrameworkNotReached,
         GapCode::LaunchNotUnderstood,
         GapCode::PythonStartup,
         GapCode::LoaderNotModeled,
         GapCode::ProgramsLeftOut,
         GapCode::LazyLayer,
+        GapCode::OverlayUnknown,
     ];
 
     /// The code in kebab case, as in the JSON report.
@@ -58,6 +61,7 @@ impl GapCode {
             GapCode::LoaderNotModeled => "loader-not-modeled",
             GapCode::ProgramsLeftOut => "programs-left-out",
             GapCode::LazyLayer => "lazy-layer",
+            GapCode::OverlayUnknown => "overlay-unknown",
         }
     }
 

@@ -65,6 +65,8 @@ mod policy;
 
 mod lint;
 
+mod workload;
+
 mod rules;
 
 mod report;
@@ -75,7 +77,7 @@ pub use cache::{CacheKey, CacheOptions};
 pub use cancellation::Cancellation;
 pub use checker::{
     CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,
-    KnowledgeStatus, Report, Schema, Subject, Unread, View,
+    KnowledgeStatus, PreflightRequest, Report, Schema, Subject, Unread, View,
 };
 pub use chrono::NaiveDate as Day;
 pub use claims::Claim;
@@ -86,7 +88,7 @@ pub use launch::Overlay;
 pub use limits::{Limit, Limits};
 pub use lint::FileKind;
 pub use progress::Progress;
-pub use report::{ImageReport, Verdict};
+pub use report::{ClassReport, ContainerReport, ImageReport, Verdict, WorkloadReport};
 pub use source::registry::{Credentials, Options as RegistryOptions};
 
 /// What the fuzz targets, the benchmarks and the tests of this repository reach. It may change at any time.
@@ -99,6 +101,6 @@ pub mod internals {
         archive beneath cache cancellation checker claims digest elf embedded
         error finding gap glob image json_schema knowledge launch layer limits lint
         loader parallel policy process progress reference report rules
-        source spelling stack targets tls version vocabulary yaml
+        source spelling stack targets tls version vocabulary workload yaml
     }
 }

@@ -59,22 +59,53 @@ pub fn parse_with_renamed_keys<T: DeserializeOwned>(
     text: &str,
     renamed: &[(&str, &str)],
 ) -> Result<T> {
-    serde_saphyr::from_str(text).map_err(|error| {
-        let error = error.without_snippet();
-        let (problem, help) = describe(error, renamed);
-        let start = error.location().map_or(0, |location| {
-            let offset = location.span().byte_offset();
-            offset
-                .and_then(|offset| usize::try_from(offset).ok())
-                .unwrap_or_else(|| offset_of(text, location.line(), location.column()))
-        });
-        fault(name, text, word_at(text, start), &problem, help.as_deref())
-    })
+    serde_saphyr::from_str(text).map_err(|error| located(name, text, renamed, error))
+}
+
+/// The most values of a stream of documents: the objects of a large cluster.
+const MAX_NODES: usize = 3_000_000;
+
+/// Reads all documents of a stream; empty ones are left out.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn documents<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_nodes: MAX_NODES,
+            max_events: 2 * MAX_NODES,
+            max_documents: 100_000,
+        },
+    };
+    serde_saphyr::from_multiple_with_options(text, options)
+        .map_err(|error| located(name, text, &[], error))
+}
+
+fn located(name: &str, text: &str, renamed: &[(&str, &str)], error: serde_saphyr::Error) -> Error {
+    let error = error.without_snippet();
+    let (problem, help) = describe(error, renamed);
+    let start = error.location().map_or(0, |location| {
+        let offset = location.span().byte_offset();
+        offset
+            .and_then(|offset| usize::try_from(offset).ok())
+            .unwrap_or_else(|| offset_of(text, location.line(), location.column()))
+    });
+    fault(name, text, word_at(text, start), &problem, help.as_deref())
 }
 
 /// Where in the text a value is written, in bytes, quotes included.
 pub fn span<T>(value: &Spanned<T>) -> Range<usize> {
-    let span = value.referenced.span();
+    range(value.referenced)
+}
+
+/// Where in the text the value is written that an alias (`*name`) stands for, in bytes.
+pub fn defined<T>(value: &Spanned<T>) -> Range<usize> {
+    range(value.defined)
+}
+
+fn range(location: serde_saphyr::Location) -> Range<usize> {
+    let span = location.span();
     let part = |number: Option<u64>| number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let start = part(span.byte_offset());
     start..start.saturating_add(part(span.byte_len()))

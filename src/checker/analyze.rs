@@ -61,6 +61,7 @@ impl Analysis {
         let inspection = Inspection {
             reference: subject.reference.clone(),
             named: subject.named.clone(),
+            title: None,
             source: subject.origin.source,
             access: subject.origin.access,
             platform: facts.platform.clone(),

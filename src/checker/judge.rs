@@ -1,19 +1,22 @@
 //! Judges analyzed images by the rules, the targets and the policy.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
 use chrono::NaiveDate;
 
-use super::analyze::Analysis;
+use super::analyze::{Analysis, parsed_reference};
+use super::request::ImageRequest;
 use super::state::Checker;
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
-use crate::policy::{Member, Policy, PolicyFacts, Subjects};
+use crate::finding::Finding;
+use crate::policy::{Member, Policy, PolicyFacts, PolicyOutcome, Subjects};
 use crate::report::{FileReport, ImageReport, Inspection, Verdict};
-use crate::rules::{Facts, Questions};
-use crate::targets;
+use crate::rules::{Facts, Questions, Rule};
+use crate::targets::{self, Target};
+use crate::workload::WorkloadFacts;
 
 /// The report of an image, and the indexes of the ignores that one of its findings matched.
 pub(super) struct Judgement {
@@ -27,8 +30,34 @@ pub(super) fn judge(
     analysis: &Analysis,
     fleet: &PolicyFacts,
 ) -> Result<Judgement> {
+    judge_on(checker, analysis, fleet, &checker.policy.targets, None)
+}
+
+/// Judges the image of a container. If the classes of its nodes are known, they were judged one by one before, and take the place of the
+/// targets.
+pub(super) fn judge_deployed(
+    checker: &Checker,
+    analysis: &Analysis,
+    fleet: &PolicyFacts,
+    workload: WorkloadFacts,
+) -> Result<Judgement> {
+    let targets: &[Target] = match &workload.classes {
+        Some(_) => &[],
+        None => &checker.policy.targets,
+    };
+    judge_on(checker, analysis, fleet, targets, Some(workload))
+}
+
+fn judge_on(
+    checker: &Checker,
+    analysis: &Analysis,
+    fleet: &PolicyFacts,
+    targets: &[Target],
+    workload: Option<WorkloadFacts>,
+) -> Result<Judgement> {
     let start = Instant::now();
     let facts = analysis.facts();
+    let knows_classes = workload.as_ref().is_some_and(|it| it.classes.is_some());
     let Analysis {
         inspection,
         model,
@@ -41,16 +70,19 @@ pub(super) fn judge(
     let day = *day;
     let policy = &checker.policy;
     let tables = &checker.knowledge.targets;
-    let targets = targets::judge(&policy.targets, &target_input(inspection), tables)
-        .map_err(Error::misread)?;
+    let targets = targets::judge(targets, &target_input(inspection), tables);
+    let targets = targets.map_err(Error::misread)?;
     let facts = Facts {
         targets: targets.clone(),
         policy: fleet.clone(),
+        workload,
         ..facts
     };
+    let applies = |rule: &Rule| !(knows_classes && rule.is_about_targets());
+    let (limits, cancellation) = (&bounds.limits, &bounds.cancellation);
     let found = checker
         .rules
-        .evaluate_within(&facts, &bounds.limits, &bounds.cancellation);
+        .evaluate_some(&facts, limits, cancellation, applies);
     let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
     let mut judged = policy.apply(found, typed, day);
     let mut coverage = policy.acknowledge(&inspection.gaps, typed, day);
@@ -75,6 +107,60 @@ pub(super) fn judge(
         },
         used_ignores: judged.used,
     })
+}
+
+/// The findings that an image has on a target, beside those that it has everywhere.
+pub(super) fn on_target(
+    checker: &Checker,
+    analysis: &Analysis,
+    fleet: &PolicyFacts,
+    target: &Target,
+) -> Result<Vec<Finding>> {
+    let inspection = &analysis.inspection;
+    let tables = &checker.knowledge.targets;
+    let target = std::slice::from_ref(target);
+    let targets = targets::judge(target, &target_input(inspection), tables);
+    let facts = Facts {
+        targets: targets.map_err(Error::misread)?,
+        policy: fleet.clone(),
+        ..analysis.facts()
+    };
+    let (limits, cancellation) = (&analysis.bounds.limits, &analysis.bounds.cancellation);
+    let found = checker
+        .rules
+        .evaluate_some(&facts, limits, cancellation, Rule::is_about_targets);
+    let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
+    let judged = checker.policy.apply(found, &analysis.typed, analysis.day);
+    Ok(judged.findings)
+}
+
+/// Judges a container whose image could not be read.
+pub(super) fn judge_unread(
+    checker: &Checker,
+    image: &str,
+    workload: WorkloadFacts,
+    settings: &ImageRequest,
+) -> Result<PolicyOutcome> {
+    let facts = Facts {
+        workload: Some(workload),
+        ..Facts::of_reference(parsed_reference(Some(image)), Vec::new())
+    };
+    let limits = settings.limits.unwrap_or(checker.limits);
+    let rules = &checker.rules;
+    let found = rules.evaluate_within(&facts, &limits, &settings.cancellation)?;
+    Ok(checker.policy.apply(found, image, settings.day))
+}
+
+/// The fingerprints of all findings of an image.
+pub(super) fn fingerprints(
+    checker: &Checker,
+    analysis: &Analysis,
+    fleet: &PolicyFacts,
+) -> Result<HashSet<String>> {
+    let report = judge(checker, analysis, fleet)?.report;
+    let ignored = report.ignored.into_iter().map(|it| it.finding);
+    let all = report.findings.into_iter().chain(ignored);
+    Ok(all.map(|finding| finding.fingerprint).collect())
 }
 
 /// An image for which a rule cannot be evaluated counts as one that cannot be read.

@@ -97,11 +97,11 @@ impl Checker {
                 .take(lint::MAX_FILE + 1)
                 .read_to_end(&mut bytes);
             input.map_err(|error| Error::io("standard input", error))?;
-            let text = lint::decode("standard input", bytes)?;
+            let text = lint::decode("standard input", bytes, lint::MAX_FILE)?;
             let read = lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
             return read.map(Some);
         }
-        let text = lint::load(path)?;
+        let text = lint::load(path, lint::MAX_FILE)?;
         if kind.is_none() && lint::is_template(&name) {
             let error = Error::usage(format!("{name}: the file is a template"));
             return Err(error.with_help("lint the file that is rendered from it"));

@@ -10,6 +10,7 @@ mod judge;
 mod lint;
 mod lint_files;
 mod model;
+mod preflight;
 mod read;
 mod references;
 mod render;
@@ -23,6 +24,7 @@ mod tables;
 
 pub use builder::CheckerBuilder;
 pub use facts::ImageFacts;
+pub use preflight::PreflightRequest;
 pub use render::{Comparison, Format, View};
 pub use report::{Report, Unread};
 pub use request::ImageRequest;

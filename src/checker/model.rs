@@ -98,6 +98,15 @@ impl Model {
     }
 }
 
+impl Model {
+    /// The GPU frameworks that a process can load.
+    pub fn frameworks(&self) -> Vec<String> {
+        let frameworks = self.loader.frameworks.iter();
+        let reached = frameworks.filter(|it| it.reached_by.is_some());
+        reached.map(|it| it.name.clone()).collect()
+    }
+}
+
 /// A fact as rules see it. One that cannot be serialized is not an absent one.
 fn serialized(fact: &impl Serialize, subject: &Subject) -> Result<Value> {
     serde_json::to_value(fact).map_err(|error| {

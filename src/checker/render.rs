@@ -114,7 +114,11 @@ impl Report {
     ) -> Result<String> {
         let failed = |error: serde_json::Error| Error::output("the report", error);
         match format {
+            Format::Text if self.is_preflight => Ok(report::text::workloads(report, self.fail_on)),
             Format::Text => Ok(report::text::report(report, width)),
+            Format::Json if self.is_preflight => {
+                report::json::preflight(report, self.fail_on).map_err(failed)
+            }
             Format::Json if self.is_lint => report::json::lint(report).map_err(failed),
             Format::Json => report::json::report(report).map_err(failed),
             Format::Sarif => report::sarif::report(report).map_err(failed),

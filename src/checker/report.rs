@@ -9,12 +9,13 @@ use crate::finding::{Finding, Severity};
 use crate::knowledge::Knowledge;
 use crate::policy::Baseline;
 use crate::report::{
-    self, FileReport, ImageReport, ReferenceReport, UnreadImage, Verdict, safe_json,
+    self, ContainerReport, FileReport, ImageReport, ReferenceReport, UnreadImage, Verdict,
+    WorkloadReport, safe_json,
 };
 use crate::rules::RuleSet;
 
-/// What one call of [`Checker::check`](crate::Checker::check), [`Checker::lint`](crate::Checker::lint) or
-/// [`Checker::claims`](crate::Checker::claims) found.
+/// What one call of [`Checker::check`](crate::Checker::check), [`Checker::lint`](crate::Checker::lint),
+/// [`Checker::preflight`](crate::Checker::preflight) or [`Checker::claims`](crate::Checker::claims) found.
 ///
 /// ```
 /// # fn main() -> imgcheck::Result<()> {
@@ -34,6 +35,8 @@ pub struct Report {
     pub images: Vec<ImageReport>,
     /// The files that images are built from.
     pub files: Vec<FileReport>,
+    /// The workloads of manifests.
+    pub workloads: Vec<WorkloadReport>,
     /// The configuration file, if its ignores have findings: they have expired, or match nothing.
     pub configuration: Option<FileReport>,
     /// The references whose claims were read.
@@ -45,6 +48,7 @@ pub struct Report {
     pub(super) fail_on: Option<Severity>,
     pub(super) configuration_file: Option<String>,
     pub(super) is_lint: bool,
+    pub(super) is_preflight: bool,
 }
 
 /// An image or file that could not be read or judged.
@@ -92,6 +96,7 @@ impl Report {
         Report {
             images: Vec::new(),
             files: Vec::new(),
+            workloads: Vec::new(),
             configuration: None,
             references: Vec::new(),
             errors: Vec::new(),
@@ -100,6 +105,7 @@ impl Report {
             fail_on: checker.policy.fail_on,
             configuration_file: checker.configuration.clone(),
             is_lint: false,
+            is_preflight: false,
         }
     }
 
@@ -110,7 +116,9 @@ impl Report {
         let files = files.map(|file| file.verdict);
         let references = self.references.iter();
         let references = references.map(|it| Verdict::of(&it.findings, self.fail_on));
-        let all = images.chain(files).chain(references);
+        let containers = self.workloads.iter().flat_map(|it| &it.containers);
+        let containers = containers.map(|it| it.verdict(self.fail_on));
+        let all = images.chain(files).chain(references).chain(containers);
         all.max().unwrap_or(Verdict::Pass)
     }
 
@@ -132,7 +140,12 @@ impl Report {
             let findings = file.findings.iter();
             findings.map(|finding| (file.file.as_str(), finding))
         });
-        images.chain(files)
+        let containers = self.workloads.iter().flat_map(|it| &it.containers);
+        let containers = containers.flat_map(|container| {
+            let findings = container.findings().iter();
+            findings.map(|finding| (container.image.as_str(), finding))
+        });
+        images.chain(files).chain(containers)
     }
 
     /// The number of findings in [`baseline`](Self::baseline).
@@ -142,15 +155,16 @@ impl Report {
 
     /// The report as the formats take it.
     pub(super) fn with_view<T>(&self, work: impl FnOnce(&report::Report) -> T) -> T {
-        let files: Vec<FileReport> = self
-            .files
-            .iter()
-            .chain(&self.configuration)
-            .cloned()
-            .collect();
+        let containers = || self.workloads.iter().flat_map(|it| &it.containers);
+        let deployed = containers().filter_map(|it| it.judged.as_ref());
+        let images: Vec<ImageReport> = self.images.iter().chain(deployed).cloned().collect();
+        let unread = containers().filter(|it| it.judged.is_none());
+        let files = self.files.iter().chain(&self.configuration).cloned();
+        let files: Vec<FileReport> = files.chain(unread.map(ContainerReport::as_file)).collect();
         work(&report::Report {
-            images: &self.images,
+            images: &images,
             files: &files,
+            workloads: &self.workloads,
             errors: &self.unread(),
             rules: &self.rules,
             knowledge: &self.knowledge,

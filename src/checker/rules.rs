@@ -23,6 +23,8 @@ pub enum Schema {
     Configuration,
     /// Reports in JSON.
     Report,
+    /// Reports of [`Checker::preflight`](crate::Checker::preflight) in JSON.
+    Preflight,
     /// [`ImageFacts`](crate::ImageFacts) in JSON.
     Facts,
 }
@@ -34,6 +36,7 @@ impl Schema {
             Schema::Rule => file::schema(),
             Schema::Configuration => policy::config::schema(),
             Schema::Report => report::json::schema(),
+            Schema::Preflight => report::json::preflight_schema(),
             Schema::Facts => facts::schema(),
         };
         // The schema itself has its keys in a readable order, its value does not.

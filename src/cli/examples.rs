@@ -91,3 +91,20 @@ Exit codes:
   1  a finding at or above --fail-on
   2  the command line, the configuration or a rule file is wrong, or a file does not exist or cannot be parsed
   3  a file could not be read";
+
+/// Of `imgcheck preflight`.
+pub const PREFLIGHT: &str = "\
+Examples:
+  imgcheck preflight deploy.yaml
+  helm template train ./chart | imgcheck preflight -
+  kubectl kustomize overlays/prod | imgcheck preflight --cluster prod -
+  kubectl get nodes,resourceslices -o json > nodes.json; imgcheck preflight --nodes nodes.json deploy.yaml
+  imgcheck preflight --images built.yaml -f sarif -o preflight.sarif deploy/";
+
+/// What the exit codes of `imgcheck preflight` mean.
+pub const PREFLIGHT_EXIT_CODES: &str = "\
+Exit codes:
+  0  nothing at or above --fail-on
+  1  a finding at or above --fail-on, such as a GPU container that runs on none of the nodes that it can land on
+  2  the command line, the configuration or a file is wrong
+  3  an image could not be read or judged; what was not looked at is never a pass";

@@ -94,6 +94,22 @@ impl ReadingArguments {
             return Err(Error::usage("only one image can come from standard input")
                 .with_help("save the others to files, and name these"));
         }
+        let (checker, run, make) = self.begin(checker)?;
+        Ok(Reader {
+            requests: images.iter().map(|image| make(image)).collect(),
+            checker,
+            run,
+        })
+    }
+
+    /// As [`start`](Self::start), for images that are not known yet: returns what makes the request of an image.
+    ///
+    /// # Errors
+    /// The checker cannot be built.
+    pub fn begin(
+        &self,
+        checker: CheckerBuilder,
+    ) -> Result<(Arc<Checker>, Run, impl Fn(&str) -> ImageRequest + use<>)> {
         let checker = Arc::new(checker.build()?);
         let progress = progress::display(self.no_progress);
         let bars = progress.bars();
@@ -102,27 +118,31 @@ impl ReadingArguments {
             let _ = bars.clear();
         };
         let run = Run::start(&checker, clear)?;
-        let request = |image: &String| {
+        let (platform, reference) = (self.platform.clone(), self.reference.clone());
+        let (all_platforms, deep) = (self.all_platforms, self.deep);
+        let cancellation = run.cancellation();
+        let make = move |image: &str| {
             let mut request = ImageRequest::new(image)
-                .all_platforms(self.all_platforms)
-                .cancellation(run.cancellation())
+                .all_platforms(all_platforms)
+                .cancellation(cancellation.clone())
                 .progress(progress.request());
-            if self.deep {
+            if deep {
                 request = request.depth(Depth::Deep);
             }
-            if let Some(platform) = &self.platform {
+            if let Some(platform) = &platform {
                 request = request.platform(platform);
             }
-            if let Some(reference) = &self.reference {
+            if let Some(reference) = &reference {
                 request = request.compare_with(reference);
             }
             request
         };
-        Ok(Reader {
-            requests: images.iter().map(request).collect(),
-            checker,
-            run,
-        })
+        Ok((checker, run, make))
+    }
+
+    /// Whether `--as` or `--all-platforms` is given.
+    pub fn names_one_image(&self) -> bool {
+        self.reference.is_some() || self.all_platforms
     }
 }
 
@@ -153,16 +173,24 @@ impl Reader {
         Ok(report)
     }
 
-    /// Call it when the images have been read: it prints warnings about the cache.
+    /// As [`finish_reading`].
     ///
     /// # Errors
     /// The run ended early.
     pub fn finish(&self) -> Result<(), Stop> {
-        for remark in self.checker.cache_warnings() {
-            output::remark(&format!("{}\n", one_line(&remark)));
-        }
-        self.run.check()
+        finish_reading(&self.checker, &self.run)
     }
+}
+
+/// Call it when the images have been read: it prints warnings about the cache.
+///
+/// # Errors
+/// The run ended early.
+pub fn finish_reading(checker: &Checker, run: &Run) -> Result<(), Stop> {
+    for remark in checker.cache_warnings() {
+        output::remark(&format!("{}\n", one_line(&remark)));
+    }
+    run.check()
 }
 
 /// The requests of images, to check that no report overwrites one of them.

@@ -15,6 +15,7 @@ mod limits;
 mod lint;
 mod output;
 mod policy;
+mod preflight;
 mod progress;
 mod registry;
 mod rules;
@@ -62,6 +63,9 @@ enum Command {
     /// Check the files that images are built from: Dockerfile, requirements.txt, environment.yml, pyproject.toml
     #[command(after_help = examples::LINT, after_long_help = format!("{}\n\n{}", examples::LINT, examples::LINT_EXIT_CODES))]
     Lint(lint::LintArguments),
+    /// Check what manifests deploy: does each image run on the nodes that it can land on, as its container starts it?
+    #[command(after_help = examples::PREFLIGHT, after_long_help = format!("{}\n\n{}", examples::PREFLIGHT, examples::PREFLIGHT_EXIT_CODES))]
+    Preflight(preflight::PreflightArguments),
     /// Show which libraries the processes of an image load, who needs them, where they are found, and why
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
@@ -93,6 +97,7 @@ pub fn run() -> ExitCode {
         Some(Command::Claims(arguments)) => claims::run(&arguments),
         Some(Command::Diff(arguments)) => diff::run(&arguments),
         Some(Command::Lint(arguments)) => lint::run(&arguments),
+        Some(Command::Preflight(arguments)) => preflight::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),

@@ -39,6 +39,9 @@ enum Command {
         /// Reports of `imgcheck check --format json`
         #[arg(long, group = "document")]
         report: bool,
+        /// Reports of `imgcheck preflight --format json`
+        #[arg(long, group = "document")]
+        preflight: bool,
         /// The configuration file, .imgcheck.yaml
         #[arg(long, group = "document")]
         config: bool,
@@ -67,13 +70,15 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
         }
         Command::Schema {
             report,
+            preflight,
             config,
             facts,
         } => {
-            let schema = match (report, config, facts) {
-                (true, _, _) => Schema::Report,
-                (_, true, _) => Schema::Configuration,
-                (_, _, true) => Schema::Facts,
+            let schema = match (report, preflight, config, facts) {
+                (true, ..) => Schema::Report,
+                (_, true, ..) => Schema::Preflight,
+                (_, _, true, _) => Schema::Configuration,
+                (.., true) => Schema::Facts,
                 _ => Schema::Rule,
             };
             schema.to_json()

@@ -7,6 +7,7 @@ use super::interpreter_line::interpreter;
 use super::knowledge::Knowledge;
 use super::locate::{Files, Located, locate};
 use super::outputs::output;
+use super::overlay::Overlay;
 use super::process::Process;
 use super::program::Program;
 use super::shell::{self, Host, Outcome, Presence, ShellStart};
@@ -32,6 +33,7 @@ const MAX_GAPS: usize = 32;
 pub(super) struct Chain<'r, 'k> {
     pub root: &'r RootFilesystem<'r>,
     pub knowledge: &'k Knowledge,
+    pub overlay: &'k Overlay,
     pub user: User,
     pub gaps: Vec<Gap>,
     /// Files whose text is needed and was not read.
@@ -71,10 +73,16 @@ impl Outcome {
 }
 
 impl<'r, 'k> Chain<'r, 'k> {
-    pub fn new(root: &'r RootFilesystem<'r>, knowledge: &'k Knowledge, user: User) -> Self {
+    pub fn new(
+        root: &'r RootFilesystem<'r>,
+        knowledge: &'k Knowledge,
+        overlay: &'k Overlay,
+        user: User,
+    ) -> Self {
         Chain {
             root,
             knowledge,
+            overlay,
             user,
             gaps: Vec::new(),
             missing_texts: BTreeSet::new(),
@@ -88,7 +96,7 @@ impl<'r, 'k> Chain<'r, 'k> {
     }
 
     pub fn is_unknown(&self, path: &str) -> bool {
-        self.knowledge.is_of_host(path) || self.written.touches(path)
+        self.knowledge.is_of_host(path) || self.overlay.hides(path) || self.written.touches(path)
     }
 
     /// Asks about the files as the process at hand sees them.

@@ -188,7 +188,7 @@ impl Harmless {
 
 impl Knowledge {
     /// Whether the value of a variable decides what runs.
-    pub(super) fn is_relevant(&self, variable: &str) -> bool {
+    pub fn is_relevant(&self, variable: &str) -> bool {
         matches_any(variable, &self.relevant_variables)
     }
 

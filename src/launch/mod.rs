@@ -94,7 +94,7 @@ impl Launch {
         knowledge: &Knowledge,
     ) -> Self {
         let (first, command, user) = first_process(root, config, overlay);
-        let mut chain = Chain::new(root, knowledge, user.clone());
+        let mut chain = Chain::new(root, knowledge, overlay, user.clone());
         let cause = Rc::new(Cause {
             path: String::new(),
             layer: None,

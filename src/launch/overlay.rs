@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::lexical::is_below;
+
 /// What replaces parts of the image configuration when a container starts. The default replaces nothing.
 ///
 /// ```
@@ -29,6 +31,9 @@ pub struct Overlay {
     /// Replaces the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
+    /// Paths over which volumes are mounted: what is below them is unknown.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub volumes: BTreeSet<String>,
 }
 
 impl Overlay {
@@ -50,6 +55,12 @@ impl Overlay {
             .flatten()
             .cloned()
             .collect()
+    }
+
+    /// Whether a path is below a volume.
+    pub(super) fn hides(&self, path: &str) -> bool {
+        let mut volumes = self.volumes.iter();
+        volumes.any(|volume| is_below(path, volume))
     }
 
     /// The environment, where the image has this one.

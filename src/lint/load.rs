@@ -8,14 +8,14 @@ use super::context::Neighbour;
 use crate::beneath::Tree;
 use crate::error::{Error, Result};
 
-/// The largest file, in bytes.
+/// The largest file of `imgcheck lint`, in bytes.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
-/// Reads a file of the user. No link leads out of the working directory, or out of the file's own directory if it is elsewhere.
+/// Reads a file of the user of at most `limit` bytes. No link leads out of the working directory, or out of the file's own directory if it is elsewhere.
 ///
 /// # Errors
 /// [`Error::Usage`]: it does not exist, is not a regular file, is too large, or is not UTF-8. [`Error::Source`]: it cannot be read.
-pub fn load(path: &Path) -> Result<String> {
+pub fn load(path: &Path, limit: u64) -> Result<String> {
     let name = path.display().to_string();
     let usage = |problem: String| Error::Usage {
         problem,
@@ -32,13 +32,13 @@ pub fn load(path: &Path) -> Result<String> {
             ErrorKind::Other => usage(format!("{name}: {error}")),
             _ => Error::io(name.clone(), error),
         })?;
-    let bytes = read(file).map_err(|error| Error::io(name.clone(), error))?;
-    decode(&name, bytes)
+    let bytes = read(file, limit).map_err(|error| Error::io(name.clone(), error))?;
+    decode(&name, bytes, limit)
 }
 
-fn read(file: File) -> io::Result<Vec<u8>> {
+fn read(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    file.take(limit + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -46,10 +46,10 @@ fn read(file: File) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`Error::Usage`]: it is too large, or not UTF-8.
-pub fn decode(name: &str, bytes: Vec<u8>) -> Result<String> {
-    if bytes.len() as u64 > MAX_FILE {
+pub fn decode(name: &str, bytes: Vec<u8>, limit: u64) -> Result<String> {
+    if bytes.len() as u64 > limit {
         return Err(Error::Usage {
-            problem: too_large(name),
+            problem: format!("{name}: file is larger than {} MiB", limit >> 20),
             help: None,
         });
     }
@@ -62,10 +62,6 @@ pub fn decode(name: &str, bytes: Vec<u8>) -> Result<String> {
     })
 }
 
-fn too_large(name: &str) -> String {
-    format!("{name}: file is larger than 1 MiB")
-}
-
 /// The file at a relative path in the directory of a file. Links may not lead out of the directory.
 pub fn neighbour(file: &Path, relative: &str) -> Neighbour {
     let relative = relative.trim_start_matches("./");
@@ -75,7 +71,10 @@ pub fn neighbour(file: &Path, relative: &str) -> Neighbour {
     }
     let directory = file.parent().unwrap_or(Path::new(""));
     let text = match Tree::of(file).open_in(directory, Path::new(relative)) {
-        Ok(file) => read(file).ok().and_then(|it| decode(relative, it).ok()),
+        Ok(file) => {
+            let bytes = read(file, MAX_FILE).ok();
+            bytes.and_then(|it| decode(relative, it, MAX_FILE).ok())
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => return Neighbour::Missing,
         Err(_) => None,
     };

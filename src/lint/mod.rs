@@ -27,9 +27,9 @@ pub use context::{Neighbour, Neighbours};
 pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Sources, Stage, Variable};
 pub use kind::{FileKind, is_template};
 pub use load::{MAX_FILE, decode, load, neighbour};
+pub use text::Text;
 
 use context::Context;
-use text::Text;
 
 /// Reads a file; `name` is shown in errors.
 ///

@@ -25,6 +25,12 @@ impl<'t> Text<'t> {
     /// # Errors
     /// A line is too long.
     pub fn new(name: &'t str, text: &'t str) -> Result<Self> {
+        Text::with_lines_up_to(name, text, MAX_LINE)
+    }
+
+    /// # Errors
+    /// A line is longer than `limit` bytes.
+    pub fn with_lines_up_to(name: &'t str, text: &'t str, limit: usize) -> Result<Self> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut starts = vec![0];
         starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
@@ -32,11 +38,11 @@ impl<'t> Text<'t> {
         let long = starts
             .iter()
             .zip(ends)
-            .position(|(start, end)| end - start > MAX_LINE);
+            .position(|(start, end)| end - start > limit);
         if let Some(line) = long {
             return Err(Error::Rule {
                 problem: format!(
-                    "error: {name}:{}: line is longer than {MAX_LINE} bytes",
+                    "error: {name}:{}: line is longer than {limit} bytes",
                     line + 1
                 ),
             });

@@ -11,6 +11,7 @@ use crate::finding::{AcknowledgedGap, Finding, IgnoreReason, IgnoredFinding, Sev
 use crate::gap::Gap;
 use crate::glob::glob;
 use crate::targets::Target;
+use crate::targets::nodes::Cluster;
 
 /// Prefix of the rules that check the ignores themselves.
 const ABOUT_IGNORES: &str = "policy-ignore-";
@@ -24,6 +25,10 @@ pub struct Policy {
     pub strict: bool,
     /// The machines that the images must run on.
     pub targets: Vec<Target>,
+    /// The node classes of clusters.
+    pub clusters: Vec<Cluster>,
+    /// Patterns of namespaces whose containers must name images by digest.
+    pub digest_namespaces: Vec<String>,
     /// Overrides of the rules' severities.
     pub severities: Vec<SeverityChange>,
     /// Requirements for every image.
@@ -45,6 +50,8 @@ impl Default for Policy {
             fail_on: Some(Severity::Error),
             strict: false,
             targets: Vec::new(),
+            clusters: Vec::new(),
+            digest_namespaces: Vec::new(),
             severities: Vec::new(),
             expectations: Vec::new(),
             stacks: Vec::new(),
@@ -89,6 +96,12 @@ pub struct PolicyOutcome {
 }
 
 impl Policy {
+    /// Whether containers of a namespace must name their images by digest.
+    pub fn requires_digest(&self, namespace: &str) -> bool {
+        let mut patterns = self.digest_namespaces.iter();
+        patterns.any(|pattern| glob(namespace, pattern))
+    }
+
     /// Overrides the severities of findings, and separates suppressed ones.
     ///
     /// `name` is the reference or path that the user typed, never one that an image records; `today` decides which ignores are still valid.

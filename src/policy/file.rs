@@ -1,5 +1,7 @@
 //! The keys of a configuration file and their JSON Schema. [`super::config`] checks the values.
 
+use std::collections::BTreeMap;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
@@ -40,6 +42,11 @@ pub(super) struct File {
     pub severities: Pairs,
     /// The machines that the images must run on.
     pub targets: Vec<TargetEntry>,
+    /// The node classes of clusters, by name, for `imgcheck preflight`.
+    pub clusters: BTreeMap<String, ClusterEntry>,
+    /// Namespaces whose containers must name images by digest, as patterns: `prod-*`; for `imgcheck preflight`.
+    #[schemars(with = "Vec<String>")]
+    pub digests: Vec<Spanned<String>>,
     /// What each image must contain: a component and PEP 440 version specifiers.
     #[schemars(with = "Vec<String>", example = ["torch==2.8.*", "cudnn>=9.7"])]
     pub expect: Vec<Spanned<String>>,
@@ -77,6 +84,44 @@ pub(super) struct TargetEntry {
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub driver: Option<Spanned<String>>,
+}
+
+/// A cluster.
+#[derive(Debug, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClusterEntry {
+    /// Classes of nodes that are equal in GPUs, driver and architecture.
+    pub nodes: Vec<NodeEntry>,
+}
+
+/// A class of nodes.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NodeEntry {
+    /// Name of the class.
+    #[schemars(with = "String")]
+    pub name: Spanned<String>,
+    /// Its GPU, by name or architecture: `a100`, `sm_90`; absent without one.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub gpu: Option<Spanned<String>>,
+    /// Its driver version: `535.183.06`.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub driver: Option<Spanned<String>>,
+    /// Its architecture, `amd64` if absent.
+    #[serde(default)]
+    pub arch: Option<String>,
+    /// Its labels; if absent, every node selector is taken to match.
+    #[serde(default)]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Its taints: `nvidia.com/gpu=present:NoSchedule`.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub taints: Vec<Spanned<String>>,
+    /// Whether devices are injected by CDI.
+    #[serde(default)]
+    pub cdi: Option<bool>,
 }
 
 /// Findings to ignore, or gaps to acknowledge.

@@ -16,6 +16,7 @@ mod summary;
 mod targets;
 pub mod text;
 pub mod tree;
+mod workload;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -47,6 +48,8 @@ pub struct Inspection {
     pub reference: Option<String>,
     /// The image as the user named it, such as `dir:root`; displayed if there is no reference.
     pub named: String,
+    /// The container that starts the image, of a manifest: `Deployment ml/train, worker: repository:tag`; displayed if there is one.
+    pub title: Option<String>,
     /// The kind of source.
     pub source: SourceKind,
     /// How the image was read from Docker or Podman; `None` for other sources.
@@ -177,6 +180,80 @@ pub struct FileReport {
     pub ignored: Vec<IgnoredFinding>,
 }
 
+/// What a manifest deploys, judged.
+///
+/// ```
+/// # fn main() -> imgcheck::Result<()> {
+/// use imgcheck::{Checker, PreflightRequest, Verdict};
+///
+/// let request = PreflightRequest::new(["testdata/preflight/deployment.yaml"])
+///     .images_file("testdata/preflight/images.yaml")
+///     .nodes("testdata/preflight/nodes.json");
+/// let report = Checker::builder().build()?.preflight(&request)?;
+/// let container = &report.workloads[0].containers[0];
+/// assert_eq!(container.name, "trainer");
+/// assert!(container.classes.iter().any(|class| class.verdict == Verdict::Fail));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct WorkloadReport {
+    /// The file as the user named it.
+    pub file: String,
+    /// The kind: `Deployment`, `RayCluster`.
+    pub kind: String,
+    /// The namespace; empty if the manifest does not say.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// `Deployment ml/train`.
+    pub title: String,
+    /// The containers in order.
+    pub containers: Vec<ContainerReport>,
+}
+
+/// A container, judged.
+#[derive(Debug, Clone, Default)]
+pub struct ContainerReport {
+    /// Its name.
+    pub name: String,
+    /// The part of the workload that it belongs to; empty if there is only one.
+    pub group: String,
+    /// `main`, `init`, `sidecar` or `ephemeral`.
+    pub role: &'static str,
+    /// The image reference; empty if another object decides it.
+    pub image: String,
+    /// `Deployment ml/train, worker: repository:tag`.
+    pub title: String,
+    /// Whether the nodes of the cluster are known.
+    pub knows_nodes: bool,
+    /// The classes of nodes that the scheduler may choose.
+    pub classes: Vec<ClassReport>,
+    /// The report of the image; `None` if it could not be read.
+    pub judged: Option<ImageReport>,
+    /// Why the image could not be read.
+    pub problem: Option<String>,
+    /// The findings, if the image could not be read.
+    pub findings: Vec<Finding>,
+    /// Suppressed findings, if the image could not be read.
+    pub ignored: Vec<IgnoredFinding>,
+}
+
+/// A class of nodes, judged for a container.
+#[derive(Debug, Clone)]
+pub struct ClassReport {
+    /// Its name.
+    pub name: String,
+    /// Whether the image runs there; incomplete if that is unknown.
+    pub verdict: Verdict,
+    /// Why not, or why that is unknown; empty if it runs.
+    pub reason: String,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// The findings that the image has on these nodes only.
+    pub findings: Vec<Finding>,
+}
+
 /// The results of one run, from which each format is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'r> {
@@ -184,6 +261,8 @@ pub struct Report<'r> {
     pub images: &'r [ImageReport],
     /// The files of `imgcheck lint`; in a check the configuration, if it has findings.
     pub files: &'r [FileReport],
+    /// The workloads of `imgcheck preflight`, whose images and files are in the lists above, too.
+    pub workloads: &'r [WorkloadReport],
     /// Images and files that could not be read.
     pub errors: &'r [UnreadImage],
     /// The rules that were evaluated.
@@ -269,9 +348,10 @@ impl<'r> Subject<'r> {
 }
 
 impl Inspection {
-    /// The name to display: the reference, or what the user typed.
+    /// The name to display: the container, the reference, or what the user typed.
     pub fn name(&self) -> &str {
-        self.reference.as_deref().unwrap_or(&self.named)
+        let reference = self.reference.as_deref();
+        self.title.as_deref().or(reference).unwrap_or(&self.named)
     }
 }
 

@@ -18,6 +18,7 @@ use crate::process::LoaderFacts;
 use crate::stack::ContainerToolkit;
 use crate::targets::TargetFacts;
 use crate::vocabulary;
+use crate::workload::WorkloadFacts;
 
 /// One test of a rule.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -59,6 +60,9 @@ pub struct Given {
     /// What a file asks for that an image is built from.
     #[schemars(with = "Option<Sources>")]
     lint: Option<Value>,
+    /// The container that starts the image.
+    #[schemars(with = "Option<WorkloadFacts>")]
+    workload: Option<Value>,
     /// The judged targets, as in the report.
     #[schemars(with = "Option<Vec<TargetFacts>>")]
     targets: Option<Value>,
@@ -155,6 +159,7 @@ impl Given {
             container_toolkit: toolkit,
             python: scanned.then(|| self.python.clone().unwrap_or_default()),
             lint: given("lint", self.lint.as_ref())?,
+            workload: given("workload", self.workload.as_ref())?,
             targets: given("targets", self.targets.as_ref())?.unwrap_or_default(),
             policy: given("policy", self.policy.as_ref())?.unwrap_or_default(),
             typed: TypedName::default(),

@@ -24,6 +24,7 @@ use crate::stack::{
 };
 use crate::targets::TargetFacts;
 use crate::version;
+use crate::workload::WorkloadFacts;
 
 /// The facts of one image, or of a reference alone.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -66,6 +67,9 @@ pub struct Facts {
     /// What a Dockerfile, requirements file or other build file requests. Only present in `imgcheck lint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lint: Option<Sources>,
+    /// The container that starts the image, of a manifest. Only present in `imgcheck preflight`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadFacts>,
     /// Whether the image runs on each of the given targets. Empty if there are no targets or no image was read.
     pub targets: Vec<TargetFacts>,
     /// What the configuration requires.

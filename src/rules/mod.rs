@@ -200,12 +200,28 @@ impl RuleSet {
         limits: &Limits,
         cancellation: &Cancellation,
     ) -> Result<Vec<Finding>> {
+        self.evaluate_some(facts, limits, cancellation, |_| true)
+    }
+
+    /// As [`RuleSet::evaluate_within`], only the rules that are `wanted`.
+    ///
+    /// # Errors
+    ///
+    /// As [`RuleSet::evaluate_within`].
+    pub fn evaluate_some(
+        &self,
+        facts: &Facts,
+        limits: &Limits,
+        cancellation: &Cancellation,
+        wanted: impl Fn(&Rule) -> bool,
+    ) -> Result<Vec<Finding>> {
         let surroundings = Surroundings {
             tables: &self.tables,
             limits,
             cancellation,
         };
-        evaluate::evaluate(self.rules(), facts, &surroundings)
+        let rules = self.rules().filter(|rule| wanted(rule));
+        evaluate::evaluate(rules, facts, &surroundings)
     }
 }
 

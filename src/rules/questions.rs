@@ -39,11 +39,7 @@ impl Questions {
         if mentions("policy.") {
             return Some(self.policy.iter().any(|field| mentions(field)));
         }
-        let is_about_targets = |it: &super::expression::Expression| it.mentions("targets");
-        if !rule
-            .conditions()
-            .any(|it| is_about_targets(it).unwrap_or_default())
-        {
+        if !rule.is_about_targets() {
             return None;
         }
         let (gpus, driver) = (mentions(".gpus"), mentions(".driver"));

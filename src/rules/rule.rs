@@ -150,6 +150,12 @@ impl Rule {
             .chain([&self.fail])
     }
 
+    /// Whether it compares the image with the targets.
+    pub fn is_about_targets(&self) -> bool {
+        let mentions = |it: &Expression| it.mentions("targets").unwrap_or_default();
+        self.conditions().any(mentions)
+    }
+
     /// The tests of the rule.
     ///
     /// # Errors

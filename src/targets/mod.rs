@@ -7,6 +7,7 @@ mod facts;
 mod gpu;
 mod gpu_table;
 mod judge;
+pub mod nodes;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -367,6 +367,7 @@ fn a_comment_fits_github_and_says_what_is_left_out() {
     long.findings = vec![one; 500];
     let images = [long];
     let report = Report {
+        workloads: &[],
         images: &images,
         files: &[],
         errors: &[],

@@ -37,6 +37,7 @@ mod loader_glibc;
 mod loader_hostile;
 mod loader_rules;
 mod policy;
+mod preflight;
 mod process;
 mod python_path;
 mod questions;

@@ -15,9 +15,10 @@ const SAMPLES: [&str; 2] = [
 ];
 
 /// The options of `imgcheck rules schema` by the names of the files.
-const PUBLISHED: [(&str, &[&str]); 4] = [
+const PUBLISHED: [(&str, &[&str]); 5] = [
     ("rule.json", &[]),
     ("report.json", &["--report"]),
+    ("preflight.json", &["--preflight"]),
     ("config.json", &["--config"]),
     ("image-facts.json", &["--facts"]),
 ];

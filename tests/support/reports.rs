@@ -96,6 +96,7 @@ pub fn image(text: &str) -> ImageReport {
         gaps: Vec::new(),
         acknowledged: Vec::new(),
         facts: Inspection {
+            title: None,
             gaps: Vec::new(),
             reference: Some(text.to_owned()),
             named: text.to_owned(),

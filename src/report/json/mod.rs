@@ -1,6 +1,7 @@
 //! The JSON formats. `v1` and `difference` have their frozen types.
 
 mod difference;
+mod preflight;
 mod v1;
 
 use schemars::Schema;
@@ -8,6 +9,7 @@ use serde::Serialize;
 
 use super::difference::Difference;
 use super::{Inspection, ReferenceReport, Report, UnreadImage, escape};
+use crate::finding::Severity;
 use crate::json_schema;
 use crate::process::tree::Tree;
 
@@ -46,6 +48,31 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
 /// The JSON Schema of a report.
 pub fn schema() -> Schema {
     json_schema::of_output::<v1::Report>("report.json")
+}
+
+/// The report on workloads.
+pub fn preflight(report: &Report, fail_on: Option<Severity>) -> serde_json::Result<String> {
+    let containers = report.workloads.iter().flat_map(|it| &it.containers);
+    let titles: Vec<&str> = containers.map(|it| it.title.as_str()).collect();
+    let files = report.files.iter();
+    let others = files.filter(|file| !titles.contains(&file.file.as_str()));
+    let workloads = report.workloads.iter();
+    escape::json(&preflight::Report {
+        schema: preflight::SCHEMA,
+        tool: TOOL,
+        workloads: workloads
+            .map(|it| preflight::Workload::of(it, fail_on))
+            .collect(),
+        findings: others.flat_map(|file| &file.findings).collect(),
+        errors: unread(report.errors),
+        knowledge: v1::Knowledge::from(report.knowledge),
+        config: report.configuration,
+    })
+}
+
+/// The JSON Schema of a report on workloads.
+pub fn preflight_schema() -> Schema {
+    json_schema::of_output::<preflight::Report>("preflight.json")
 }
 
 /// The contents of images, without findings.

@@ -27,7 +27,7 @@ fn block(file: &FileReport) -> String {
 }
 
 /// A finding in the style of compiler diagnostics.
-fn diagnostic(finding: &Finding) -> String {
+pub(super) fn diagnostic(finding: &Finding) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,

@@ -2,7 +2,7 @@
 
 use super::style::{BOLD, DIM, colored, line};
 use crate::report::details::{count, source_name};
-use crate::report::{Inspection, Verdict, one_line};
+use crate::report::{Inspection, Report, Verdict, one_line};
 
 /// Writes the first lines; `imgcheck facts` has no verdict and no time.
 pub(super) fn heading(
@@ -42,4 +42,15 @@ pub(super) fn heading(
         about.push(format!("{:.2} s", elapsed as f64 / 1000.0));
     }
     line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
+}
+
+/// What everything was judged by.
+pub(super) fn judged_by(out: &mut String, report: &Report) {
+    if out.is_empty() {
+        return;
+    }
+    let judged_by = report.judged_by();
+    let judged_by = judged_by.map(|(label, text)| format!("{label}: {}", one_line(text)));
+    let judged_by = judged_by.collect::<Vec<_>>().join(" · ");
+    line(out, &format!("\n{DIM}{judged_by}{DIM:#}"));
 }

@@ -10,16 +10,18 @@ mod heading;
 pub(super) mod style;
 mod summary;
 mod targets;
+mod workloads;
 
 use super::details::full_tally;
 use super::{ImageReport, Report, one_line};
-use heading::heading;
-use style::{BOLD, DIM, line, separate, table};
+use heading::{heading, judged_by};
+use style::{BOLD, line, separate, table};
 
 pub use claims::claims;
 pub use facts::facts;
 pub use file::files;
 pub(super) use finding::head as finding_head;
+pub use workloads::workloads;
 
 /// The report of a check. `width` is that of the terminal, in columns; without it nothing is wrapped.
 pub fn report(report: &Report, width: Option<u16>) -> String {
@@ -45,12 +47,7 @@ pub fn report(report: &Report, width: Option<u16>) -> String {
         separate(&mut out);
     }
     out.push_str(&files);
-    if !out.is_empty() {
-        let judged_by = report.judged_by();
-        let judged_by = judged_by.map(|(label, text)| format!("{label}: {}", one_line(text)));
-        let judged_by = judged_by.collect::<Vec<_>>().join(" · ");
-        line(&mut out, &format!("\n{DIM}{judged_by}{DIM:#}"));
-    }
+    judged_by(&mut out, report);
     out
 }
 

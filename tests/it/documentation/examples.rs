@@ -57,6 +57,7 @@ fn commands_in_examples_have_the_options_that_they_use() {
         "diff",
         "tree",
         "lint",
+        "preflight",
         "completions",
         "man",
         "help",

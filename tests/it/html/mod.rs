@@ -41,6 +41,7 @@ fn judged(image: &str) -> ImageReport {
 fn page(images: &[ImageReport], files: &[FileReport], errors: &[UnreadImage]) -> String {
     let rules = RuleSet::builtin().unwrap();
     let report = Report {
+        workloads: &[],
         images,
         files,
         errors,

@@ -48,6 +48,7 @@ impl Told {
 
     fn report<'r>(&'r self, rules: &'r RuleSet) -> Report<'r> {
         Report {
+            workloads: &[],
             images: &self.images,
             files: &self.files,
             errors: &self.errors,

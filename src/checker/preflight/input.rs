@@ -1,0 +1,139 @@
+//! Reads the files of a request.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::super::report::Unread;
+use super::super::state::Checker;
+use super::request::PreflightRequest;
+use crate::error::{Error, Result};
+use crate::knowledge;
+use crate::lint;
+use crate::targets::nodes::{self, NodeClass};
+use crate::workload;
+use crate::yaml::{self, Pairs};
+
+/// The largest file of nodes, in bytes: 10,000 nodes with all their labels and images.
+const MAX_NODES: u64 = 512 * 1024 * 1024;
+/// The largest file of images, in bytes.
+const MAX_IMAGES: u64 = 16 * 1024 * 1024;
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+impl PreflightRequest {
+    /// The names and texts of the manifests, and those that could not be read.
+    pub(super) fn texts(&self) -> (Vec<(String, String)>, Vec<Unread>) {
+        let (mut texts, mut errors) = (Vec::new(), Vec::new());
+        for path in &self.files {
+            let files = match path.is_dir() {
+                true => files_in(path),
+                false => Ok(vec![path.clone()]),
+            };
+            let named = |error| Unread::unjudged(path.display().to_string(), error);
+            for file in files.map_err(named).unwrap_or_else(|error| {
+                errors.push(error);
+                Vec::new()
+            }) {
+                let name = file.display().to_string();
+                match text(&file, workload::MAX_FILE) {
+                    Ok(text) => texts.push((name, text)),
+                    Err(error) => errors.push(Unread::unjudged(name, error)),
+                }
+            }
+        }
+        (texts, errors)
+    }
+
+    /// The sources of images by reference.
+    pub(super) fn sources(&self) -> Result<BTreeMap<String, String>> {
+        let mut sources = self.images.clone();
+        if let Some(path) = &self.images_file {
+            let name = path.display().to_string();
+            let text = text(path, MAX_IMAGES)?;
+            let pairs: Option<Pairs> = yaml::parse(&name, &text)?;
+            for (reference, source) in pairs.unwrap_or_default().0 {
+                sources.entry(reference.value).or_insert(source.value);
+            }
+        }
+        Ok(sources)
+    }
+
+    /// The classes of the nodes that are given, or of the cluster that is declared; `None` if no nodes are known.
+    pub(super) fn classes(&self, checker: &Checker) -> Result<Option<Vec<NodeClass>>> {
+        let clusters = &checker.policy.clusters;
+        if !self.nodes.is_empty() {
+            if self.cluster.is_some() {
+                let problem =
+                    "nodes from a file and a cluster of the configuration exclude each other";
+                return Err(Error::usage(problem));
+            }
+            return self.nodes_of_files(checker).map(Some);
+        }
+        let names: Vec<&str> = clusters.iter().map(|it| it.name.as_str()).collect();
+        match (&self.cluster, clusters.as_slice()) {
+            (None, []) => Ok(None),
+            (None, [only]) => Ok(Some(only.classes.clone())),
+            (None, _) => Err(Error::usage("the configuration declares several clusters")
+                .with_help(format!("choose one with --cluster: {}", names.join(", ")))),
+            (Some(name), all) => match all.iter().find(|it| it.name == *name) {
+                Some(cluster) => Ok(Some(cluster.classes.clone())),
+                None => {
+                    let error =
+                        Error::usage(format!("the configuration declares no cluster `{name}`"));
+                    Err(match names.as_slice() {
+                        [] => error.with_help("declare it under `clusters:` in .imgcheck.yaml"),
+                        names => error.with_help(format!("it declares {}", names.join(", "))),
+                    })
+                }
+            },
+        }
+    }
+
+    fn nodes_of_files(&self, checker: &Checker) -> Result<Vec<NodeClass>> {
+        let names: Vec<String> = self
+            .nodes
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let texts = self.nodes.iter().map(|path| text(path, MAX_NODES));
+        let texts = texts.collect::<Result<Vec<_>>>()?;
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let labels = knowledge::table("node-labels")?;
+        let gpus = &checker.knowledge.targets.gpus;
+        nodes::read(&names.join(", "), &texts, &labels, gpus)
+    }
+}
+
+/// The text of a file; `-` is standard input.
+fn text(path: &Path, limit: u64) -> Result<String> {
+    if path.as_os_str() != "-" {
+        return lint::load(path, limit);
+    }
+    const NAME: &str = "standard input";
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().take(limit + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Error::io(NAME, error))?;
+    lint::decode(NAME, bytes, limit)
+}
+
+/// The manifests that are directly in a directory, in order of their names.
+fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let name = directory.display().to_string();
+    let entries = std::fs::read_dir(directory).map_err(|error| Error::io(name.clone(), error))?;
+    let is_manifest = |path: &PathBuf| {
+        let ending = path.extension().and_then(|it| it.to_str());
+        path.is_file() && ending.is_some_and(|it| ENDINGS.contains(&it))
+    };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(is_manifest)
+        .collect();
+    files.sort();
+    match files.is_empty() {
+        false => Ok(files),
+        true => Err(Error::usage(format!(
+            "{name}: no *.yaml, *.yml or *.json file in this directory"
+        ))
+        .with_help("subdirectories are not searched; name the files")),
+    }
+}

@@ -1,0 +1,95 @@
+//! Judges the images of manifests with what their containers replace, on the nodes that they may run on.
+
+mod classes;
+mod container;
+mod hidden;
+mod images;
+mod input;
+mod judging;
+mod request;
+mod schedule;
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+
+use super::judge;
+use super::report::{Report, Unread};
+use super::state::Checker;
+use crate::error::Result;
+use crate::knowledge;
+use crate::parallel;
+use crate::policy::Subjects;
+use crate::report::WorkloadReport;
+use crate::workload;
+
+use judging::Judging;
+pub use request::PreflightRequest;
+
+impl Checker {
+    /// Judges what manifests deploy: Kubernetes manifests, Compose files, batch scripts. Each container is judged with what it
+    /// replaces in its image, on each class of nodes that the scheduler may choose. Files and images that cannot be read are in
+    /// [`Report::errors`].
+    ///
+    /// ```
+    /// # fn main() -> imgcheck::Result<()> {
+    /// use imgcheck::{Checker, Format, PreflightRequest, View};
+    ///
+    /// let checker = Checker::builder().build()?;
+    /// let request = PreflightRequest::new(["testdata/preflight/deployment.yaml"])
+    ///     .images_file("testdata/preflight/images.yaml")
+    ///     .nodes("testdata/preflight/nodes.json");
+    /// let report = checker.preflight(&request)?;
+    /// println!("{}", report.render(View::Findings, Format::Text, None)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The file of images or of nodes is wrong, the cluster is not declared, or the request was cancelled.
+    pub fn preflight(&self, request: &PreflightRequest) -> Result<Report> {
+        let mut report = Report::new(self);
+        report.is_preflight = true;
+        let sources = request.sources()?;
+        let classes = request.classes(self)?;
+        let settings = request.request("");
+        let (files, unread) = request.texts();
+        report.errors.extend(unread);
+        let (workloads, malformed) = workload::read(&files, &knowledge::table("workloads")?);
+        let malformed = malformed.into_iter();
+        report
+            .errors
+            .extend(malformed.map(|(name, error)| Unread::unjudged(name, error)));
+        settings.cancellation.check()?;
+        let judging = Judging {
+            checker: self,
+            request,
+            sources: &sources,
+            classes: classes.as_deref(),
+            workloads: &workloads,
+        };
+        let analyzed = judging.analyze()?;
+        let judge = |at: usize| Ok::<_, Infallible>(judging.judge(at, &analyzed));
+        let Ok(judged) = parallel::map(parallel::cores(), workloads.len(), judge);
+        let mut used_ignores = BTreeSet::new();
+        for (workload, containers) in workloads.iter().zip(judged) {
+            let mut reports = Vec::new();
+            for container in containers {
+                used_ignores.extend(container.used);
+                report.errors.extend(container.error);
+                reports.push(container.report);
+            }
+            report.workloads.push(WorkloadReport::of(workload, reports));
+        }
+        report.errors.extend(analyzed.into_errors());
+        settings.cancellation.check()?;
+        // Whether an ignore is used is unknown if something is missing.
+        if report.errors.is_empty() {
+            let images = workloads.iter().flat_map(|it| &it.containers);
+            let names: Vec<&str> = images.map(|it| it.image.as_str()).collect();
+            let subjects = Subjects::Images(&names);
+            report.configuration =
+                judge::configuration(self, subjects, &used_ignores, settings.day)?;
+        }
+        Ok(report)
+    }
+}

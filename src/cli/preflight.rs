@@ -1,0 +1,104 @@
+//! `imgcheck preflight`: check what manifests deploy.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use imgcheck::{Checker, ContainerReport, Error, ImageRequest, PreflightRequest, Verdict};
+
+use super::formats::{self, CheckFormat};
+use super::images::{ReadingArguments, finish, finish_reading};
+use super::interrupt::Stop;
+use super::output::OutputArguments;
+use super::policy::{ImagePolicyArguments, NOT_JUDGED};
+
+/// Arguments of `imgcheck preflight`.
+#[derive(Debug, Args)]
+pub struct PreflightArguments {
+    /// Kubernetes manifests (YAML or JSON, any number of documents); a directory, for the *.yaml, *.yml and *.json files directly in
+    /// it; or - for standard input
+    ///
+    /// Every container is judged: also init, sidecar and ephemeral containers. Charts and overlays are rendered first:
+    /// `helm template …` or `kubectl kustomize …`, by a pipe.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Where images are: a YAML file with lines `reference: SOURCE`, each SOURCE as `imgcheck check` takes it, such as
+    /// oci:build/image. Other images are looked up by their references
+    #[arg(long, value_name = "FILE", env = "IMGCHECK_IMAGES")]
+    images: Option<PathBuf>,
+    /// Nodes of the cluster: the output of `kubectl get nodes,resourceslices -o json`; repeatable
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "IMGCHECK_NODES",
+        value_delimiter = ':'
+    )]
+    nodes: Vec<PathBuf>,
+    /// Cluster of the configuration whose node classes count [default: the only one]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "IMGCHECK_CLUSTER",
+        conflicts_with = "nodes"
+    )]
+    cluster: Option<String>,
+    #[command(flatten)]
+    reading: ReadingArguments,
+    #[command(flatten)]
+    policy: ImagePolicyArguments,
+    #[command(flatten)]
+    output: OutputArguments<CheckFormat>,
+}
+
+/// Judges every container. The exit code is 1 if one fails, and 3 if an image could not be read or judged; the others are reported anyway.
+pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
+    let (reading, policy) = (&arguments.reading, &arguments.policy);
+    let files = arguments.files.iter();
+    let inputs = files.chain(&arguments.images).chain(&arguments.nodes);
+    let inputs: Vec<_> = inputs
+        .map(|file| ImageRequest::new(file.display().to_string()))
+        .collect();
+    arguments.output.validate(&inputs)?;
+    if reading.names_one_image() {
+        let problem = "--as and --all-platforms are for single images";
+        let help = "name the sources of images with --images; the platforms follow from the nodes";
+        return Err(Error::usage(problem).with_help(help).into());
+    }
+    let checker = Checker::builder().loader_trees(arguments.output.includes(CheckFormat::Html));
+    let checker = policy.apply(reading.apply(checker)?)?;
+    let (checker, run, make) = reading.begin(checker)?;
+    let report = checker.preflight(&arguments.request().reading(make));
+    finish_reading(&checker, &run)?;
+    let report = report?;
+    formats::write(&arguments.output, &report)?;
+    let baseline = || Ok((report.baseline()?, report.baseline_length()));
+    let is_baseline = policy.write_baseline(report.errors.is_empty(), baseline)?;
+    let containers = report.workloads.iter().flat_map(|it| &it.containers);
+    let is_incomplete = |it: &ContainerReport| match &it.judged {
+        Some(image) => image.verdict == Verdict::Incomplete,
+        None => true,
+    };
+    let code = match report.verdict() {
+        _ if containers.into_iter().any(is_incomplete) => NOT_JUDGED,
+        Verdict::Fail if !is_baseline => 1,
+        _ => 0,
+    };
+    let finished = finish(&report, ExitCode::from(code));
+    Ok(match code {
+        NOT_JUDGED => ExitCode::from(NOT_JUDGED),
+        _ => finished,
+    })
+}
+
+impl PreflightArguments {
+    fn request(&self) -> PreflightRequest {
+        let mut request = PreflightRequest::new(&self.files);
+        if let Some(images) = &self.images {
+            request = request.images_file(images);
+        }
+        if let Some(cluster) = &self.cluster {
+            request = request.cluster(cluster);
+        }
+        self.nodes.iter().fold(request, PreflightRequest::nodes)
+    }
+}

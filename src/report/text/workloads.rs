@@ -1,0 +1,123 @@
+//! The report of `imgcheck preflight` for a terminal: each workload, its containers, the node classes on which their images run, and
+//! each finding with the line of the manifest.
+
+use anstyle::AnsiColor;
+
+use super::file::{diagnostic, files};
+use super::heading::judged_by;
+use super::style::{BOLD, DIM, color, colored, line, separate};
+use crate::finding::Severity;
+use crate::report::details::{count, full_tally};
+use crate::report::{ClassReport, ContainerReport, Report, Verdict, WorkloadReport, one_line};
+
+/// The report for a terminal, with ANSI styles; the caller strips them for other outputs.
+pub fn workloads(report: &Report, fail_on: Option<Severity>) -> String {
+    let mut out = String::new();
+    for workload in report.workloads {
+        separate(&mut out);
+        write(&mut out, workload, fail_on);
+    }
+    let unread = |file: &&crate::report::FileReport| {
+        let containers = report.workloads.iter().flat_map(|it| &it.containers);
+        !containers.clone().any(|it| it.title == file.file)
+    };
+    let others: Vec<_> = report.files.iter().filter(unread).cloned().collect();
+    if !others.is_empty() {
+        separate(&mut out);
+        out.push_str(&files(&others));
+    }
+    judged_by(&mut out, report);
+    out
+}
+
+fn write(out: &mut String, workload: &WorkloadReport, fail_on: Option<Severity>) {
+    let (file, title) = (one_line(&workload.file), one_line(&workload.title));
+    line(out, &format!("{BOLD}{title}{BOLD:#} {DIM}({file}){DIM:#}"));
+    for container in &workload.containers {
+        heading(out, container, fail_on);
+        classes(out, container);
+        for finding in container.findings() {
+            line(out, &format!("\n{}", diagnostic(finding)));
+        }
+        let gaps = container.judged.iter().flat_map(|it| &it.gaps);
+        for gap in gaps {
+            let message = one_line(&gap.message);
+            line(
+                out,
+                &format!("\n{DIM}not judged ({}): {message}{DIM:#}", gap.code),
+            );
+        }
+        let (found, ignored) = (container.findings(), container.ignored());
+        if !found.is_empty() || !ignored.is_empty() {
+            let (words, ignored) = full_tally(found, ignored);
+            line(out, &format!("\n{words}{ignored}"));
+        }
+    }
+}
+
+/// `PASS  worker  repository:tag`.
+fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severity>) {
+    let name = match container.group.as_str() {
+        "" => one_line(&container.name),
+        group => one_line(&format!("{group}/{}", container.name)),
+    };
+    let role = match container.role {
+        "main" => String::new(),
+        role => format!(" {DIM}({role}){DIM:#}"),
+    };
+    let verdict = colored(container.verdict(fail_on));
+    let image = match container.image.as_str() {
+        "" => "the image is not named".to_owned(),
+        image => one_line(image),
+    };
+    line(
+        out,
+        &format!("\n{verdict}  {BOLD}{name}{BOLD:#}{role}  {image}"),
+    );
+    if let Some(problem) = &container.problem {
+        let problem = one_line(problem.lines().next().unwrap_or_default());
+        line(out, &format!("      could not be read: {problem}"));
+    }
+}
+
+/// How many node classes the image runs on, and why not on the others.
+fn classes(out: &mut String, container: &ContainerReport) {
+    let all = &container.classes;
+    if !container.knows_nodes {
+        return;
+    }
+    if all.is_empty() {
+        return line(out, "      the scheduler can choose none of the nodes");
+    }
+    let good = all.iter().filter(|it| it.verdict == Verdict::Pass).count();
+    let classes = match all.len() {
+        1 => "1 node class".to_owned(),
+        several => format!("{several} node classes"),
+    };
+    line(out, &format!("      runs on {good} of {classes}"));
+    let width = all.iter().map(|it| one_line(&it.name).chars().count());
+    let width = width.max().unwrap_or_default();
+    for class in all {
+        let name = one_line(&class.name);
+        line(
+            out,
+            &format!("        {}  {name:width$}  {}", word(class), reason(class)),
+        );
+    }
+}
+
+fn word(class: &ClassReport) -> String {
+    let (style, word) = match class.verdict {
+        Verdict::Pass => (color(AnsiColor::Green), "yes    "),
+        Verdict::Incomplete => (color(AnsiColor::Yellow), "unknown"),
+        Verdict::Fail => (color(AnsiColor::Red), "no     "),
+    };
+    format!("{style}{word}{style:#}")
+}
+
+fn reason(class: &ClassReport) -> String {
+    match class.reason.as_str() {
+        "" => format!("{DIM}{}{DIM:#}", count(class.nodes, "node")),
+        reason => one_line(reason),
+    }
+}

@@ -1,0 +1,54 @@
+//! What the report of a workload says.
+
+use super::{ContainerReport, FileReport, Verdict, WorkloadReport};
+use crate::finding::{Finding, IgnoredFinding, Severity};
+use crate::workload::Workload;
+
+impl WorkloadReport {
+    pub(crate) fn of(workload: &Workload, containers: Vec<ContainerReport>) -> Self {
+        WorkloadReport {
+            file: workload.file.clone(),
+            kind: workload.kind.clone(),
+            namespace: workload.namespace.clone(),
+            name: workload.name.clone(),
+            title: workload.title(),
+            containers,
+        }
+    }
+}
+
+impl ContainerReport {
+    /// The findings that count, the worst first.
+    pub fn findings(&self) -> &[Finding] {
+        match &self.judged {
+            Some(image) => &image.findings,
+            None => &self.findings,
+        }
+    }
+
+    /// The findings that the configuration or the baseline suppresses.
+    pub fn ignored(&self) -> &[IgnoredFinding] {
+        match &self.judged {
+            Some(image) => &image.ignored,
+            None => &self.ignored,
+        }
+    }
+
+    /// The verdict; an image that could not be read has not passed.
+    pub fn verdict(&self, fail_on: Option<Severity>) -> Verdict {
+        match &self.judged {
+            Some(image) => image.verdict,
+            None => Verdict::of(&self.findings, fail_on).max(Verdict::Incomplete),
+        }
+    }
+
+    /// The container as a file with findings, for formats that know images and files only.
+    pub(crate) fn as_file(&self) -> FileReport {
+        FileReport {
+            file: self.title.clone(),
+            verdict: Verdict::Incomplete,
+            findings: self.findings.clone(),
+            ignored: self.ignored.clone(),
+        }
+    }
+}

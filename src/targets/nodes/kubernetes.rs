@@ -1,0 +1,233 @@
+//! Nodes and ResourceSlices as `kubectl get nodes,resourceslices -o json` prints them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::super::Target;
+use super::super::gpu_table::GpuTable;
+use super::labels::{GpuLabels, NodeLabels};
+use super::{Node, NodeClass, Taint};
+use crate::error::{Error, Result};
+
+/// An object, or a list of objects; fields that decide nothing are not read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Object {
+    kind: String,
+    items: Vec<Object>,
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Metadata {
+    name: String,
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    taints: Vec<NodeTaint>,
+    /// Of a ResourceSlice.
+    driver: String,
+    node_name: String,
+    devices: Vec<Device>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct NodeTaint {
+    key: String,
+    value: String,
+    effect: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    allocatable: BTreeMap<String, serde_json::Value>,
+    node_info: NodeInfo,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct NodeInfo {
+    architecture: String,
+}
+
+/// A device; before `resource.k8s.io/v1` its attributes are in `basic`.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Device {
+    attributes: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+    basic: Option<Box<Device>>,
+}
+
+/// Reads the nodes of a cluster and groups them into classes; `name` is the file for errors.
+///
+/// # Errors
+/// [`Error::Malformed`]: not JSON, or neither nodes nor a list of them.
+pub fn read(
+    name: &str,
+    texts: &[&str],
+    labels: &NodeLabels,
+    gpus: &GpuTable,
+) -> Result<Vec<NodeClass>> {
+    let mut objects = Vec::new();
+    for text in texts {
+        let object: Object = serde_json::from_str(text).map_err(|error| Error::Malformed {
+            problem: format!(
+                "error: {name}: not the output of `kubectl get nodes -o json`: {error}"
+            ),
+        })?;
+        flatten(object, &mut objects);
+    }
+    let slices: BTreeMap<&str, GpuLabels> = objects
+        .iter()
+        .filter(|it| it.kind == "ResourceSlice" && it.spec.driver == labels.slices.driver)
+        .filter_map(|it| Some((it.spec.node_name.as_str(), of_slice(it, labels)?)))
+        .collect();
+    let nodes: Vec<&Object> = objects.iter().filter(|it| it.kind == "Node").collect();
+    if nodes.is_empty() {
+        return Err(Error::Malformed {
+            problem: format!(
+                "error: {name}: no nodes in it (expected the output of `kubectl get nodes -o json`)"
+            ),
+        });
+    }
+    Ok(classes(&nodes, &slices, labels, gpus))
+}
+
+fn flatten(object: Object, found: &mut Vec<Object>) {
+    match object.items.is_empty() {
+        true => found.push(object),
+        false => object.items.into_iter().for_each(|it| flatten(it, found)),
+    }
+}
+
+/// What decides whether an image runs, and so what makes a class.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Clone)]
+struct Key {
+    gpu: Option<String>,
+    driver: Option<String>,
+    has_gpu: bool,
+    architecture: String,
+}
+
+fn classes(
+    nodes: &[&Object],
+    slices: &BTreeMap<&str, GpuLabels>,
+    labels: &NodeLabels,
+    gpus: &GpuTable,
+) -> Vec<NodeClass> {
+    let mut classes: BTreeMap<Key, Vec<Node>> = BTreeMap::new();
+    for object in nodes {
+        let node = node(object);
+        let own = node.labels.clone().unwrap_or_default();
+        let read = labels.read(&own);
+        let slice = slices.get(node.name.as_str()).cloned().unwrap_or_default();
+        let found = GpuLabels {
+            product: read.product.or(slice.product),
+            capability: read.capability.or(slice.capability),
+            driver: read.driver.or(slice.driver),
+        };
+        let resources = node.resources.clone().unwrap_or_default();
+        let has_gpu = found != GpuLabels::default() || labels.has_gpu(&own, &resources);
+        let key = Key {
+            gpu: found.gpu(gpus),
+            driver: found.driver(),
+            has_gpu,
+            architecture: node.architecture.clone(),
+        };
+        classes.entry(key).or_default().push(node);
+    }
+    let keys: Vec<Key> = classes.keys().cloned().collect();
+    let class = |(key, nodes): (Key, Vec<Node>)| NodeClass {
+        target: Target {
+            name: key.name(&keys),
+            gpus: key.gpu.into_iter().collect(),
+            driver: key.driver,
+        },
+        has_gpu: key.has_gpu,
+        architecture: key.architecture,
+        cdi: None,
+        nodes,
+    };
+    classes.into_iter().map(class).collect()
+}
+
+impl Key {
+    /// A name that tells the class from the others: `NVIDIA-A100-SXM4-80GB (driver 535.104.05)`.
+    fn name(&self, all: &[Key]) -> String {
+        let gpu = match (&self.gpu, self.has_gpu) {
+            (Some(gpu), _) => gpu.as_str(),
+            (None, true) => "unknown GPU",
+            (None, false) => "no GPU",
+        };
+        let mut details = Vec::new();
+        if self.has_gpu {
+            let driver = self.driver.as_deref().unwrap_or("unknown");
+            details.push(format!("driver {driver}"));
+        }
+        if all.iter().any(|it| it.architecture != self.architecture) {
+            details.push(match self.architecture.as_str() {
+                "" => "unknown architecture".to_owned(),
+                architecture => architecture.to_owned(),
+            });
+        }
+        match details.is_empty() {
+            true => gpu.to_owned(),
+            false => format!("{gpu} ({})", details.join(", ")),
+        }
+    }
+}
+
+fn node(object: &Object) -> Node {
+    let count = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.parse().ok(),
+        value => value.as_u64(),
+    };
+    let allocatable = object.status.allocatable.iter();
+    let extended = allocatable.filter(|(name, _)| name.contains('/'));
+    let resources: BTreeMap<String, u64> = extended
+        .filter_map(|(name, value)| Some((name.clone(), count(value)?)))
+        .collect();
+    let labels = &object.metadata.labels;
+    let architecture = labels.get("kubernetes.io/arch").cloned();
+    Node {
+        name: object.metadata.name.clone(),
+        architecture: architecture.unwrap_or_else(|| object.status.node_info.architecture.clone()),
+        labels: Some(labels.clone()),
+        taints: object
+            .spec
+            .taints
+            .iter()
+            .map(|taint| Taint {
+                key: taint.key.clone(),
+                value: taint.value.clone(),
+                effect: taint.effect.clone(),
+            })
+            .collect(),
+        resources: (!object.status.allocatable.is_empty()).then_some(resources),
+    }
+}
+
+/// What the first device of a ResourceSlice says.
+fn of_slice(slice: &Object, labels: &NodeLabels) -> Option<GpuLabels> {
+    let device = slice.spec.devices.first()?;
+    let device = device.basic.as_deref().unwrap_or(device);
+    let text = |attribute: &str| {
+        let value = device.attributes.get(attribute)?.values().next()?;
+        value.as_str().map(str::to_owned)
+    };
+    Some(GpuLabels {
+        product: text(&labels.slices.product),
+        capability: text(&labels.slices.capability),
+        driver: text(&labels.slices.version),
+    })
+}

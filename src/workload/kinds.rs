@@ -1,0 +1,55 @@
+//! Which objects start containers, and where in them these are: `rules/knowledge/workloads.yaml`.
+
+use serde::Deserialize;
+
+/// The table.
+#[derive(Debug, Deserialize)]
+pub struct Kinds {
+    kinds: Vec<Kind>,
+    gpu_resources: Vec<String>,
+    gpu_device_classes: Vec<String>,
+}
+
+/// An object that starts containers. Paths are in the form of `kubernetes/path.rs`.
+#[derive(Debug, Deserialize)]
+pub struct Kind {
+    kind: String,
+    /// The API group; empty for the core.
+    #[serde(default)]
+    group: String,
+    /// Pod templates: maps whose `spec` is that of a Pod.
+    #[serde(default)]
+    pub(super) templates: Vec<String>,
+    /// Specifications of Pods.
+    #[serde(default)]
+    pub(super) pods: Vec<String>,
+    /// Containers outside of a Pod's lists.
+    #[serde(default)]
+    pub(super) containers: Vec<String>,
+    /// The image of those that name none.
+    #[serde(default)]
+    pub(super) image: Option<String>,
+}
+
+impl Kinds {
+    /// The row of a kind.
+    pub(super) fn find(&self, group: &str, kind: &str) -> Option<&Kind> {
+        let mut kinds = self.kinds.iter();
+        kinds.find(|it| it.kind == kind && it.group == group)
+    }
+
+    /// Whether an extended resource is a GPU of NVIDIA.
+    pub(super) fn is_gpu_resource(&self, name: &str) -> bool {
+        self.gpu_resources
+            .iter()
+            .any(|known| match known.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix),
+                None => name == known,
+            })
+    }
+
+    /// Whether a device class is for GPUs of NVIDIA.
+    pub(super) fn is_gpu_class(&self, name: &str) -> bool {
+        self.gpu_device_classes.iter().any(|known| known == name)
+    }
+}

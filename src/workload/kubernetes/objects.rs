@@ -1,0 +1,93 @@
+//! Objects of the input that containers refer to: ConfigMaps, templates of resource claims, runtime classes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::workload::document::Node;
+use crate::workload::kinds::Kinds;
+
+/// What other objects of the same input say.
+#[derive(Debug, Default)]
+pub struct Objects {
+    /// The data of ConfigMaps, by namespace and name.
+    config_maps: HashMap<(String, String), BTreeMap<String, String>>,
+    /// The GPU device class of resource claims and their templates, by namespace and name; `None` if it is for something else.
+    claims: HashMap<(String, String), Option<String>>,
+    /// The node selector of runtime classes, by name.
+    runtime_classes: HashMap<String, BTreeMap<String, String>>,
+}
+
+impl Objects {
+    /// Adds an object if containers can refer to it.
+    pub fn add(&mut self, object: &Node, kinds: &Kinds) {
+        let metadata = |key: &str| {
+            let text = object.at(["metadata", key]).and_then(Node::text);
+            text.unwrap_or_default().to_owned()
+        };
+        let key = (metadata("namespace"), metadata("name"));
+        match object.text_of("kind") {
+            Some("ConfigMap") => {
+                let data = object.get("data").map(pairs).unwrap_or_default();
+                self.config_maps.insert(key, data);
+            }
+            Some("ResourceClaimTemplate") => {
+                let class = object
+                    .at(["spec", "spec"])
+                    .and_then(|it| gpu_class(it, kinds));
+                self.claims.insert(key, class);
+            }
+            Some("ResourceClaim") => {
+                let class = object.get("spec").and_then(|it| gpu_class(it, kinds));
+                self.claims.insert(key, class);
+            }
+            Some("RuntimeClass") => {
+                let selector = object.at(["scheduling", "nodeSelector"]);
+                let selector = selector.map(pairs).unwrap_or_default();
+                self.runtime_classes.insert(key.1, selector);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn config_map(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Option<&BTreeMap<String, String>> {
+        self.config_maps
+            .get(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// The GPU device class of a claim or template.
+    pub(super) fn gpu_claim(&self, namespace: &str, name: &str) -> Option<&str> {
+        let class = self.claims.get(&(namespace.to_owned(), name.to_owned()))?;
+        class.as_deref()
+    }
+
+    pub(super) fn runtime_selector(&self, name: &str) -> Option<&BTreeMap<String, String>> {
+        self.runtime_classes.get(name)
+    }
+}
+
+/// A map of texts.
+pub(super) fn pairs(node: &Node) -> BTreeMap<String, String> {
+    let pairs = node.pairs();
+    pairs
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// The first device class of a claim that is for GPUs. Before `resource.k8s.io/v1` it is directly in the request.
+fn gpu_class(claim: &Node, kinds: &Kinds) -> Option<String> {
+    let requests = claim.get("devices")?.items_of("requests");
+    let classes = requests.flat_map(|request| {
+        let exactly = request.at(["exactly", "deviceClassName"]);
+        let first = request.items_of("firstAvailable");
+        let first = first.filter_map(|it| it.get("deviceClassName"));
+        [request.get("deviceClassName"), exactly]
+            .into_iter()
+            .flatten()
+            .chain(first)
+    });
+    let mut classes = classes.filter_map(Node::text);
+    classes.find(|it| kinds.is_gpu_class(it)).map(str::to_owned)
+}

@@ -1,0 +1,127 @@
+//! What a manifest deploys: containers, what they replace in their images, and where they may run.
+//!
+//! [`read`] turns the text of files into [`Workload`]s. Nothing here reads an image.
+
+mod document;
+mod facts;
+mod judged;
+mod kinds;
+mod kubernetes;
+mod placement;
+mod text;
+
+use crate::error::{Error, Result};
+use crate::lexical;
+use crate::yaml;
+
+use document::Node;
+pub use facts::{Container, GpuRequest, Mount, Role, RuntimeClass, Unknown, Variable, Workload};
+pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
+pub use kinds::Kinds;
+use kubernetes::Objects;
+pub use lexical::is_below;
+pub use placement::Placement;
+use text::Manifest;
+
+/// The largest file, in bytes.
+pub const MAX_FILE: u64 = 16 * 1024 * 1024;
+/// The most containers of one file.
+const MAX_CONTAINERS: usize = 10_000;
+
+/// A file that could not be read, and why.
+pub type Malformed = (String, Error);
+
+/// Reads the workloads of files, each a name and a text. Objects refer to each other across files.
+pub fn read(files: &[(String, String)], kinds: &Kinds) -> (Vec<Workload>, Vec<Malformed>) {
+    let (mut workloads, mut malformed) = (Vec::new(), Vec::new());
+    let mut objects = Objects::default();
+    let mut parsed = Vec::new();
+    for (name, text) in files {
+        match documents(name, text) {
+            Ok((manifest, documents)) => {
+                let mut flat = Vec::new();
+                documents
+                    .iter()
+                    .for_each(|it| kubernetes::flatten(it, &mut flat));
+                flat.iter().for_each(|it| objects.add(it, kinds));
+                parsed.push((manifest, documents));
+            }
+            Err(error) => malformed.push((name.clone(), error)),
+        }
+    }
+    for (manifest, documents) in &parsed {
+        match workloads_of(manifest, documents, &objects, kinds) {
+            Ok(found) => workloads.extend(found),
+            Err(error) => malformed.push((manifest.name().to_owned(), error)),
+        }
+    }
+    (workloads, malformed)
+}
+
+fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node>)> {
+    let manifest = Manifest::new(name, text)?;
+    let documents: Vec<Node> = yaml::documents(name, manifest.text())
+        .map_err(|error| template(&manifest).unwrap_or(text::malformed(error)))?;
+    let text = manifest.text();
+    let documents = documents.into_iter();
+    let documents: Vec<Node> = documents.map(|it| it.with_plain_texts(text)).collect();
+    if let Some(key) = documents.iter().find_map(Node::key_without_text) {
+        let place = key.span.clone();
+        return Err(template(&manifest).unwrap_or_else(|| {
+            manifest.fault(
+                place,
+                "this key is not text",
+                "quote it, or correct the indentation",
+            )
+        }));
+    }
+    Ok((manifest, documents))
+}
+
+/// The error of a file that is a template, at its first placeholder.
+fn template(manifest: &Manifest) -> Option<Error> {
+    let at = manifest.text().find("{{")?;
+    Some(manifest.fault(
+        at..at + 2,
+        "this is a template",
+        "render it first: `helm template … | imgcheck preflight -`",
+    ))
+}
+
+fn workloads_of(
+    manifest: &Manifest,
+    documents: &[Node],
+    objects: &Objects,
+    kinds: &Kinds,
+) -> Result<Vec<Workload>> {
+    let mut flat = Vec::new();
+    documents
+        .iter()
+        .for_each(|it| kubernetes::flatten(it, &mut flat));
+    let mut workloads = Vec::new();
+    for document in flat {
+        if kubernetes::is_object(document) {
+            workloads.extend(kubernetes::read(document, manifest, objects, kinds));
+            continue;
+        }
+        let problem = "neither a Kubernetes object nor a Compose file";
+        let help = "an object has `apiVersion` and `kind`, a Compose file has `services`";
+        return Err(manifest.fault(document.span.clone(), problem, help));
+    }
+    let containers = workloads.iter().flat_map(|it: &Workload| &it.containers);
+    if containers.clone().count() > MAX_CONTAINERS {
+        let name = manifest.name();
+        return Err(Error::usage(format!(
+            "{name}: more than {MAX_CONTAINERS} containers"
+        )));
+    }
+    let is_template = |it: &&Container| it.image.contains("{{");
+    match containers.clone().find(is_template) {
+        Some(container) => Err(manifest.fault_at(
+            &container.location,
+            "this is a template",
+            "render it first: `helm template … | imgcheck preflight -`",
+        )),
+        None => Ok(workloads),
+    }
+}

@@ -1,0 +1,136 @@
+//! Where a Pod may run: node selector, required node affinity, tolerations and extended resources, as the scheduler compares them
+//! with a node (Kubernetes, "Assigning Pods to Nodes", "Taints and Tolerations").
+
+use std::collections::BTreeMap;
+
+use crate::targets::nodes::{Node, Taint};
+
+/// What a Pod demands of its node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Labels that the node must have.
+    pub selector: BTreeMap<String, String>,
+    /// Of these lists of requirements, the node must meet one; empty if there are none.
+    pub affinity: Vec<Vec<Requirement>>,
+    /// Taints that the Pod tolerates.
+    pub tolerations: Vec<Toleration>,
+    /// The only node that it may run on.
+    pub node_name: Option<String>,
+    /// Extended resources, such as `nvidia.com/gpu`, with their numbers.
+    pub resources: BTreeMap<String, u64>,
+}
+
+/// A requirement on one label of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requirement {
+    /// The label; `metadata.name` is the name of the node.
+    pub key: String,
+    /// `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
+    pub operator: String,
+    /// The values.
+    pub values: Vec<String>,
+}
+
+/// A taint that a Pod tolerates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Toleration {
+    /// The key; `None` for all.
+    pub key: Option<String>,
+    /// The value; `None` for any.
+    pub value: Option<String>,
+    /// The effect; `None` for all.
+    pub effect: Option<String>,
+}
+
+/// The label of the architecture.
+const ARCHITECTURE: &str = "kubernetes.io/arch";
+
+impl Placement {
+    /// Whether the scheduler may place the Pod on a node; else why not.
+    pub fn admits(&self, node: &Node) -> Result<(), String> {
+        if let Some(name) = self.node_name.as_ref().filter(|name| **name != node.name) {
+            return Err(format!("nodeName is {name}"));
+        }
+        let unmet = self.selector.iter().find(|(key, value)| {
+            node.label(key).is_known() && node.label(key).value() != Some(value.as_str())
+        });
+        if let Some((key, value)) = unmet {
+            return Err(format!("it has no label {key}={value}"));
+        }
+        let met = |term: &Vec<Requirement>| !term.is_empty() && term.iter().all(|it| it.met(node));
+        if !self.affinity.is_empty() && !self.affinity.iter().any(met) {
+            return Err("it does not meet the required nodeAffinity".to_owned());
+        }
+        let repelling = |taint: &&Taint| taint.repels() && !self.tolerates(taint);
+        if let Some(taint) = node.taints.iter().find(repelling) {
+            return Err(format!("its taint {taint} is not tolerated"));
+        }
+        let lacking = self.resources.iter().find(|(resource, count)| {
+            let held = node.resources.as_ref().map(|it| it.get(*resource));
+            held.is_some_and(|held| held.copied().unwrap_or_default() < **count)
+        });
+        match lacking {
+            Some((resource, count)) => Err(format!("it does not have {count} {resource}")),
+            None => Ok(()),
+        }
+    }
+
+    /// A resource's own taint is tolerated by the admission plugin ExtendedResourceToleration.
+    fn tolerates(&self, taint: &Taint) -> bool {
+        self.tolerations.iter().any(|it| it.matches(taint))
+            || self.resources.contains_key(&taint.key)
+    }
+
+    /// The architectures that it names; empty for any.
+    pub fn architectures(&self) -> Vec<&str> {
+        if let Some(one) = self.selector.get(ARCHITECTURE) {
+            return vec![one];
+        }
+        let named = self.affinity.iter().flatten();
+        let named = named.filter(|it| it.key == ARCHITECTURE && it.operator == "In");
+        named
+            .flat_map(|it| it.values.iter().map(String::as_str))
+            .collect()
+    }
+}
+
+impl Requirement {
+    fn met(&self, node: &Node) -> bool {
+        let label = match self.key.as_str() {
+            "metadata.name" => return self.holds(Some(&node.name)),
+            key => node.label(key),
+        };
+        !label.is_known() || self.holds(label.value())
+    }
+
+    fn holds(&self, value: Option<&str>) -> bool {
+        let listed = || value.is_some_and(|value| self.values.iter().any(|it| it == value));
+        let compared = |is_met: fn(&i64, &i64) -> bool| {
+            let wanted = self.values.first().and_then(|it| it.parse().ok());
+            let found = value.and_then(|it| it.parse().ok());
+            found
+                .zip(wanted)
+                .is_some_and(|(found, wanted): (i64, i64)| is_met(&found, &wanted))
+        };
+        match self.operator.as_str() {
+            "In" => listed(),
+            "NotIn" => !listed(),
+            "Exists" => value.is_some(),
+            "DoesNotExist" => value.is_none(),
+            "Gt" => compared(i64::gt),
+            "Lt" => compared(i64::lt),
+            _ => false,
+        }
+    }
+}
+
+impl Toleration {
+    fn matches(&self, taint: &Taint) -> bool {
+        let is = |wanted: &Option<String>, found: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted == found)
+        };
+        is(&self.key, &taint.key)
+            && is(&self.value, &taint.value)
+            && is(&self.effect, &taint.effect)
+    }
+}

@@ -1,0 +1,251 @@
+//! Kubernetes: what is read of a Pod, and where it may run.
+
+use serde_json::Value;
+
+use super::{Input, classes, containers, findings};
+
+/// A Pod with one container, whose lines stand below `containers[0]` and below `spec`.
+fn pod(container: &str, spec: &str) -> String {
+    let indent = |text: &str, by: &str| {
+        let lines = text.lines().map(|line| format!("{by}{line}\n"));
+        lines.collect::<String>()
+    };
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n{}  containers:\n    - name: c\n      image: IMAGE\n{}",
+        indent(spec, "  "),
+        indent(container, "      "),
+    )
+}
+
+const GPU: &str = "resources: {limits: {nvidia.com/gpu: 1}}";
+
+const NODES: &str = r#"
+clusters:
+  prod:
+    nodes:
+      - {name: a100-old, gpu: a100, driver: 470.82.01, labels: {pool: old}}
+      - {name: h100, gpu: h100, driver: 570.124.06, labels: {pool: new, size: "8"}, taints: ["team=x:NoSchedule"]}
+      - {name: arm, gpu: gh200, driver: 570.124.06, arch: arm64, labels: {pool: arm}}
+      - {name: cpu, labels: {pool: cpu}}
+"#;
+
+/// The classes that a Pod may land on, for a GPU container.
+fn reachable(spec: &str) -> Vec<String> {
+    let input = Input::new(&pod(GPU, spec));
+    input.write("nodes.yaml", NODES);
+    let (_, report) = input.json(&["--config", "nodes.yaml"]);
+    classes(containers(&report)[0])
+}
+
+#[test]
+fn scheduling_constraints_filter_the_classes() {
+    let tolerated = "tolerations: [{key: team, operator: Exists}]";
+    for (spec, expected) in [
+        ("restartPolicy: Never", vec!["a100-old fail", "arm fail"]),
+        (tolerated, vec!["a100-old fail", "h100 pass", "arm fail"]),
+        (
+            "tolerations: [{key: team, value: y}]",
+            vec!["a100-old fail", "arm fail"],
+        ),
+        ("nodeSelector: {pool: old}", vec!["a100-old fail"]),
+        (
+            "nodeSelector: {kubernetes.io/arch: arm64}",
+            vec!["arm fail"],
+        ),
+        ("nodeSelector: {pool: nowhere}", vec![]),
+        ("nodeName: a100-old", vec!["a100-old fail"]),
+        (
+            "tolerations: [{operator: Exists}]\naffinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: size, operator: Gt, values: ['4']}]}]}}}",
+            vec!["h100 pass"],
+        ),
+        (
+            "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: NotIn, values: [old]}]}, {matchFields: [{key: metadata.name, operator: In, values: [a100-old]}]}]}}}",
+            vec!["a100-old fail", "arm fail"],
+        ),
+    ] {
+        assert_eq!(reachable(spec), expected, "{spec}");
+    }
+}
+
+#[test]
+fn a_gpu_container_that_runs_nowhere_fails_at_its_request() {
+    let input = Input::new(&pod(GPU, "nodeSelector: {pool: old}"));
+    input.write("nodes.yaml", NODES);
+    let (code, report) = input.json(&["--config", "nodes.yaml"]);
+    let container = containers(&report)[0];
+    assert_eq!((code, &container["verdict"]), (1, &"fail".into()));
+    assert_eq!(findings(container), ["deploy-no-node-class 9:28"]);
+    let reason = container["node_classes"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("470.82.01") && reason.contains("525.60.13"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn one_class_is_enough_and_the_affinity_to_paste_selects_it() {
+    let input = Input::new(&pod(GPU, "tolerations: [{operator: Exists}]"));
+    input.write("nodes.yaml", NODES);
+    let (code, report) = input.json(&["--config", "nodes.yaml"]);
+    let container = containers(&report)[0];
+    assert_eq!(
+        (code, findings(container)),
+        (0, vec!["deploy-some-node-classes 9:28".to_owned()])
+    );
+    let help = container["findings"][0]["help"].as_str().unwrap();
+    let affinity = help.split_once("affinity: ").unwrap().1;
+    input.write(
+        "deploy.yaml",
+        &pod(
+            GPU,
+            &format!("tolerations: [{{operator: Exists}}]\naffinity: {affinity}"),
+        ),
+    );
+    let (code, report) = input.json(&["--config", "nodes.yaml"]);
+    let container = containers(&report)[0];
+    assert_eq!((code, findings(container)), (0, vec![]), "{affinity}");
+    assert_eq!(classes(container), ["h100 pass"]);
+}
+
+#[test]
+fn a_container_without_a_gpu_needs_its_architecture_only() {
+    let input = Input::new(&pod("command: [sleep, inf]", "nodeSelector: {pool: arm}"));
+    input.write("nodes.yaml", NODES);
+    let (code, report) = input.json(&["--config", "nodes.yaml"]);
+    let found = findings(containers(&report)[0]);
+    assert!(
+        found.contains(&"deploy-wrong-architecture 8:14".to_owned()),
+        "{found:?}"
+    );
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn every_container_of_every_object_is_judged() {
+    let container = |name: &str| format!("{{name: {name}, image: IMAGE}}");
+    let list = |name: &str| format!("[{}]", container(name));
+    let text = format!(
+        "apiVersion: v1\nkind: List\nitems:\n  - {{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {{initContainers: {}, containers: {}, ephemeralContainers: {}}}}}\n---\n# nothing\n---\napiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: j}}\nspec: {{jobTemplate: {{spec: {{template: {{spec: {{containers: {}}}}}}}}}}}\n---\n{{\"apiVersion\": \"team.example/v1\", \"kind\": \"Own\", \"spec\": {{\"parts\": [{{\"name\": \"x\", \"pod\": {{\"containers\": [{{\"name\": \"d\", \"image\": \"IMAGE\"}}]}}}}]}}}}\n",
+        list("a"),
+        list("b"),
+        list("e"),
+        list("c")
+    );
+    let (_, report) = Input::new(&text).json(&[]);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let all = containers(&report);
+    let found: Vec<_> = all
+        .iter()
+        .map(|it| (text(&it["name"]), text(&it["role"]), text(&it["group"])))
+        .collect();
+    let expected = [
+        ("a", "init", ""),
+        ("b", "main", ""),
+        ("e", "ephemeral", ""),
+        ("c", "main", ""),
+        ("d", "main", "x"),
+    ];
+    let expected = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_environment_of_the_pod_breaks_the_loader_at_its_line() {
+    let library = "LD_LIBRARY_PATH";
+    let config_map = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m}}\ndata: {{{library}: /opt/other}}\n"
+    );
+    let from = pod("envFrom: [{configMapRef: {name: m}}]", "");
+    let input = Input::new(&format!("{config_map}---\n{from}"));
+    let (_, report) = input.json(&[]);
+    let container = containers(&report)[0];
+    assert_eq!(
+        container["gaps"].as_array().unwrap().len(),
+        0,
+        "{container}"
+    );
+    // The same without the ConfigMap: it may set anything.
+    let (_, report) = Input::new(&from).json(&[]);
+    let gap = &containers(&report)[0]["gaps"][0];
+    assert_eq!(gap["code"], "overlay-unknown");
+    assert!(gap["message"].as_str().unwrap().contains("ConfigMap m"));
+}
+
+#[test]
+fn secrets_are_gaps_only_if_they_decide_what_is_loaded() {
+    let env = |name: &str| {
+        pod(
+            &format!("env: [{{name: {name}, valueFrom: {{secretKeyRef: {{name: s, key: k}}}}}}]"),
+            "",
+        )
+    };
+    for (name, count) in [("HF_TOKEN", 0), ("LD_PRELOAD", 1), ("PYTHONPATH", 1)] {
+        let (_, report) = Input::new(&env(name)).json(&[]);
+        let gaps = containers(&report)[0]["gaps"].as_array().unwrap();
+        assert_eq!(gaps.len(), count, "{name}: {gaps:?}");
+    }
+}
+
+#[test]
+fn a_volume_over_the_libraries_is_said() {
+    let mount = |path: &str| {
+        pod(
+            &format!("{GPU}\nvolumeMounts: [{{name: v, mountPath: {path}}}]"),
+            "volumes: [{name: v, emptyDir: {}}]",
+        )
+    };
+    let (code, report) = Input::new(&mount("/usr/local/")).json(&[]);
+    let container = containers(&report)[0];
+    assert_eq!(
+        (code, findings(container)[0].as_str()),
+        (0, "deploy-volume-hides-files 10:43")
+    );
+    let message = container["findings"][0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("the emptyDir v at /usr/local hides /usr/local/"),
+        "{message}"
+    );
+    let gaps = container["gaps"].as_array().unwrap();
+    assert!(
+        gaps.iter().any(|it| it["code"] == "overlay-unknown"),
+        "{gaps:?}"
+    );
+    let (code, report) = Input::new(&mount("/data")).json(&["--strict"]);
+    assert_eq!((code, findings(containers(&report)[0])), (0, vec![]));
+}
+
+#[test]
+fn nodes_as_kubectl_prints_them() {
+    let input = Input::new(&pod(GPU, ""));
+    let nodes = crate::program::repository("testdata/preflight/nodes.json");
+    let (code, report) = input.json(&["--nodes", nodes.to_str().unwrap()]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        classes(containers(&report)[0]),
+        [
+            "NVIDIA-A100-SXM4-40GB (driver 470.82.01) fail",
+            "NVIDIA-A100-SXM4-80GB (driver 535.104.05) pass",
+            "NVIDIA-H100-80GB-HBM3 (driver 570.124.06) pass",
+        ]
+    );
+    // A ResourceSlice knows what the labels of its node do not.
+    let slice = r#"{"kind": "List", "items": [
+      {"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}},
+      {"kind": "Node", "metadata": {"name": "m"}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}},
+      {"kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n", "devices": [{"name": "gpu-0", "attributes": {
+        "productName": {"string": "NVIDIA H100 80GB HBM3"}, "cudaComputeCapability": {"version": "9.0.0"}, "driverVersion": {"version": "580.105.8"}}}]}}]}"#;
+    input.write("nodes.json", slice);
+    let (code, report) = input.json(&["--nodes", "nodes.json"]);
+    let container = containers(&report)[0];
+    assert_eq!(
+        (code, classes(container)),
+        (
+            0,
+            vec![
+                "unknown GPU (driver unknown, unknown architecture) incomplete".to_owned(),
+                "NVIDIA H100 80GB HBM3 (driver 580.105.8, amd64) pass".to_owned()
+            ]
+        )
+    );
+    assert_eq!(findings(container), ["deploy-node-class-unknown 8:28"]);
+}

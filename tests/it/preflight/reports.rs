@@ -1,0 +1,105 @@
+//! Every format has the findings, at their place in the manifest.
+
+use serde_json::Value;
+
+use super::{Input, containers};
+use crate::format_support::offered;
+use crate::program::imgcheck;
+
+const MANIFEST: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: prod}\nspec:\n  containers:\n    - name: c\n      image: IMAGE\n      env:\n        - {name: NVIDIA_VISIBLE_DEVICES, value: all}\n";
+
+#[test]
+fn every_format_has_the_finding_and_the_file() {
+    let input = Input::new(MANIFEST);
+    input.write("prod.yaml", "digests: [prod*]\n");
+    for format in offered() {
+        let (code, text, _) = input.run(&["deploy.yaml", "--config", "prod.yaml", "-f", &format]);
+        assert_eq!(code, 1, "{format}");
+        if format == "cyclonedx" {
+            continue;
+        }
+        for words in [
+            "deploy-mutable-tag",
+            "deploy-visible-devices",
+            "deploy.yaml",
+        ] {
+            assert!(text.contains(words), "{format}: no {words} in {text}");
+        }
+    }
+    let (_, text, _) = input.run(&["deploy.yaml", "--config", "prod.yaml", "-f", "github"]);
+    assert!(
+        text.contains("::error file=deploy.yaml,line=7,col=14,"),
+        "{text}"
+    );
+    let (_, text, _) = input.run(&["deploy.yaml", "--config", "prod.yaml", "-f", "sarif"]);
+    let sarif: Value = serde_json::from_str(&text).unwrap();
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "deploy.yaml");
+    assert_eq!(place["region"]["startLine"], 7);
+}
+
+#[test]
+fn severities_ignores_and_baselines_apply() {
+    let input = Input::new(MANIFEST);
+    for (text, expected) in [
+        ("severities: {deploy-visible-devices: error}\n", 1),
+        (
+            "ignore: [{rule: deploy-*, reason: known, image: registry.example/*}]\nfail-on: warning\n",
+            0,
+        ),
+        ("fail-on: warning\n", 1),
+    ] {
+        input.write("own.yaml", text);
+        let (code, _, error) = input.run(&["deploy.yaml", "--config", "own.yaml"]);
+        assert_eq!(code, expected, "{text}{error}");
+    }
+    let written = [
+        "deploy.yaml",
+        "--no-config",
+        "--fail-on",
+        "warning",
+        "--write-baseline",
+        "known.json",
+    ];
+    assert_eq!(input.run(&written).0, 0);
+    let known = [
+        "deploy.yaml",
+        "--no-config",
+        "--fail-on",
+        "warning",
+        "--baseline",
+        "known.json",
+    ];
+    assert_eq!(input.run(&known).0, 0);
+}
+
+#[test]
+fn standard_input_is_a_manifest() {
+    let input = Input::new("");
+    let mut command = imgcheck();
+    command
+        .current_dir(input.path())
+        .args(["preflight", "-f", "json"]);
+    command.args(["--images", "images.yaml", "-"]);
+    let manifest = MANIFEST.replace("IMAGE", super::IMAGE);
+    let output = command.write_stdin(manifest).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(
+        containers(&report)[0]["findings"][0]["location"]["file"],
+        "-"
+    );
+}
+
+#[test]
+fn a_directory_means_the_manifests_in_it() {
+    let input = Input::new(MANIFEST);
+    input.write("notes.txt", "nothing");
+    std::fs::create_dir(input.path().join("deploy")).unwrap();
+    input.write("deploy/a.yaml", MANIFEST);
+    input.write("deploy/b.json", "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"b\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"IMAGE\"}]}}");
+    let (code, text, _) = input.run(&["deploy"]);
+    assert_eq!(code, 0);
+    assert!(text.contains("Pod prod/p (deploy/a.yaml)"), "{text}");
+    assert!(text.contains("Pod b (deploy/b.json)"), "{text}");
+}
