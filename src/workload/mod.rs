@@ -2,6 +2,7 @@
 //!
 //! [`read`] turns the text of files into [`Workload`]s. Nothing here reads an image.
 
+mod compose;
 mod document;
 mod facts;
 mod judged;
@@ -100,6 +101,10 @@ fn workloads_of(
         .for_each(|it| kubernetes::flatten(it, &mut flat));
     let mut workloads = Vec::new();
     for document in flat {
+        if let Some(services) = compose::services(document) {
+            workloads.push(compose::read(services, manifest));
+            continue;
+        }
         if kubernetes::is_object(document) {
             workloads.extend(kubernetes::read(document, manifest, objects, kinds));
             continue;

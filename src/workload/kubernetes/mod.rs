@@ -86,9 +86,13 @@ impl Reader<'_> {
         let image = kind.image.as_ref();
         let image = image.and_then(|path| self.object.at(path.split('.')));
         for path in &kind.containers {
-            for (group, container) in path::resolve(self.object, path) {
-                let pod = self.template(container, group);
-                containers.extend(pod.container_of(container, image));
+            // What is around a container has the volumes and the node selector.
+            let (around, last) = path.rsplit_once('.').unwrap_or(("", path));
+            for (group, pod) in path::resolve(self.object, around) {
+                let found = path::resolve(pod, last).into_iter();
+                let template = self.template(pod, group);
+                let all = found.filter_map(|(_, it)| template.container_of(it, image));
+                containers.extend(all);
             }
         }
         containers

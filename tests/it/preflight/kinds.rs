@@ -1,0 +1,155 @@
+//! The objects of the table, in the shape of their projects' samples, and Compose files.
+
+use serde_json::Value;
+
+use super::{Input, containers, findings};
+
+/// `group/name` of every container of a manifest.
+fn names(text: &str) -> Vec<String> {
+    let (_, report) = Input::new(text).json(&[]);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let all = containers(&report).into_iter();
+    all.map(|it| format!("{}/{}", text(&it["group"]), text(&it["name"])))
+        .collect()
+}
+
+/// A Pod's template with one container.
+fn template(name: &str) -> String {
+    format!("{{spec: {{containers: [{{name: {name}, image: 'IMAGE'}}]}}}}")
+}
+
+fn object(api: &str, kind: &str, spec: &str) -> String {
+    format!("apiVersion: {api}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {spec}\n")
+}
+
+#[test]
+fn custom_resources_have_their_containers_and_parts() {
+    let t = template;
+    let ray = format!(
+        "{{headGroupSpec: {{rayStartParams: {{}}, template: {}}}, workerGroupSpecs: [{{groupName: gpu-workers, replicas: 2, template: {}}}]}}",
+        t("ray-head"),
+        t("ray-worker")
+    );
+    let jobs = format!(
+        "{{replicatedJobs: [{{name: driver, template: {{spec: {{template: {}}}}}}}, {{name: workers, template: {{spec: {{template: {}}}}}}}]}}",
+        t("d"),
+        t("w")
+    );
+    let replicas = |field: &str| {
+        format!(
+            "{{{field}: {{Master: {{template: {}}}, Worker: {{template: {}}}}}}}",
+            t("m"),
+            t("w")
+        )
+    };
+    let argo = "{templates: [{name: train, container: {name: main, image: 'IMAGE'}, sidecars: [{name: s, image: 'IMAGE'}]}, {name: code, script: {image: 'IMAGE', source: x}}]}";
+    let both = ["/m", "/w"].map(|name| match name {
+        "/m" => "Master/m",
+        _ => "Worker/w",
+    });
+    for (api, kind, spec, expected) in [
+        ("ray.io/v1", "RayCluster", ray.clone(), vec!["head/ray-head", "gpu-workers/ray-worker"]),
+        (
+            "ray.io/v1",
+            "RayJob",
+            format!("{{rayClusterSpec: {ray}, submitterPodTemplate: {}}}", t("submit")),
+            vec!["head/ray-head", "gpu-workers/ray-worker", "submitter/submit"],
+        ),
+        (
+            "ray.io/v1",
+            "RayService",
+            format!("{{rayClusterConfig: {ray}}}"),
+            vec!["head/ray-head", "gpu-workers/ray-worker"],
+        ),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", jobs.clone(), vec!["driver/d", "workers/w"]),
+        (
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            format!("{{leaderWorkerTemplate: {{size: 2, leaderTemplate: {}, workerTemplate: {}}}}}", t("l"), t("w")),
+            vec!["leader/l", "worker/w"],
+        ),
+        ("kubeflow.org/v1", "PyTorchJob", replicas("pytorchReplicaSpecs"), both.to_vec()),
+        ("kubeflow.org/v2beta1", "MPIJob", replicas("mpiReplicaSpecs"), both.to_vec()),
+        (
+            "trainer.kubeflow.org/v1alpha1",
+            "ClusterTrainingRuntime",
+            format!("{{template: {{spec: {jobs}}}}}"),
+            vec!["driver/d", "workers/w"],
+        ),
+        (
+            "batch.volcano.sh/v1alpha1",
+            "Job",
+            format!("{{tasks: [{{name: worker, template: {}}}]}}", t("w")),
+            vec!["worker/w"],
+        ),
+        (
+            "serving.kserve.io/v1beta1",
+            "InferenceService",
+            "{predictor: {containers: [{name: kserve-container, image: 'IMAGE'}]}}".to_owned(),
+            vec!["predictor/kserve-container"],
+        ),
+        (
+            "sparkoperator.k8s.io/v1beta2",
+            "SparkApplication",
+            "{image: 'IMAGE', driver: {cores: 1}, executor: {gpu: {name: nvidia.com/gpu, quantity: 1}}}".to_owned(),
+            vec!["driver/", "executor/"],
+        ),
+        (
+            "argoproj.io/v1alpha1",
+            "Workflow",
+            argo.to_owned(),
+            vec!["train/s", "train/main", "code/"],
+        ),
+    ] {
+        assert_eq!(names(&object(api, kind, &spec)), expected, "{kind}");
+    }
+}
+
+#[test]
+fn an_image_that_another_object_decides_is_not_a_pass() {
+    let spec = "{predictor: {model: {modelFormat: {name: huggingface}, resources: {limits: {nvidia.com/gpu: 1}}}}}";
+    let input = Input::new(&object(
+        "serving.kserve.io/v1beta1",
+        "InferenceService",
+        spec,
+    ));
+    let (code, report) = input.json(&[]);
+    let found = findings(containers(&report)[0]);
+    assert_eq!((code, found.len()), (3, 1));
+    assert!(found[0].starts_with("deploy-image-unknown 4:"), "{found:?}");
+}
+
+#[test]
+fn parts_with_different_versions_are_reported() {
+    let gpu = "resources: {limits: {nvidia.com/gpu: 1}}";
+    let container =
+        |name: &str| format!("{{spec: {{containers: [{{name: {name}, image: 'IMAGE', {gpu}}}]}}}}");
+    let spec = format!(
+        "{{pytorchReplicaSpecs: {{Master: {{template: {}}}, Worker: {{template: {}}}}}}}",
+        container("m"),
+        container("w")
+    );
+    let (code, report) = Input::new(&object("kubeflow.org/v1", "PyTorchJob", &spec)).json(&[]);
+    assert_eq!((code, findings(containers(&report)[1])), (0, vec![]));
+}
+
+#[test]
+fn compose_files_are_judged_as_docker_starts_them() {
+    let text = "services:\n  app:\n    image: ${REGISTRY:-registry.example}/ml/pytorch:2.8.0-cuda12.8\n    entrypoint: python -u \"a b.py\"\n    environment:\n      - NVIDIA_VISIBLE_DEVICES=all\n      - HOME_OF_SHELL\n      - LD_PRELOAD\n    volumes: ['./src:/usr/local', 'cache:/root/.cache:ro']\n    deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 2, capabilities: [gpu]}]}}}\n  db: {image: registry.invalid/db:1}\n";
+    let (code, report) = Input::new(text).json(&[]);
+    let all = containers(&report);
+    assert_eq!((code, all.len()), (3, 2));
+    let found = findings(all[0]);
+    for rule in ["deploy-volume-hides-files 9:16", "deploy-default-shm 10:60"] {
+        assert!(found.contains(&rule.to_owned()), "{found:?}");
+    }
+    assert!(
+        !found.iter().any(|it| it.contains("visible-devices")),
+        "{found:?}"
+    );
+    let gaps = all[0]["gaps"].to_string();
+    assert!(
+        gaps.contains("LD_PRELOAD") && !gaps.contains("HOME_OF_SHELL"),
+        "{gaps}"
+    );
+}
