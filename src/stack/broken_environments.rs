@@ -34,12 +34,12 @@ pub(super) fn find(inventory: &Inventory) -> Vec<BrokenEnvironment> {
         }
         let resolved = inventory.root.resolve(&node.path());
         let broken = node.symlink_target().filter(|_| resolved.is_err());
-        let entry = found.entry(prefix.to_owned());
         let Some(target) = broken else {
-            entry.insert_entry(None);
+            found.insert(prefix.to_owned(), None);
             continue;
         };
-        let environment = entry.or_insert_with(|| Some(BrokenEnvironment::default()));
+        let environment = found.entry(prefix.to_owned());
+        let environment = environment.or_insert_with(|| Some(BrokenEnvironment::default()));
         if let Some(environment) = environment
             && (target.contains('/') || environment.prefix.is_empty())
         {
