@@ -29,6 +29,8 @@ fuzz_target!(|text: &str| {
         "D" => (FileKind::Dockerfile, "Dockerfile"),
         "R" => (FileKind::Requirements, "requirements.txt"),
         "E" => (FileKind::Environment, "environment.yml"),
+        "L" => (FileKind::Lock, "uv.lock"),
+        "C" => (FileKind::Compose, "compose.yml"),
         _ => (FileKind::Pyproject, "pyproject.toml"),
     };
     let mut parts = text.split("\n%% ");

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 
+use super::inline_ignores;
 use super::judge;
 use super::lint_files::{LintFile, files_of};
 use super::report::Report;
 use super::report::Unread;
 use super::state::Checker;
+use super::torch_pythons::torch_pythons;
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
@@ -142,16 +144,20 @@ impl Checker {
                 .map(|finding| base_finding(base, finding))
                 .collect();
         }
+        sources.settle(&torch_pythons);
         let file = sources.file.clone();
         let found =
             self.rules
                 .evaluate_within(&Facts::of_sources(sources), &self.limits, cancellation)?;
         let PolicyOutcome {
             mut findings,
-            ignored,
+            mut ignored,
             used,
             ..
         } = self.policy.apply(found, &file, day);
+        let (left, commented) = inline_ignores::separate(findings);
+        findings = left;
+        ignored.extend(commented);
         findings.sort_by_key(|finding| {
             let location = finding.location.clone();
             location.map(|it| (it.file != file, it.file, it.line, it.column))

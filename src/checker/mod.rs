@@ -6,6 +6,7 @@ mod analyze;
 mod builder;
 mod check;
 mod facts;
+mod inline_ignores;
 mod judge;
 mod lint;
 mod lint_files;
@@ -21,6 +22,7 @@ mod state;
 mod stored;
 mod subject;
 mod tables;
+mod torch_pythons;
 
 pub use builder::CheckerBuilder;
 pub use facts::ImageFacts;

@@ -41,6 +41,8 @@ enum KindArgument {
     Requirements,
     Environment,
     Pyproject,
+    Lock,
+    Compose,
 }
 
 impl From<KindArgument> for FileKind {
@@ -50,6 +52,8 @@ impl From<KindArgument> for FileKind {
             KindArgument::Requirements => FileKind::Requirements,
             KindArgument::Environment => FileKind::Environment,
             KindArgument::Pyproject => FileKind::Pyproject,
+            KindArgument::Lock => FileKind::Lock,
+            KindArgument::Compose => FileKind::Compose,
         }
     }
 }

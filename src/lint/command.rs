@@ -15,6 +15,8 @@ pub struct Command<'s> {
     pub piped: bool,
     /// Whether a here-document is its standard input.
     pub here_document: bool,
+    /// The `for` loops around it: their variable and words.
+    pub loops: Vec<(Word<'s>, Vec<Word<'s>>)>,
 }
 
 /// Keywords before a program.
@@ -25,8 +27,11 @@ const TESTS: &[&str] = &[
     "[", "[[", "test", "grep", "command", "which", "type", "hash", "false",
 ];
 
-/// The maximum nesting of parentheses.
+/// The maximum nesting of parentheses, and of blocks that are told apart.
 const MAX_DEPTH: usize = 64;
+
+/// The maximum number of loops around a command whose words are followed.
+const MAX_LOOPS: usize = 3;
 
 /// Whether the next command always runs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,8 +47,12 @@ struct Reader<'s> {
     chain: Chain,
     /// The chains outside of open parentheses and braces.
     outside: Vec<Chain>,
-    /// Number of open `if`, `for`, `while` and `case` blocks.
-    blocks: usize,
+    /// Open `if`, `for`, `while` and `case` blocks; a `for` over words with its variable and words.
+    blocks: Vec<Option<(Word<'s>, Vec<Word<'s>>)>>,
+    /// The number of open blocks beyond [`MAX_DEPTH`].
+    deeper: usize,
+    /// Whether a function was named, whose body comes next.
+    in_function: bool,
 }
 
 /// The commands of a script, in order.
@@ -70,20 +79,28 @@ pub fn commands<'s>(script: &Script<'s>) -> Vec<Command<'s>> {
 
 impl<'s> Reader<'s> {
     fn word(&mut self, word: Word<'s>) {
-        if !self.current.words.is_empty() {
+        if !self.current.words.is_empty() && !(self.in_function && word.raw == "{") {
             self.current.words.push(word);
             return;
         }
         match word.raw {
+            "function" => self.in_function = true,
             "if" | "for" | "while" | "until" | "case" | "select" => {
-                self.blocks += 1;
+                match self.blocks.len() < MAX_DEPTH {
+                    true => self.blocks.push(None),
+                    false => self.deeper += 1,
+                }
                 // The condition or list is read as an unknown command.
                 if word.raw != "if" {
                     self.current.words.push(word);
                 }
             }
-            "fi" | "done" | "esac" => self.blocks = self.blocks.saturating_sub(1),
-            "{" => self.open(),
+            "fi" | "done" | "esac" if self.deeper > 0 => self.deeper -= 1,
+            "fi" | "done" | "esac" => drop(self.blocks.pop()),
+            "{" => {
+                self.current = Command::default();
+                self.open();
+            }
             "}" => self.close(),
             "elif" => {}
             raw if BEFORE.contains(&raw) => {}
@@ -92,6 +109,16 @@ impl<'s> Reader<'s> {
     }
 
     fn operator(&mut self, operator: &str) {
+        // `name() {`
+        let names = &self.current.words;
+        if operator == "(" && names.len() == 1 && !names[0].raw.ends_with('=') {
+            self.current = Command::default();
+            self.in_function = true;
+            return;
+        }
+        if operator == ")" && self.in_function {
+            return;
+        }
         self.current.piped = operator == "|";
         let test = self
             .current
@@ -111,7 +138,12 @@ impl<'s> Reader<'s> {
 
     fn open(&mut self) {
         if self.outside.len() < MAX_DEPTH {
-            self.outside.push(self.chain);
+            // Whether a function is called is unknown.
+            let in_function = std::mem::take(&mut self.in_function);
+            self.outside.push(Chain {
+                after_test: self.chain.after_test || in_function,
+                ..self.chain
+            });
         }
     }
 
@@ -128,7 +160,18 @@ impl<'s> Reader<'s> {
             .any(|chain| chain.after_or || chain.after_test);
         let chain = self.chain;
         let mut command = std::mem::take(&mut self.current);
-        command.conditional = self.blocks > 0 || outer || chain.after_or || chain.after_test;
+        if let [keyword, name, inside, words @ ..] = command.words.as_slice()
+            && (keyword.raw, inside.raw) == ("for", "in")
+            && !words.is_empty()
+            && self.deeper == 0
+            && self.blocks.iter().flatten().count() < MAX_LOOPS
+            && let Some(block) = self.blocks.last_mut()
+        {
+            *block = Some((name.clone(), words.to_vec()));
+        }
+        let in_block = self.deeper > 0 || self.blocks.iter().any(Option::is_none);
+        command.conditional = in_block || outer || chain.after_or || chain.after_test;
+        command.loops = self.blocks.iter().flatten().cloned().collect();
         if !command.words.is_empty() || !command.outputs.is_empty() {
             self.commands.push(command);
         }
@@ -167,8 +210,17 @@ mod tests {
         assert_eq!(certain("if [ x ]; then a; else b; fi; c"), ["c"]);
         assert_eq!(certain("[ x ] && a; b"), ["[ x ]", "b"]);
         assert_eq!(certain("(a || b) && c"), ["a", "c"]);
+        assert_eq!(certain("f() {\n a\n b\n}\nf; c"), ["f", "c"]);
+        assert_eq!(
+            certain("function f {\n a\n}\nx=(a b); c"),
+            ["x=", "a b", "c"]
+        );
         assert_eq!(certain("case $x in cu118) a;; *) b;; esac && c"), ["c"]);
-        assert_eq!(certain("for x in a b; do c $x; done\nd"), ["d"]);
+        assert_eq!(
+            certain("for x in a b; do c $x; done\nd"),
+            ["for x in a b", "c $x", "d"]
+        );
+        assert_eq!(certain("for x; do c; done; while a; do b; done; d"), ["d"]);
         assert_eq!(certain("{ a; b; } && sudo c"), ["a", "b", "sudo c"]);
     }
 
@@ -198,5 +250,9 @@ mod tests {
     fn deep_nesting_is_limited() {
         assert!(read(&"(".repeat(100_000)).is_empty());
         assert_eq!(read(&format!("{}a", "if ".repeat(10_000))).len(), 1);
+        let many = "if a; for x in b; do\n".repeat(20_000);
+        assert_eq!(read(&many).len(), 40_000);
+        let closed = format!("{}{}c", "if a; then\n".repeat(100), "fi\n".repeat(100));
+        assert_eq!(certain(&closed), ["c"]);
     }
 }

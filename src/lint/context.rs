@@ -30,18 +30,48 @@ pub enum Neighbour {
 pub struct Context<'c> {
     pub catalogue: &'c Catalogue,
     neighbours: Neighbours<'c>,
+    /// The directory of the file, or the build context, as the user would name it; empty for the working directory.
+    directory: String,
     /// The size of the included files so far, in bytes.
     read: Cell<usize>,
 }
 
 impl<'c> Context<'c> {
     /// Nothing was included yet.
-    pub fn new(catalogue: &'c Catalogue, neighbours: Neighbours<'c>) -> Self {
+    pub fn new(catalogue: &'c Catalogue, neighbours: Neighbours<'c>, directory: &str) -> Self {
         Context {
             catalogue,
             neighbours,
+            directory: directory.trim_end_matches("/.").to_owned(),
             read: Cell::new(0),
         }
+    }
+
+    /// The name of an included file.
+    pub fn name(&self, path: &str) -> String {
+        let mut folder = self.directory.as_str();
+        let mut path = path;
+        while let Some(above) = path.strip_prefix("../") {
+            folder = folder.rsplit_once('/').map_or("", |(folder, _)| folder);
+            path = above;
+        }
+        match folder {
+            "" => path.to_owned(),
+            folder => format!("{folder}/{path}"),
+        }
+    }
+
+    /// How many directories are between the working directory and the file.
+    pub fn depth(&self) -> usize {
+        self.directory
+            .split('/')
+            .filter(|part| !matches!(*part, "" | "."))
+            .count()
+    }
+
+    /// Looks up a file for another context; one beyond the limit is not read.
+    pub fn found(&self, path: &str) -> Neighbour {
+        self.counted(path).unwrap_or(Neighbour::Unread)
     }
 
     /// Looks up an included file.
@@ -49,20 +79,24 @@ impl<'c> Context<'c> {
     /// # Errors
     /// [`Error::Rule`]: the included files are too large. A file may be included many times, and include many others.
     pub fn neighbour(&self, by: &Text<'_>, path: &str) -> Result<Neighbour> {
+        self.counted(path).ok_or_else(|| {
+            let problem = format!(
+                "error: {}: included files exceed {} MiB in total",
+                by.name,
+                MAX_NEIGHBOURS / 1024 / 1024
+            );
+            Error::Rule { problem }
+        })
+    }
+
+    /// The file, unless all that were looked up are too large.
+    fn counted(&self, path: &str) -> Option<Neighbour> {
         let found = (self.neighbours)(path);
         let length = match &found {
             Neighbour::Text(text) => text.len(),
             _ => 0,
         };
         self.read.set(self.read.get().saturating_add(LOOK + length));
-        if self.read.get() > MAX_NEIGHBOURS {
-            let problem = format!(
-                "error: {}: included files exceed {} MiB in total",
-                by.name,
-                MAX_NEIGHBOURS / 1024 / 1024
-            );
-            return Err(Error::Rule { problem });
-        }
-        Ok(found)
+        (self.read.get() <= MAX_NEIGHBOURS).then_some(found)
     }
 }

@@ -1,6 +1,7 @@
 //! Dockerfiles: stages, arguments, variables, and installed packages.
 
 mod check;
+mod copies;
 mod directives;
 mod run;
 mod search_path;
@@ -12,6 +13,7 @@ use std::ops::Range;
 
 use parse_dockerfile::{Command, Flag, Instruction, RunInstruction, Source, UnescapedString};
 
+use self::copies::{Copy, absolute, environment_of};
 use self::directives::{directive, escape_directive, fault};
 use self::state::{Setting, State, finish};
 use super::context::Context;
@@ -20,7 +22,7 @@ use super::heredoc::{self, HereDocument, MAX_DOCUMENTS};
 use super::shell::Script;
 use super::stage::{Recorder, too_many};
 use super::text::Text;
-use super::variables::Expanded;
+use super::variables::{Expanded, unquote};
 use crate::error::Result;
 use crate::reference::name::Name;
 
@@ -33,8 +35,18 @@ const MAX_VARIABLES: usize = 1000;
 /// The maximum number of copied files in a stage, including those of its parents.
 const MAX_COPIES: usize = 1000;
 
+/// What a build sets from outside.
+#[derive(Debug, Default)]
+pub struct Build {
+    /// Build arguments; `None` for an unknown value.
+    pub arguments: BTreeMap<String, Option<String>>,
+    /// The stage that becomes the image.
+    pub target: Option<String>,
+}
+
 /// The state while a file is read.
 struct Reader<'r> {
+    build: &'r Build,
     text: &'r Text<'r>,
     context: &'r Context<'r>,
     escape: char,
@@ -49,13 +61,18 @@ struct Reader<'r> {
 }
 
 /// Reads a Dockerfile.
-pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stage>> {
+pub fn read<'r>(
+    text: &'r Text<'r>,
+    context: &'r Context<'r>,
+    build: &'r Build,
+) -> Result<Vec<Stage>> {
     let escape = escape_directive(text.text);
     let (hidden, here_documents) = heredoc::hide(text.text, escape).map_err(|place| {
         let problem = format!("more than {MAX_DOCUMENTS} here-documents");
         text.fault(place, &problem, None)
     })?;
     let mut reader = Reader {
+        build,
         text,
         context,
         escape,
@@ -70,6 +87,11 @@ pub fn read<'r>(text: &'r Text<'r>, context: &'r Context<'r>) -> Result<Vec<Stag
         parse_dockerfile::parse_iter(&hidden).map_err(|error| fault(text, &error))?;
     for instruction in instructions {
         reader.instruction(instruction.map_err(|error| fault(text, &error))?)?;
+    }
+    let target = build.target.as_ref();
+    let target = target.and_then(|target| reader.names.get(&target.to_lowercase()));
+    if let Some(target) = target {
+        reader.stages.truncate(target + 1);
     }
     Ok(finish(reader.stages))
 }
@@ -111,6 +133,16 @@ impl<'r> Reader<'r> {
                 }
             }
             Instruction::Run(run) => return self.run(&run),
+            Instruction::Workdir(workdir) => {
+                let span = workdir.arguments.span;
+                if let Some(stage) = self.stages.last() {
+                    let directory = self.expand(span, &|name| stage.value(name)).text;
+                    let directory = absolute(&stage.directory, &directory);
+                    if let Some(stage) = self.stages.last_mut() {
+                        stage.directory = directory;
+                    }
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -221,15 +253,16 @@ impl<'r> Reader<'r> {
                     .or_else(|| state::predefined(name)),
             };
             let expanded = script.value(&word, &values);
-            let value = match default {
-                true => {
+            let value = match (self.build.arguments.get(name), default) {
+                (Some(given), _) => given.clone(),
+                (None, true) => {
                     let value = expanded
                         .text
                         .split_once('=')
                         .map(|(_, value)| value.to_owned());
                     value.filter(|_| expanded.known)
                 }
-                false => self.globals.get(name).cloned(),
+                (None, false) => self.globals.get(name).cloned(),
             };
             let arguments = match self.stages.last_mut() {
                 Some(stage) => &mut stage.arguments,
@@ -325,23 +358,68 @@ impl<'r> Reader<'r> {
         sources: &[Source<'_>],
         destination: &UnescapedString<'_>,
     ) -> Result<()> {
+        let paths = sources.iter().filter_map(|source| match source {
+            Source::Path(path) => Some(self.of_stage(&path.value)),
+            _ => None,
+        });
+        let paths: Vec<String> = paths.collect();
+        let target = self.of_stage(&destination.value);
         let from = options.iter().find(|flag| flag.name.value == "from");
         if let Some(from) = from {
             let stage = from.value.as_ref().map(|value| value.value.to_string());
-            self.takes(&stage.unwrap_or_default());
-            return Ok(());
+            let other = self.takes(&stage.unwrap_or_default());
+            return self.carry(other, &paths, &target, destination.span.clone());
         }
-        for source in sources {
-            if let Source::Path(path) = source {
-                let copy = (path.value.to_string(), destination.value.to_string());
-                self.copy(copy, destination.span.clone())?;
+        for source in paths {
+            if let Some(stage) = self.stages.last_mut() {
+                stage.repository(self.text, &source, destination.span.clone());
             }
+            self.copy((source, target.clone()), destination.span.clone())?;
         }
         Ok(())
     }
 
+    /// A text with the variables of the last stage expanded.
+    fn of_stage(&self, raw: &str) -> String {
+        let values = |name: &str| self.stages.last().and_then(|stage| stage.value(name));
+        unquote(raw, self.escape, &values, &|_| 0).text
+    }
+
+    /// Packages of an environment that is copied from another stage.
+    fn carry(
+        &mut self,
+        other: Option<usize>,
+        paths: &[String],
+        target: &str,
+        span: Range<usize>,
+    ) -> Result<()> {
+        let Some((stage, others)) = self.stages.split_last_mut() else {
+            return Ok(());
+        };
+        let Some(other) = other.and_then(|other| others.get(other)) else {
+            return Ok(());
+        };
+        for path in paths {
+            let (from, to) = (environment_of(path), environment_of(target));
+            stage.recorder.carry(&other.recorder, (&from, &to));
+            // The default environment of images of conda.
+            if path.trim_end_matches('/').ends_with("conda") {
+                stage.recorder.carry(&other.recorder, ("", &to));
+            }
+        }
+        match too_many(
+            others
+                .iter()
+                .map(|other| &other.recorder)
+                .chain([&stage.recorder]),
+        ) {
+            Some(problem) => Err(self.text.fault(span, &problem, None)),
+            None => Ok(()),
+        }
+    }
+
     /// Records that the last stage has a file from the build context; `span` is that of the instruction.
-    fn copy(&mut self, copy: (String, String), span: Range<usize>) -> Result<()> {
+    fn copy(&mut self, (source, target): (String, String), span: Range<usize>) -> Result<()> {
         let Some(stage) = self.stages.last_mut() else {
             return Ok(());
         };
@@ -349,7 +427,8 @@ impl<'r> Reader<'r> {
             let problem = format!("more than {MAX_COPIES} copied files");
             return Err(self.text.fault(span, &problem, None));
         }
-        stage.copies.push(copy);
+        let target = absolute(&stage.directory, &target);
+        stage.copies.push(Copy { source, target });
         Ok(())
     }
 
@@ -377,13 +456,14 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Records that the last stage copies files from another one, given by name or number.
-    fn takes(&mut self, from: &str) {
+    /// Records that the last stage copies files from another one, given by name or number, and returns its position.
+    fn takes(&mut self, from: &str) -> Option<usize> {
         let number = from.parse::<usize>().ok();
         let other = self.names.get(&from.to_lowercase()).copied().or(number);
         if let (Some(other), Some(stage)) = (other, self.stages.last_mut()) {
             stage.takes.push(other);
         }
+        other
     }
 
     fn script(&self, span: Range<usize>) -> Script<'r> {

@@ -12,7 +12,7 @@ use crate::finding::{Location, Severity};
 pub struct Sources {
     /// The file as the user named it.
     pub file: String,
-    /// `dockerfile`, `requirements`, `environment` or `pyproject`.
+    /// `dockerfile`, `requirements`, `environment`, `pyproject`, `lock` or `compose`.
     pub kind: String,
     /// The stages of a Dockerfile; for a pyproject.toml its dependencies, and each group together with them; otherwise one.
     pub stages: Vec<Stage>,
@@ -31,12 +31,16 @@ pub struct Stage {
     /// The base image, also through other stages. Absent for `scratch` and outside of Dockerfiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
+    /// The releases of Python that a project supports, as in `requires-python`; empty if it does not say.
+    pub requires_python: String,
     /// The packages in order of installation, including those of parent stages.
     pub pins: Vec<Pin>,
     /// Variables set by `ENV` in this stage.
     pub env: Vec<Variable>,
     /// Directories that this stage adds to the configuration of the dynamic loader.
     pub search_directories: Vec<SearchDirectory>,
+    /// NVIDIA's package repositories that this stage uses, by the distribution in their address: `ubuntu2204`.
+    pub repositories: Vec<SearchDirectory>,
     /// Components that the stage or its parents remove from the default environment; `*` if it is unknown which.
     pub removed: Vec<String>,
 }
@@ -112,8 +116,11 @@ pub struct Pin {
     pub command: usize,
     /// The Python environment, if it is not the default one: its directory, or the name of a conda environment.
     pub environment: String,
-    /// Whether it may not be installed: in an `if`, after `||`, or with a marker that is not true on every Linux.
+    /// Whether it may not be installed: in an `if`, after `||`, or with a marker that is not true for every Python that can apply.
     pub conditional: bool,
+    /// The marker (PEP 508) that decides whether it is installed; absent if it always is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marker: Option<String>,
     /// Whether a later command of the stage replaces or removes it.
     pub replaced: bool,
     /// Whether it is only a constraint (`-c constraints.txt`).

@@ -30,6 +30,8 @@ pub struct Install {
     pub packages: Vec<Argument>,
     /// Requirements files, and whether they are only constraints.
     pub files: Vec<(String, bool)>,
+    /// Projects, by their directory.
+    pub projects: Vec<Project>,
     /// conda environment files.
     pub environments: Vec<String>,
     /// Where Python packages come from.
@@ -46,6 +48,44 @@ pub struct Install {
     pub upgrades: bool,
     /// Whether builds see the installed packages.
     pub no_build_isolation: bool,
+}
+
+/// A project that is installed from its directory.
+#[derive(Debug, Default, PartialEq)]
+pub struct Project {
+    /// Its directory.
+    pub path: String,
+    /// Its extras and groups.
+    pub extras: Vec<String>,
+    /// Whether its lock file decides: `uv sync`, `poetry install`.
+    pub locked: bool,
+    /// Whether the settings of uv count.
+    pub uv: bool,
+}
+
+impl Project {
+    /// The project that an argument of pip names: `.`, `./package[extra]`.
+    fn of(written: &str) -> Option<Self> {
+        let (path, extras) = match written.split_once('[') {
+            Some((path, rest)) => (path, rest.split(']').next().unwrap_or_default()),
+            None => (written, ""),
+        };
+        let is_file = [".whl", ".tar.gz", ".zip"]
+            .iter()
+            .any(|end| path.ends_with(end));
+        let is_path = path == "."
+            || path.starts_with("./")
+            || path.starts_with("../")
+            || path.starts_with('/');
+        (is_path && !is_file).then(|| Project {
+            path: path.to_owned(),
+            extras: extras
+                .split(',')
+                .map(|extra| extra.trim().to_owned())
+                .collect(),
+            ..Project::default()
+        })
+    }
 }
 
 /// Reads a command; `None` if it does not install or remove packages.
@@ -74,11 +114,14 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
             tool = module;
             match module {
                 "pip" => pip(behind)?,
-                "uv" => uv(behind)?,
+                "uv" => uv(behind, &lookup)?,
                 _ => return None,
             }
         }
-        "uv" => uv(rest)?,
+        "uv" => uv(rest, &lookup)?,
+        "poetry" if rest.first().is_some_and(|word| word.text == "install") => {
+            synchronized(rest, "--extras", "--directory", &|_| None)
+        }
         "conda" | "mamba" | "micromamba" => conda(rest, values)?,
         "apt-get" | "apt" | "aptitude" => system("apt", "install", rest)?,
         "apk" => system("apk", "add", rest)?,
@@ -86,6 +129,9 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
     };
     if install.manager == "pip" {
         // Commands inside `conda run` were read with these already.
+        if tool == "uv" {
+            install.projects.iter_mut().for_each(|it| it.uv = true);
+        }
         match tool {
             "conda" | "mamba" | "micromamba" => {}
             "uv" => uv_defaults(&mut install.index, &lookup),
@@ -216,7 +262,26 @@ fn defaults(index: &mut Index, instead: &[&str], besides: &[&str], values: Value
     }
 }
 
-fn uv(words: &[Argument]) -> Option<Install> {
+/// A command that installs a project as its lock file says.
+fn synchronized(words: &[Argument], extra: &str, directory: &str, values: Values<'_>) -> Install {
+    let after = |option: &str| {
+        let pairs = words.windows(2).filter(move |pair| pair[0].text == option);
+        pairs.map(|pair| pair[1].text.clone()).collect::<Vec<_>>()
+    };
+    Install {
+        manager: "pip",
+        projects: vec![Project {
+            path: after(directory).pop().unwrap_or_else(|| ".".to_owned()),
+            extras: after(extra),
+            locked: true,
+            uv: true,
+        }],
+        environment: values("UV_PROJECT_ENVIRONMENT").or_else(|| Some(".venv".to_owned())),
+        ..Install::default()
+    }
+}
+
+fn uv(words: &[Argument], values: Values<'_>) -> Option<Install> {
     let (first, rest) = words
         .iter()
         .position(|word| !word.text.starts_with('-'))
@@ -224,6 +289,7 @@ fn uv(words: &[Argument]) -> Option<Install> {
     match first.text.as_str() {
         "pip" => pip(rest),
         "add" => Some(python_arguments(rest)),
+        "sync" => Some(synchronized(words, "--extra", "--directory", values)),
         _ => None,
     }
 }
@@ -262,6 +328,7 @@ fn python_arguments(words: &[Argument]) -> Install {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if !word.text.starts_with('-') {
+            install.projects.extend(Project::of(&word.text));
             install.packages.push(word.clone());
             continue;
         }
@@ -310,6 +377,8 @@ fn python_arguments(words: &[Argument]) -> Install {
             if files.contains(&name) {
                 let limits = name.trim_start_matches('-').starts_with('c');
                 install.files.push((value.to_owned(), limits));
+            } else if matches!(name, "-e" | "--editable") {
+                install.projects.extend(Project::of(value));
             } else if PLACES.contains(&name) {
                 install.environment = Some(value.to_owned());
             } else {

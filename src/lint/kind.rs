@@ -17,6 +17,10 @@ pub enum FileKind {
     Environment,
     /// pyproject.toml.
     Pyproject,
+    /// uv.lock, poetry.lock.
+    Lock,
+    /// compose.yml, docker-compose.yml.
+    Compose,
 }
 
 impl FileKind {
@@ -26,6 +30,8 @@ impl FileKind {
         FileKind::Requirements,
         FileKind::Environment,
         FileKind::Pyproject,
+        FileKind::Lock,
+        FileKind::Compose,
     ];
 
     /// Its name on the command line and in rules.
@@ -35,6 +41,8 @@ impl FileKind {
             FileKind::Requirements => "requirements",
             FileKind::Environment => "environment",
             FileKind::Pyproject => "pyproject",
+            FileKind::Lock => "lock",
+            FileKind::Compose => "compose",
         }
     }
 
@@ -50,7 +58,11 @@ impl FileKind {
         match end {
             _ if is_template(name) => None,
             "dockerignore" | "md" | "py" | "sh" | "json" | "bak" | "orig" => None,
+            "lock" => matches!(stem, "uv" | "poetry").then_some(FileKind::Lock),
             "toml" => (stem == "pyproject").then_some(FileKind::Pyproject),
+            "yml" | "yaml" if stem.starts_with("compose") || stem.starts_with("docker-compose") => {
+                Some(FileKind::Compose)
+            }
             "yml" | "yaml" => {
                 let mut words = stem.split(['-', '_', '.']);
                 let named = words
@@ -73,6 +85,10 @@ impl FileKind {
     pub fn of(path: &str, text: &str) -> Option<FileKind> {
         match FileKind::of_name(path) {
             Some(FileKind::Environment) => is_conda(text).then_some(FileKind::Environment),
+            Some(FileKind::Compose) => {
+                let has_services = text.lines().any(|line| line.trim_end() == "services:");
+                has_services.then_some(FileKind::Compose)
+            }
             None if is_template(path) => None,
             found => found.or_else(|| FileKind::of_text(path, text)),
         }

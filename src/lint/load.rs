@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Component, Path};
 
 use super::context::Neighbour;
 use crate::beneath::Tree;
@@ -62,14 +62,26 @@ pub fn decode(name: &str, bytes: Vec<u8>, limit: u64) -> Result<String> {
     })
 }
 
-/// The file at a relative path in the directory of a file. Links may not lead out of the directory.
+/// The file at a relative path in the directory of a file. Each `../` in front leads to the directory above, but not above the working
+/// directory. Links may not lead out of the directory.
 pub fn neighbour(file: &Path, relative: &str) -> Neighbour {
-    let relative = relative.trim_start_matches("./");
+    let mut relative = relative.trim_start_matches("./");
+    let mut directory = file.parent().unwrap_or(Path::new(""));
+    while let Some(rest) = relative.strip_prefix("../") {
+        let is_below = file.is_relative()
+            && directory
+                .components()
+                .all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
+        match directory.parent().filter(|_| is_below) {
+            Some(above) => directory = above,
+            None => return Neighbour::Missing,
+        }
+        relative = rest;
+    }
     let outside = |part: &str| part == ".." || part.contains(['\\', '\0', ':']);
     if relative.is_empty() || relative.starts_with('/') || relative.split('/').any(outside) {
         return Neighbour::Unread;
     }
-    let directory = file.parent().unwrap_or(Path::new(""));
     let text = match Tree::of(file).open_in(directory, Path::new(relative)) {
         Ok(file) => {
             let bytes = read(file, MAX_FILE).ok();

@@ -2,6 +2,9 @@
 
 use crate::version::marker::{self, Environment};
 
+/// The releases of Python that a marker is evaluated for.
+pub const PYTHONS: &[&str] = &["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"];
+
 /// On which Linux machines a marker is true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applies {
@@ -27,7 +30,7 @@ pub fn applies(marker: &str) -> Result<Applies, String> {
 /// The marker is invalid.
 pub fn applies_on(marker: &str, machines: &[&str]) -> Result<Applies, String> {
     let mut answers = Vec::new();
-    for python in ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"] {
+    for python in PYTHONS {
         for machine in machines {
             let environment = Environment {
                 python,

@@ -3,6 +3,7 @@
 //! [`read`] turns a file into [`Sources`]: base images, installed packages and variables, each with its location. Rules judge them.
 
 mod command;
+mod compose;
 mod context;
 mod dockerfile;
 mod environment;
@@ -11,10 +12,12 @@ mod heredoc;
 mod install;
 mod kind;
 mod load;
+mod lock;
 mod marker;
 mod pin;
 mod pyproject;
 mod requirements;
+mod settle;
 mod shell;
 mod stage;
 mod text;
@@ -62,11 +65,14 @@ fn stages(
     neighbours: Neighbours<'_>,
 ) -> Result<Vec<Stage>> {
     let text = Text::new(name, text)?;
-    let context = Context::new(catalogue, neighbours);
+    let directory = text.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let context = Context::new(catalogue, neighbours, directory);
     match kind {
-        FileKind::Dockerfile => dockerfile::read(&text, &context),
+        FileKind::Dockerfile => dockerfile::read(&text, &context, &dockerfile::Build::default()),
         FileKind::Requirements => requirements::read(&text, &context),
         FileKind::Environment => environment::read(&text, &context),
         FileKind::Pyproject => pyproject::read(&text, &context),
+        FileKind::Compose => compose::read(&text, &context),
+        FileKind::Lock => lock::read(&text, &context),
     }
 }

@@ -116,14 +116,16 @@ fn versioned(text: &str) -> Result<Option<Pin>, String> {
     marked(pin, requirement.marker, text)
 }
 
-/// Applies the marker of a package: conditional if only some Linux machines need it, `None` if none does.
+/// Applies the marker of a package, which is kept if only some Linux machines need it; `None` if none does.
 fn marked(pin: Pin, marker: Option<&str>, text: &str) -> Result<Option<Pin>, String> {
     let marker = marker.map(|marker| marker.split(" #").next().unwrap_or(marker).trim());
     let held = marker.map_or(Ok(Applies::Always), marker::applies)?;
     Ok((held != Applies::Never).then(|| Pin {
         manager: "pip".to_owned(),
         text: text.to_owned(),
-        conditional: held == Applies::Sometimes,
+        marker: marker
+            .filter(|_| held == Applies::Sometimes)
+            .map(str::to_owned),
         ..pin
     }))
 }

@@ -11,6 +11,7 @@ use self::groups::{Group, Include, included};
 use self::reader::{Reader, Value};
 use super::context::Context;
 use super::facts::{Pin, Stage};
+use super::install::Project;
 use super::marker::{self, Applies};
 use super::pin::{self, Index};
 use super::stage::{Recorder, only, too_many};
@@ -21,14 +22,37 @@ use crate::version::requirement::normalized;
 /// The maximum number of groups, because each is compared with the main packages.
 const MAX_GROUPS: usize = 256;
 
-/// Reads a pyproject.toml.
-pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
+fn reader<'r>(text: &'r Text<'r>, uv: bool) -> Result<Reader<'r>> {
     let table = DeTable::parse(text.text)
         .map_err(|error| text.fault(error.span().unwrap_or_default(), error.message(), None))?;
-    let reader = Reader {
+    Ok(Reader {
         text,
         root: DeValue::Table(table.into_inner()),
+        uv,
+    })
+}
+
+/// The packages that the installation of a project brings: its dependencies, and those of its extras and groups.
+pub fn project(text: &Text<'_>, project: &Project) -> Result<Vec<Pin>> {
+    let reader = reader(text, project.uv)?;
+    let mut pins = reader.main()?;
+    let groups = reader.groups()?;
+    let is_chosen = |group: &&Group| {
+        let is = |extra: &String| normalized(extra) == normalized(&group.name);
+        project.extras.iter().any(is)
     };
+    pins.extend(
+        groups
+            .into_iter()
+            .filter(|group| is_chosen(&group))
+            .flat_map(|group| group.pins),
+    );
+    Ok(pins)
+}
+
+/// Reads a pyproject.toml.
+pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
+    let reader = reader(text, true)?;
     let mut main = Recorder::new(context);
     main.command();
     for pin in reader.main()? {
@@ -53,12 +77,17 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
             return Err(text.fault(line..line + 1, &problem, None));
         }
     }
+    let requires_python = reader
+        .get(&["project", "requires-python"])
+        .and_then(DeValue::as_str);
+    let requires_python = requires_python.unwrap_or_default().to_owned();
     let names = [String::new()].into_iter();
     let names = names.chain(groups.into_iter().map(|group| group.name));
     let stages = recorders.into_iter().zip(names).enumerate();
     let stages = stages.map(|(index, (recorder, name))| Stage {
         index,
         name,
+        requires_python: requires_python.clone(),
         ..only(recorder)
     });
     Ok(stages.collect())
@@ -168,6 +197,9 @@ impl<'r> Reader<'r> {
     /// The index of a package in uv: `[tool.uv.sources]` names an index of `[[tool.uv.index]]`, for all dependencies or one group.
     fn source(&self, package: &str, group: &str) -> Index {
         let mut index = Index::default();
+        if !self.uv {
+            return index;
+        }
         let named = |(name, _): &(&str, &Value<'_>)| normalized(name) == package;
         let Some((_, source)) = self.table(&["tool", "uv", "sources"]).find(named) else {
             return index;

@@ -135,6 +135,9 @@ fn include(
     if gathered.read.len() >= MAX_FILES || gathered.read.contains(&relative) {
         return Ok(());
     }
+    if file.split('/').any(|part| part == "..") {
+        return Ok(());
+    }
     let other = match context.neighbour(text, &relative)? {
         Neighbour::Text(other) => other,
         // pip expands ${NAME} from its environment.

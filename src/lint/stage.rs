@@ -103,6 +103,21 @@ impl<'c> Recorder<'c> {
             .for_each(|earlier| earlier.replaced = true);
     }
 
+    /// Adds what another stage has in an environment, which is copied to one here.
+    pub fn carry(&mut self, other: &Recorder<'_>, (from, to): (&str, &str)) {
+        let start = self.commands;
+        let found = other.pins.iter().filter(|pin| pin.environment == from);
+        for pin in found.filter(|pin| matches!(pin.manager.as_str(), "pip" | "conda")) {
+            self.components += usize::from(!pin.component.is_empty());
+            self.pins.push(Pin {
+                environment: to.to_owned(),
+                command: start + pin.command,
+                ..pin.clone()
+            });
+        }
+        self.commands += other.commands;
+    }
+
     /// The GPU component of a package.
     fn component(&self, pin: &Pin) -> Option<&'c str> {
         let manager = match pin.manager.as_str() {
@@ -171,7 +186,10 @@ pub fn too_many<'r, 'c: 'r>(recorders: impl Iterator<Item = &'r Recorder<'c>>) -
 /// Whether a package manager that finds one package installed keeps it for the other.
 fn suffices(earlier: &Pin, pin: &Pin) -> bool {
     let same = |get: fn(&Pin) -> &str| get(earlier) == get(pin);
-    let certain = !earlier.conditional && !earlier.replaced && !earlier.constraint;
+    let certain = !earlier.conditional
+        && earlier.marker.is_none()
+        && !earlier.replaced
+        && !earlier.constraint;
     certain
         && earlier.command < pin.command
         && same(|pin| &pin.name)

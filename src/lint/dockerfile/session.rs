@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::install::{Argument, is_name};
-use super::state::place;
+use super::copies::place;
+use crate::lexical::name_of;
 
 /// Programs that run a script.
 pub const SHELLS: &[&str] = &["ash", "bash", "dash", "sh", "zsh"];
@@ -16,6 +17,10 @@ pub struct Session {
     /// The activated environment.
     pub active: Option<String>,
     pub depth: usize,
+    /// The directory after `cd`, if it is not the working directory.
+    pub directory: Option<String>,
+    /// Whether the whole script may not run.
+    pub conditional: bool,
 }
 
 /// Handles `NAME=value`, alone or after `export`, for the rest of the script.
@@ -64,6 +69,21 @@ pub fn activate(words: &[Argument], session: &mut Session) {
         ("deactivate", _) | (_, "deactivate") => session.active = None,
         _ => {}
     }
+}
+
+/// The path of the script that a command runs: `bash x.sh`, `./x.sh`, `source x.sh`.
+pub fn script_path(words: &[Argument]) -> Option<&str> {
+    let (program, rest) = words.split_first()?;
+    let name = name_of(&program.text);
+    let is_script = |word: &&Argument| word.known && word.text.ends_with(".sh");
+    if is_script(&program) {
+        return Some(&program.text);
+    }
+    if !SHELLS.contains(&name) && !matches!(name, "." | "source") {
+        return None;
+    }
+    let first = rest.iter().find(|word| !word.text.starts_with('-'));
+    first.filter(is_script).map(|word| word.text.as_str())
 }
 
 /// The script of `bash -c 'script'`, and the position of its word.

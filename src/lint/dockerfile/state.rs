@@ -7,7 +7,7 @@ use super::super::shell::Script;
 use super::super::stage::Recorder;
 use super::super::text::Text;
 use super::super::variables::{expression, unquote};
-use crate::lexical::name_of;
+use super::copies::{Copy, place};
 
 /// The maximum number of directories in one search path.
 pub const MAX_PARTS: usize = 64;
@@ -24,8 +24,10 @@ pub struct State<'c> {
     pub takes: Vec<usize>,
     /// Build arguments with a known value.
     pub arguments: BTreeMap<String, String>,
-    /// Files copied from the build context: source and destination.
-    pub copies: Vec<(String, String)>,
+    /// Files copied from the build context.
+    pub copies: Vec<Copy>,
+    /// The working directory; that of an unknown base image counts as `/`.
+    pub directory: String,
     /// Whether `SHELL` sets a shell with a different syntax.
     pub foreign_shell: bool,
     /// Configuration files of the dynamic loader that were written, with their directories.
@@ -66,6 +68,7 @@ impl<'c> State<'c> {
             takes: Vec::new(),
             arguments: BTreeMap::new(),
             copies: Vec::new(),
+            directory: "/".to_owned(),
             foreign_shell: false,
             written: Vec::new(),
             env: BTreeMap::new(),
@@ -78,6 +81,7 @@ impl<'c> State<'c> {
             env: self.env.clone(),
             foreign_shell: self.foreign_shell,
             copies: self.copies.clone(),
+            directory: self.directory.clone(),
             ..State::new(self.recorder.clone(), self.stage.base.clone())
         }
     }
@@ -105,7 +109,6 @@ impl<'c> State<'c> {
                 location: text.location(from..from + inner.len()),
             }
         });
-        let parts = parts.filter(|part| !part.text.is_empty());
         Setting {
             variable: Variable {
                 name: name.to_owned(),
@@ -208,23 +211,6 @@ pub fn finish(states: Vec<State<'_>>) -> Vec<Stage> {
     stages
         .map(|(state, shipped)| state.finish(shipped))
         .collect()
-}
-
-/// The environment of a path to a directory or program in it.
-pub fn place(directory: &str) -> String {
-    let directory = directory.trim_end_matches('/');
-    let program = name_of(directory);
-    let directory = match program.starts_with("python") || program.starts_with("pip") {
-        true => directory
-            .strip_suffix(program)
-            .unwrap_or_default()
-            .trim_end_matches('/'),
-        false => directory,
-    };
-    directory
-        .strip_suffix("/bin")
-        .unwrap_or(directory)
-        .to_owned()
 }
 
 /// The parts of a search path as written, with their offsets; colons inside `${…}` do not separate.

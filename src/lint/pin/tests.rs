@@ -44,7 +44,7 @@ fn python_requirements_are_read() {
             (name, version, cuda),
             "{text}"
         );
-        assert!(!pin.conditional, "{text}");
+        assert!(pin.marker.is_none(), "{text}");
     }
 }
 
@@ -53,12 +53,12 @@ fn markers_decide_whether_linux_needs_it() {
     let sometimes = python("torch==2.1; python_version < '3.10'")
         .unwrap()
         .unwrap();
-    assert!(sometimes.conditional);
+    assert!(sometimes.marker.is_some());
     assert_eq!(python("torch==2.1; sys_platform == 'win32'"), Ok(None));
     let always = python("torch==2.1; platform_system == 'Linux'")
         .unwrap()
         .unwrap();
-    assert!(!always.conditional);
+    assert!(always.marker.is_none());
 }
 
 #[test]

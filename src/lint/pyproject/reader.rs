@@ -15,6 +15,8 @@ pub type Value<'v> = Spanned<DeValue<'v>>;
 pub struct Reader<'r> {
     pub text: &'r Text<'r>,
     pub root: DeValue<'r>,
+    /// Whether the settings of uv count.
+    pub uv: bool,
 }
 
 impl<'r> Reader<'r> {

@@ -1,0 +1,84 @@
+//! Lock files of uv and Poetry: all packages with their versions.
+
+use toml::de::{DeTable, DeValue};
+
+use super::context::Context;
+use super::facts::{Pin, Stage};
+use super::pin::{Index, cuda_of_label};
+use super::stage::{MAX_PINS, Recorder, only};
+use super::text::Text;
+use crate::error::Result;
+use crate::version::requirement::normalized;
+
+/// Reads a lock file.
+pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
+    let mut recorder = Recorder::new(context);
+    recorder.command();
+    for pin in packages(text)? {
+        recorder.add(pin, text)?;
+    }
+    Ok(vec![only(recorder)])
+}
+
+/// The packages. One that is locked in several versions depends on the machine or an extra.
+pub fn packages(text: &Text<'_>) -> Result<Vec<Pin>> {
+    let table = DeTable::parse(text.text)
+        .map_err(|error| text.fault(error.span().unwrap_or_default(), error.message(), None))?;
+    let packages = table
+        .get_ref()
+        .get("package")
+        .and_then(|it| it.get_ref().as_array());
+    let mut pins: Vec<Pin> = Vec::new();
+    for package in packages.into_iter().flat_map(|packages| packages.iter()) {
+        let package = package.get_ref();
+        let written = |key: &str| package.get(key).and_then(|value| value.get_ref().as_str());
+        let (Some(name), Some(version), true) =
+            (written("name"), written("version"), pins.len() <= MAX_PINS)
+        else {
+            continue;
+        };
+        let source = package.get("source").map(|source| source.get_ref());
+        let origin = |key: &str| Some(source?.get(key)?.get_ref().as_str()?.to_owned());
+        // The project itself.
+        if ["editable", "virtual"]
+            .iter()
+            .any(|key| origin(key).is_some())
+        {
+            continue;
+        }
+        let index = origin("registry")
+            .or_else(|| origin("url"))
+            .filter(|url| !url.contains("pypi.org"));
+        let (release, local) = version.split_once('+').unwrap_or((version, ""));
+        let mut pin = Pin {
+            name: normalized(name),
+            manager: "pip".to_owned(),
+            specifier: format!("=={version}"),
+            version: Some(release.to_owned()),
+            local: (!local.is_empty()).then(|| local.to_owned()),
+            cuda: cuda_of_label(local),
+            text: format!("{name}=={version}"),
+            conditional: matches!(
+                package.get("optional").map(|it| it.get_ref()),
+                Some(DeValue::Boolean(true))
+            ),
+            location: text.location(package.get("version").map_or(0..0, |it| it.span())),
+            ..Pin::default()
+        };
+        Index {
+            instead: index,
+            ..Index::default()
+        }
+        .apply(&mut pin);
+        pins.push(pin);
+    }
+    let names: Vec<String> = pins.iter().map(|pin| pin.name.clone()).collect();
+    let mut count = std::collections::HashMap::new();
+    names
+        .into_iter()
+        .for_each(|name| *count.entry(name).or_insert(0_usize) += 1);
+    for pin in &mut pins {
+        pin.conditional |= count.get(&pin.name).is_some_and(|count| *count > 1);
+    }
+    Ok(pins)
+}
