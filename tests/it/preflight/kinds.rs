@@ -153,3 +153,24 @@ fn compose_files_are_judged_as_docker_starts_them() {
         "{gaps}"
     );
 }
+
+#[test]
+fn claims_and_runtime_classes_of_the_same_input_count() {
+    let claim = |class: &str| {
+        format!(
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {{name: one}}\nspec: {{spec: {{devices: {{requests: [{{name: g, exactly: {{deviceClassName: {class}}}}}]}}}}}}\n---\n"
+        )
+    };
+    let runtime = "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: fast}\nhandler: nvidia\nscheduling: {nodeSelector: {pool: h100}}\n---\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  runtimeClassName: fast\n  resourceClaims: [{name: g, resourceClaimTemplateName: one}]\n  containers: [{name: c, image: 'IMAGE', resources: {claims: [{name: g}]}}]\n";
+    let nodes = "clusters: {c: {nodes: [{name: old, gpu: a100, driver: 470.82.01, labels: {pool: a100}}, {name: h100, gpu: h100, driver: 570.124.06, labels: {pool: h100}}, {name: cpu, labels: {pool: h100}}]}}\n";
+    let classes = |class: &str| {
+        let input = Input::new(&format!("{}{runtime}{pod}", claim(class)));
+        input.write("nodes.yaml", nodes);
+        let (_, report) = input.json(&["--config", "nodes.yaml"]);
+        super::classes(containers(&report)[0])
+    };
+    assert_eq!(classes("gpu.nvidia.com"), ["h100 pass"]);
+    // A network card is no GPU.
+    assert_eq!(classes("nic.example.com"), ["h100 pass", "cpu pass"]);
+}
