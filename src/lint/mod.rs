@@ -26,10 +26,12 @@ mod variables;
 use crate::error::{Error, Result};
 use crate::stack::Catalogue;
 
+pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Sources, Stage, Variable};
 pub use kind::{FileKind, is_template};
 pub use load::{MAX_FILE, decode, load, neighbour};
+pub use shell::Script;
 pub use text::Text;
 
 use context::Context;

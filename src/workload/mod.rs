@@ -9,6 +9,7 @@ mod judged;
 mod kinds;
 mod kubernetes;
 mod placement;
+mod script;
 mod text;
 
 use crate::error::{Error, Result};
@@ -61,6 +62,9 @@ pub fn read(files: &[(String, String)], kinds: &Kinds) -> (Vec<Workload>, Vec<Ma
 
 fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node>)> {
     let manifest = Manifest::new(name, text)?;
+    if script::is_script(manifest.text()) {
+        return Ok((manifest, Vec::new()));
+    }
     let documents: Vec<Node> = yaml::documents(name, manifest.text())
         .map_err(|error| template(&manifest).unwrap_or(text::malformed(error)))?;
     let text = manifest.text();
@@ -100,6 +104,9 @@ fn workloads_of(
         .iter()
         .for_each(|it| kubernetes::flatten(it, &mut flat));
     let mut workloads = Vec::new();
+    if script::is_script(manifest.text()) {
+        workloads.extend(script::read(manifest));
+    }
     for document in flat {
         if let Some(services) = compose::services(document) {
             workloads.push(compose::read(services, manifest));

@@ -39,6 +39,11 @@ impl<'t> Manifest<'t> {
             .location(self.text.without_quotes(node.span.clone()))
     }
 
+    /// Where a range is.
+    pub fn range(&self, span: Range<usize>) -> Location {
+        self.text.location(span)
+    }
+
     /// An error that shows a range.
     pub fn fault(&self, span: Range<usize>, problem: &str, help: &str) -> Error {
         malformed(self.text.fault(span, problem, Some(help)))

@@ -174,3 +174,42 @@ fn claims_and_runtime_classes_of_the_same_input_count() {
     // A network card is no GPU.
     assert_eq!(classes("nic.example.com"), ["h100 pass", "cpu pass"]);
 }
+
+#[test]
+fn plain_commands_of_scripts_are_judged() {
+    let text = "#!/bin/bash\n#SBATCH --gres=gpu:8\n#SBATCH --container-image=IMAGE\nTAG=2.8.0-cuda12.8\nsrun --container-image=registry.example#ml/pytorch:$TAG python train.py\ndocker run --rm -it --gpus 2 -e NVIDIA_DRIVER_CAPABILITIES=utility -v \"$PWD:/usr/local\" \\\n  registry.example/ml/pytorch:$TAG python train.py\napptainer exec --nv --bind /data docker://IMAGE python train.py\necho docker run x\n";
+    let input = Input::new(text);
+    let (_, report) = input.json(&[]);
+    let all = containers(&report);
+    let shown: Vec<String> = all
+        .iter()
+        .map(|it| {
+            format!(
+                "{} {}",
+                it["name"].as_str().unwrap(),
+                it["image"] == super::IMAGE
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "sbatch true",
+            "srun true",
+            "docker run true",
+            "apptainer true"
+        ]
+    );
+    let found = findings(all[2]);
+    for rule in [
+        "deploy-volume-hides-files 6:",
+        "deploy-default-shm 6:21",
+        "driver-capability-missing 6:",
+    ] {
+        assert!(
+            found.iter().any(|it| it.starts_with(rule)),
+            "no {rule} in {found:?}"
+        );
+    }
+    assert_eq!(report["workloads"][0]["kind"], "script");
+}
