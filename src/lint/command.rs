@@ -79,7 +79,8 @@ pub fn commands<'s>(script: &Script<'s>) -> Vec<Command<'s>> {
 
 impl<'s> Reader<'s> {
     fn word(&mut self, word: Word<'s>) {
-        if !self.current.words.is_empty() && !(self.in_function && word.raw == "{") {
+        let opens_body = self.in_function && word.raw == "{";
+        if !self.current.words.is_empty() && !opens_body {
             self.current.words.push(word);
             return;
         }
