@@ -89,12 +89,17 @@ fn classes(out: &mut String, container: &ContainerReport) {
     if all.is_empty() {
         return line(out, "      the scheduler can choose none of the nodes");
     }
-    let good = all.iter().filter(|it| it.verdict == Verdict::Pass).count();
+    let count_of = |verdict| all.iter().filter(|it| it.verdict == verdict).count();
+    let unknown = match count_of(Verdict::Incomplete) {
+        0 => String::new(),
+        several => format!(", {several} unknown"),
+    };
+    let good = count_of(Verdict::Pass);
     let classes = match all.len() {
         1 => "1 node class".to_owned(),
         several => format!("{several} node classes"),
     };
-    line(out, &format!("      runs on {good} of {classes}"));
+    line(out, &format!("      runs on {good} of {classes}{unknown}"));
     let width = all.iter().map(|it| one_line(&it.name).chars().count());
     let width = width.max().unwrap_or_default();
     for class in all {
