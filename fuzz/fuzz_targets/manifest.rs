@@ -66,7 +66,13 @@ fn check(place: &Location, texts: &HashMap<&str, &str>) {
     let text = texts[place.file.as_str()];
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let line = text.split('\n').nth(place.line - 1).expect("the line");
-    assert!(line.starts_with(&place.text), "{place:?}: the line is {line:?}");
-    assert!(place.column >= 1 && place.column <= line.chars().count() + 1, "{place:?}");
+    assert!(
+        line.starts_with(&place.text),
+        "{place:?}: the line is {line:?}"
+    );
+    assert!(
+        place.column >= 1 && place.column <= line.chars().count() + 1,
+        "{place:?}"
+    );
     assert!(place.end_column > place.column, "{place:?}");
 }
