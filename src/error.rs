@@ -184,6 +184,14 @@ impl Error {
         Error::Output(Box::new(failure))
     }
 
+    /// The same problem in a file that is judged, where the reader takes every file for a rule file.
+    pub(crate) fn in_judged_file(self) -> Self {
+        match self {
+            Error::Rule { problem } => Error::Malformed { problem },
+            error => error,
+        }
+    }
+
     /// Sets the help, of the variants that have one.
     pub fn with_help(mut self, text: impl Into<String>) -> Self {
         match &mut self {

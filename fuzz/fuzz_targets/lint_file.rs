@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use imgcheck::internals::cancellation::Cancellation;
-use imgcheck::internals::finding::Location;
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::lint::{self, FileKind, Neighbour, Sources};
 use imgcheck::internals::rules::evaluate::{Surroundings, evaluate};
 use imgcheck::internals::rules::{Facts, RuleSet};
 use imgcheck::internals::stack::Catalogue;
+use imgcheck_fuzz::place::check;
 use libfuzzer_sys::fuzz_target;
 
 static CATALOGUE: LazyLock<Catalogue> =
@@ -65,25 +65,4 @@ fn places(sources: &Sources, files: &HashMap<&str, &str>) {
             check(place, files);
         }
     }
-}
-
-fn check(place: &Location, files: &HashMap<&str, &str>) {
-    let text = files
-        .get(place.file.as_str())
-        .unwrap_or_else(|| panic!("no such file: {place:?}"));
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let line = text
-        .split('\n')
-        .nth(place.line - 1)
-        .unwrap_or_else(|| panic!("no such line: {place:?}"));
-    assert!(
-        line.starts_with(&place.text),
-        "{place:?}: the line is {line:?}"
-    );
-    // The place behind the last character is one, too.
-    assert!(
-        place.column >= 1 && place.column <= line.chars().count() + 1,
-        "{place:?}"
-    );
-    assert!(place.end_column > place.column, "{place:?}");
 }

@@ -7,12 +7,12 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use imgcheck::internals::cancellation::Cancellation;
-use imgcheck::internals::finding::Location;
 use imgcheck::internals::knowledge;
 use imgcheck::internals::limits::Limits;
 use imgcheck::internals::rules::evaluate::{Surroundings, evaluate};
 use imgcheck::internals::rules::{Facts, RuleSet};
 use imgcheck::internals::workload::{self, Container, Kinds, WorkloadFacts};
+use imgcheck_fuzz::place::check;
 use libfuzzer_sys::fuzz_target;
 
 static KINDS: LazyLock<Kinds> =
@@ -60,19 +60,4 @@ fn places(container: &Container, texts: &HashMap<&str, &str>) {
     for place in all.chain(mounts).chain(unknown).chain(gpu) {
         check(place, texts);
     }
-}
-
-fn check(place: &Location, texts: &HashMap<&str, &str>) {
-    let text = texts[place.file.as_str()];
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let line = text.split('\n').nth(place.line - 1).expect("the line");
-    assert!(
-        line.starts_with(&place.text),
-        "{place:?}: the line is {line:?}"
-    );
-    assert!(
-        place.column >= 1 && place.column <= line.chars().count() + 1,
-        "{place:?}"
-    );
-    assert!(place.end_column > place.column, "{place:?}");
 }

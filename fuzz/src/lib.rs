@@ -5,6 +5,7 @@ pub mod described;
 pub mod documents;
 pub mod layers;
 pub mod ld_so_cache;
+pub mod place;
 pub mod streamed;
 
 use std::fs::File;

@@ -1,7 +1,6 @@
 //! Files that an image is built from.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
@@ -52,10 +51,8 @@ impl Checker {
         let mut used_ignores = BTreeSet::new();
         for LintFile { path, is_named } in files_of(files, cancellation)? {
             cancellation.check()?;
-            let sources = match self.sources(&path, kind, is_named) {
-                Ok(None) => continue,
-                Ok(Some(sources)) => Ok(sources),
-                Err(error) => Err(error),
+            let Some(sources) = self.sources(&path, kind, is_named).transpose() else {
+                continue;
             };
             match sources.and_then(|sources| self.lint_one(sources, day, cancellation)) {
                 Ok((file, used)) => {
@@ -94,12 +91,7 @@ impl Checker {
         if name == "-" {
             let kind =
                 kind.ok_or_else(|| unknown("the kind of standard input is unknown".to_owned()))?;
-            let mut bytes = Vec::new();
-            let input = std::io::stdin()
-                .take(lint::MAX_FILE + 1)
-                .read_to_end(&mut bytes);
-            input.map_err(|error| Error::io("standard input", error))?;
-            let text = lint::decode("standard input", bytes, lint::MAX_FILE)?;
+            let text = lint::text_of(path, lint::MAX_FILE)?;
             let read = lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
             return read.map(Some);
         }

@@ -15,8 +15,8 @@ use super::policy::{ImagePolicyArguments, NOT_JUDGED};
 /// Arguments of `imgcheck preflight`.
 #[derive(Debug, Args)]
 pub struct PreflightArguments {
-    /// Kubernetes manifests (YAML or JSON, any number of documents) Docker Compose files, and shell or batch scripts; a directory, for the *.yaml, *.yml and *.json files directly in
-    /// it; or - for standard input
+    /// Kubernetes manifests (YAML or JSON, any number of documents), Docker Compose files, and shell or batch scripts; a directory,
+    /// for the *.yaml, *.yml and *.json files directly in it; or - for standard input
     ///
     /// Every container is judged: also init, sidecar and ephemeral containers. Charts and overlays are rendered first:
     /// `helm template …` or `kubectl kustomize …`, by a pipe.

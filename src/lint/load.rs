@@ -1,6 +1,5 @@
 //! Reads files of the user.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path};
 
@@ -11,7 +10,21 @@ use crate::error::{Error, Result};
 /// The largest file of `imgcheck lint`, in bytes.
 pub const MAX_FILE: u64 = 1024 * 1024;
 
-/// Reads a file of the user of at most `limit` bytes. No link leads out of the working directory, or out of the file's own directory if it is elsewhere.
+/// The text of at most `limit` bytes that the user names; `-` is standard input.
+///
+/// # Errors
+/// As [`load`].
+pub fn text_of(path: &Path, limit: u64) -> Result<String> {
+    if path.as_os_str() != "-" {
+        return load(path, limit);
+    }
+    const NAME: &str = "standard input";
+    let bytes = read(io::stdin(), limit).map_err(|error| Error::io(NAME, error))?;
+    decode(NAME, bytes, limit)
+}
+
+/// Reads a file of the user of at most `limit` bytes. No link leads out of the working directory, or out of the file's own directory if
+/// it is elsewhere.
 ///
 /// # Errors
 /// [`Error::Usage`]: it does not exist, is not a regular file, is too large, or is not UTF-8. [`Error::Source`]: it cannot be read.
@@ -36,9 +49,9 @@ pub fn load(path: &Path, limit: u64) -> Result<String> {
     decode(&name, bytes, limit)
 }
 
-fn read(file: File, limit: u64) -> io::Result<Vec<u8>> {
+fn read(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
+    input.take(limit + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -46,7 +59,7 @@ fn read(file: File, limit: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`Error::Usage`]: it is too large, or not UTF-8.
-pub fn decode(name: &str, bytes: Vec<u8>, limit: u64) -> Result<String> {
+fn decode(name: &str, bytes: Vec<u8>, limit: u64) -> Result<String> {
     if bytes.len() as u64 > limit {
         return Err(Error::Usage {
             problem: format!("{name}: file is larger than {} MiB", limit >> 20),

@@ -1,5 +1,7 @@
 //! Lock files of uv and Poetry: all packages with their versions.
 
+use std::collections::HashMap;
+
 use toml::de::{DeTable, DeValue};
 
 use super::context::Context;
@@ -72,13 +74,12 @@ pub fn packages(text: &Text<'_>) -> Result<Vec<Pin>> {
         .apply(&mut pin);
         pins.push(pin);
     }
-    let names: Vec<String> = pins.iter().map(|pin| pin.name.clone()).collect();
-    let mut count = std::collections::HashMap::new();
-    names
-        .into_iter()
-        .for_each(|name| *count.entry(name).or_insert(0_usize) += 1);
+    let mut count: HashMap<String, usize> = HashMap::new();
+    for pin in &pins {
+        *count.entry(pin.name.clone()).or_default() += 1;
+    }
     for pin in &mut pins {
-        pin.conditional |= count.get(&pin.name).is_some_and(|count| *count > 1);
+        pin.conditional |= count[&pin.name] > 1;
     }
     Ok(pins)
 }

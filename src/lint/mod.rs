@@ -30,7 +30,7 @@ pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Sources, Stage, Variable};
 pub use kind::{FileKind, is_template};
-pub use load::{MAX_FILE, decode, load, neighbour};
+pub use load::{MAX_FILE, load, neighbour, text_of};
 pub use shell::Script;
 pub use text::Text;
 
@@ -47,11 +47,7 @@ pub fn read(
     catalogue: &Catalogue,
     neighbours: Neighbours<'_>,
 ) -> Result<Sources> {
-    let malformed = |error| match error {
-        Error::Rule { problem } => Error::Malformed { problem },
-        error => error,
-    };
-    let stages = stages(name, text, kind, catalogue, neighbours).map_err(malformed)?;
+    let stages = stages(name, text, kind, catalogue, neighbours).map_err(Error::in_judged_file)?;
     Ok(Sources {
         file: name.to_owned(),
         kind: kind.name().to_owned(),

@@ -66,7 +66,7 @@ fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node
         return Ok((manifest, Vec::new()));
     }
     let documents: Vec<Node> = yaml::documents(name, manifest.text())
-        .map_err(|error| template(&manifest).unwrap_or(text::malformed(error)))?;
+        .map_err(|error| template(&manifest).unwrap_or(error.in_judged_file()))?;
     let text = manifest.text();
     let documents = documents.into_iter();
     let documents: Vec<Node> = documents.map(|it| it.with_plain_texts(text)).collect();

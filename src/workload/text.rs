@@ -19,7 +19,7 @@ impl<'t> Manifest<'t> {
     /// # Errors
     /// A line is too long.
     pub fn new(name: &'t str, text: &'t str) -> Result<Self> {
-        let text = Text::with_lines_up_to(name, text, MAX_LINE).map_err(malformed)?;
+        let text = Text::with_lines_up_to(name, text, MAX_LINE).map_err(Error::in_judged_file)?;
         Ok(Manifest { text })
     }
 
@@ -46,7 +46,7 @@ impl<'t> Manifest<'t> {
 
     /// An error that shows a range.
     pub fn fault(&self, span: Range<usize>, problem: &str, help: &str) -> Error {
-        malformed(self.text.fault(span, problem, Some(help)))
+        self.text.fault(span, problem, Some(help)).in_judged_file()
     }
 
     /// An error that shows a location.
@@ -58,12 +58,5 @@ impl<'t> Manifest<'t> {
             .take(location.column.saturating_sub(1));
         let start = start + before.map(char::len_utf8).sum::<usize>();
         self.fault(start..start + 1, problem, help)
-    }
-}
-
-pub(super) fn malformed(error: Error) -> Error {
-    match error {
-        Error::Rule { problem } => Error::Malformed { problem },
-        error => error,
     }
 }

@@ -1,7 +1,6 @@
 //! Reads the files of a request.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::super::report::Unread;
@@ -35,7 +34,7 @@ impl PreflightRequest {
                 Vec::new()
             }) {
                 let name = file.display().to_string();
-                match text(&file, workload::MAX_FILE) {
+                match lint::text_of(&file, workload::MAX_FILE) {
                     Ok(text) => texts.push((name, text)),
                     Err(error) => errors.push(Unread::unjudged(name, error)),
                 }
@@ -49,7 +48,7 @@ impl PreflightRequest {
         let mut sources = self.images.clone();
         if let Some(path) = &self.images_file {
             let name = path.display().to_string();
-            let text = text(path, MAX_IMAGES)?;
+            let text = lint::text_of(path, MAX_IMAGES)?;
             let pairs: Option<Pairs> = yaml::parse(&name, &text)?;
             for (reference, source) in pairs.unwrap_or_default().0 {
                 sources.entry(reference.value).or_insert(source.value);
@@ -95,25 +94,13 @@ impl PreflightRequest {
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        let texts = self.nodes.iter().map(|path| text(path, MAX_NODES));
+        let texts = self.nodes.iter().map(|path| lint::text_of(path, MAX_NODES));
         let texts = texts.collect::<Result<Vec<_>>>()?;
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let labels = knowledge::table("node-labels")?;
         let gpus = &checker.knowledge.targets.gpus;
         nodes::read(&names.join(", "), &texts, &labels, gpus)
     }
-}
-
-/// The text of a file; `-` is standard input.
-fn text(path: &Path, limit: u64) -> Result<String> {
-    if path.as_os_str() != "-" {
-        return lint::load(path, limit);
-    }
-    const NAME: &str = "standard input";
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().take(limit + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Error::io(NAME, error))?;
-    lint::decode(NAME, bytes, limit)
 }
 
 /// The manifests that are directly in a directory, in order of their names.
