@@ -73,6 +73,9 @@ mod report;
 
 mod checker;
 
+#[cfg(feature = "gate")]
+mod gate;
+
 pub use cache::{CacheKey, CacheOptions};
 pub use cancellation::Cancellation;
 pub use checker::{
@@ -84,6 +87,8 @@ pub use claims::Claim;
 pub use elf::Depth;
 pub use error::{Error, ErrorCode, Result};
 pub use finding::{Confidence, Finding, Severity};
+#[cfg(feature = "gate")]
+pub use gate::{Cluster, ClusterState, Declared, Labels, PullSecret, Puller};
 pub use launch::Overlay;
 pub use limits::{Limit, Limits};
 pub use lint::FileKind;

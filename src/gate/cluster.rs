@@ -1,0 +1,78 @@
+//! What the gate asks the cluster that it guards.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::error::Result;
+use crate::targets::nodes::NodeClass;
+
+/// The cluster that a gate guards.
+pub trait Cluster: Send + Sync + 'static {
+    /// What is known now. A change is a new state: the gate compares the pointers.
+    fn state(&self) -> Arc<ClusterState>;
+
+    /// Whether the state has been read at least once. The gate is not ready before.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// The pull secrets of a Pod: those that it names, then those of its ServiceAccount. One that does not exist is left out, as the
+    /// kubelet does.
+    ///
+    /// # Errors
+    /// They cannot be read now. The image is then looked up with the gate's own credentials only.
+    fn pull_secrets<'a>(&'a self, puller: &'a Puller) -> BoxFuture<'a, Result<Vec<PullSecret>>>;
+}
+
+/// What is known about a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterState {
+    /// The classes of its nodes; `None` if no nodes are known. The gate adds those that the configuration declares, such as pools that
+    /// are scaled to zero.
+    pub classes: Option<Vec<NodeClass>>,
+    /// The labels of its namespaces, by name.
+    pub namespaces: BTreeMap<String, Labels>,
+    /// The node selectors of its runtime classes, by name.
+    pub runtime_classes: BTreeMap<String, Labels>,
+}
+
+/// Labels and their values.
+pub type Labels = BTreeMap<String, String>;
+
+/// Whose pull secrets count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Puller {
+    /// The namespace.
+    pub namespace: String,
+    /// The ServiceAccount; `default` if the Pod names none.
+    pub service_account: String,
+    /// The `imagePullSecrets` of the Pod.
+    pub secrets: Vec<String>,
+}
+
+/// The content of a pull secret: the JSON of `.dockerconfigjson`. A Secret of type `kubernetes.io/dockercfg` is wrapped into
+/// `{"auths": …}`.
+#[derive(Clone)]
+pub struct PullSecret(pub String);
+
+impl std::fmt::Debug for PullSecret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("PullSecret(hidden)")
+    }
+}
+
+/// A cluster that nobody watches: the gate knows what the configuration declares.
+#[derive(Debug, Default)]
+pub struct Declared(Arc<ClusterState>);
+
+impl Cluster for Declared {
+    fn state(&self) -> Arc<ClusterState> {
+        self.0.clone()
+    }
+
+    fn pull_secrets<'a>(&'a self, _: &'a Puller) -> BoxFuture<'a, Result<Vec<PullSecret>>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
