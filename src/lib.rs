@@ -58,6 +58,8 @@ mod process;
 
 mod targets;
 
+mod cluster;
+
 mod knowledge;
 
 mod finding;
@@ -84,6 +86,7 @@ pub use checker::{
 };
 pub use chrono::NaiveDate as Day;
 pub use claims::Claim;
+pub use cluster::Connection;
 pub use elf::Depth;
 pub use error::{Error, ErrorCode, Result};
 pub use finding::{Confidence, Finding, Severity};
@@ -103,7 +106,7 @@ pub mod internals {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
     expose! {
-        archive beneath cache cancellation checker claims digest elf embedded
+        archive beneath cache cancellation checker claims cluster digest elf embedded
         error finding gap glob image json_schema knowledge launch layer limits lint
         loader parallel policy process progress reference report rules
         source spelling stack targets tls version vocabulary workload yaml

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use imgcheck::{Checker, ContainerReport, Error, ImageRequest, PreflightRequest, Verdict};
+use imgcheck::{
+    Checker, Connection, ContainerReport, Error, ImageRequest, PreflightRequest, Verdict,
+};
 
 use super::formats::{self, CheckFormat};
 use super::images::{ReadingArguments, finish, finish_reading};
@@ -42,6 +44,23 @@ pub struct PreflightArguments {
         conflicts_with = "nodes"
     )]
     cluster: Option<String>,
+    /// Ask the API server that this kubeconfig names for nodes, ResourceSlices and runtime classes
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "IMGCHECK_KUBECONFIG",
+        conflicts_with_all = ["nodes", "cluster"]
+    )]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current one]. Without --kubeconfig, the files are those of kubectl: KUBECONFIG, or
+    /// ~/.kube/config
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "IMGCHECK_CONTEXT",
+        conflicts_with_all = ["nodes", "cluster"]
+    )]
+    context: Option<String>,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
@@ -98,6 +117,12 @@ impl PreflightArguments {
         }
         if let Some(cluster) = &self.cluster {
             request = request.cluster(cluster);
+        }
+        if self.kubeconfig.is_some() || self.context.is_some() {
+            request = request.connection(Connection::Kubeconfig {
+                file: self.kubeconfig.clone(),
+                context: self.context.clone(),
+            });
         }
         self.nodes.iter().fold(request, PreflightRequest::nodes)
     }

@@ -1,12 +1,11 @@
 //! What the gate asks the cluster that it guards.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+pub use crate::cluster::{ClusterState, Labels};
 use crate::error::Result;
-use crate::targets::nodes::NodeClass;
 
 /// The cluster that a gate guards.
 pub trait Cluster: Send + Sync + 'static {
@@ -18,28 +17,13 @@ pub trait Cluster: Send + Sync + 'static {
         true
     }
 
-    /// The pull secrets of a Pod: those that it names, then those of its ServiceAccount. One that does not exist is left out, as the
+    /// The pull secrets of a Pod: those that it names, else those of its ServiceAccount. One that does not exist is left out, as the
     /// kubelet does.
     ///
     /// # Errors
     /// They cannot be read now. The image is then looked up with the gate's own credentials only.
     fn pull_secrets<'a>(&'a self, puller: &'a Puller) -> BoxFuture<'a, Result<Vec<PullSecret>>>;
 }
-
-/// What is known about a cluster.
-#[derive(Debug, Clone, Default)]
-pub struct ClusterState {
-    /// The classes of its nodes; `None` if no nodes are known. The gate adds those that the configuration declares, such as pools that
-    /// are scaled to zero.
-    pub classes: Option<Vec<NodeClass>>,
-    /// The labels of its namespaces, by name.
-    pub namespaces: BTreeMap<String, Labels>,
-    /// The node selectors of its runtime classes, by name.
-    pub runtime_classes: BTreeMap<String, Labels>,
-}
-
-/// Labels and their values.
-pub type Labels = BTreeMap<String, String>;
 
 /// Whose pull secrets count.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

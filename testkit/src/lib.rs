@@ -11,6 +11,8 @@ pub mod elf;
 #[cfg(feature = "servers")]
 pub mod engine;
 mod image;
+#[cfg(feature = "servers")]
+pub mod kubernetes;
 pub mod layout;
 pub mod ld_so_cache;
 #[cfg(feature = "servers")]

@@ -6,6 +6,8 @@ mod daemon;
 mod gate;
 mod groundtruth;
 mod healthy_formats;
+#[cfg(feature = "kube")]
+mod kubernetes;
 mod loader_real;
 mod overlay;
 mod real_images;

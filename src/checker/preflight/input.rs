@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use super::super::report::Unread;
 use super::super::state::Checker;
 use super::request::PreflightRequest;
+use crate::cancellation::Cancellation;
+use crate::cluster::{self, Listing};
 use crate::error::{Error, Result};
 use crate::knowledge;
 use crate::lint;
@@ -57,15 +59,42 @@ impl PreflightRequest {
         Ok(sources)
     }
 
-    /// The classes of the nodes that are given, or of the cluster that is declared; `None` if no nodes are known.
-    pub(super) fn classes(&self, checker: &Checker) -> Result<Option<Vec<NodeClass>>> {
+    /// What the API server of the cluster lists.
+    pub(super) fn listing(&self, cancellation: &Cancellation) -> Result<Option<Listing>> {
+        let connection = self.connection.as_ref();
+        connection
+            .map(|connection| cluster::read(connection, cancellation))
+            .transpose()
+    }
+
+    /// The classes of the nodes that are listed or given, or of the cluster that is declared; `None` if no nodes are known.
+    pub(super) fn classes(
+        &self,
+        checker: &Checker,
+        listing: Option<&Listing>,
+    ) -> Result<Option<Vec<NodeClass>>> {
         let clusters = &checker.policy.clusters;
+        let ways = [
+            !self.nodes.is_empty(),
+            self.cluster.is_some(),
+            listing.is_some(),
+        ];
+        if ways.into_iter().filter(|it| *it).count() > 1 {
+            let problem = "nodes from a file, a cluster of the configuration and a kubeconfig exclude each other";
+            return Err(Error::usage(problem));
+        }
+        let gpus = &checker.knowledge.targets.gpus;
+        if let Some(listing) = listing {
+            let labels = knowledge::table("node-labels")?;
+            let classes = nodes::classes(&listing.nodes, &labels, gpus);
+            return match classes.is_empty() {
+                false => Ok(Some(classes)),
+                true => Err(Error::usage("the cluster has no nodes").with_help(
+                    "declare the pools that are scaled to zero under `clusters:` in .imgcheck.yaml",
+                )),
+            };
+        }
         if !self.nodes.is_empty() {
-            if self.cluster.is_some() {
-                let problem =
-                    "nodes from a file and a cluster of the configuration exclude each other";
-                return Err(Error::usage(problem));
-            }
             return self.nodes_of_files(checker).map(Some);
         }
         let names: Vec<&str> = clusters.iter().map(|it| it.name.as_str()).collect();

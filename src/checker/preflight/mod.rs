@@ -50,9 +50,13 @@ impl Checker {
         let mut report = Report::new(self);
         report.is_preflight = true;
         let sources = request.sources()?;
-        let classes = request.classes(self)?;
         let settings = request.request("");
-        let (files, unread) = request.texts();
+        let listing = request.listing(&settings.cancellation)?;
+        let classes = request.classes(self, listing.as_ref())?;
+        let (mut files, unread) = request.texts();
+        // Before the others: what the input says about a runtime class counts.
+        let classes_of_runtimes = listing.map(|it| ("the cluster".to_owned(), it.runtime_classes));
+        files.splice(..0, classes_of_runtimes);
         report.errors.extend(unread);
         let (workloads, malformed) = workload::read(&files, &knowledge::table("workloads")?);
         let malformed = malformed.into_iter();

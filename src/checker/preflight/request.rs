@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::request::ImageRequest;
+use crate::cluster::Connection;
 
 /// Makes the request of an image, from its name.
 type MakeRequest = Arc<dyn Fn(&str) -> ImageRequest + Send + Sync>;
@@ -28,6 +29,7 @@ pub struct PreflightRequest {
     pub(super) images_file: Option<PathBuf>,
     pub(super) nodes: Vec<PathBuf>,
     pub(super) cluster: Option<String>,
+    pub(super) connection: Option<Connection>,
     reading: MakeRequest,
 }
 
@@ -40,6 +42,7 @@ impl PreflightRequest {
             images_file: None,
             nodes: Vec::new(),
             cluster: None,
+            connection: None,
             reading: Arc::new(|image| ImageRequest::new(image)),
         }
     }
@@ -69,6 +72,13 @@ impl PreflightRequest {
     #[must_use]
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.cluster = Some(name.into());
+        self
+    }
+
+    /// Asks the API server of a cluster for its nodes, ResourceSlices and runtime classes. Needs the cargo feature `kube`.
+    #[must_use]
+    pub fn connection(mut self, connection: Connection) -> Self {
+        self.connection = Some(connection);
         self
     }
 

@@ -10,11 +10,15 @@ use super::labels::{GpuLabels, NodeLabels};
 use super::{Node, NodeClass, Taint};
 use crate::error::{Error, Result};
 
-/// An object, or a list of objects; fields that decide nothing are not read.
-#[derive(Deserialize)]
+/// Taints by which the control plane says how a node is now: cordoned, not ready, out of memory. Tomorrow it is back.
+const CONDITIONS: &str = "node.kubernetes.io/";
+/// The kind of a node.
+const NODE: &str = "Node";
+
+/// A node, a ResourceSlice, or a list of them; fields that decide nothing are not read.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
-struct Object {
+pub struct Object {
     kind: String,
     items: Vec<Object>,
     metadata: Metadata,
@@ -22,14 +26,14 @@ struct Object {
     status: Status,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct Metadata {
     name: String,
     labels: BTreeMap<String, String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Spec {
     taints: Vec<NodeTaint>,
@@ -39,7 +43,7 @@ struct Spec {
     devices: Vec<Device>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct NodeTaint {
     key: String,
@@ -47,21 +51,21 @@ struct NodeTaint {
     effect: String,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
     allocatable: BTreeMap<String, serde_json::Value>,
     node_info: NodeInfo,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct NodeInfo {
     architecture: String,
 }
 
 /// A device; before `resource.k8s.io/v1` its attributes are in `basic`.
-#[derive(Deserialize, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct Device {
     attributes: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
@@ -87,20 +91,35 @@ pub fn read(
         })?;
         flatten(object, &mut objects);
     }
-    let slices: BTreeMap<&str, GpuLabels> = objects
-        .iter()
-        .filter(|it| it.kind == "ResourceSlice" && it.spec.driver == labels.slices.driver)
-        .filter_map(|it| Some((it.spec.node_name.as_str(), of_slice(it, labels)?)))
-        .collect();
-    let nodes: Vec<&Object> = objects.iter().filter(|it| it.kind == "Node").collect();
-    if nodes.is_empty() {
+    if !objects.iter().any(|it| it.kind == NODE) {
         return Err(Error::Malformed {
             problem: format!(
                 "error: {name}: no nodes in it (expected the output of `kubectl get nodes -o json`)"
             ),
         });
     }
-    Ok(classes(&nodes, &slices, labels, gpus))
+    Ok(classes(&objects, labels, gpus))
+}
+
+/// Groups nodes into classes. ResourceSlices among the objects say what GPUs and driver a node has that has no labels.
+pub fn classes<'o>(
+    objects: impl IntoIterator<Item = &'o Object>,
+    labels: &NodeLabels,
+    gpus: &GpuTable,
+) -> Vec<NodeClass> {
+    let (mut nodes, mut slices) = (Vec::new(), BTreeMap::new());
+    for object in objects {
+        match object.kind.as_str() {
+            NODE => nodes.push(object),
+            "ResourceSlice" if object.spec.driver == labels.slices.driver => {
+                if let Some(found) = of_slice(object, labels) {
+                    slices.insert(object.spec.node_name.as_str(), found);
+                }
+            }
+            _ => {}
+        }
+    }
+    group(&nodes, &slices, labels, gpus)
 }
 
 fn flatten(object: Object, found: &mut Vec<Object>) {
@@ -119,7 +138,7 @@ struct Key {
     architecture: String,
 }
 
-fn classes(
+fn group(
     nodes: &[&Object],
     slices: &BTreeMap<&str, GpuLabels>,
     labels: &NodeLabels,
@@ -207,6 +226,7 @@ fn node(object: &Object) -> Node {
             .spec
             .taints
             .iter()
+            .filter(|taint| !taint.key.starts_with(CONDITIONS))
             .map(|taint| Taint {
                 key: taint.key.clone(),
                 value: taint.value.clone(),

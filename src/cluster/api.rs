@@ -1,0 +1,214 @@
+//! Requests to the API server.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{Connection, Listing};
+use crate::error::{Error, ErrorCode, Result};
+use crate::tls;
+
+/// A server that does not answer for so long is not there.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Longer than a watch lasts.
+const READ: Duration = Duration::from_secs(60);
+/// Objects of one answer.
+const PAGE: u32 = 500;
+/// The versions of ResourceSlices that are read, the best first.
+const SLICE_VERSIONS: [&str; 3] = ["v1", "v1beta2", "v1beta1"];
+const SLICE_GROUP: &str = "resource.k8s.io";
+
+/// The kinds that imgcheck lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Node,
+    ResourceSlice,
+    RuntimeClass,
+    Namespace,
+}
+
+/// A connection to an API server.
+#[derive(Clone)]
+pub(super) struct Api {
+    client: Client,
+    /// Its URL, for messages.
+    server: String,
+}
+
+impl Api {
+    /// Reads the kubeconfig; nothing is sent yet.
+    pub async fn connect(connection: &Connection) -> Result<Self> {
+        tls::install();
+        let mut config = match connection {
+            Connection::InCluster => Config::incluster().map_err(|error| {
+                Error::config(format!(
+                    "error: not in a Pod of a cluster: {}",
+                    chain(&error)
+                ))
+            })?,
+            Connection::Kubeconfig { file, context } => {
+                let read = match file {
+                    Some(file) => Kubeconfig::read_from(file),
+                    None => Kubeconfig::read(),
+                };
+                let options = KubeConfigOptions {
+                    context: context.clone(),
+                    ..KubeConfigOptions::default()
+                };
+                let file = read.map_err(|error| unusable(&error))?;
+                let config = Config::from_custom_kubeconfig(file, &options).await;
+                config.map_err(|error| unusable(&error))?
+            }
+        };
+        config.connect_timeout = Some(CONNECT);
+        config.read_timeout = Some(READ);
+        config.reset_reader_on_write = true;
+        let server = config.cluster_url.to_string();
+        let client = Client::try_from(config).map_err(|error| failed(&server, &error))?;
+        Ok(Api { client, server })
+    }
+
+    /// Lists what decides where containers run.
+    pub async fn list(connection: &Connection) -> Result<Listing> {
+        let api = Api::connect(connection).await?;
+        let mut nodes = api.all(Kind::Node).await?;
+        nodes.extend(api.all(Kind::ResourceSlice).await?);
+        let nodes = nodes.into_iter().filter_map(typed).collect();
+        let classes = api.all(Kind::RuntimeClass).await?;
+        let classes = json!({"apiVersion": "v1", "kind": "List", "items": classes});
+        Ok(Listing {
+            nodes,
+            runtime_classes: classes.to_string(),
+        })
+    }
+
+    async fn all(&self, kind: Kind) -> Result<Vec<Value>> {
+        let Some(api) = self.of_kind(kind).await? else {
+            return Ok(Vec::new());
+        };
+        let (mut found, mut page) = (Vec::new(), ListParams::default().limit(PAGE));
+        loop {
+            let list = api.list(&page).await.map_err(|error| self.failed(&error))?;
+            let types = json!({"apiVersion": "v1", "kind": kind.name()});
+            found.extend(list.items.into_iter().map(|it| with_kind(it, &types)));
+            match list.metadata.continue_.filter(|it| !it.is_empty()) {
+                Some(token) => page = page.continue_token(&token),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// The objects of a kind; `None` if the cluster does not know the kind.
+    pub async fn of_kind(&self, kind: Kind) -> Result<Option<kube::Api<DynamicObject>>> {
+        let (group, version) = match kind {
+            Kind::Node | Kind::Namespace => ("", "v1"),
+            Kind::RuntimeClass => ("node.k8s.io", "v1"),
+            Kind::ResourceSlice => match self.slice_version().await? {
+                Some(version) => (SLICE_GROUP, version),
+                None => return Ok(None),
+            },
+        };
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind.name()));
+        Ok(Some(kube::Api::all_with(self.client.clone(), &resource)))
+    }
+
+    /// The best version of ResourceSlices that the server has.
+    async fn slice_version(&self) -> Result<Option<&'static str>> {
+        let groups = self.client.list_api_groups().await;
+        let groups = groups.map_err(|error| self.failed(&error))?.groups;
+        let group = groups.iter().find(|it| it.name == SLICE_GROUP);
+        let has = |version: &&&str| {
+            let mut versions = group.iter().flat_map(|it| &it.versions);
+            versions.any(|it| it.version == **version)
+        };
+        Ok(SLICE_VERSIONS.iter().find(has).copied())
+    }
+
+    /// An object of a namespace; `None` if there is none of that name.
+    pub async fn object<K>(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<K>>
+    where
+        K: DeserializeOwned,
+    {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
+        let api: kube::Api<DynamicObject> =
+            kube::Api::namespaced_with(self.client.clone(), namespace, &resource);
+        let found = api.get_opt(name).await.map_err(|error| self.failed(&error));
+        let Some(found) = found? else {
+            return Ok(None);
+        };
+        Ok(serde_json::to_value(found).ok().and_then(typed))
+    }
+
+    pub fn failed(&self, error: &kube::Error) -> Error {
+        failed(&self.server, error)
+    }
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Node => "Node",
+            Kind::ResourceSlice => "ResourceSlice",
+            Kind::RuntimeClass => "RuntimeClass",
+            Kind::Namespace => "Namespace",
+        }
+    }
+}
+
+/// An object with its kind, which lists leave out.
+pub(super) fn with_kind(object: DynamicObject, types: &Value) -> Value {
+    let mut value = serde_json::to_value(object).unwrap_or_default();
+    if let (Some(object), Some(types)) = (value.as_object_mut(), types.as_object()) {
+        object.extend(types.clone());
+    }
+    value
+}
+
+pub(super) fn typed<T: DeserializeOwned>(value: Value) -> Option<T> {
+    serde_json::from_value(value).ok()
+}
+
+fn unusable(error: &KubeconfigError) -> Error {
+    Error::config(format!("error: kubeconfig: {}", chain(error)))
+        .with_help("`kubectl config get-contexts` lists the contexts; --kubeconfig names a file")
+}
+
+fn failed(server: &str, error: &kube::Error) -> Error {
+    let (code, problem) = match error {
+        kube::Error::Api(status) => {
+            let code = match status.code {
+                401 => ErrorCode::Unauthorized,
+                403 => ErrorCode::Forbidden,
+                404 => ErrorCode::NotFound,
+                429 => ErrorCode::RateLimited,
+                408 | 504 => ErrorCode::Timeout,
+                _ => ErrorCode::Unreachable,
+            };
+            (code, format!("{} {}", status.code, status.message))
+        }
+        error => {
+            let cause = error.source().unwrap_or(error);
+            (ErrorCode::Unreachable, chain(cause))
+        }
+    };
+    Error::new(code, server, problem)
+}
+
+/// An error with its causes, each once.
+fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,89 @@
+//! A Kubernetes cluster: what its API server says about nodes, runtime classes and namespaces, and the pull secrets of Pods.
+//!
+//! [`read`] asks once; `Watch` keeps up to date what it knows. Both need the cargo feature `kube`, and only `api.rs` and `follow.rs`
+//! know the crate of that name.
+
+#[cfg(feature = "kube")]
+mod api;
+#[cfg(feature = "kube")]
+mod follow;
+#[cfg(feature = "kube")]
+mod kept;
+#[cfg(feature = "kube")]
+mod pull_secrets;
+#[cfg(feature = "kube")]
+mod watch;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::cancellation::Cancellation;
+use crate::error::Result;
+use crate::targets::nodes::{self, NodeClass};
+
+#[cfg(feature = "kube")]
+pub use watch::{Problem, View, Watch};
+
+/// How to reach the API server of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Connection {
+    /// As `kubectl` does it.
+    Kubeconfig {
+        /// The file; `None` for those that KUBECONFIG names, or `~/.kube/config`.
+        file: Option<PathBuf>,
+        /// The context; `None` for the current one of the file.
+        context: Option<String>,
+    },
+    /// As a Pod of the cluster, with its ServiceAccount.
+    InCluster,
+}
+
+/// What a cluster has, as one request for each kind found it.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Nodes and ResourceSlices.
+    pub nodes: Vec<nodes::Object>,
+    /// The runtime classes, as JSON.
+    pub runtime_classes: String,
+}
+
+/// What is known about a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterState {
+    /// The classes of its nodes; `None` if no nodes are known. The gate adds those that the configuration declares, such as pools that
+    /// are scaled to zero.
+    pub classes: Option<Vec<NodeClass>>,
+    /// The labels of its namespaces, by name.
+    pub namespaces: BTreeMap<String, Labels>,
+    /// The node selectors of its runtime classes, by name.
+    pub runtime_classes: BTreeMap<String, Labels>,
+}
+
+/// Labels and their values.
+pub type Labels = BTreeMap<String, String>;
+
+/// Lists the nodes, the ResourceSlices and the runtime classes of a cluster.
+///
+/// # Errors
+/// The kubeconfig is wrong, the API server cannot be reached or refuses, or the request was cancelled. A cluster without
+/// ResourceSlices is no error. Built without the feature `kube`: [`Error::Usage`](crate::Error::Usage).
+#[cfg(feature = "kube")]
+pub fn read(connection: &Connection, cancellation: &Cancellation) -> Result<Listing> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| crate::error::Error::io("the API server", error))?;
+    runtime.block_on(async {
+        let listing = api::Api::list(connection);
+        cancellation.wait_for(listing).await?
+    })
+}
+
+/// Fails: this build cannot talk to clusters.
+#[cfg(not(feature = "kube"))]
+pub fn read(_: &Connection, _: &Cancellation) -> Result<Listing> {
+    let problem = "this imgcheck was built without support for live clusters";
+    Err(crate::error::Error::usage(problem).with_help(
+        "build it with `cargo install --features kube`, or use `kubectl get nodes,resourceslices -o json > nodes.json` and --nodes nodes.json",
+    ))
+}

@@ -1,0 +1,236 @@
+//! A Kubernetes API server with etcd for one test: admission webhooks, RBAC, custom resources, nodes as objects. It has no scheduler and
+//! no kubelet, so nothing runs.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::tools::{real_images, required, say, tool};
+
+/// A server that is not ready by then never is.
+const READY: Duration = Duration::from_secs(120);
+/// Users by token: an administrator, and the ServiceAccount `imgcheck` of the namespace `imgcheck`.
+const TOKENS: &str = "admin,admin,admin,system:masters\nimgcheck,system:serviceaccount:imgcheck:imgcheck,imgcheck,system:serviceaccounts\n";
+
+/// A running API server. It ends when this is dropped.
+pub struct Kubernetes {
+    scratch: TempDir,
+    port: u16,
+    etcd: Child,
+    server: Child,
+    store: u16,
+}
+
+impl Kubernetes {
+    /// Starts a server; `None`, with a message, if `testdata/recipes/kube_apiserver.sh` was not run.
+    ///
+    /// # Panics
+    /// It is missing and `IMGCHECK_REQUIRE_TOOLS=1`, or it does not start.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        let built = program("kube-apiserver").is_file() && program("kubectl").is_file();
+        if !built {
+            let problem = "no API server: testdata/recipes/kube_apiserver.sh builds one";
+            assert!(!required(), "{problem}; IMGCHECK_REQUIRE_TOOLS=1");
+            say(format_args!("skipped: {problem}"));
+            return None;
+        }
+        if !tool("etcd") || !tool("openssl") {
+            return None;
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        let [port, store, peers] = free_ports();
+        let key = scratch.path().join("accounts.key");
+        crate::tools::run(
+            "openssl",
+            &["genrsa", "-out", key.to_str().unwrap(), "2048"],
+        );
+        fs::write(scratch.path().join("tokens.csv"), TOKENS).unwrap();
+        let kubernetes = Kubernetes {
+            etcd: start_etcd(scratch.path(), store, peers),
+            server: start_server(scratch.path(), port, store),
+            scratch,
+            port,
+            store,
+        };
+        kubernetes.wait_until_ready();
+        Some(kubernetes)
+    }
+
+    /// A directory that is removed at the end.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// A kubeconfig for the user with this token: `admin`, or `imgcheck` for the ServiceAccount.
+    ///
+    /// # Panics
+    /// The disk is full.
+    #[must_use]
+    pub fn kubeconfig(&self, token: &str) -> PathBuf {
+        let authority = self.directory().join("certificates/apiserver.crt");
+        let server = format!("https://127.0.0.1:{}", self.port);
+        let config = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority": authority}}],
+            "users": [{"name": token, "user": {"token": token}}],
+            "contexts": [{"name": token, "context": {"cluster": "test", "user": token}}],
+            "current-context": token,
+        });
+        let path = self.directory().join(format!("{token}.kubeconfig"));
+        fs::write(&path, config.to_string()).unwrap();
+        path
+    }
+
+    /// Runs kubectl as administrator.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    #[must_use]
+    pub fn kubectl(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = kubectl()
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig("admin"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // kubectl may end without reading.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        child.wait_with_output().unwrap()
+    }
+
+    /// Applies objects.
+    ///
+    /// # Panics
+    /// The server refuses them.
+    pub fn apply(&self, objects: &str) {
+        let output = self.kubectl(&["apply", "--validate=false", "-f", "-"], objects);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}\n{objects}");
+    }
+
+    /// Stops the server; clients see that their connection is gone.
+    ///
+    /// # Panics
+    /// The process cannot be ended.
+    pub fn stop(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+
+    /// Starts the server again after [`Kubernetes::stop`].
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn restart(&mut self) {
+        self.server = start_server(self.directory(), self.port, self.store);
+        self.wait_until_ready();
+    }
+
+    fn wait_until_ready(&self) {
+        let started = Instant::now();
+        loop {
+            let ready = self.kubectl(&["get", "--raw", "/readyz"], "");
+            if ready.stdout == b"ok" {
+                return;
+            }
+            let log =
+                || fs::read_to_string(self.directory().join("server.log")).unwrap_or_default();
+            assert!(
+                started.elapsed() < READY,
+                "the API server does not start:\n{}",
+                log()
+            );
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+impl Drop for Kubernetes {
+    fn drop(&mut self) {
+        for child in [&mut self.server, &mut self.etcd] {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The kubectl of the recipe.
+#[must_use]
+pub fn kubectl() -> Command {
+    Command::new(program("kubectl"))
+}
+
+/// Where the recipe puts its programs: IMGCHECK_KUBE, or `kube` beside the real images.
+fn program(name: &str) -> PathBuf {
+    let directory = std::env::var_os("IMGCHECK_KUBE").filter(|value| !value.is_empty());
+    directory
+        .map_or_else(|| real_images().join("kube"), PathBuf::from)
+        .join(name)
+}
+
+/// Ports that nobody uses now.
+fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    listeners.map(|it| it.local_addr().unwrap().port())
+}
+
+fn start_etcd(directory: &Path, port: u16, peers: u16) -> Child {
+    let (clients, peers) = (
+        format!("http://127.0.0.1:{port}"),
+        format!("http://127.0.0.1:{peers}"),
+    );
+    let mut command = Command::new("etcd");
+    command.arg("--data-dir").arg(directory.join("etcd"));
+    command.args([
+        "--listen-client-urls",
+        &clients,
+        "--advertise-client-urls",
+        &clients,
+    ]);
+    command.args(["--listen-peer-urls", &peers]);
+    spawn(command, &directory.join("etcd.log"))
+}
+
+fn start_server(directory: &Path, port: u16, store: u16) -> Child {
+    let key = directory.join("accounts.key");
+    let mut command = Command::new(program("kube-apiserver"));
+    command
+        .arg(format!("--etcd-servers=http://127.0.0.1:{store}"))
+        .arg(format!("--secure-port={port}"))
+        .arg("--bind-address=127.0.0.1")
+        .arg("--cert-dir")
+        .arg(directory.join("certificates"))
+        .arg("--service-account-key-file")
+        .arg(&key)
+        .arg("--service-account-signing-key-file")
+        .arg(&key)
+        .arg("--service-account-issuer=https://kubernetes.default.svc")
+        .arg("--token-auth-file")
+        .arg(directory.join("tokens.csv"))
+        .arg("--authorization-mode=RBAC")
+        .arg("--service-cluster-ip-range=10.0.0.0/24")
+        // No controller makes the token of the account.
+        .arg("--disable-admission-plugins=ServiceAccount");
+    spawn(command, &directory.join("server.log"))
+}
+
+fn spawn(mut command: Command, log: &Path) -> Child {
+    let log = File::options().create(true).append(true).open(log).unwrap();
+    command.stdin(Stdio::null());
+    command.stdout(log.try_clone().unwrap()).stderr(log);
+    command.spawn().unwrap()
+}
