@@ -55,20 +55,14 @@ fn changes_are_seen_and_knowledge_outlives_the_server() {
     let first = watch.view();
     assert_eq!(first.problems, []);
     assert_eq!(names(&first), Vec::<&str>::new());
-    assert!(
-        first
-            .state.namespaces
-            .contains_key("kube-system")
-    );
+    assert!(first.state.namespaces.contains_key("kube-system"));
 
     server.apply(&node("old", "NVIDIA-A100-SXM4-80GB", "470.82.01"));
     server.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: ml, labels: {team: x}}\n");
     wait_until(&watch, |it| {
         names(it) == ["NVIDIA-A100-SXM4-80GB (driver 470.82.01)"]
     });
-    let view = wait_until(&watch, |it| {
-        it.state.namespaces.contains_key("ml")
-    });
+    let view = wait_until(&watch, |it| it.state.namespaces.contains_key("ml"));
     assert_eq!(view.state.namespaces["ml"]["team"], "x");
 
     server.stop();
@@ -106,7 +100,9 @@ fn missing_rights_are_a_problem_and_end_when_they_are_given() {
         "name: imgcheck\n---",
         "name: imgcheck\n  namespace: imgcheck\n---",
     ));
-    wait_until(&watch, |it| it.problems.is_empty() && it.state.classes.is_some());
+    wait_until(&watch, |it| {
+        it.problems.is_empty() && it.state.classes.is_some()
+    });
 }
 
 #[test]
@@ -146,7 +142,10 @@ fn pull_secrets_are_those_of_the_pod_or_of_its_account() {
         let secrets = found(account, names).unwrap().into_iter();
         let user = |secret: String| {
             let config: serde_json::Value = serde_json::from_str(&secret).unwrap();
-            config["auths"]["r.example"]["username"].as_str().unwrap().to_owned()
+            config["auths"]["r.example"]["username"]
+                .as_str()
+                .unwrap()
+                .to_owned()
         };
         secrets.map(user).collect()
     };

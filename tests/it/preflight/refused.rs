@@ -126,3 +126,14 @@ fn nodes_and_clusters_that_do_not_exist_are_errors() {
         assert!(error.contains(&format!("wrong.yaml:{place}")), "{error}");
     }
 }
+
+#[test]
+#[cfg(not(feature = "kube"))]
+fn a_build_without_kubernetes_says_so() {
+    for option in ["--kubeconfig", "--context"] {
+        let (code, _, error) = Input::new("").run(&[option, "x", "deploy.yaml"]);
+        assert_eq!(code, 2, "{error}");
+        assert!(error.contains("built without support"), "{error}");
+        assert!(error.contains("--nodes nodes.json"), "{error}");
+    }
+}
