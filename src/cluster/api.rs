@@ -9,7 +9,7 @@ use kube::{Client, Config};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Connection, Listing};
+use super::state::{Connection, Listing};
 use crate::error::{Error, ErrorCode, Result};
 use crate::tls;
 

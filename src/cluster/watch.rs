@@ -12,7 +12,8 @@ use tokio::task::JoinHandle;
 use super::api::{self, Api, Kind};
 use super::follow::follow;
 use super::kept::{Kept, Progress};
-use super::{ClusterState, Connection, Labels, pull_secrets};
+use super::pull_secrets;
+use super::state::{ClusterState, Connection, Labels};
 use crate::error::{Error, ErrorCode, Result};
 use crate::targets::GpuTable;
 use crate::targets::nodes::{self, NodeLabels};
@@ -153,7 +154,7 @@ impl State {
         let state = ClusterState {
             // Until its slice is known, a node would seem to have no GPU.
             classes: (nodes.is_known && slices.is_settled())
-                .then(|| nodes::classes(objects(), labels, gpus)),
+                .then(|| nodes::classes_of(objects(), labels, gpus)),
             namespaces: namespaces.copy(),
             runtime_classes: runtime_classes.copy(),
         };

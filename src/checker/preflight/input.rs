@@ -86,7 +86,7 @@ impl PreflightRequest {
         let gpus = &checker.knowledge.targets.gpus;
         if let Some(listing) = listing {
             let labels = knowledge::table("node-labels")?;
-            let classes = nodes::classes(&listing.nodes, &labels, gpus);
+            let classes = nodes::classes_of(&listing.nodes, &labels, gpus);
             return match classes.is_empty() {
                 false => Ok(Some(classes)),
                 true => Err(Error::usage("the cluster has no nodes").with_help(

@@ -98,11 +98,11 @@ pub fn read(
             ),
         });
     }
-    Ok(classes(&objects, labels, gpus))
+    Ok(classes_of(&objects, labels, gpus))
 }
 
 /// Groups nodes into classes. ResourceSlices among the objects say what GPUs and driver a node has that has no labels.
-pub fn classes<'o>(
+pub fn classes_of<'o>(
     objects: impl IntoIterator<Item = &'o Object>,
     labels: &NodeLabels,
     gpus: &GpuTable,

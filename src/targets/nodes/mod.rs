@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Target;
-pub use kubernetes::{Object, classes, read};
+pub use kubernetes::{Object, classes_of, read};
 pub use labels::NodeLabels;
 
 /// The nodes of one cluster.

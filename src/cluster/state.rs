@@ -1,0 +1,44 @@
+//! How a cluster is reached, and what is known about it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::targets::nodes::{self, NodeClass};
+
+/// How to reach the API server of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Connection {
+    /// As `kubectl` does it.
+    Kubeconfig {
+        /// The file; `None` for those that KUBECONFIG names, or `~/.kube/config`.
+        file: Option<PathBuf>,
+        /// The context; `None` for the current one of the file.
+        context: Option<String>,
+    },
+    /// As a Pod of the cluster, with its ServiceAccount.
+    InCluster,
+}
+
+/// What a cluster has, as one request for each kind found it.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Nodes and ResourceSlices.
+    pub nodes: Vec<nodes::Object>,
+    /// The runtime classes, as JSON.
+    pub runtime_classes: String,
+}
+
+/// What is known about a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterState {
+    /// The classes of its nodes; `None` if no nodes are known. The gate adds those that the configuration declares, such as pools that
+    /// are scaled to zero.
+    pub classes: Option<Vec<NodeClass>>,
+    /// The labels of its namespaces, by name.
+    pub namespaces: BTreeMap<String, Labels>,
+    /// The node selectors of its runtime classes, by name.
+    pub runtime_classes: BTreeMap<String, Labels>,
+}
+
+/// Labels and their values.
+pub type Labels = BTreeMap<String, String>;
