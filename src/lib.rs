@@ -20,6 +20,7 @@
 mod beneath;
 mod cancellation;
 mod digest;
+mod document;
 mod embedded;
 mod error;
 mod gap;
@@ -82,7 +83,7 @@ pub use cache::{CacheKey, CacheOptions};
 pub use cancellation::Cancellation;
 pub use checker::{
     CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,
-    KnowledgeStatus, PreflightRequest, Report, Schema, Subject, Unread, View,
+    KnowledgeStatus, LintRequest, PreflightRequest, Report, Schema, Subject, Unread, View,
 };
 pub use chrono::NaiveDate as Day;
 pub use claims::Claim;

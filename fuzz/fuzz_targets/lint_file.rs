@@ -31,6 +31,11 @@ fuzz_target!(|text: &str| {
         "E" => (FileKind::Environment, "environment.yml"),
         "L" => (FileKind::Lock, "uv.lock"),
         "C" => (FileKind::Compose, "compose.yml"),
+        "Y" => (FileKind::Lock, "pixi.lock"),
+        "B" => (FileKind::Bake, "docker-bake.hcl"),
+        "X" => (FileKind::Pixi, "pixi.toml"),
+        "S" => (FileKind::Setup, "setup.py"),
+        "G" => (FileKind::Setup, "setup.cfg"),
         _ => (FileKind::Pyproject, "pyproject.toml"),
     };
     let mut parts = text.split("\n%% ");

@@ -238,6 +238,7 @@ pub(super) fn configuration(
     Ok((!judged.findings.is_empty()).then(|| FileReport {
         verdict: Verdict::of(&judged.findings, policy.fail_on),
         file,
+        kind: String::new(),
         findings: judged.findings,
         ignored: judged.ignored,
     }))

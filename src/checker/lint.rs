@@ -1,37 +1,36 @@
 //! Files that an image is built from.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 
 use super::inline_ignores;
 use super::judge;
-use super::lint_files::{LintFile, files_of};
+use super::lint_files;
+use super::lint_request::LintRequest;
 use super::report::Report;
 use super::report::Unread;
 use super::state::Checker;
 use super::torch_pythons::torch_pythons;
 use crate::cancellation::Cancellation;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::finding::{Finding, Location};
-use crate::lint::{self, Base, BaseFinding, FileKind, Sources};
+use crate::lint::{Base, BaseFinding, Sources};
 use crate::policy::{Policy, PolicyOutcome, Subjects};
 use crate::report::{FileReport, ReferenceReport, Verdict};
 use crate::rules::Facts;
 
 impl Checker {
-    /// Checks the files that images are built from: Dockerfile, `requirements.txt`, `environment.yml`, `pyproject.toml`. A
-    /// directory means those of these files that are below it, `-` standard input. The kind of a file follows from its name or
-    /// its content, unless it is given. Files that cannot be read are in [`Report::errors`].
+    /// Checks the files that images are built from: Dockerfiles, requirements, projects, lock files and others. Files that cannot be
+    /// read are in [`Report::errors`].
     ///
     /// ```no_run
     /// # fn main() -> imgcheck::Result<()> {
-    /// use imgcheck::{Cancellation, Checker, Day, Format, View};
+    /// use imgcheck::{Cancellation, Checker, Day, Format, LintRequest, View};
     ///
     /// let checker = Checker::builder().build()?;
     /// let day = Day::from_ymd_opt(2026, 11, 22).unwrap();
-    /// let report = checker.lint(&["Dockerfile".into()], None, day, &Cancellation::default())?;
+    /// let report = checker.lint(&LintRequest::new(["Dockerfile"]), day, &Cancellation::default())?;
     /// println!("{}", report.render(View::Findings, Format::Text, None)?);
     /// # Ok(())
     /// # }
@@ -41,19 +40,16 @@ impl Checker {
     /// A directory cannot be read or has no such file, or the request was cancelled.
     pub fn lint(
         &self,
-        files: &[PathBuf],
-        kind: Option<FileKind>,
+        request: &LintRequest,
         day: NaiveDate,
         cancellation: &Cancellation,
     ) -> Result<Report> {
         let mut report = Report::new(self);
         report.is_lint = true;
         let mut used_ignores = BTreeSet::new();
-        for LintFile { path, is_named } in files_of(files, cancellation)? {
+        let catalogue = &self.knowledge.catalogue;
+        for (path, sources) in lint_files::read(request, catalogue, cancellation)? {
             cancellation.check()?;
-            let Some(sources) = self.sources(&path, kind, is_named).transpose() else {
-                continue;
-            };
             match sources.and_then(|sources| self.lint_one(sources, day, cancellation)) {
                 Ok((file, used)) => {
                     report.files.push(file);
@@ -73,44 +69,6 @@ impl Checker {
             report.configuration = file;
         }
         Ok(report)
-    }
-
-    /// Reads a file. `None` for one that was found in a directory by its name, and is of a different kind by its content.
-    fn sources(
-        &self,
-        path: &Path,
-        kind: Option<FileKind>,
-        is_named: bool,
-    ) -> Result<Option<Sources>> {
-        let catalogue = &self.knowledge.catalogue;
-        let name = path.display().to_string();
-        let unknown = |problem: String| {
-            let kinds: Vec<&str> = FileKind::ALL.iter().map(|kind| kind.name()).collect();
-            Error::usage(problem).with_help(format!("use --kind {}", kinds.join(", ")))
-        };
-        if name == "-" {
-            let kind =
-                kind.ok_or_else(|| unknown("the kind of standard input is unknown".to_owned()))?;
-            let text = lint::text_of(path, lint::MAX_FILE)?;
-            let read = lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
-            return read.map(Some);
-        }
-        let text = lint::load(path, lint::MAX_FILE)?;
-        if kind.is_none() && lint::is_template(&name) {
-            let error = Error::usage(format!("{name}: the file is a template"));
-            return Err(error.with_help("lint the file that is rendered from it"));
-        }
-        let kind = kind.or_else(|| FileKind::of(&name, &text));
-        if kind.is_none() && !is_named {
-            return Ok(None);
-        }
-        let kind = kind.ok_or_else(|| {
-                unknown(format!("{name}: unknown file type (expected a Dockerfile, requirements.txt, environment.yml or pyproject.toml)"))
-            })?;
-        let read = lint::read(&name, &text, kind, catalogue, &|relative| {
-            lint::neighbour(path, relative)
-        });
-        read.map(Some)
     }
 
     /// Judges one file. Returns the indexes of the ignores that one of its findings matched, too.
@@ -137,7 +95,8 @@ impl Checker {
                 .collect();
         }
         sources.settle(&torch_pythons);
-        let file = sources.file.clone();
+        let (file, kind) = (sources.file.clone(), sources.kind.clone());
+        let ignores = std::mem::take(&mut sources.ignores);
         let found =
             self.rules
                 .evaluate_within(&Facts::of_sources(sources), &self.limits, cancellation)?;
@@ -147,7 +106,7 @@ impl Checker {
             used,
             ..
         } = self.policy.apply(found, &file, day);
-        let (left, commented) = inline_ignores::separate(findings);
+        let (left, commented) = inline_ignores::separate(findings, &ignores);
         findings = left;
         ignored.extend(commented);
         findings.sort_by_key(|finding| {
@@ -157,6 +116,7 @@ impl Checker {
         let report = FileReport {
             verdict: Verdict::of(&findings, self.policy.fail_on),
             file,
+            kind,
             findings,
             ignored,
         };

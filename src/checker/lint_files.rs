@@ -1,11 +1,14 @@
-//! Which files `imgcheck lint` reads: those that are named, and those below named directories.
+//! Which files `imgcheck lint` reads: those that are named, those below named directories, and those that use them.
 
+use std::collections::HashSet;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
+use super::lint_request::LintRequest;
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
-use crate::lint::FileKind;
+use crate::lint::{self, FileKind, Sources};
+use crate::stack::Catalogue;
 
 /// The maximum number of entries in a directory and those below it.
 const MAX_ENTRIES: usize = 500_000;
@@ -17,17 +20,112 @@ const MAX_DEPTH: usize = 64;
 const TOOLS: &[&str] = &["__pycache__", "node_modules", "site-packages", "venv"];
 
 /// A file to check.
-pub struct LintFile {
-    pub path: PathBuf,
+struct LintFile {
+    path: PathBuf,
     /// Whether the user named it, and not a directory above it.
-    pub is_named: bool,
+    is_named: bool,
+}
+
+/// A file, and what it asks for.
+pub type ReadFile = (PathBuf, Result<Sources>);
+
+/// Reads the files of a request, and with `partners` those that use them.
+///
+/// # Errors
+/// A directory cannot be read or has no such file, or the request was cancelled.
+pub fn read(
+    request: &LintRequest,
+    catalogue: &Catalogue,
+    cancellation: &Cancellation,
+) -> Result<Vec<ReadFile>> {
+    let sources = |file: &LintFile| Some(sources(file, request, catalogue).transpose()?);
+    let mut files = Vec::new();
+    for file in files_of(&request.files, cancellation)? {
+        cancellation.check()?;
+        if let Some(sources) = sources(&file) {
+            files.push((file.path, sources));
+        }
+    }
+    if request.partners {
+        let plain = |path: &str| path.trim_start_matches("./").to_owned();
+        let of_path = |path: &Path| plain(&path.display().to_string());
+        let named: HashSet<String> = files.iter().map(|(path, _)| of_path(path)).collect();
+        for path in below(Path::new("."), cancellation)? {
+            let is_other = builds(&path) && !named.contains(&of_path(&path));
+            let file = LintFile {
+                path,
+                is_named: false,
+            };
+            // What is wrong with a file that did not change is not told.
+            if let Some(Ok(sources)) = sources(&file).filter(|_| is_other)
+                && sources.read.iter().any(|read| named.contains(&plain(read)))
+            {
+                files.push((file.path, Ok(sources)));
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Whether a file uses others.
+fn builds(path: &Path) -> bool {
+    let kind = FileKind::of_name(&path.display().to_string());
+    use FileKind::{Bake, Compose, Dockerfile};
+    matches!(kind, Some(Dockerfile | Compose | Bake))
+}
+
+/// Reads a file. `None` for one that was found in a directory by its name, and is of a different kind by its content.
+fn sources(
+    file: &LintFile,
+    request: &LintRequest,
+    catalogue: &Catalogue,
+) -> Result<Option<Sources>> {
+    let LintFile { path, is_named } = file;
+    let kind = request.kind;
+    let name = path.display().to_string();
+    let unknown = |problem: String| {
+        let kinds: Vec<&str> = FileKind::ALL.iter().map(|kind| kind.name()).collect();
+        Error::usage(problem).with_help(format!("use --kind {}", kinds.join(", ")))
+    };
+    if name == "-" {
+        let kind =
+            kind.ok_or_else(|| unknown("the kind of standard input is unknown".to_owned()))?;
+        let text = lint::text_of(path, lint::MAX_FILE)?;
+        let read = lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
+        return read.map(Some);
+    }
+    let text = lint::load(path, lint::MAX_FILE)?;
+    if kind.is_none() && lint::is_template(&name) {
+        let error = Error::usage(format!("{name}: the file is a template"));
+        return Err(error.with_help("lint the file that is rendered from it"));
+    }
+    let kind = kind.or_else(|| FileKind::of(&name, &text));
+    if kind.is_none() && !is_named {
+        return Ok(None);
+    }
+    let kind = kind.ok_or_else(|| {
+        unknown(format!("{name}: unknown file type (expected a Dockerfile, requirements.txt, environment.yml or pyproject.toml)"))
+    })?;
+    let context = request.context.as_ref();
+    let read = match context.filter(|_| kind == FileKind::Dockerfile) {
+        Some(context) => {
+            let inside = context.join("Dockerfile");
+            let neighbours = |relative: &str| lint::neighbour(&inside, relative);
+            let context = context.display().to_string();
+            lint::read_in(&context, &name, &text, kind, catalogue, &neighbours)
+        }
+        None => lint::read(&name, &text, kind, catalogue, &|relative| {
+            lint::neighbour(path, relative)
+        }),
+    };
+    read.map(Some)
 }
 
 /// The files themselves, and for a directory the files below it that have a known name.
 ///
 /// # Errors
 /// A directory cannot be read or has no such file, or the request was cancelled.
-pub fn files_of(paths: &[PathBuf], cancellation: &Cancellation) -> Result<Vec<LintFile>> {
+fn files_of(paths: &[PathBuf], cancellation: &Cancellation) -> Result<Vec<LintFile>> {
     let mut files = Vec::new();
     for path in paths {
         if !path.is_dir() {

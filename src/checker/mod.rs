@@ -10,6 +10,7 @@ mod inline_ignores;
 mod judge;
 mod lint;
 mod lint_files;
+mod lint_request;
 mod model;
 mod preflight;
 mod read;
@@ -26,6 +27,7 @@ mod torch_pythons;
 
 pub use builder::CheckerBuilder;
 pub use facts::ImageFacts;
+pub use lint_request::LintRequest;
 pub use preflight::PreflightRequest;
 pub use render::{Comparison, Format, View};
 pub use report::{Report, Unread};

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use imgcheck::{Checker, FileKind, ImageRequest, Verdict};
+use imgcheck::{Checker, FileKind, ImageRequest, LintRequest, Verdict};
 
 use super::formats::{self, LintFormat};
 use super::images::finish;
@@ -17,16 +17,24 @@ use super::policy::{PolicyArguments, today};
 /// Arguments of `imgcheck lint`.
 #[derive(Debug, Args)]
 pub struct LintArguments {
-    /// Dockerfile, Containerfile, requirements.txt, environment.yml or pyproject.toml; a directory, for the files of these
-    /// kinds below it; or - for standard input
+    /// Dockerfile, requirements.txt, environment.yml, pyproject.toml, a lock file or another of the kinds below; a directory, for the files of
+    /// these kinds below it; or - for standard input
     ///
-    /// The kind of a file follows from its name, or else from its content. A requirements file that a Dockerfile copies from
-    /// its own directory and installs is read with it.
+    /// The kind of a file follows from its name, or else from its content. Requirements, projects and scripts that a Dockerfile copies from its
+    /// build context and uses are read with it.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Kind of the files, if neither name nor content shows it
     #[arg(long, value_enum, env = "IMGCHECK_KIND")]
     kind: Option<KindArgument>,
+    /// Build context of the Dockerfiles
+    ///
+    /// Without it, imgcheck looks for the files that a Dockerfile copies in its own directory, and in up to three above it within the working directory.
+    #[arg(long, value_name = "DIR", env = "IMGCHECK_CONTEXT")]
+    context: Option<PathBuf>,
+    /// Check also the Dockerfiles, Compose files and bake files below the working directory that use one of the files
+    #[arg(long, env = "IMGCHECK_PARTNERS")]
+    partners: bool,
     #[command(flatten)]
     limits: LimitArguments,
     #[command(flatten)]
@@ -43,6 +51,9 @@ enum KindArgument {
     Pyproject,
     Lock,
     Compose,
+    Bake,
+    Pixi,
+    Setup,
 }
 
 impl From<KindArgument> for FileKind {
@@ -54,6 +65,9 @@ impl From<KindArgument> for FileKind {
             KindArgument::Pyproject => FileKind::Pyproject,
             KindArgument::Lock => FileKind::Lock,
             KindArgument::Compose => FileKind::Compose,
+            KindArgument::Bake => FileKind::Bake,
+            KindArgument::Pixi => FileKind::Pixi,
+            KindArgument::Setup => FileKind::Setup,
         }
     }
 }
@@ -69,8 +83,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
     let checker = arguments.limits.apply(Checker::builder());
     let checker = Arc::new(arguments.policy.apply(checker)?.build()?);
     let run = Run::start(&checker, || ())?;
-    let kind = arguments.kind.map(FileKind::from);
-    let report = checker.lint(&arguments.files, kind, today(), &run.cancellation());
+    let report = checker.lint(&request(arguments), today(), &run.cancellation());
     run.check()?;
     let report = report?;
     formats::write(&arguments.output, &report)?;
@@ -80,4 +93,18 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
         .write_baseline(report.errors.is_empty(), baseline)?;
     let failed = report.verdict() == Verdict::Fail && !is_baseline;
     Ok(finish(&report, ExitCode::from(u8::from(failed))))
+}
+
+fn request(arguments: &LintArguments) -> LintRequest {
+    let mut request = LintRequest::new(&arguments.files);
+    if let Some(kind) = arguments.kind {
+        request = request.kind(kind.into());
+    }
+    if let Some(context) = &arguments.context {
+        request = request.context(context);
+    }
+    if arguments.partners {
+        request = request.with_partners();
+    }
+    request
 }

@@ -1,5 +1,7 @@
 //! The commands of a shell script, and whether each of them always runs.
 
+use super::blocks::{Block, Case, If};
+use super::condition::Condition;
 use super::shell::{Script, Token, Word};
 
 /// A command.
@@ -9,8 +11,10 @@ pub struct Command<'s> {
     pub words: Vec<Word<'s>>,
     /// The files that its output is redirected to.
     pub outputs: Vec<Word<'s>>,
-    /// Whether it may not run: it is in an `if`, a loop or a `case`, after `||`, or after a test.
+    /// Whether it may not run: it is in a loop, after `||`, or depends on a condition that cannot be decided.
     pub conditional: bool,
+    /// The conditions under which it runs.
+    pub conditions: Vec<Condition<'s>>,
     /// Whether its output is piped to the next command.
     pub piped: bool,
     /// Whether a here-document is its standard input.
@@ -20,7 +24,7 @@ pub struct Command<'s> {
 }
 
 /// Keywords before a program.
-const BEFORE: &[&str] = &["then", "do", "else", "!"];
+const BEFORE: &[&str] = &["do", "!"];
 
 /// Programs that only test something.
 const TESTS: &[&str] = &[
@@ -33,22 +37,27 @@ const MAX_DEPTH: usize = 64;
 /// The maximum number of loops around a command whose words are followed.
 const MAX_LOOPS: usize = 3;
 
+/// The maximum number of conditions of a command that are followed.
+const MAX_CONDITIONS: usize = 16;
+
 /// Whether the next command always runs.
-#[derive(Debug, Clone, Copy, Default)]
-struct Chain {
-    after_or: bool,
-    after_test: bool,
+#[derive(Debug, Clone, Default)]
+struct Chain<'s> {
+    /// It is after `||`, in a function, or after a test that cannot be decided.
+    is_open: bool,
+    /// The tests before `&&`.
+    tests: Vec<Condition<'s>>,
 }
 
 #[derive(Default)]
 struct Reader<'s> {
     commands: Vec<Command<'s>>,
     current: Command<'s>,
-    chain: Chain,
+    chain: Chain<'s>,
     /// The chains outside of open parentheses and braces.
-    outside: Vec<Chain>,
-    /// Open `if`, `for`, `while` and `case` blocks; a `for` over words with its variable and words.
-    blocks: Vec<Option<(Word<'s>, Vec<Word<'s>>)>>,
+    outside: Vec<Chain<'s>>,
+    /// Open `if`, `for`, `while` and `case` blocks.
+    blocks: Vec<Block<'s>>,
     /// The number of open blocks beyond [`MAX_DEPTH`].
     deeper: usize,
     /// Whether a function was named, whose body comes next.
@@ -73,12 +82,20 @@ pub fn commands<'s>(script: &Script<'s>) -> Vec<Command<'s>> {
             Token::Operator(operator) => reader.operator(operator),
         }
     }
-    reader.end();
+    reader.end(";");
     reader.commands
 }
 
 impl<'s> Reader<'s> {
     fn word(&mut self, word: Word<'s>) {
+        if let Some(Block::Case(case)) = self.blocks.last_mut()
+            && self.deeper == 0
+            && case.reads_patterns
+            && word.raw != "esac"
+        {
+            case.word(word);
+            return;
+        }
         let opens_body = self.in_function && word.raw == "{";
         if !self.current.words.is_empty() && !opens_body {
             self.current.words.push(word);
@@ -86,30 +103,59 @@ impl<'s> Reader<'s> {
         }
         match word.raw {
             "function" => self.in_function = true,
-            "if" | "for" | "while" | "until" | "case" | "select" => {
-                match self.blocks.len() < MAX_DEPTH {
-                    true => self.blocks.push(None),
-                    false => self.deeper += 1,
-                }
+            "if" => self.open_block(Block::If(If::default())),
+            "case" => self.open_block(Block::Case(Case::new())),
+            "for" | "while" | "until" | "select" => {
+                self.open_block(Block::Other);
                 // The condition or list is read as an unknown command.
-                if word.raw != "if" {
-                    self.current.words.push(word);
-                }
+                self.current.words.push(word);
             }
             "fi" | "done" | "esac" if self.deeper > 0 => self.deeper -= 1,
             "fi" | "done" | "esac" => drop(self.blocks.pop()),
+            "then" | "elif" | "else" => {
+                if let Some(Block::If(block)) = self.blocks.last_mut()
+                    && self.deeper == 0
+                {
+                    block.keyword(word.raw);
+                }
+            }
             "{" => {
                 self.current = Command::default();
                 self.open();
             }
             "}" => self.close(),
-            "elif" => {}
+            "!" if matches!(self.blocks.last(), Some(Block::If(it)) if it.reads_condition()) => {
+                self.current.words.push(word);
+            }
             raw if BEFORE.contains(&raw) => {}
             _ => self.current.words.push(word),
         }
     }
 
+    fn open_block(&mut self, block: Block<'s>) {
+        match self.blocks.len() < MAX_DEPTH {
+            true => self.blocks.push(block),
+            false => self.deeper += 1,
+        }
+    }
+
     fn operator(&mut self, operator: &str) {
+        if let Some(Block::Case(case)) = self.blocks.last_mut()
+            && self.deeper == 0
+        {
+            if case.reads_patterns {
+                case.reads_patterns = operator != ")";
+                return;
+            }
+            if operator == ";;" {
+                self.end(";");
+                if let Some(Block::Case(case)) = self.blocks.last_mut() {
+                    case.next();
+                }
+                self.chain = Chain::default();
+                return;
+            }
+        }
         // `name() {`
         let names = &self.current.words;
         if operator == "(" && names.len() == 1 && !names[0].raw.ends_with('=') {
@@ -121,18 +167,27 @@ impl<'s> Reader<'s> {
             return;
         }
         self.current.piped = operator == "|";
-        let test = self
-            .current
-            .words
-            .first()
-            .is_some_and(|word| TESTS.contains(&word.raw));
-        self.end();
+        let words = &self.current.words;
+        let test = words.first().is_some_and(|it| TESTS.contains(&it.raw));
+        let test = test.then(|| words.clone());
+        self.end(operator);
         match operator {
-            "&&" => self.chain.after_test |= test,
-            "||" => self.chain.after_or = true,
+            "&&" => match test {
+                Some(words) if self.chain.tests.len() < MAX_CONDITIONS => {
+                    self.chain.tests.push(Condition::test(words, true));
+                }
+                Some(_) => self.chain.is_open = true,
+                None => {}
+            },
+            "||" => {
+                self.chain = Chain {
+                    is_open: true,
+                    tests: Vec::new(),
+                }
+            }
             "(" => self.open(),
             ")" => self.close(),
-            ";" | "&" => self.chain = Chain::default(),
+            ";" | ";;" | "&" => self.chain = Chain::default(),
             _ => {}
         }
     }
@@ -142,8 +197,8 @@ impl<'s> Reader<'s> {
             // Whether a function is called is unknown.
             let in_function = std::mem::take(&mut self.in_function);
             self.outside.push(Chain {
-                after_test: self.chain.after_test || in_function,
-                ..self.chain
+                is_open: self.chain.is_open || in_function,
+                tests: self.chain.tests.clone(),
             });
         }
     }
@@ -154,25 +209,34 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn end(&mut self) {
-        let outer = self
-            .outside
-            .iter()
-            .any(|chain| chain.after_or || chain.after_test);
-        let chain = self.chain;
+    /// Ends a command; `operator` is what follows it.
+    fn end(&mut self, operator: &str) {
         let mut command = std::mem::take(&mut self.current);
-        if let [keyword, name, inside, words @ ..] = command.words.as_slice()
-            && (keyword.raw, inside.raw) == ("for", "in")
-            && !words.is_empty()
-            && self.deeper == 0
-            && self.blocks.iter().flatten().count() < MAX_LOOPS
-            && let Some(block) = self.blocks.last_mut()
-        {
-            *block = Some((name.clone(), words.to_vec()));
+        if self.deeper == 0 {
+            match self.blocks.last_mut() {
+                Some(Block::If(block)) => block.command(&command.words, operator),
+                Some(block) => block.loop_over(&command.words),
+                None => {}
+            }
+            let loops = self.blocks.iter().filter_map(Block::words);
+            if loops.clone().count() > MAX_LOOPS
+                && let Some(block) = self.blocks.last_mut()
+            {
+                *block = Block::Other;
+            }
         }
-        let in_block = self.deeper > 0 || self.blocks.iter().any(Option::is_none);
-        command.conditional = in_block || outer || chain.after_or || chain.after_test;
-        command.loops = self.blocks.iter().flatten().cloned().collect();
+        let chains = || self.outside.iter().chain([&self.chain]);
+        let conditions: Option<Vec<_>> = self.blocks.iter().map(Block::conditions).collect();
+        let is_open = self.deeper > 0 || conditions.is_none() || chains().any(|it| it.is_open);
+        let of_blocks = conditions.into_iter().flatten().flatten();
+        let tests = chains().flat_map(|chain| chain.tests.iter().cloned());
+        let mut conditions: Vec<_> = of_blocks.chain(tests).take(MAX_CONDITIONS + 1).collect();
+        command.conditional = is_open || conditions.len() > MAX_CONDITIONS;
+        if command.conditional {
+            conditions.clear();
+        }
+        command.conditions = conditions;
+        command.loops = self.blocks.iter().filter_map(Block::words).collect();
         if !command.words.is_empty() || !command.outputs.is_empty() {
             self.commands.push(command);
         }
@@ -192,7 +256,8 @@ mod tests {
         };
         let words = |command: &Command| {
             let words: Vec<&str> = command.words.iter().map(|word| word.raw).collect();
-            (words.join(" "), command.conditional)
+            let is_certain = !command.conditional && command.conditions.is_empty();
+            (words.join(" "), !is_certain)
         };
         commands(&script).iter().map(words).collect()
     }
@@ -218,11 +283,88 @@ mod tests {
         );
         assert_eq!(certain("case $x in cu118) a;; *) b;; esac && c"), ["c"]);
         assert_eq!(
+            certain("(case $x in (a|b) c;; esac)\nd; case $x in\na) b\n;;\nesac; e"),
+            ["d", "e"]
+        );
+        assert_eq!(
             certain("for x in a b; do c $x; done\nd"),
             ["for x in a b", "c $x", "d"]
         );
         assert_eq!(certain("for x; do c; done; while a; do b; done; d"), ["d"]);
         assert_eq!(certain("{ a; b; } && sudo c"), ["a", "b", "sudo c"]);
+    }
+
+    #[test]
+    fn conditions_are_decided_if_their_words_are_known() {
+        let runs = |text: &str| {
+            let script = Script {
+                text,
+                offset: 0,
+                escape: '\\',
+                instruction: true,
+            };
+            let values = |name: &str| match name {
+                "ARCH" => Some("amd64".to_owned()),
+                "EMPTY" => Some(String::new()),
+                _ => None,
+            };
+            let value = |word: &Word<'_>| Some(script.value(word, &values)).filter(|it| it.known);
+            let commands = commands(&script).into_iter();
+            let answers = commands.map(|command| {
+                let answers = command.conditions.iter();
+                let answer = answers.map(|it| it.holds(&|word| Some(value(word)?.text)));
+                let all: Vec<_> = answer.collect();
+                let runs = match all.contains(&Some(false)) {
+                    true => Some(false),
+                    false => (!all.contains(&None) && !command.conditional).then_some(true),
+                };
+                (command.words[0].raw.to_owned(), runs)
+            });
+            let mut found: Vec<_> = answers.filter(|(name, _)| name.len() == 1).collect();
+            found.retain(|(name, _)| name != "[");
+            found
+                .into_iter()
+                .map(|(name, runs)| match runs {
+                    Some(true) => format!("+{name}"),
+                    Some(false) => format!("-{name}"),
+                    None => format!("?{name}"),
+                })
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        for (text, expected) in [
+            (
+                "if [ \"$ARCH\" = amd64 ]; then a; else b; fi; c",
+                "+a -b +c",
+            ),
+            (
+                "if [ $ARCH != amd64 ]; then a; elif [ $ARCH = amd64 ]; then b; else d; fi",
+                "-a +b -d",
+            ),
+            ("if [[ $ARCH == arm* ]]; then a; fi", "?a"),
+            ("if [ \"$X\" = y ]; then a; else b; fi", "?a ?b"),
+            (
+                "if [ -n \"$EMPTY\" ]; then a; fi; if [ -z \"$EMPTY\" ]\nthen\nb\nfi",
+                "-a +b",
+            ),
+            ("if ! [ $ARCH = amd64 ]; then a; else b; fi", "-a +b"),
+            ("if [ $ARCH = amd64 ] && x; then a; fi", "?a"),
+            ("if [ $ARCH = amd64 -a 1 = 2 ]; then a; fi", "?a"),
+            ("[ $ARCH = arm64 ] && a; b", "-a +b"),
+            ("[ $ARCH = arm64 ] && a || b", "-a ?b"),
+            (
+                "case $ARCH in arm64) a;; amd64|x86) b; c;; *) d;; esac; e",
+                "-a +b +c -d +e",
+            ),
+            ("case $X in arm64) a;; *) d;; esac", "?a ?d"),
+            (
+                "if [ $ARCH = amd64 ]; then if [ $ARCH = arm64 ]; then a; fi; b; fi",
+                "-a +b",
+            ),
+            ("f() { [ $ARCH = amd64 ] && a; }; f", "?a +f"),
+        ] {
+            assert_eq!(runs(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What every reader needs: the catalogue of components, and the files that a file includes.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
+use super::ignores::InlineIgnore;
 use super::text::Text;
 use crate::error::{Error, Result};
 use crate::stack::Catalogue;
@@ -34,6 +36,17 @@ pub struct Context<'c> {
     directory: String,
     /// The size of the included files so far, in bytes.
     read: Cell<usize>,
+    seen: Rc<RefCell<Seen>>,
+    /// Whether the directory is the build context, which otherwise may be above.
+    is_build_context: bool,
+}
+
+/// What was seen in a file and those that it includes.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// The files, as the user would name them.
+    pub files: Vec<String>,
+    pub ignores: Vec<InlineIgnore>,
 }
 
 impl<'c> Context<'c> {
@@ -44,7 +57,45 @@ impl<'c> Context<'c> {
             neighbours,
             directory: directory.trim_end_matches("/.").to_owned(),
             read: Cell::new(0),
+            seen: Rc::default(),
+            is_build_context: false,
         }
+    }
+
+    /// The same with its directory as the build context.
+    pub fn as_build_context(self) -> Self {
+        Context {
+            is_build_context: true,
+            ..self
+        }
+    }
+
+    /// The context of a build in another directory.
+    pub fn of_build<'o>(&'o self, neighbours: Neighbours<'o>, directory: &str) -> Context<'o> {
+        Context {
+            seen: self.seen.clone(),
+            is_build_context: true,
+            ..Context::new(self.catalogue, neighbours, directory)
+        }
+    }
+
+    /// Starts to read a file.
+    ///
+    /// # Errors
+    /// A line is too long.
+    pub fn text<'t>(&self, name: &'t str, content: &'t str) -> Result<Text<'t>> {
+        let text = Text::new(name, content)?;
+        let mut seen = self.seen.borrow_mut();
+        if !seen.files.iter().any(|file| file == name) {
+            seen.files.push(name.to_owned());
+            seen.ignores.extend(InlineIgnore::all(name, text.text));
+        }
+        Ok(text)
+    }
+
+    /// What was seen so far.
+    pub fn into_seen(self) -> Seen {
+        self.seen.take()
     }
 
     /// The name of an included file.
@@ -61,8 +112,11 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// How many directories are between the working directory and the file.
+    /// How many directories are between the working directory and the file; none if it is known to be the build context.
     pub fn depth(&self) -> usize {
+        if self.is_build_context {
+            return 0;
+        }
         self.directory
             .split('/')
             .filter(|part| !matches!(*part, "" | "."))

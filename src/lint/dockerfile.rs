@@ -1,8 +1,12 @@
 //! Dockerfiles: stages, arguments, variables, and installed packages.
 
+mod arguments;
 mod check;
 mod copies;
 mod directives;
+mod files;
+mod origins;
+mod packages;
 mod run;
 mod search_path;
 mod session;
@@ -11,29 +15,23 @@ mod state;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 
-use parse_dockerfile::{Command, Flag, Instruction, RunInstruction, Source, UnescapedString};
+use parse_dockerfile::{Command, Instruction, RunInstruction};
 
-use self::copies::{Copy, absolute, environment_of};
+use self::copies::absolute;
 use self::directives::{directive, escape_directive, fault};
-use self::state::{Setting, State, finish};
+use self::state::{State, finish};
 use super::context::Context;
 use super::facts::{Base, Stage};
 use super::heredoc::{self, HereDocument, MAX_DOCUMENTS};
 use super::shell::Script;
 use super::stage::{Recorder, too_many};
 use super::text::Text;
-use super::variables::{Expanded, unquote};
+use super::variables::Expanded;
 use crate::error::Result;
 use crate::reference::name::Name;
 
 /// The maximum number of stages.
 const MAX_STAGES: usize = 256;
-
-/// The maximum number of variables, and of arguments, in a stage.
-const MAX_VARIABLES: usize = 1000;
-
-/// The maximum number of copied files in a stage, including those of its parents.
-const MAX_COPIES: usize = 1000;
 
 /// What a build sets from outside.
 #[derive(Debug, Default)]
@@ -235,92 +233,6 @@ impl<'r> Reader<'r> {
         })
     }
 
-    /// `ARG NAME[=default] …`.
-    fn arguments(&mut self, span: Range<usize>) -> Result<()> {
-        let script = self.script(span.clone());
-        for word in script.words() {
-            let (name, default) = match word.raw.split_once('=') {
-                Some((name, _)) => (name, true),
-                None => (word.raw, false),
-            };
-            let stage = self.stages.last();
-            let values = |name: &str| match stage {
-                Some(stage) => stage.value(name),
-                None => self
-                    .globals
-                    .get(name)
-                    .cloned()
-                    .or_else(|| state::predefined(name)),
-            };
-            let expanded = script.value(&word, &values);
-            let value = match (self.build.arguments.get(name), default) {
-                (Some(given), _) => given.clone(),
-                (None, true) => {
-                    let value = expanded
-                        .text
-                        .split_once('=')
-                        .map(|(_, value)| value.to_owned());
-                    value.filter(|_| expanded.known)
-                }
-                (None, false) => self.globals.get(name).cloned(),
-            };
-            let arguments = match self.stages.last_mut() {
-                Some(stage) => &mut stage.arguments,
-                None => &mut self.globals,
-            };
-            match value {
-                Some(value) => drop(arguments.insert(name.to_owned(), value)),
-                None => drop(arguments.remove(name)),
-            }
-            if arguments.len() > MAX_VARIABLES {
-                let problem = format!("more than {MAX_VARIABLES} arguments");
-                return Err(self.text.fault(span, &problem, None));
-            }
-        }
-        Ok(())
-    }
-
-    fn pairs(&self, keyword: &str, span: Range<usize>) -> Result<()> {
-        match self.is_dockers {
-            true => check::pairs(self.text, keyword, &self.script(span)),
-            false => Ok(()),
-        }
-    }
-
-    /// `ENV NAME=value …`, or the old form `ENV NAME value`.
-    fn variables(&mut self, span: Range<usize>) -> Result<()> {
-        let script = self.script(span.clone());
-        let Some(stage) = self.stages.last_mut() else {
-            return Ok(());
-        };
-        let words = script.words();
-        if stage.stage.env.len() + words.len() > MAX_VARIABLES {
-            let problem = format!("more than {MAX_VARIABLES} variables");
-            return Err(self.text.fault(span, &problem, None));
-        }
-        let old = words.first().filter(|word| !word.raw.contains('='));
-        if let (Some(name), Some(value)) = (old, words.get(1)) {
-            let raw = self
-                .text
-                .text
-                .get(value.span.start..span.end)
-                .unwrap_or_default();
-            let setting = stage.variable(self.text, &script, (name.raw, raw, value.span.start));
-            stage.set(setting);
-            return Ok(());
-        }
-        // All are set at once: a value does not see others of the same line.
-        let pairs = words.iter().filter_map(|word| {
-            let (name, raw) = word.raw.split_once('=')?;
-            Some((name, raw, word.span.start + name.len() + 1))
-        });
-        let settings: Vec<Setting> = pairs
-            .map(|pair| stage.variable(self.text, &script, pair))
-            .collect();
-        settings.into_iter().for_each(|setting| stage.set(setting));
-        Ok(())
-    }
-
     /// The here-documents of the instruction at a position.
     fn documents_of(&self, instruction: usize) -> Vec<HereDocument> {
         let documents = self.here_documents.iter();
@@ -335,135 +247,6 @@ impl<'r> Reader<'r> {
             escape: '\\',
             instruction: false,
         }
-    }
-
-    /// `COPY <<EOF /destination`: a file inside the Dockerfile.
-    fn documents(&mut self, instruction: usize, destination: &str) {
-        for here in self.documents_of(instruction) {
-            let body = self.body(&here);
-            let target = match destination.ends_with('/') {
-                true => format!("{destination}{}", here.delimiter),
-                false => destination.to_owned(),
-            };
-            if let Some(stage) = self.stages.last_mut() {
-                stage.copied_document(self.text, &body, target);
-            }
-        }
-    }
-
-    /// `COPY` and `ADD`: from another stage, or from the build context.
-    fn copied(
-        &mut self,
-        options: &[Flag<'_>],
-        sources: &[Source<'_>],
-        destination: &UnescapedString<'_>,
-    ) -> Result<()> {
-        let paths = sources.iter().filter_map(|source| match source {
-            Source::Path(path) => Some(self.of_stage(&path.value)),
-            _ => None,
-        });
-        let paths: Vec<String> = paths.collect();
-        let target = self.of_stage(&destination.value);
-        let from = options.iter().find(|flag| flag.name.value == "from");
-        if let Some(from) = from {
-            let stage = from.value.as_ref().map(|value| value.value.to_string());
-            let other = self.takes(&stage.unwrap_or_default());
-            return self.carry(other, &paths, &target, destination.span.clone());
-        }
-        for source in paths {
-            if let Some(stage) = self.stages.last_mut() {
-                stage.repository(self.text, &source, destination.span.clone());
-            }
-            self.copy((source, target.clone()), destination.span.clone())?;
-        }
-        Ok(())
-    }
-
-    /// A text with the variables of the last stage expanded.
-    fn of_stage(&self, raw: &str) -> String {
-        let values = |name: &str| self.stages.last().and_then(|stage| stage.value(name));
-        unquote(raw, self.escape, &values, &|_| 0).text
-    }
-
-    /// Packages of an environment that is copied from another stage.
-    fn carry(
-        &mut self,
-        other: Option<usize>,
-        paths: &[String],
-        target: &str,
-        span: Range<usize>,
-    ) -> Result<()> {
-        let Some((stage, others)) = self.stages.split_last_mut() else {
-            return Ok(());
-        };
-        let Some(other) = other.and_then(|other| others.get(other)) else {
-            return Ok(());
-        };
-        for path in paths {
-            let (from, to) = (environment_of(path), environment_of(target));
-            stage.recorder.carry(&other.recorder, (&from, &to));
-            // The default environment of images of conda.
-            if path.trim_end_matches('/').ends_with("conda") {
-                stage.recorder.carry(&other.recorder, ("", &to));
-            }
-        }
-        match too_many(
-            others
-                .iter()
-                .map(|other| &other.recorder)
-                .chain([&stage.recorder]),
-        ) {
-            Some(problem) => Err(self.text.fault(span, &problem, None)),
-            None => Ok(()),
-        }
-    }
-
-    /// Records that the last stage has a file from the build context; `span` is that of the instruction.
-    fn copy(&mut self, (source, target): (String, String), span: Range<usize>) -> Result<()> {
-        let Some(stage) = self.stages.last_mut() else {
-            return Ok(());
-        };
-        if stage.copies.len() >= MAX_COPIES {
-            let problem = format!("more than {MAX_COPIES} copied files");
-            return Err(self.text.fault(span, &problem, None));
-        }
-        let target = absolute(&stage.directory, &target);
-        stage.copies.push(Copy { source, target });
-        Ok(())
-    }
-
-    /// `RUN --mount=type=bind,source=requirements.txt,target=…`.
-    fn mounts(&mut self, options: &[Flag<'_>], instruction: Range<usize>) -> Result<()> {
-        for mount in options.iter().filter(|flag| flag.name.value == "mount") {
-            let settings = mount
-                .value
-                .as_ref()
-                .map(|value| value.value.as_ref())
-                .unwrap_or_default();
-            let setting = |names: &[&str]| {
-                let mut pairs = settings.split(',').filter_map(|pair| pair.split_once('='));
-                pairs
-                    .find(|(name, _)| names.contains(name))
-                    .map(|(_, value)| value.to_owned())
-            };
-            if let Some(from) = setting(&["from"]) {
-                self.takes(&from);
-            } else if let Some(source) = setting(&["source", "src"]) {
-                let target = setting(&["target", "dst", "destination"]).unwrap_or_default();
-                self.copy((source, target), instruction.clone())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Records that the last stage copies files from another one, given by name or number, and returns its position.
-    fn takes(&mut self, from: &str) -> Option<usize> {
-        let number = from.parse::<usize>().ok();
-        let other = self.names.get(&from.to_lowercase()).copied().or(number);
-        if let (Some(other), Some(stage)) = (other, self.stages.last_mut()) {
-            stage.takes.push(other);
-        }
-        other
     }
 
     fn script(&self, span: Range<usize>) -> Script<'r> {

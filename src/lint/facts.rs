@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ignores::InlineIgnore;
 use crate::claims::Claim;
 use crate::finding::{Location, Severity};
 
@@ -12,10 +13,17 @@ use crate::finding::{Location, Severity};
 pub struct Sources {
     /// The file as the user named it.
     pub file: String,
-    /// `dockerfile`, `requirements`, `environment`, `pyproject`, `lock` or `compose`.
+    /// `dockerfile`, `requirements`, `environment`, `pyproject`, `lock`, `compose`, `bake`, `pixi` or `setup`.
     pub kind: String,
-    /// The stages of a Dockerfile; for a pyproject.toml its dependencies, and each group together with them; otherwise one.
+    /// The stages of a Dockerfile; of the builds of a Compose or bake file; for a pyproject.toml or pixi.toml its
+    /// dependencies, and each group or feature together with them; the environments of a pixi.lock; otherwise one.
     pub stages: Vec<Stage>,
+    /// The files that were read, itself first. Not a fact for rules.
+    #[serde(skip)]
+    pub read: Vec<String>,
+    /// The comments in these files that ignore findings. Not a fact for rules.
+    #[serde(skip)]
+    pub ignores: Vec<InlineIgnore>,
 }
 
 /// Packages that are installed together.

@@ -1,5 +1,7 @@
 //! Detects the type of a file by its name or contents.
 
+use super::setup;
+
 /// The supported types of files.
 ///
 /// ```
@@ -17,10 +19,16 @@ pub enum FileKind {
     Environment,
     /// pyproject.toml.
     Pyproject,
-    /// uv.lock, poetry.lock.
+    /// uv.lock, poetry.lock, pixi.lock, conda-lock.yml.
     Lock,
     /// compose.yml, docker-compose.yml.
     Compose,
+    /// docker-bake.hcl, docker-bake.json.
+    Bake,
+    /// pixi.toml.
+    Pixi,
+    /// setup.cfg, setup.py.
+    Setup,
 }
 
 impl FileKind {
@@ -32,6 +40,9 @@ impl FileKind {
         FileKind::Pyproject,
         FileKind::Lock,
         FileKind::Compose,
+        FileKind::Bake,
+        FileKind::Pixi,
+        FileKind::Setup,
     ];
 
     /// Its name on the command line and in rules.
@@ -43,6 +54,9 @@ impl FileKind {
             FileKind::Pyproject => "pyproject",
             FileKind::Lock => "lock",
             FileKind::Compose => "compose",
+            FileKind::Bake => "bake",
+            FileKind::Pixi => "pixi",
+            FileKind::Setup => "setup",
         }
     }
 
@@ -57,9 +71,13 @@ impl FileKind {
         let first = name.split(['.', '-', '_']).next().unwrap_or_default();
         match end {
             _ if is_template(name) => None,
-            "dockerignore" | "md" | "py" | "sh" | "json" | "bak" | "orig" => None,
-            "lock" => matches!(stem, "uv" | "poetry").then_some(FileKind::Lock),
+            "py" | "cfg" => (stem == "setup").then_some(FileKind::Setup),
+            "hcl" | "json" => stem.starts_with("docker-bake").then_some(FileKind::Bake),
+            "dockerignore" | "md" | "sh" | "bak" | "orig" => None,
+            "lock" => matches!(stem, "uv" | "poetry" | "pixi").then_some(FileKind::Lock),
+            "toml" if stem == "pixi" => Some(FileKind::Pixi),
             "toml" => (stem == "pyproject").then_some(FileKind::Pyproject),
+            "yml" | "yaml" if stem == "conda-lock" => Some(FileKind::Lock),
             "yml" | "yaml" if stem.starts_with("compose") || stem.starts_with("docker-compose") => {
                 Some(FileKind::Compose)
             }
@@ -88,6 +106,9 @@ impl FileKind {
             Some(FileKind::Compose) => {
                 let has_services = text.lines().any(|line| line.trim_end() == "services:");
                 has_services.then_some(FileKind::Compose)
+            }
+            Some(FileKind::Setup) if path.ends_with(".py") => {
+                setup::is_plain(text).then_some(FileKind::Setup)
             }
             None if is_template(path) => None,
             found => found.or_else(|| FileKind::of_text(path, text)),
@@ -173,6 +194,15 @@ mod tests {
             ("conda-gpu.yaml", Some(FileKind::Environment)),
             ("pyproject.toml", Some(FileKind::Pyproject)),
             ("Cargo.toml", None),
+            ("pixi.toml", Some(FileKind::Pixi)),
+            ("a/pixi.lock", Some(FileKind::Lock)),
+            ("conda-lock.yml", Some(FileKind::Lock)),
+            ("docker-bake.hcl", Some(FileKind::Bake)),
+            ("docker-bake.override.json", Some(FileKind::Bake)),
+            ("package.json", None),
+            ("setup.cfg", Some(FileKind::Setup)),
+            ("setup.py", Some(FileKind::Setup)),
+            ("tox.cfg", None),
             ("notes.txt", None),
         ] {
             assert_eq!(FileKind::of_name(name), kind, "{name}");

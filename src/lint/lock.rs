@@ -1,4 +1,6 @@
-//! Lock files of uv and Poetry: all packages with their versions.
+//! Lock files of uv and Poetry, and those of conda-lock and pixi: all packages with their versions.
+
+mod conda;
 
 use std::collections::HashMap;
 
@@ -14,6 +16,9 @@ use crate::version::requirement::normalized;
 
 /// Reads a lock file.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
+    if is_yaml(text.text) {
+        return conda::read(text, context);
+    }
     let mut recorder = Recorder::new(context);
     recorder.command();
     for pin in packages(text)? {
@@ -22,7 +27,15 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     Ok(vec![only(recorder)])
 }
 
-/// The packages. One that is locked in several versions depends on the machine or an extra.
+/// Whether a lock file is in YAML, and not in TOML: `key:` comes before `key =`.
+fn is_yaml(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_start);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    let mark = first.and_then(|line| line.chars().find(|c| matches!(c, ':' | '=' | '[')));
+    mark == Some(':')
+}
+
+/// The packages of a lock file of uv or Poetry. One that is locked in several versions depends on the machine or an extra.
 pub fn packages(text: &Text<'_>) -> Result<Vec<Pin>> {
     let table = DeTable::parse(text.text)
         .map_err(|error| text.fault(error.span().unwrap_or_default(), error.message(), None))?;

@@ -2,13 +2,18 @@
 //!
 //! [`read`] turns a file into [`Sources`]: base images, installed packages and variables, each with its location. Rules judge them.
 
+mod bake;
+mod blocks;
+mod build;
 mod command;
-mod compose;
+pub mod compose;
+mod condition;
 mod context;
 mod dockerfile;
 mod environment;
 mod facts;
 mod heredoc;
+mod ignores;
 mod install;
 mod kind;
 mod load;
@@ -18,6 +23,7 @@ mod pin;
 mod pyproject;
 mod requirements;
 mod settle;
+mod setup;
 mod shell;
 mod stage;
 mod text;
@@ -29,6 +35,7 @@ use crate::stack::Catalogue;
 pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Sources, Stage, Variable};
+pub use ignores::InlineIgnore;
 pub use kind::{FileKind, is_template};
 pub use load::{MAX_FILE, load, neighbour, text_of};
 pub use shell::Script;
@@ -47,30 +54,50 @@ pub fn read(
     catalogue: &Catalogue,
     neighbours: Neighbours<'_>,
 ) -> Result<Sources> {
-    let stages = stages(name, text, kind, catalogue, neighbours).map_err(Error::in_judged_file)?;
-    Ok(Sources {
-        file: name.to_owned(),
-        kind: kind.name().to_owned(),
-        stages,
-    })
+    let directory = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let context = Context::new(catalogue, neighbours, directory);
+    sources(name, text, kind, context)
 }
 
-fn stages(
+/// Reads a Dockerfile with a build context, to which `neighbours` are relative.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_in(
+    directory: &str,
     name: &str,
     text: &str,
     kind: FileKind,
     catalogue: &Catalogue,
     neighbours: Neighbours<'_>,
-) -> Result<Vec<Stage>> {
-    let text = Text::new(name, text)?;
-    let directory = text.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+) -> Result<Sources> {
     let context = Context::new(catalogue, neighbours, directory);
+    sources(name, text, kind, context.as_build_context())
+}
+
+fn sources(name: &str, text: &str, kind: FileKind, context: Context<'_>) -> Result<Sources> {
+    let stages = self::stages(name, text, kind, &context).map_err(Error::in_judged_file)?;
+    let seen = context.into_seen();
+    Ok(Sources {
+        file: name.to_owned(),
+        kind: kind.name().to_owned(),
+        stages,
+        read: seen.files,
+        ignores: seen.ignores,
+    })
+}
+
+fn stages(name: &str, text: &str, kind: FileKind, context: &Context<'_>) -> Result<Vec<Stage>> {
+    let text = context.text(name, text)?;
     match kind {
-        FileKind::Dockerfile => dockerfile::read(&text, &context, &dockerfile::Build::default()),
-        FileKind::Requirements => requirements::read(&text, &context),
-        FileKind::Environment => environment::read(&text, &context),
-        FileKind::Pyproject => pyproject::read(&text, &context),
-        FileKind::Compose => compose::read(&text, &context),
-        FileKind::Lock => lock::read(&text, &context),
+        FileKind::Dockerfile => dockerfile::read(&text, context, &dockerfile::Build::default()),
+        FileKind::Requirements => requirements::read(&text, context),
+        FileKind::Environment => environment::read(&text, context),
+        FileKind::Pyproject => pyproject::read(&text, context),
+        FileKind::Compose => compose::read(&text, context),
+        FileKind::Lock => lock::read(&text, context),
+        FileKind::Bake => bake::read(&text, context),
+        FileKind::Pixi => pyproject::read_pixi(&text, context),
+        FileKind::Setup => setup::read(&text, context),
     }
 }

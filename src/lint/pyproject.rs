@@ -1,6 +1,7 @@
 //! pyproject.toml: the standard's dependencies and groups, and those of Poetry, uv and pixi.
 
 mod groups;
+mod pixi;
 mod reader;
 
 use std::ops::Range;
@@ -53,12 +54,30 @@ pub fn project(text: &Text<'_>, project: &Project) -> Result<Vec<Pin>> {
 /// Reads a pyproject.toml.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let reader = reader(text, true)?;
+    let (main, groups) = (reader.main()?, reader.groups()?);
+    stages(&reader, main, groups, context)
+}
+
+/// Reads a pixi.toml.
+pub fn read_pixi(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
+    let reader = reader(text, false)?;
+    let (main, features) = (reader.pixi_packages(&[])?, reader.pixi_features(&[])?);
+    stages(&reader, main, features, context)
+}
+
+/// The main packages, and each group together with them.
+fn stages(
+    reader: &Reader<'_>,
+    packages: Vec<Pin>,
+    groups: Vec<Group>,
+    context: &Context<'_>,
+) -> Result<Vec<Stage>> {
+    let text = reader.text;
     let mut main = Recorder::new(context);
     main.command();
-    for pin in reader.main()? {
+    for pin in packages {
         main.add(pin, text)?;
     }
-    let groups = reader.groups()?;
     if groups.len() > MAX_GROUPS {
         let problem = format!("more than {MAX_GROUPS} groups of dependencies");
         return Err(text.fault(0..1, &problem, None));
@@ -102,13 +121,7 @@ impl<'r> Reader<'r> {
         for (name, value) in self.entries(&["tool", "poetry", "dependencies"])? {
             pins.extend(self.poetry(name, value)?);
         }
-        for (name, value) in self.entries(&["tool", "pixi", "dependencies"])? {
-            self.check(name, value, &["string", "table"], "a string or a table")?;
-            pins.extend(self.pixi(name, value));
-        }
-        for (name, value) in self.entries(&["tool", "pixi", "pypi-dependencies"])? {
-            pins.extend(self.poetry(name, value)?);
-        }
+        pins.extend(self.pixi_packages(&["tool", "pixi"])?);
         Ok(pins)
     }
 
@@ -145,6 +158,7 @@ impl<'r> Reader<'r> {
                 includes: Vec::new(),
             });
         }
+        groups.extend(self.pixi_features(&["tool", "pixi"])?);
         Ok(groups)
     }
 
@@ -303,31 +317,5 @@ impl<'r> Reader<'r> {
             index.apply(&mut pin);
         }
         Ok(Some(pin))
-    }
-
-    /// A conda package: `name = "2.1.*"` or `name = {version = "2.1.*", channel = "pytorch"}`.
-    fn pixi(&self, name: &str, value: &Value<'_>) -> Option<Pin> {
-        let field = |key: &str| Some(value.get_ref().get(key)?.get_ref().as_str()?.to_owned());
-        let version = value
-            .get_ref()
-            .as_str()
-            .map(str::to_owned)
-            .or_else(|| field("version"))
-            .unwrap_or_default();
-        let version = version.trim_matches('*');
-        let space = if version.starts_with(|c: char| c.is_ascii_digit()) {
-            " "
-        } else {
-            ""
-        };
-        let build = field("build")
-            .map(|build| format!(" {build}"))
-            .unwrap_or_default();
-        let found = pin::conda(&format!("{name}{space}{version}{build}"))?;
-        Some(Pin {
-            index: field("channel"),
-            location: self.text.location(self.line(value.span())),
-            ..found
-        })
     }
 }

@@ -153,7 +153,7 @@ fn include(
         None => relative.clone(),
     };
     gather(
-        &Text::new(&name, &other)?,
+        &context.text(&name, &other)?,
         &relative,
         context,
         constraint,

@@ -18,6 +18,24 @@ pub struct Expanded {
     pub known: bool,
 }
 
+/// How a text is written.
+#[derive(Clone, Copy)]
+struct Syntax<'s> {
+    /// The escape character, where quotes and commands in backticks have a meaning.
+    escape: Option<char>,
+    /// The length of a line continuation at the start of its argument, or 0.
+    skip: &'s dyn Fn(&str) -> usize,
+}
+
+/// Expands the variables of a text without quotes, as in a Compose file: `$$` is a dollar sign.
+pub fn interpolate(raw: &str, values: Values<'_>) -> Expanded {
+    let plain = Syntax {
+        escape: None,
+        skip: &|_| 0,
+    };
+    expand(raw, plain, values, 0)
+}
+
 /// Removes quotes and escapes from a text and expands its variables. `skip` returns the length of a line continuation at the start
 /// of its argument, or 0.
 pub fn unquote(
@@ -26,16 +44,16 @@ pub fn unquote(
     values: Values<'_>,
     skip: &dyn Fn(&str) -> usize,
 ) -> Expanded {
-    expand(raw, escape, values, skip, 0)
+    let shell = Syntax {
+        escape: Some(escape),
+        skip,
+    };
+    expand(raw, shell, values, 0)
 }
 
-fn expand(
-    raw: &str,
-    escape: char,
-    values: Values<'_>,
-    skip: &dyn Fn(&str) -> usize,
-    depth: usize,
-) -> Expanded {
+fn expand(raw: &str, syntax: Syntax<'_>, values: Values<'_>, depth: usize) -> Expanded {
+    let Syntax { escape, skip } = syntax;
+    let quotes = escape.is_some();
     let mut out = Expanded {
         text: String::new(),
         known: true,
@@ -48,25 +66,28 @@ fn expand(
             break;
         }
         let after = &rest[c.len_utf8()..];
-        if c == '\'' && !double {
+        if c == '\'' && !double && quotes {
             let (literal, behind) = after.split_once('\'').unwrap_or((after, ""));
             out.text.push_str(literal);
             rest = behind;
-        } else if c == '"' {
+        } else if c == '"' && quotes {
             double = !double;
             rest = after;
         } else if skip(rest) > 0 {
             rest = &rest[skip(rest)..];
-        } else if c == escape {
+        } else if Some(c) == escape {
             let next = after.chars().next();
             if double && !matches!(next, Some('$' | '"' | '`' | '\\')) {
                 out.text.push(c);
             }
             out.text.extend(next);
             rest = &after[next.map_or(0, char::len_utf8)..];
-        } else if c == '$' || c == '`' {
+        } else if c == '$' && !quotes && after.starts_with('$') {
+            out.text.push(c);
+            rest = &after[1..];
+        } else if c == '$' || (c == '`' && quotes) {
             let length = expression(rest);
-            let value = value(&rest[..length], escape, values, depth);
+            let value = value(&rest[..length], syntax, values, depth);
             out.known &= value.is_some();
             out.text
                 .push_str(value.as_deref().unwrap_or(&rest[..length]));
@@ -112,7 +133,7 @@ fn is_name(c: char) -> bool {
 }
 
 /// The value of an expression; a single `$` is literal.
-fn value(expression: &str, escape: char, values: Values<'_>, depth: usize) -> Option<String> {
+fn value(expression: &str, syntax: Syntax<'_>, values: Values<'_>, depth: usize) -> Option<String> {
     let inner = match expression.strip_prefix('$')? {
         "" => return Some("$".to_owned()),
         rest => match rest.strip_prefix('{') {
@@ -127,7 +148,11 @@ fn value(expression: &str, escape: char, values: Values<'_>, depth: usize) -> Op
     }
     let set = values(name);
     let other = |text: &str| {
-        let expanded = expand(text, escape, values, &|_| 0, depth + 1);
+        let inner = Syntax {
+            skip: &|_| 0,
+            ..syntax
+        };
+        let expanded = expand(text, inner, values, depth + 1);
         expanded.known.then_some(expanded.text)
     };
     let filled = set.clone().filter(|value| !value.is_empty());
@@ -254,6 +279,25 @@ mod tests {
             ("${", "${", false),
         ] {
             let expanded = unquote(raw, '\\', &values, &|_| 0);
+            assert_eq!(
+                (expanded.text.as_str(), expanded.known),
+                (text, known),
+                "{raw}"
+            );
+        }
+    }
+
+    #[test]
+    fn texts_without_quotes_are_expanded_as_compose_does() {
+        for (raw, text, known) in [
+            ("a:${TAG:-1.0}", "a:1.0", true),
+            ("${A-'b'}$$c", "'b'$c", true),
+            ("${A:-${CUDA}}\\x", "12.4.1\\x", true),
+            ("${A}", "${A}", false),
+            ("${A:-", "${A:-", false),
+            ("`a`\"$CUDA\"", "`a`\"12.4.1\"", true),
+        ] {
+            let expanded = interpolate(raw, &values);
             assert_eq!(
                 (expanded.text.as_str(), expanded.known),
                 (text, known),

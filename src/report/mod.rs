@@ -172,6 +172,8 @@ pub struct ImageReport {
 pub struct FileReport {
     /// The file as the user named it.
     pub file: String,
+    /// `dockerfile`, `requirements` …; empty for what is no input.
+    pub kind: String,
     /// Pass or fail.
     pub verdict: Verdict,
     /// The findings, in the order of the lines.

@@ -46,6 +46,7 @@ impl ContainerReport {
     pub(crate) fn as_file(&self) -> FileReport {
         FileReport {
             file: self.title.clone(),
+            kind: String::new(),
             verdict: Verdict::Incomplete,
             findings: self.findings.clone(),
             ignored: self.ignored.clone(),

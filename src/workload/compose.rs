@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::document::Node;
 use super::facts::{Container, GpuRequest, Mount, RuntimeClass, Unknown, Variable, Workload};
 use super::placement::{Placement, Toleration};
 use super::text::Manifest;
+use crate::document::Node;
 use crate::launch::Overlay;
+use crate::lint::compose;
 
-/// The services of a document, if it is a Compose file.
-pub(super) fn services(document: &Node) -> Option<&Node> {
-    let services = document.get("services")?;
-    let is_map = services.entries().next().is_some();
-    (is_map && document.get("apiVersion").is_none()).then_some(services)
+/// A text with the defaults of its variables; what has none stays.
+fn interpolated(text: &str) -> String {
+    compose::interpolated(text).text
 }
 
 /// The services as containers of one workload.
@@ -84,24 +83,14 @@ impl Service<'_> {
 
     /// `environment` as a map or a list; a name without a value takes the value of the shell, and `env_file` is another file.
     fn environment(&self) -> (Vec<Variable>, Vec<Unknown>) {
-        let environment = self.service.get("environment");
-        let mapped = environment.into_iter().flat_map(Node::entries);
-        let mapped =
-            mapped.map(|(key, value)| (key.text().unwrap_or_default(), value.text(), value));
-        let listed = environment.into_iter().flat_map(Node::items);
-        let listed = listed.filter_map(|item| {
-            let text = item.text()?;
-            let (name, value) = text
-                .split_once('=')
-                .map_or((text, None), |(name, value)| (name, Some(value)));
-            Some((name, value, item))
-        });
         let variable = |(name, value, place): (&str, Option<&str>, &Node)| Variable {
             name: name.to_owned(),
             value: value.map(interpolated).filter(|it| !it.contains("${")),
             location: self.manifest.location(place),
         };
-        let variables: Vec<Variable> = mapped.chain(listed).map(variable).collect();
+        let variables: Vec<Variable> = compose::pairs(self.service.get("environment"))
+            .map(variable)
+            .collect();
         let open = variables.iter().filter(|it| it.value.is_none());
         let open = open.map(|it| Unknown {
             variable: Some(it.name.clone()),
@@ -220,48 +209,4 @@ fn words(node: &Node) -> Vec<String> {
     }
     words.extend(word);
     words
-}
-
-/// `${NAME:-default}` and `${NAME-default}` become their defaults, `$$` a dollar sign; what has no default stays.
-fn interpolated(text: &str) -> String {
-    let mut result = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        result.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let inner = rest.strip_prefix("${").and_then(|it| it.split_once('}'));
-        let default = inner.and_then(|(inner, after)| Some((inner.split_once('-')?.1, after)));
-        match default {
-            _ if rest.starts_with("$$") => {
-                result.push('$');
-                rest = &rest[2..];
-            }
-            Some((default, after)) => {
-                result.push_str(default);
-                rest = after;
-            }
-            None => {
-                result.push('$');
-                rest = &rest[1..];
-            }
-        }
-    }
-    result + rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn defaults_of_variables_are_taken() {
-        for (text, expected) in [
-            ("a:${TAG:-1.0}", "a:1.0"),
-            ("${A-b}$$c", "b$c"),
-            ("${A}", "${A}"),
-            ("${A:-", "${A:-"),
-        ] {
-            assert_eq!(interpolated(text), expected, "{text}");
-        }
-    }
 }

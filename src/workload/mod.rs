@@ -3,7 +3,6 @@
 //! [`read`] turns the text of files into [`Workload`]s. Nothing here reads an image.
 
 mod compose;
-mod document;
 mod facts;
 mod judged;
 mod kinds;
@@ -12,11 +11,11 @@ mod placement;
 mod script;
 mod text;
 
+use crate::document::{self, Node};
 use crate::error::{Error, Result};
 use crate::lexical;
-use crate::yaml;
+use crate::lint::compose::services;
 
-use document::Node;
 pub use facts::{Container, GpuRequest, Mount, Role, RuntimeClass, Unknown, Variable, Workload};
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
 pub use kinds::Kinds;
@@ -65,11 +64,8 @@ fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node
     if script::is_script(manifest.text()) {
         return Ok((manifest, Vec::new()));
     }
-    let documents: Vec<Node> = yaml::documents(name, manifest.text())
+    let documents = document::read(name, manifest.text())
         .map_err(|error| template(&manifest).unwrap_or(error.in_judged_file()))?;
-    let text = manifest.text();
-    let documents = documents.into_iter();
-    let documents: Vec<Node> = documents.map(|it| it.with_plain_texts(text)).collect();
     if let Some(key) = documents.iter().find_map(Node::key_without_text) {
         let place = key.span.clone();
         return Err(template(&manifest).unwrap_or_else(|| {
@@ -108,7 +104,7 @@ fn workloads_of(
         workloads.extend(script::read(manifest));
     }
     for document in flat {
-        if let Some(services) = compose::services(document) {
+        if let Some(services) = services(document) {
             workloads.push(compose::read(services, manifest));
             continue;
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::document::Node;
+use crate::document::Node;
 use crate::error::{Error, Result};
 use crate::finding::Location;
 use crate::lint::Text;

@@ -159,6 +159,7 @@ pub fn lint(text: &str) -> FileReport {
     };
     FileReport {
         file: format!("./{text}"),
+        kind: "dockerfile".to_owned(),
         verdict: Verdict::Fail,
         ignored: Vec::new(),
         findings: vec![finding(text, Some(location))],

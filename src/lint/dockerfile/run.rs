@@ -4,35 +4,21 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use super::super::command::{Command, commands};
-use super::super::context::Neighbour;
-use super::super::environment;
-use super::super::facts::{Pin, SearchDirectory};
-use super::super::install::{self, Argument, Install, Project, unwrapped};
-use super::super::lock;
-use super::super::pin;
-use super::super::pyproject;
-use super::super::requirements::{self, Gathered};
+use super::super::facts::SearchDirectory;
+use super::super::install::{Argument, unwrapped};
 use super::super::shell::{Script, Word};
-use super::super::stage::MAX_PINS;
 use super::super::text::Text;
-use super::copies::{Copy, absolute, place};
+use super::copies::absolute;
 use super::session::{SHELLS, Session, activate, assign, inline_script, script_path};
 use super::state::{MAX_PARTS, State};
 use crate::error::Result;
 use crate::lexical::name_of;
-use crate::version::requirement::normalized;
 
 /// How many times the commands of loops are read.
 const MAX_RUNS: usize = 64;
 
 /// The maximum nesting of `bash -c`.
 const MAX_DEPTH: usize = 4;
-
-/// How many directories above a Dockerfile may be its build context.
-const MAX_ABOVE: usize = 3;
-
-/// The maximum number of places that a file in the stage may come from.
-const MAX_ORIGINS: usize = 32;
 
 impl State<'_> {
     /// Reads a script. `documents` are the here-documents of its commands, in order.
@@ -164,6 +150,19 @@ impl State<'_> {
         body: Option<Script<'_>>,
         session: &mut Session,
     ) -> Result<()> {
+        let mut conditional = command.conditional;
+        for condition in &command.conditions {
+            let values = |name: &str| self.session_value(name, session);
+            let text = |word: &Word<'_>| {
+                let value = script.value(word, &values);
+                value.known.then_some(value.text)
+            };
+            match condition.holds(&text) {
+                Some(false) => return Ok(()),
+                Some(true) => {}
+                None => conditional = true,
+            }
+        }
         let words = self.words(script, command, session);
         let program = words
             .first()
@@ -175,7 +174,7 @@ impl State<'_> {
         {
             self.script(text, body, VecDeque::new(), session)?;
         }
-        if assign(&words, command.conditional, session) {
+        if assign(&words, conditional, session) {
             return Ok(());
         }
         activate(&words, session);
@@ -198,7 +197,7 @@ impl State<'_> {
                     offset: at + 1,
                     ..*script
                 };
-                self.nested(text, inner, command.conditional, session)?;
+                self.nested(text, inner, conditional, session)?;
                 return Ok(());
             }
         }
@@ -206,18 +205,18 @@ impl State<'_> {
             let path = absolute(self.directory(session), path);
             if let Some((path, content)) = self.origin(text, &path)? {
                 let name = self.recorder.context().name(&path);
-                let other = Text::new(&name, &content)?;
+                let other = self.recorder.context().text(&name, &content)?;
                 let script = Script {
                     text: other.text,
                     offset: 0,
                     escape: '\\',
                     instruction: false,
                 };
-                self.nested(&other, script, command.conditional, session)?;
+                self.nested(&other, script, conditional, session)?;
             }
             return Ok(());
         }
-        self.install(text, &words, command.conditional, session)
+        self.install(text, &words, conditional, session)
     }
 
     /// Reads a script that a command runs.
@@ -254,28 +253,6 @@ impl State<'_> {
         }
     }
 
-    /// The working directory at this point of a script.
-    fn directory<'s>(&'s self, session: &'s Session) -> &'s str {
-        session.directory.as_deref().unwrap_or(&self.directory)
-    }
-
-    /// The file of the build context that is at an absolute path of the stage: its path in the context, and its contents.
-    fn origin(&self, text: &Text<'_>, path: &str) -> Result<Option<(String, String)>> {
-        let context = self.recorder.context();
-        let origins = self.copies.iter().rev().flat_map(|copy| copy.origins(path));
-        let origins: Vec<String> = origins.take(MAX_ORIGINS).collect();
-        // The build context is the directory of the Dockerfile, or one above it: `docker build -f docker/Dockerfile .`
-        let depth = context.depth().min(MAX_ABOVE);
-        for above in (0..=depth).map(|levels| "../".repeat(levels)) {
-            for origin in origins.iter().map(|origin| format!("{above}{origin}")) {
-                if let Neighbour::Text(found) = context.neighbour(text, &origin)? {
-                    return Ok(Some((origin, found)));
-                }
-            }
-        }
-        Ok(None)
-    }
-
     /// The words of a command with expanded variables.
     pub fn words(
         &self,
@@ -302,220 +279,4 @@ impl State<'_> {
             None => self.value(name),
         }
     }
-
-    fn install(
-        &mut self,
-        text: &Text<'_>,
-        words: &[Argument],
-        conditional: bool,
-        session: &Session,
-    ) -> Result<()> {
-        if let Some((variable, value)) = install::configured(words) {
-            self.configure(variable, value);
-        }
-        let found = install::read(words, &|name| self.session_value(name, session));
-        let Some(install) = found else {
-            return Ok(());
-        };
-        let mut pins: Vec<Pin> = Vec::new();
-        // One package too many is reported when it is added.
-        for package in install.packages.iter().take(MAX_PINS + 1) {
-            pins.extend(package_pin(&install, package).map(|pin| Pin {
-                location: text.location(package.span.clone()),
-                ..pin
-            }));
-        }
-        self.files(text, &install, session, &mut pins)?;
-        let place = match &install.environment {
-            Some(directory) => place(directory),
-            None if install.manager == "pip" || install.manager == "conda" => {
-                session.active.clone().unwrap_or_else(|| self.environment())
-            }
-            None => String::new(),
-        };
-        if install.removes {
-            if pins.is_empty() || !install.packages.iter().all(|package| package.known) {
-                self.recorder.remove_component(None, &place);
-            }
-            for pin in pins {
-                self.recorder.remove(&Pin {
-                    environment: place.clone(),
-                    ..pin
-                });
-            }
-            return Ok(());
-        }
-        self.recorder.command();
-        if install.upgrades {
-            self.recorder.upgrade();
-        }
-        for mut pin in pins {
-            pin.environment = place.clone();
-            pin.conditional |= conditional || session.conditional;
-            pin.alone = install.alone;
-            pin.no_build_isolation = install.no_build_isolation
-                || self
-                    .session_value("PIP_NO_BUILD_ISOLATION", session)
-                    .is_some()
-                || self
-                    .session_value("UV_NO_BUILD_ISOLATION", session)
-                    .is_some();
-            self.recorder.add(pin, text)?;
-        }
-        Ok(())
-    }
-
-    /// Adds the requirements of files that a command names, if they are in the build context and copied to the stage.
-    fn files(
-        &self,
-        text: &Text<'_>,
-        install: &Install,
-        session: &Session,
-        pins: &mut Vec<Pin>,
-    ) -> Result<()> {
-        let context = self.recorder.context();
-        let mut gathered = Gathered::from_index(install.index.clone());
-        // Projects are separate files; uv accepts them like requirements.
-        let is_project = |file: &str| {
-            [".toml", ".py", ".cfg"]
-                .iter()
-                .any(|end| file.ends_with(end))
-        };
-        let requirements = install.files.iter();
-        for (file, constraint) in requirements.filter(|(file, _)| !is_project(file)) {
-            if let Some((path, content)) = self.beside(text, session, file)? {
-                let name = self.recorder.context().name(&path);
-                let other = Text::new(&name, &content)?;
-                requirements::gather(&other, &path, context, *constraint, &mut gathered)?;
-            }
-        }
-        for pin in pins.iter_mut().filter(|pin| pin.manager == "pip") {
-            gathered.index.apply(pin);
-        }
-        for mut pin in gathered.pins {
-            gathered.index.apply(&mut pin);
-            pins.push(pin);
-        }
-        for project in install.projects.iter().filter(|_| !install.alone) {
-            pins.extend(self.project(text, project, session)?);
-        }
-        for file in &install.environments {
-            if let Some((path, content)) = self.beside(text, session, file)? {
-                let name = self.recorder.context().name(&path);
-                let stages = environment::read(&Text::new(&name, &content)?, context)?;
-                pins.extend(stages.into_iter().flat_map(|stage| stage.pins));
-            }
-        }
-        Ok(())
-    }
-
-    /// The packages that a project requires, with their origins: those of its lock file if the command follows it.
-    fn project(&self, text: &Text<'_>, project: &Project, session: &Session) -> Result<Vec<Pin>> {
-        let directory = absolute(self.directory(session), &project.path);
-        let files: &[&str] = match project.locked {
-            true => &["uv.lock", "poetry.lock", "pyproject.toml"],
-            false => &["pyproject.toml"],
-        };
-        for file in files {
-            let Some((path, content)) = self.origin(text, &format!("{directory}/{file}"))? else {
-                continue;
-            };
-            let name = self.recorder.context().name(&path);
-            let other = Text::new(&name, &content)?;
-            let pins = match file.ends_with(".lock") {
-                true => lock::packages(&other),
-                false => pyproject::project(&other, project),
-            };
-            // What is wrong with the project itself is told where it is linted.
-            return Ok(pins.unwrap_or_default());
-        }
-        Ok(Vec::new())
-    }
-
-    /// The file that a path in the stage was copied from: its path in the build context, and its contents. Without an exact path, the
-    /// name of the file decides.
-    fn beside(
-        &self,
-        text: &Text<'_>,
-        session: &Session,
-        path: &str,
-    ) -> Result<Option<(String, String)>> {
-        let exact = self.origin(text, &absolute(self.directory(session), path))?;
-        let Some(name) = path.rsplit('/').next().filter(|_| exact.is_none()) else {
-            return Ok(exact);
-        };
-        let context = self.recorder.context();
-        let relative = path.trim_start_matches('/').trim_start_matches("./");
-        let is_named = |copy: &Copy| {
-            source(copy).rsplit('/').next() == Some(name)
-                || copy.target.rsplit('/').next() == Some(name)
-        };
-        // Copies with this file name first, the last one before earlier ones.
-        let named = self.copies.iter().rev().filter(|copy| is_named(copy));
-        let named = named.map(|copy| source(copy).to_owned());
-        let others = self.copies.iter().filter(|copy| !is_named(copy));
-        let others = others.flat_map(|copy| origins(source(copy), relative, name));
-        for path in named.chain(others).take(MAX_ORIGINS) {
-            if let Neighbour::Text(found) = context.neighbour(text, &path)? {
-                return Ok(Some((path, found)));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// The source of a `COPY`, relative to the build context.
-fn source(copy: &Copy) -> &str {
-    copy.source
-        .trim_start_matches('/')
-        .trim_start_matches("./")
-        .trim_end_matches('/')
-}
-
-/// Possible sources of a file that no `COPY` names; `name` is its file name.
-fn origins(source: &str, relative: &str, name: &str) -> Vec<String> {
-    let (folder, file) = source.rsplit_once('/').unwrap_or(("", source));
-    if matches!(source, "" | ".") {
-        vec![relative.to_owned(), name.to_owned()]
-    } else if file.contains('*') {
-        let path = format!("{folder}/{name}");
-        vec![path.trim_start_matches('/').to_owned()]
-    } else {
-        vec![format!("{source}/{name}")]
-    }
-}
-
-/// A package of a command. If a variable in it is unknown, its name may still be known.
-fn package_pin(install: &Install, package: &Argument) -> Option<Pin> {
-    let pin = match install.manager {
-        "pip" => match pin::python(&package.text) {
-            Ok(pin) => pin,
-            Err(_) => partly(package, "pip"),
-        },
-        "conda" => pin::conda(&package.text)
-            .or_else(|| partly(package, "conda"))
-            .map(|mut pin| {
-                if pin.index.is_none() && !install.channels.is_empty() {
-                    pin.index = Some(install.channels.join(", "));
-                }
-                pin
-            }),
-        manager => pin::system(&package.text, manager).filter(|_| package.known),
-    };
-    pin.filter(|pin| package.known || !pin.specifier.is_empty())
-}
-
-/// A package of which only the name is known.
-fn partly(package: &Argument, manager: &str) -> Option<Pin> {
-    let end = package
-        .text
-        .find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))?;
-    let (name, specifier) = package.text.split_at(end);
-    (!package.known && !name.is_empty()).then(|| Pin {
-        name: normalized(name),
-        manager: manager.to_owned(),
-        specifier: specifier.to_owned(),
-        text: package.text.clone(),
-        ..Pin::default()
-    })
 }

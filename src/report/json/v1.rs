@@ -251,6 +251,8 @@ impl<'a> From<&'a report::ImageReport> for Image<'a> {
 #[derive(Serialize)]
 pub(super) struct File<'a> {
     file: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    kind: &'a str,
     verdict: Verdict,
     findings: &'a [Finding],
     ignored: &'a [IgnoredFinding],
@@ -260,6 +262,7 @@ impl<'a> From<&'a report::FileReport> for File<'a> {
     fn from(file: &'a report::FileReport) -> Self {
         File {
             file: &file.file,
+            kind: &file.kind,
             verdict: file.verdict,
             findings: &file.findings,
             ignored: &file.ignored,

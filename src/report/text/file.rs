@@ -1,5 +1,7 @@
 //! The report of `imgcheck lint` for a terminal: each finding with its source line and a caret.
 
+use std::collections::BTreeMap;
+
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::style::{BOLD, colored};
@@ -11,6 +13,22 @@ use crate::report::{FileReport, one_line, printable};
 pub fn files(files: &[FileReport]) -> String {
     let blocks: Vec<String> = files.iter().map(block).collect();
     blocks.join("\n")
+}
+
+/// How many files of which kind there are, if there are several.
+pub(super) fn kinds(out: &mut String, files: &[FileReport]) {
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    for file in files.iter().filter(|file| !file.kind.is_empty()) {
+        *count.entry(&file.kind).or_default() += 1;
+    }
+    let all: usize = count.values().sum();
+    if all > 1 {
+        let kinds: Vec<String> = count
+            .iter()
+            .map(|(kind, it)| format!("{kind} {it}"))
+            .collect();
+        out.push_str(&format!("\n{all} files: {}\n", one_line(&kinds.join(", "))));
+    }
 }
 
 fn block(file: &FileReport) -> String {

@@ -47,6 +47,7 @@ pub fn report(report: &Report, width: Option<u16>) -> String {
         separate(&mut out);
     }
     out.push_str(&files);
+    file::kinds(&mut out, report.files);
     judged_by(&mut out, report);
     out
 }

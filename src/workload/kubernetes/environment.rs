@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::reader::Reader;
-use crate::workload::document::Node;
+use crate::document::Node;
 use crate::workload::facts::{Unknown, Variable};
 
 /// The variables that a container sets.

@@ -7,10 +7,10 @@ mod pod;
 mod reader;
 mod scheduling;
 
-use super::document::{Node, Value};
 use super::facts::{Container, Workload};
 use super::kinds::{Kind, Kinds};
 use super::text::Manifest;
+use crate::document::{Node, Value};
 
 pub use objects::Objects;
 use pod::Template;

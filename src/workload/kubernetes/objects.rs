@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::workload::document::Node;
+use crate::document::Node;
 use crate::workload::kinds::Kinds;
 
 /// What other objects of the same input say.

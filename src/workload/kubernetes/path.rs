@@ -1,6 +1,6 @@
 //! Paths in an object, as the table of kinds writes them: `spec.workerGroupSpecs[].template`, `spec.pytorchReplicaSpecs.*.template`.
 
-use crate::workload::document::Node;
+use crate::document::Node;
 
 /// Words of a path that do not tell parts of a workload apart.
 const PLAIN: [&str; 9] = [

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::environment::{Environment, expand};
 use super::reader::Reader;
 use super::scheduling;
+use crate::document::Node;
 use crate::launch::Overlay;
-use crate::workload::document::Node;
 use crate::workload::facts::{Container, GpuRequest, Mount, Role, RuntimeClass};
 use crate::workload::placement::Placement;
 

@@ -1,7 +1,7 @@
 //! What reading one object needs.
 
 use super::objects::Objects;
-use crate::workload::document::Node;
+use crate::document::Node;
 use crate::workload::kinds::Kinds;
 use crate::workload::text::Manifest;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::objects::pairs;
-use crate::workload::document::Node;
+use crate::document::Node;
 use crate::workload::placement::{Placement, Requirement, Toleration};
 
 /// What a Pod demands of its node; `runtime_selector` is that of its runtime class.

@@ -145,6 +145,7 @@ fn hostile() -> (ImageReport, FileReport, UnreadImage) {
     };
     let file = FileReport {
         file: evil.to_owned(),
+        kind: evil.to_owned(),
         verdict: Verdict::Fail,
         findings: vec![finding.clone()],
         ignored: vec![IgnoredFinding {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::error::Result;
 use crate::yaml::{self, Spanned};
 
 /// A value and its position in the text, in bytes.
@@ -27,9 +28,18 @@ pub enum Value {
     Map(Vec<(Node, Node)>),
 }
 
+/// Reads all documents of a stream; empty ones are left out.
+///
+/// # Errors
+/// As [`yaml::documents`].
+pub fn read(name: &str, text: &str) -> Result<Vec<Node>> {
+    let documents = yaml::documents::<Node>(name, text)?.into_iter();
+    Ok(documents.map(|it| it.with_plain_texts(text)).collect())
+}
+
 impl Node {
     /// Gives numbers and truth values the text that they have in the file.
-    pub fn with_plain_texts(mut self, text: &str) -> Self {
+    fn with_plain_texts(mut self, text: &str) -> Self {
         self.value = match self.value {
             Value::Plain => {
                 let written = text.get(self.span.clone()).unwrap_or_default();
