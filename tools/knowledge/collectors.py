@@ -87,6 +87,17 @@ def partner(*partners: str) -> Derive:
     return derive
 
 
+def sglang(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
+    """The PyTorch that SGLang requires: up to 0.5.2 with the extra `srt`, which `all` includes."""
+    metadata = one_wheel(files).metadata()
+    for extra in ("", "srt"):
+        pins = [requirement for requirement in metadata.requirements(extra) if canonicalize_name(requirement.name) == "torch"]
+        if pins and pins[0].specifier:
+            row: Row = {project: str(version), "torch": str(pins[0].specifier), "python": metadata.python}
+            return sourced({**row, "extra": extra} if extra else row, project, version)
+    return None
+
+
 def is_stack(name: str) -> bool:
     """Whether a package is of the GPU stack."""
     return canonicalize_name(name).startswith(("nvidia-", "cuda-", "tensorrt"))
@@ -194,4 +205,6 @@ COLLECTORS = (
     Collector(FRAMEWORKS, "triton", ("triton",), "2.0", "triton", partner("torch")),
     Collector(FRAMEWORKS, "vllm", ("vllm",), "0.2", "vllm", partner("torch", "torchvision", "torchaudio", "xformers", "triton")),
     Collector(FRAMEWORKS, "xformers", ("xformers",), "0.0.20", "xformers", partner("torch")),
+    Collector(FRAMEWORKS, "torchtext", ("torchtext",), "0.9", "torchtext", partner("torch")),
+    Collector(FRAMEWORKS, "sglang", ("sglang",), "0.4.3.post3", "sglang", sglang),
 )
