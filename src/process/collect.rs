@@ -10,7 +10,7 @@ use super::knowledge::Knowledge;
 use super::model::{self, ModeledProcess, Programs};
 use super::modules::NativeModules;
 use super::tree::{self, Tree};
-use super::{cache, shadowed};
+use super::{cache, shadowed, shared_faults};
 use crate::error::Result;
 
 impl Programs<'_, '_> {
@@ -43,6 +43,7 @@ impl Programs<'_, '_> {
             let mut process = model::play(self.root, self.knowledge, program)?;
             modules.check(&describer, &program.setup, &mut process, &mut facts)?;
         }
+        shared_faults::mark(&mut facts);
         if trees {
             tree.programs_left_out = self.left_out;
         }

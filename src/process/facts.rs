@@ -118,6 +118,9 @@ pub struct FrameworkFacts {
 pub struct FaultContext {
     /// Name of the process, as [`ProcessFacts::name`].
     pub process: String,
+    /// The processes with the same fault, itself included, if it is the first of them; otherwise the first. Empty if no other process has it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<String>,
     /// The image starts this process.
     pub main: bool,
     /// The Python package whose import or first use fails; empty at program start.

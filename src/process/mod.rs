@@ -22,6 +22,7 @@ mod playback;
 mod programs;
 mod reasons;
 mod shadowed;
+mod shared_faults;
 pub mod tree;
 mod versions;
 
