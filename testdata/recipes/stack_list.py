@@ -19,6 +19,17 @@ ARRAY = "ImportError: numpy.core.multiarray failed to import"
 DTYPE = "ValueError: numpy.dtype size changed, may indicate binary incompatibility"
 TOO_NEW = "numpy-too-new"
 MISSING = "load-missing-library"
+PADDLE = (
+    "paddlepaddle-gpu==2.6.2 astor==0.8.1 decorator==5.1.1 opt_einsum==3.3.0 httpx==0.27.2 anyio==4.6.2 idna==3.10 sniffio==1.3.1 httpcore==1.0.6"
+    " h11==0.14.0 certifi==2024.8.30 protobuf==4.25.5 pillow==11.0.0"
+)
+TORCH_215 = (
+    "torch==2.15.0 cuda-bindings==13.5.0 cuda-pathfinder==1.9.0 cuda-toolkit==13.2.2 filelock==4.2.11 fsspec==2026.9.0 jinja2==3.1.6 markupsafe==3.0.4"
+    " mpmath==1.3.0 networkx==3.6.1 nvidia-cublas==13.4.1.3 nvidia-cuda-cccl==13.3.5.0.6 nvidia-cuda-cupti==13.2.86 nvidia-cuda-nvrtc==13.2.86"
+    " nvidia-cuda-runtime==13.2.86 nvidia-cudnn-cu13==9.26.0.51 nvidia-cufft==12.2.0.57 nvidia-cufile==1.17.1.22 nvidia-cusolver==12.2.0.11"
+    " nvidia-cusparse==12.7.10.12 nvidia-cusparselt-cu13==0.8.1 nvidia-nccl-cu13==2.30.7 nvidia-nvjitlink==13.5.37"
+    " nvidia-nvshmem-cu13==3.7.2 nvidia-nvtx==13.2.86 sympy==1.14.0 triton==3.9.0 typing-extensions==4.16.0"
+)
 PARTNER = "torch-partner-version"
 
 
@@ -141,6 +152,21 @@ STACKS = [
         "RuntimeError: CuPy failed to load libnvrtc.so.12", ("load-missing-dlopen",),
     ),
     partner("cupy-cuda12x==13.6.0 fastrlock==0.8.3", "import torch, cupy, cupy_backends.cuda.libs.nvrtc as n; n.getVersion()"),
+    # paddlepaddle-gpu opens libcublas.so and libcudnn.so, names without a number; without a GPU it works.
+    Stack(
+        f"numpy==1.26.4 {PADDLE}", "import paddle; assert paddle.get_cudnn_version()", "AssertionError", ("load-missing-dlopen",),
+    ),
+    # torchaudio compares CUDA's minor version with that of PyTorch.
+    Stack(
+        f"{NUMPY} torchaudio==2.11.0 {TORCH_215}", "import torchaudio",
+        "RuntimeError: Detected that PyTorch and TorchAudio were compiled with different CUDA versions", ("torch-partner-cuda",),
+    ),
+    works(f"{NUMPY} {TORCH_215}", "import torch", quick=False),
+    # The wheels of cuDNN for CUDA 12 and CUDA 13 contain files of the same names.
+    Stack(
+        f"{NUMPY} {TORCH_215} nvidia-cudnn-cu12==9.10.2.21", "import torch.backends.cudnn as c; c.version()", "RuntimeError: cuDNN version incompatibility",
+        ("python-files-overwritten", "torch-cudnn-runtime"),
+    ),
     # Partners of PyTorch 2.8.0+cu128.
     partner("", "import torch, torchvision, torchaudio"),
     *(

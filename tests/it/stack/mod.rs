@@ -7,3 +7,4 @@ mod python;
 mod records;
 mod system;
 mod torch;
+mod unknown_gpu_code;
