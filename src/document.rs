@@ -38,6 +38,29 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Node>> {
 }
 
 impl Node {
+    /// A JSON value, without positions.
+    #[cfg(feature = "gate")]
+    pub fn of_json(json: &serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        let text = |text: &str| Value::Text(text.to_owned());
+        let value = match json {
+            Json::Null => Value::Null,
+            Json::Bool(value) => text(&value.to_string()),
+            Json::Number(number) => text(&number.to_string()),
+            Json::String(value) => text(value),
+            Json::Array(items) => Value::List(items.iter().map(Node::of_json).collect()),
+            Json::Object(map) => {
+                let key = |key: &str| Node {
+                    span: 0..0,
+                    value: text(key),
+                };
+                let entries = map.iter().map(|(name, it)| (key(name), Node::of_json(it)));
+                Value::Map(entries.collect())
+            }
+        };
+        Node { span: 0..0, value }
+    }
+
     /// Gives numbers and truth values the text that they have in the file.
     fn with_plain_texts(mut self, text: &str) -> Self {
         self.value = match self.value {

@@ -92,7 +92,10 @@ pub use elf::Depth;
 pub use error::{Error, ErrorCode, Result};
 pub use finding::{Confidence, Finding, Severity};
 #[cfg(feature = "gate")]
-pub use gate::{Cluster, ClusterState, Declared, Labels, PullSecret, Puller};
+pub use gate::{
+    Cluster, ClusterState, Declared, GateOptions, Labels, PullSecret, Puller, TlsFiles,
+    gate_openapi, serve,
+};
 pub use launch::Overlay;
 pub use limits::{Limit, Limits};
 pub use lint::FileKind;

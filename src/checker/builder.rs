@@ -12,7 +12,7 @@ use crate::knowledge::{Knowledge, OnFirstUse};
 use crate::limits::Limit;
 use crate::policy::{Baseline, Config, Expectation, Policy, discover};
 use crate::rules::RuleSet;
-use crate::source::registry::{Options, Registries};
+use crate::source::registry::{Guard, Options, Registries};
 use crate::targets::{GpuTable, Target};
 
 /// Builds a [`Checker`]. What is given here takes precedence over the configuration file.
@@ -47,6 +47,7 @@ pub struct CheckerBuilder {
     without_rules: bool,
     loader_trees: bool,
     no_lazy: bool,
+    guarded: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -182,6 +183,14 @@ impl CheckerBuilder {
         self
     }
 
+    /// Strangers name the images: internal addresses are refused, but those of the hosts that the configuration lists
+    /// (`gate: {internal-hosts: …}`).
+    #[must_use]
+    pub fn guarded(mut self, guarded: bool) -> Self {
+        self.guarded = guarded;
+        self
+    }
+
     /// Adds the loader model to reports as a tree, which HTML pages draw and [`View::Loader`](crate::View) needs.
     #[must_use]
     pub fn loader_trees(mut self, wanted: bool) -> Self {
@@ -206,6 +215,11 @@ impl CheckerBuilder {
         let rules = self.add_rules(rules, &config)?;
         let cache = self.cache.as_ref().map(Cache::open).transpose()?;
         let cache = cache.unwrap_or_default();
+        let mut registries = self.registries;
+        if self.guarded {
+            registries.guard = Some(Guard::new(&config.gate.internal_hosts));
+        }
+        let registries = Registries::new(registries);
         Ok(Checker {
             layers: OnFirstUse::default(),
             knowledge: Arc::new(knowledge),
@@ -214,7 +228,9 @@ impl CheckerBuilder {
             configuration: config.file().map(str::to_owned),
             limits,
             cache,
-            registries: Registries::new(self.registries),
+            offline: registries.offline(),
+            registries,
+            gate: config.gate,
             no_lazy: self.no_lazy,
             loader_trees: self.loader_trees,
         })

@@ -23,11 +23,15 @@ mod state;
 mod stored;
 mod subject;
 mod tables;
+#[cfg(feature = "gate")]
+mod targeted;
 mod torch_pythons;
 
 pub use builder::CheckerBuilder;
 pub use facts::ImageFacts;
 pub use lint_request::LintRequest;
+#[cfg(feature = "gate")]
+pub(crate) use preflight::Deployment;
 pub use preflight::PreflightRequest;
 pub use render::{Comparison, Format, View};
 pub use report::{Report, Unread};

@@ -18,8 +18,8 @@ use crate::launch::Overlay;
 use crate::layer::{ReadContext, ReadMethod, SourceLayers, Trust};
 use crate::limits::Limit;
 use crate::reference::name::Name;
-use crate::reference::transport::ImageReference;
-use crate::source::{self, Image, LayerBlob, LayerLocation, Request};
+use crate::reference::transport::{ImageReference, Remote};
+use crate::source::{self, Image, LayerBlob, LayerLocation, Request, registry};
 
 /// Bytes of a file that tell whether it holds facts.
 const START: usize = 64;
@@ -55,6 +55,21 @@ impl Checker {
     }
 }
 
+impl Checker {
+    /// The digest of the manifest or index of an image in a registry, by a HEAD request. No layer is read.
+    ///
+    /// # Errors
+    /// The request does not name an image in a registry, the registry does not have it or denies access, or the request was cancelled.
+    pub fn resolve(&self, request: &ImageRequest) -> Result<String> {
+        let ImageReference::Remote(Remote::Registry, reference) = &request.target else {
+            let problem = format!("{} is not an image in a registry", request.name());
+            return Err(Error::usage(problem).with_help("write docker://REFERENCE"));
+        };
+        request.cancellation.check()?;
+        registry::digest_of(reference, &source_request(self, request))
+    }
+}
+
 /// All images of a request, each with the reference that it records.
 fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, Subject)>> {
     if let Some(reference) = &request.reference {
@@ -75,15 +90,7 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
             strict: checker.policy.strict,
             no_lazy: checker.no_lazy,
         });
-    let source_request = Request {
-        platform: request.platform.clone(),
-        all_platforms: request.all_platforms,
-        registries: checker.registries.clone(),
-        credentials: request.credentials.clone(),
-        cache: checker.cache.with_cancellation(&request.cancellation),
-        limits,
-        cancellation: request.cancellation.clone(),
-    };
+    let source_request = source_request(checker, request);
     let mut layers = SourceLayers::new(&context);
     let images = source::read(&request.target, &source_request, &mut layers)?;
     if request.reference.is_some() {
@@ -113,6 +120,22 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
         Ok((facts, subject))
     };
     images.into_iter().map(facts_of).collect()
+}
+
+fn source_request(checker: &Checker, request: &ImageRequest) -> Request {
+    let registries = match request.cached_only {
+        true => &checker.offline,
+        false => &checker.registries,
+    };
+    Request {
+        platform: request.platform.clone(),
+        all_platforms: request.all_platforms,
+        registries: registries.clone(),
+        credentials: request.credentials.clone(),
+        cache: checker.cache.with_cancellation(&request.cancellation),
+        limits: request.limits.unwrap_or(checker.limits),
+        cancellation: request.cancellation.clone(),
+    }
 }
 
 /// The facts of images by configuration and layers, and how each layer was read.

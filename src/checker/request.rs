@@ -32,6 +32,7 @@ pub struct ImageRequest {
     pub(super) target: ImageReference,
     pub(super) platform: Option<String>,
     pub(super) all_platforms: bool,
+    pub(super) cached_only: bool,
     pub(super) depth: Depth,
     pub(super) reference: Option<String>,
     pub(super) credentials: Option<Credentials>,
@@ -51,6 +52,7 @@ impl ImageRequest {
             name,
             platform: None,
             all_platforms: false,
+            cached_only: false,
             depth: Depth::Default,
             reference: None,
             credentials: None,
@@ -73,6 +75,13 @@ impl ImageRequest {
     #[must_use]
     pub fn all_platforms(mut self, all: bool) -> Self {
         self.all_platforms = all;
+        self
+    }
+
+    /// Sends no request: only an image by digest whose facts are in the cache can be read.
+    #[must_use]
+    pub fn cached_only(mut self, cached_only: bool) -> Self {
+        self.cached_only = cached_only;
         self
     }
 

@@ -9,6 +9,7 @@ use crate::knowledge::{self, Knowledge, OnFirstUse};
 use crate::layer::LayerReader;
 use crate::limits::Limits;
 use crate::policy::Policy;
+use crate::policy::gate::GateConfig;
 use crate::report::Verdict;
 use crate::rules::RuleSet;
 use crate::source::registry::Registries;
@@ -40,6 +41,9 @@ pub struct Checker {
     pub(super) limits: Limits,
     pub(super) cache: Cache,
     pub(super) registries: Registries,
+    /// The same without a network.
+    pub(super) offline: Registries,
+    pub(super) gate: GateConfig,
     pub(super) layers: OnFirstUse<LayerReader>,
     /// Whether all layers are read as streams.
     pub(super) no_lazy: bool,
@@ -61,6 +65,11 @@ impl Checker {
     /// The verdict on findings under the policy of the checker.
     pub fn verdict(&self, findings: &[Finding]) -> Verdict {
         Verdict::of(findings, self.policy.fail_on)
+    }
+
+    /// The configuration file as it was named or found; `None` without one.
+    pub fn configuration_file(&self) -> Option<&str> {
+        self.configuration.as_deref()
     }
 
     /// Removes half-written files from the cache. Call it only when the process is about to exit while requests still run; a request

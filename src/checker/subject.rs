@@ -119,6 +119,25 @@ impl Subject {
         self
     }
 
+    /// The same image as a container of a cluster names it.
+    #[cfg(feature = "gate")]
+    pub(crate) fn of_container(
+        self,
+        image: &str,
+        day: NaiveDate,
+        cancellation: &Cancellation,
+    ) -> Self {
+        Subject {
+            reference: Some(image.to_owned()).filter(|it| !it.is_empty()),
+            named: image.to_owned(),
+            typed: image.to_owned(),
+            typed_name: TypedName::of_reference(image),
+            day,
+            cancellation: cancellation.clone(),
+            ..self
+        }
+    }
+
     /// Limits for this judgement, instead of those of the [`Checker`](crate::Checker).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {

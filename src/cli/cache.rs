@@ -13,7 +13,7 @@ use super::interrupt::Stop;
 use super::output::{self, OutputArguments, one_line};
 
 /// Where layer facts are kept, if they are.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Cache of layer facts")]
 pub struct CacheArguments {
     /// Do not use the cache
@@ -24,7 +24,7 @@ pub struct CacheArguments {
 }
 
 /// Where layer facts are kept.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct PlaceArguments {
     /// Directory of the cache [default: imgcheck in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR", env = "IMGCHECK_CACHE_DIR")]

@@ -30,6 +30,16 @@ Examples:
 
 The exit code is 1 when B has a finding at or above --fail-on that A does not have.";
 
+/// Of `imgcheck serve`.
+#[cfg(feature = "gate")]
+pub const SERVE: &str = "\
+Examples:
+  imgcheck serve --tls-cert tls.crt --tls-key tls.key --config imgcheck.yaml
+  imgcheck serve --insecure-http --listen 127.0.0.1:8080 --state state --tokens tokens
+  curl -H 'Authorization: Bearer …' -d '{\"reference\": \"pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime\"}' http://127.0.0.1:8080/v1/check
+
+How it answers is in the section `gate` of the configuration file. SIGHUP reads the configuration again.";
+
 /// Of `imgcheck tree`.
 pub const TREE: &str = "\
 Examples:

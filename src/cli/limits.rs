@@ -5,7 +5,7 @@ use clap::Args;
 use imgcheck::{CheckerBuilder, Limit, Limits};
 
 /// Limits that replace the defaults.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct LimitArguments {
     /// Set a limit, such as entries=5000000; repeatable (--help lists all limits)
     #[arg(

@@ -19,6 +19,8 @@ mod preflight;
 mod progress;
 mod registry;
 mod rules;
+#[cfg(feature = "gate")]
+mod serve;
 mod tree;
 
 use std::ffi::OsStr;
@@ -66,6 +68,10 @@ enum Command {
     /// Check what manifests deploy: does each image run on the nodes that it can land on, as its container starts it?
     #[command(after_help = examples::PREFLIGHT, after_long_help = format!("{}\n\n{}", examples::PREFLIGHT, examples::PREFLIGHT_EXIT_CODES))]
     Preflight(preflight::PreflightArguments),
+    /// Answer the admission requests of a Kubernetes cluster, and other programs: may this image run here?
+    #[cfg(feature = "gate")]
+    #[command(after_help = examples::SERVE)]
+    Serve(serve::ServeArguments),
     /// Show which libraries the processes of an image load, who needs them, where they are found, and why
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
@@ -98,6 +104,8 @@ pub fn run() -> ExitCode {
         Some(Command::Diff(arguments)) => diff::run(&arguments),
         Some(Command::Lint(arguments)) => lint::run(&arguments),
         Some(Command::Preflight(arguments)) => preflight::run(&arguments),
+        #[cfg(feature = "gate")]
+        Some(Command::Serve(arguments)) => serve::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),

@@ -13,7 +13,7 @@ const CONFIG: &str = "IMGCHECK_CONFIG";
 const NO_CONFIG: &str = "IMGCHECK_NO_CONFIG";
 
 /// The configuration file.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct ConfigArguments {
     /// Configuration file [default: .imgcheck.yaml here or in a parent directory, up to the root of the repository, or
@@ -52,7 +52,7 @@ impl ConfigArguments {
 }
 
 /// Rules in addition to the built-in ones.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct RuleArguments {
     /// Add a rule file, or all rule files of a directory; repeatable, or several separated by ':'
@@ -72,7 +72,7 @@ impl RuleArguments {
 }
 
 /// The lowest severity that fails.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct FailOnArgument {
     /// Lowest severity that makes the exit code 1 [default: error]

@@ -9,7 +9,7 @@ use clap::builder::BoolishValueParser;
 use imgcheck::{RegistryOptions, Result};
 
 /// How registries are reached.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Registries")]
 pub struct RegistryArguments {
     /// Accept any TLS certificate of a registry, and use plain HTTP if the registry has no TLS

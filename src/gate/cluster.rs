@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 
 pub use crate::cluster::{ClusterState, Labels};
 use crate::error::Result;
@@ -26,7 +27,7 @@ pub trait Cluster: Send + Sync + 'static {
 }
 
 /// Whose pull secrets count.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Puller {
     /// The namespace.
     pub namespace: String,

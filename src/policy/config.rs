@@ -9,6 +9,7 @@ use schemars::Schema;
 
 use super::expectation;
 use super::file::{ClusterEntry, FAIL_ON, File, IgnoreEntry, NodeEntry, SEVERITIES, TargetEntry};
+use super::gate::GateConfig;
 use super::ignore::{Ignore, IgnoreTarget};
 use super::{AllowedStack, Baseline, Expectation, Policy, Requirement, SeverityChange};
 use crate::beneath::Tree;
@@ -37,6 +38,8 @@ pub struct Config {
     pub baseline: Option<PathBuf>,
     /// The limits, including the defaults.
     pub limits: Limits,
+    /// How a gate answers.
+    pub gate: GateConfig,
     tree: Option<Tree>,
     source: Source,
     /// Ids and patterns of rules, with their positions.
@@ -51,7 +54,7 @@ pub struct Config {
 
 /// The text of the file.
 #[derive(Debug, Clone, Default)]
-struct Source {
+pub(super) struct Source {
     /// The file as the user named it.
     name: String,
     text: String,
@@ -93,6 +96,7 @@ impl Config {
             rules: file.rules.iter().map(resolved).collect(),
             baseline: file.baseline.as_ref().map(resolved),
             limits: source.limits(&file.limits)?,
+            gate: source.gate(&file.gate)?,
             named_rules: named_rules(&file),
             acknowledgement: {
                 let gap = file.ignore.iter().find_map(|it| it.gap.as_ref());
@@ -419,7 +423,7 @@ impl Source {
         Err(self.fault(yaml::span(pattern), &problem, &help))
     }
 
-    fn day(&self, text: &Spanned<String>) -> Result<NaiveDate> {
+    pub(super) fn day(&self, text: &Spanned<String>) -> Result<NaiveDate> {
         let written = text.value.trim();
         let day = NaiveDate::parse_from_str(written, "%Y-%m-%d").ok();
         // The pattern alone would accept `27-3-1`.
@@ -431,7 +435,7 @@ impl Source {
             })
     }
 
-    fn one_of<T: Copy>(
+    pub(super) fn one_of<T: Copy>(
         &self,
         word: &Spanned<String>,
         what: &str,
@@ -460,7 +464,7 @@ impl Source {
         read.map_err(|misread| self.fault(yaml::span(value), &misread.problem, &misread.help))
     }
 
-    fn fault(&self, place: Range<usize>, problem: &str, help: &str) -> Error {
+    pub(super) fn fault(&self, place: Range<usize>, problem: &str, help: &str) -> Error {
         let error = yaml::fault(&self.name, &self.text, place, problem, Some(help));
         config_error(error)
     }

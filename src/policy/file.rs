@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::expectation::subjects;
+use super::gate::GateEntry;
 use crate::finding::Severity;
 use crate::limits::{self, Limits};
 use crate::yaml::{Pairs, Spanned};
@@ -47,6 +48,8 @@ pub(super) struct File {
     /// Namespaces whose containers must name images by digest, as patterns: `prod-*`; for `imgcheck preflight`.
     #[schemars(with = "Vec<String>")]
     pub digests: Vec<Spanned<String>>,
+    /// How `imgcheck serve` answers a cluster.
+    pub gate: GateEntry,
     /// What each image must contain: a component and PEP 440 version specifiers.
     #[schemars(with = "Vec<String>", example = ["torch==2.8.*", "cudnn>=9.7"])]
     pub expect: Vec<Spanned<String>>,

@@ -10,6 +10,7 @@ pub mod discover;
 mod expectation;
 mod facts;
 mod file;
+pub mod gate;
 mod ignore;
 mod read;
 

@@ -9,6 +9,10 @@ use super::placement::Placement;
 use crate::finding::Location;
 use crate::launch::Overlay;
 
+/// How the volume of the ServiceAccount of a Pod begins (kubernetes/kubernetes, plugin/pkg/admission/serviceaccount).
+#[cfg(feature = "gate")]
+const ACCOUNT_VOLUME: &str = "kube-api-access-";
+
 /// An object that starts containers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Workload {
@@ -155,6 +159,19 @@ impl Role {
 }
 
 impl Workload {
+    /// The workload as one of a namespace, without what differs between equal Pods: its name, and the random end of the volume of the
+    /// ServiceAccount.
+    #[cfg(feature = "gate")]
+    pub(super) fn in_cluster(mut self, namespace: &str) -> Self {
+        self.namespace = namespace.to_owned();
+        self.name = String::new();
+        let mounts = self.containers.iter_mut().flat_map(|it| &mut it.mounts);
+        for mount in mounts.filter(|it| it.volume.starts_with(ACCOUNT_VOLUME)) {
+            mount.volume = ACCOUNT_VOLUME.to_owned();
+        }
+        self
+    }
+
     /// `Deployment ml/train`.
     pub fn title(&self) -> String {
         let words = [self.namespace.as_str(), self.name.as_str()];

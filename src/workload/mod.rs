@@ -11,6 +11,9 @@ mod placement;
 mod script;
 mod text;
 
+#[cfg(feature = "gate")]
+use std::collections::BTreeMap;
+
 use crate::document::{self, Node};
 use crate::error::{Error, Result};
 use crate::lexical;
@@ -57,6 +60,25 @@ pub fn read(files: &[(String, String)], kinds: &Kinds) -> (Vec<Workload>, Vec<Ma
         }
     }
     (workloads, malformed)
+}
+
+/// Reads the workload of one object that a cluster is asked to store; `None` if it starts no container. It has no text and no name, so
+/// equal objects have equal workloads. Runtime classes have node selectors.
+#[cfg(feature = "gate")]
+pub fn of_object(
+    object: &serde_json::Value,
+    namespace: &str,
+    runtime_classes: &BTreeMap<String, BTreeMap<String, String>>,
+    kinds: &Kinds,
+) -> Option<Workload> {
+    let manifest = Manifest::new("", "").ok()?;
+    let objects = Objects::with_runtime_classes(runtime_classes);
+    let node = Node::of_json(object);
+    if !kubernetes::is_object(&node) {
+        return None;
+    }
+    let workload = kubernetes::read(&node, &manifest, &objects, kinds)?;
+    Some(workload.in_cluster(namespace)).filter(|it| it.containers.len() <= MAX_CONTAINERS)
 }
 
 fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node>)> {

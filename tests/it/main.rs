@@ -18,6 +18,8 @@ mod elf_refusal;
 mod entrypoints;
 mod formats;
 mod gaps;
+#[cfg(feature = "gate")]
+mod gate;
 mod hostile;
 mod html;
 mod image;

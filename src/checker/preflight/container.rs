@@ -91,8 +91,7 @@ impl Judging<'_> {
                 report.judged = Some(image);
             }
             None => {
-                let settings = self.request.request("");
-                let judged = judge::judge_unread(checker, &container.image, facts, &settings)?;
+                let judged = judge::judge_unread(checker, &container.image, facts, self.settings)?;
                 used.extend(judged.used);
                 report.findings = judged.findings;
                 for finding in &mut report.findings {

@@ -7,15 +7,12 @@ use super::super::analyze::Analysis;
 use super::super::facts::ImageFacts;
 use super::super::model::Models;
 use super::super::report::Unread;
-use super::super::request::ImageRequest;
 use super::super::subject::Subject;
 use super::hidden;
 use super::judging::{Judging, Place};
 use crate::error::{Error, ErrorCode, Result};
 use crate::launch::Overlay;
 use crate::parallel;
-use crate::reference::name::Name;
-use crate::reference::transport::ImageReference;
 use crate::workload::Container;
 
 /// Images that are read at once.
@@ -64,7 +61,7 @@ struct ReadImage {
 
 impl Judging<'_> {
     /// Reads the images of all containers.
-    pub fn analyze(&self) -> Result<Analyzed> {
+    pub fn analyze(&self) -> Analyzed {
         let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
         for (at, workload) in self.workloads.iter().enumerate() {
             for (index, container) in workload.containers.iter().enumerate() {
@@ -94,7 +91,7 @@ impl Judging<'_> {
                     .push(Unread::unjudged((*image).to_owned(), error));
             }
         }
-        Ok(analyzed)
+        analyzed
     }
 
     /// Reads an image for the platforms of the nodes that its containers may run on.
@@ -111,7 +108,7 @@ impl Judging<'_> {
         }
         let (mut models, mut lacking, mut last) = (Models::default(), Vec::new(), None);
         for (architecture, places) in wanted {
-            match self.facts(image, &architecture) {
+            match (self.read)(image, &architecture) {
                 Ok(facts) => self.model(&facts, &places, &mut models, &mut read),
                 // Perhaps the image exists for other platforms.
                 Err(error) if error.code() == ErrorCode::NotFound && !architecture.is_empty() => {
@@ -127,7 +124,7 @@ impl Judging<'_> {
         };
         let unread: BTreeSet<Place> = lacking.into_iter().filter(is_unread).collect();
         if !unread.is_empty() && read.errors.is_empty() {
-            match self.facts(image, "") {
+            match (self.read)(image, "") {
                 Ok(facts) => self.model(&facts, &unread, &mut models, &mut read),
                 Err(error) => read.errors.push(last.unwrap_or(error)),
             }
@@ -194,27 +191,5 @@ impl Judging<'_> {
             analysis,
             alone: replaces.then(alone).transpose()?,
         })
-    }
-
-    /// Reads an image. A reference of a manifest is never a path: whoever writes the manifest does not choose files of this machine.
-    fn facts(&self, image: &str, architecture: &str) -> Result<(ImageFacts, Subject)> {
-        image.parse::<Name>()?;
-        let mut request = match self.sources.get(image) {
-            Some(source) => self.request.request(source).compare_with(image),
-            None => ImageRequest {
-                target: ImageReference::Reference(image.to_owned()),
-                ..self.request.request(image)
-            },
-        };
-        if !architecture.is_empty() {
-            request = request.platform(format!("linux/{architecture}"));
-        }
-        let mut images = self.checker.images(&request)?;
-        let is_named = |(_, subject): &(ImageFacts, Subject)| subject.reference() == Some(image);
-        let at = images.iter().position(is_named).unwrap_or(0);
-        match images.is_empty() {
-            true => Err(Error::not_found(image, "contains no image")),
-            false => Ok(images.swap_remove(at)),
-        }
     }
 }

@@ -2,28 +2,30 @@
 
 mod classes;
 mod container;
+#[cfg(feature = "gate")]
+mod deployment;
 mod hidden;
 mod images;
 mod input;
 mod judging;
 mod request;
 mod schedule;
-
-use std::collections::BTreeSet;
-use std::convert::Infallible;
+mod sources;
+mod workloads;
 
 use super::judge;
 use super::report::{Report, Unread};
 use super::state::Checker;
 use crate::error::Result;
 use crate::knowledge;
-use crate::parallel;
 use crate::policy::Subjects;
-use crate::report::WorkloadReport;
 use crate::workload;
 
+#[cfg(feature = "gate")]
+pub(crate) use deployment::Deployment;
 use judging::Judging;
 pub use request::PreflightRequest;
+use sources::Sources;
 
 impl Checker {
     /// Judges what manifests deploy: Kubernetes manifests, Compose files, batch scripts. Each container is judged with what it
@@ -64,27 +66,19 @@ impl Checker {
             .errors
             .extend(malformed.map(|(name, error)| Unread::unjudged(name, error)));
         settings.cancellation.check()?;
-        let judging = Judging {
+        let images = Sources {
             checker: self,
             request,
             sources: &sources,
+        };
+        let judging = Judging {
+            checker: self,
+            settings: &settings,
+            read: &|image, architecture| images.read(image, architecture),
             classes: classes.as_deref(),
             workloads: &workloads,
         };
-        let analyzed = judging.analyze()?;
-        let judge = |at: usize| Ok::<_, Infallible>(judging.judge(at, &analyzed));
-        let Ok(judged) = parallel::map(parallel::cores(), workloads.len(), judge);
-        let mut used_ignores = BTreeSet::new();
-        for (workload, containers) in workloads.iter().zip(judged) {
-            let mut reports = Vec::new();
-            for container in containers {
-                used_ignores.extend(container.used);
-                report.errors.extend(container.error);
-                reports.push(container.report);
-            }
-            report.workloads.push(WorkloadReport::of(workload, reports));
-        }
-        report.errors.extend(analyzed.into_errors());
+        let used_ignores = judging.report(&mut report);
         settings.cancellation.check()?;
         // Whether an ignore is used is unknown if something is missing.
         if report.errors.is_empty() {

@@ -50,6 +50,12 @@ pub fn schema() -> Schema {
     json_schema::of_output::<v1::Report>("report.json")
 }
 
+/// The JSON Schema of a report, among others.
+#[cfg(feature = "gate")]
+pub fn report_schema(generator: &mut schemars::SchemaGenerator) -> Schema {
+    generator.subschema_for::<v1::Report>()
+}
+
 /// The report on workloads.
 pub fn preflight(report: &Report, fail_on: Option<Severity>) -> serde_json::Result<String> {
     let containers = report.workloads.iter().flat_map(|it| &it.containers);

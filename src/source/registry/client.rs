@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use tokio::time::timeout;
 
 use super::failure::{Failure, Kind, chain};
+use super::guard::Guard;
 use super::options::Options;
 use super::retry::RetryPolicy;
 use crate::error::{Error, ErrorCode, Result};
@@ -31,6 +32,7 @@ pub(super) struct Client {
     pub local_token_server: bool,
     pub offline: bool,
     pub runtime: Runtime,
+    guard: Option<Guard>,
     /// Why no certificate can be trusted, if so.
     no_authorities: Option<String>,
 }
@@ -58,23 +60,33 @@ impl Client {
         let policy = options.policy;
         let http = |redirects: Policy| {
             let builder = builder(policy).tls_backend_preconfigured(config.clone());
+            let builder = match &options.guard {
+                Some(guard) => builder.dns_resolver(guard.clone()),
+                None => builder,
+            };
             builder.redirect(redirects).build().map_err(unusable)
         };
         Ok(Client {
-            http: http(redirects(options.insecure))?,
+            http: http(redirects(options.insecure, options.guard.clone()))?,
             forms: http(Policy::none())?,
             no_authorities,
             policy,
             insecure: options.insecure,
             local_token_server: options.local_token_server,
             offline: options.offline,
+            guard: options.guard.clone(),
             runtime: Runtime::new().map_err(|error| Error::io("HTTP client", error))?,
         })
     }
 
     /// Sends one request to a host and waits for the headers of the response, whatever its status.
     pub async fn send(&self, host: &str, request: RequestBuilder) -> Result<Response, Failure> {
-        let error = match timeout(self.policy.stall, request.send()).await {
+        let (http, request) = request.build_split();
+        let request = request.map_err(|error| Failure::of_connection(host, error))?;
+        if let Some(guard) = &self.guard {
+            guard.check(request.url()).map_err(refused)?;
+        }
+        let error = match timeout(self.policy.stall, http.execute(request)).await {
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(error)) => error,
             Err(_) => {
@@ -110,7 +122,7 @@ fn builder(policy: RetryPolicy) -> ClientBuilder {
 }
 
 /// A redirect never leaves TLS. reqwest drops the `Authorization` header where host, port or scheme change.
-fn redirects(insecure: bool) -> Policy {
+fn redirects(insecure: bool, guard: Option<Guard>) -> Policy {
     Policy::custom(move |attempt| {
         let before = attempt.previous();
         let leaves_tls = before.last().is_some_and(|url| url.scheme() == "https")
@@ -119,10 +131,16 @@ fn redirects(insecure: bool) -> Policy {
             attempt.error("too many redirects")
         } else if leaves_tls && !insecure {
             attempt.error("redirect from HTTPS to plain HTTP")
+        } else if let Some(Err(problem)) = guard.as_ref().map(|it| it.check(attempt.url())) {
+            attempt.error(problem)
         } else {
             attempt.follow()
         }
     })
+}
+
+fn refused(problem: String) -> Failure {
+    Failure::new(Kind::Final(ErrorCode::Forbidden), problem)
 }
 
 fn unusable(error: impl StdError + Send + Sync + 'static) -> Error {

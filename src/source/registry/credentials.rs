@@ -45,6 +45,16 @@ pub enum Credentials {
     IdentityToken(String),
 }
 
+impl Credentials {
+    /// What a pull secret, the JSON of `.dockerconfigjson`, has for a repository. Whoever writes the secret starts no credential helper.
+    pub fn of_pull_secret(text: &str, registry: &str, repository: &str) -> Option<Self> {
+        let file: File = serde_json::from_str(text).ok()?;
+        let mut keys = keys(registry, repository).into_iter();
+        let auth = keys.find_map(|key| file.auth(&key))?;
+        Entry::Auth(auth).credentials().ok().flatten()
+    }
+}
+
 impl fmt::Debug for Credentials {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Credentials(hidden)")
@@ -343,6 +353,29 @@ mod tests {
     fn an_identity_token_is_preferred_to_the_user_name() {
         let config = r#"{"auths": {"r.example": {"auth": "MDAwOg==", "identitytoken": "t"}}}"#;
         assert_eq!(user(config, "r.example", "x").as_deref(), Some("t"));
+    }
+
+    #[test]
+    fn a_pull_secret_starts_no_helper() {
+        let secret = format!(r#"{{"auths": {{{}}}}}"#, entry("r.example", "me"));
+        let found = Credentials::of_pull_secret(&secret, "r.example", "team/x");
+        assert!(matches!(found, Some(Credentials::Password { user, .. }) if user == "me"));
+        assert_eq!(
+            Credentials::of_pull_secret(&secret, "other.example", "x"),
+            None
+        );
+        for text in [
+            r#"{"credHelpers": {"r.example": "x"}, "credsStore": "x"}"#,
+            r#"{"auths": {"r.example": {"auth": "%"}}}"#,
+            "[]",
+            "",
+        ] {
+            assert_eq!(
+                Credentials::of_pull_secret(text, "r.example", "x"),
+                None,
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oci_spec::image::{Descriptor, MediaType, Sha256Digest};
+use reqwest::Method;
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
 
@@ -63,6 +64,22 @@ impl RepositoryBlobs {
         Ok(descriptor)
     }
 
+    /// The digest of the manifest or index with a tag or digest, by a HEAD request. It is what the registry says: whoever reads it verifies
+    /// it.
+    pub async fn digest(&self, name: &str) -> Result<String, Failure> {
+        let path = format!("manifests/{name}");
+        let accept = |request: reqwest::RequestBuilder| request.header(ACCEPT, MANIFEST_TYPES);
+        let head = async || self.repository.request(Method::HEAD, &path, accept).await;
+        let response = retry(self.repository.policy(), head).await?;
+        if digest::hexadecimal(name).is_some() {
+            return Ok(name.to_owned());
+        }
+        match claimed_digest(&response) {
+            Some(digest) => Ok(digest),
+            None => Ok(self.resolve(name).await?.digest().to_string()),
+        }
+    }
+
     fn kept(&self, digest: &str) -> Option<Vec<u8>> {
         let documents = self
             .documents
@@ -113,12 +130,7 @@ impl RepositoryBlobs {
         };
         let response = self.repository.get(path, prepare).await?;
         let host = host(&response);
-        let claimed = response
-            .headers()
-            .get("docker-content-digest")
-            .and_then(|value| value.to_str().ok())
-            .filter(|claimed| digest::hexadecimal(claimed).is_some())
-            .map(str::to_owned);
+        let claimed = claimed_digest(&response);
         let length = response.content_length().unwrap_or(0);
         self.limits.check(Limit::DocumentBytes, length)?;
         let one_more = self.limits.of(Limit::DocumentBytes).saturating_add(1);
@@ -175,6 +187,13 @@ impl Blobs for RepositoryBlobs {
             size: layer.size(),
         })))
     }
+}
+
+/// The digest that a registry says a manifest has.
+fn claimed_digest(response: &reqwest::Response) -> Option<String> {
+    let claimed = response.headers().get("docker-content-digest")?;
+    let claimed = claimed.to_str().ok()?;
+    digest::hexadecimal(claimed).map(|_| claimed.to_owned())
 }
 
 fn check_digest(host: &str, bytes: &[u8], expected: &str) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ mod client;
 pub(super) mod credentials;
 mod download;
 mod failure;
+mod guard;
 mod images;
 mod options;
 mod refusal;
@@ -31,6 +32,7 @@ use address::Address;
 pub use address::Mirror;
 pub use credentials::Credentials;
 use failure::{Failure, Kind};
+pub use guard::Guard;
 use images::RepositoryBlobs;
 pub use options::Options;
 pub use registries::Registries;
@@ -49,6 +51,34 @@ impl Source for Registry {
 /// The selected images of a reference, from a mirror or its registry.
 pub(super) fn open(reference: &str, request: &Request) -> Result<Vec<Image>> {
     let selection = request.selection(None)?;
+    let (blobs, descriptor) = first_that_has(reference, request, |blobs, manifest| {
+        blobs.repository.run(blobs.resolve(manifest))
+    })?;
+    let images = oci::images(&blobs, vec![descriptor], &selection, SourceKind::Registry)?;
+    let named = images.into_iter().map(|image| Image {
+        reference: Some(reference.to_owned()),
+        ..image
+    });
+    Ok(named.collect())
+}
+
+/// The digest of the manifest or index of a reference, as a mirror or its registry says. Nothing is read.
+///
+/// # Errors
+/// The reference is not one, no registry has it, or it was not answered.
+pub fn digest_of(reference: &str, request: &Request) -> Result<String> {
+    let (_, digest) = first_that_has(reference, request, |blobs, manifest| {
+        blobs.repository.run(blobs.digest(manifest))
+    })?;
+    Ok(digest)
+}
+
+/// What the first of the mirrors and the registry of a reference answers.
+fn first_that_has<T>(
+    reference: &str,
+    request: &Request,
+    ask: impl Fn(&RepositoryBlobs, &str) -> std::result::Result<T, Failure>,
+) -> Result<(RepositoryBlobs, T)> {
     let name = reference.parse::<Name>()?.canonical();
     let manifest = manifest_name(reference, &name)?;
     let mut before = String::new();
@@ -63,21 +93,12 @@ pub(super) fn open(reference: &str, request: &Request) -> Result<Vec<Image>> {
             .repository(address, credentials, cancellation)?;
         let blobs =
             RepositoryBlobs::new(reference, repository, request.cache.clone(), request.limits);
-        let repository = &blobs.repository;
-        let failure = match repository.run(blobs.resolve(&manifest)) {
-            Ok(descriptor) => {
-                let kind = SourceKind::Registry;
-                let images = oci::images(&blobs, vec![descriptor], &selection, kind)?;
-                let named = images.into_iter().map(|image| Image {
-                    reference: Some(reference.to_owned()),
-                    ..image
-                });
-                return Ok(named.collect());
-            }
+        let failure = match ask(&blobs, &manifest) {
+            Ok(answer) => return Ok((blobs, answer)),
             Err(failure) => failure,
         };
         request.cancellation.check()?;
-        if let Some((_, failure)) = last.replace((Arc::clone(repository), failure)) {
+        if let Some((_, failure)) = last.replace((Arc::clone(&blobs.repository), failure)) {
             before.push_str(&format!("{}; then ", failure.problem));
         }
     }

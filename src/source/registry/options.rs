@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::address::Mirror;
+use super::guard::Guard;
 use super::retry::RetryPolicy;
 use crate::error::Result;
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub policy: RetryPolicy,
     /// Send no requests: only images in the cache can be read.
     pub offline: bool,
+    /// Which addresses may be connected to; `None` for all.
+    pub guard: Option<Guard>,
 }
 
 impl Options {

@@ -44,6 +44,14 @@ impl Registries {
         }))
     }
 
+    /// The same options without access to any network.
+    pub fn offline(&self) -> Self {
+        Registries::new(Options {
+            offline: true,
+            ..self.0.options.clone()
+        })
+    }
+
     /// The mirrors of a repository, then its registry.
     pub(super) fn addresses(&self, name: &Name) -> Vec<Address> {
         let own = Address::of(name);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
-use reqwest::{RequestBuilder, Response, Url};
+use reqwest::{Method, RequestBuilder, Response, Url};
 use tokio::sync::Mutex;
 
 use super::address::Address;
@@ -52,13 +52,23 @@ impl Repository {
         path: &str,
         prepare: impl Fn(RequestBuilder) -> RequestBuilder,
     ) -> Result<Response, Failure> {
+        self.request(Method::GET, path, prepare).await
+    }
+
+    /// As [`get`](Self::get), by another method.
+    pub async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        prepare: impl Fn(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response, Failure> {
         let base = self.base().await?;
         let path = format!("{}/{path}", self.address.repository);
         let url = base
             .join(&path)
             .map_err(|error| Failure::damaged(format!("`{path}`: {error}")))?;
         let send = async |header: Option<HeaderValue>| {
-            let request = prepare(self.client.http.get(url.clone()));
+            let request = prepare(self.client.http.request(method.clone(), url.clone()));
             let request = match header {
                 Some(header) => request.header(AUTHORIZATION, header),
                 None => request,

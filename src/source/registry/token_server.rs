@@ -1,17 +1,18 @@
 //! Which token servers get a password. The registry chooses the server, so it could name one in the network of whoever runs imgcheck.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use reqwest::Url;
 use tokio::net::lookup_host;
 
 use super::failure::Failure;
+use super::guard::is_internal;
 
 /// # Errors
 /// The token server has a loopback, link-local or private address, and the registry has a different one.
 pub(super) async fn check_address(registry: &Url, realm: &Url) -> Result<(), Failure> {
     let own = addresses(registry).await;
-    let is_foreign = |ip: &IpAddr| is_local(*ip) && !own.contains(ip);
+    let is_foreign = |ip: &IpAddr| is_internal(*ip) && !own.contains(ip);
     match addresses(realm).await.into_iter().find(is_foreign) {
         None => Ok(()),
         Some(ip) => Err(Failure::damaged(format!(
@@ -30,31 +31,6 @@ async fn addresses(url: &Url) -> Vec<IpAddr> {
     let found = lookup_host((host, port)).await;
     let found = found.into_iter().flatten();
     found.map(|address| address.ip().to_canonical()).collect()
-}
-
-/// Whether an address is only reachable from this machine or its network: RFC 1918, 3927, 4193, 4291, 6598.
-fn is_local(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => {
-            ip.is_private()
-                || ip.is_loopback()
-                || ip.is_link_local()
-                || ip.is_unspecified()
-                || is_shared(ip)
-        }
-        IpAddr::V6(ip) => {
-            ip.is_loopback()
-                || ip.is_unspecified()
-                || ip.is_unique_local()
-                || ip.is_unicast_link_local()
-        }
-    }
-}
-
-/// 100.64.0.0/10, where some clouds have their metadata servers.
-fn is_shared(ip: Ipv4Addr) -> bool {
-    let [first, second, ..] = ip.octets();
-    first == 100 && second & 0xc0 == 64
 }
 
 #[cfg(test)]

@@ -17,6 +17,17 @@ pub struct Objects {
 }
 
 impl Objects {
+    /// Runtime classes with their node selectors, and nothing else.
+    #[cfg(feature = "gate")]
+    pub fn with_runtime_classes(classes: &BTreeMap<String, BTreeMap<String, String>>) -> Self {
+        let classes = classes.iter();
+        let classes = classes.map(|(name, selector)| (name.clone(), selector.clone()));
+        Objects {
+            runtime_classes: classes.collect(),
+            ..Objects::default()
+        }
+    }
+
     /// Adds an object if containers can refer to it.
     pub fn add(&mut self, object: &Node, kinds: &Kinds) {
         let metadata = |key: &str| {

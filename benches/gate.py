@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Measures `imgcheck serve` on loopback: cached verdicts, new questions on known facts, a storm of unknown images.
+
+    cargo build --release --features gate
+    python3 benches/gate.py --imgcheck target/release/imgcheck [--image docker-archive:testdata/real/torch-2.8.0.tar]
+
+Needs docker-registry and skopeo. Requests are sent by this program over plain HTTP on connections that stay open, so its own time counts, too.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SAMPLE = "docker-archive:" + os.path.join(
+    REPOSITORY, "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar"
+)
+TAG = "team/image:2.8.0-cuda12.8-cudnn9-runtime"
+
+
+def main():
+    options = arguments()
+    with contextlib.ExitStack() as stack:
+        home = stack.enter_context(tempfile.TemporaryDirectory())
+        registry = stack.enter_context(start_registry(home))
+        copy(options.image, f"{registry}/{TAG}")
+        for number in range(options.storm_images):
+            copy(changed(home, number), f"{registry}/storm/image:v{number}")
+        server = stack.enter_context(start_server(options.imgcheck, home, options.classes))
+        asyncio.run(measure(server, registry, options))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--imgcheck", default=os.path.join(REPOSITORY, "target/release/imgcheck"))
+    parser.add_argument("--image", default=SAMPLE, help="the image of the cached verdicts, as skopeo names it")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--rate", type=int, default=200, help="requests a second for the latency of cached verdicts")
+    parser.add_argument("--storm", type=int, default=500, help="Pods at once")
+    parser.add_argument("--storm-images", type=int, default=100)
+    parser.add_argument("--classes", type=int, default=1)
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def start_registry(home):
+    address = free_address()
+    file = os.path.join(home, "registry.json")
+    storage = {"filesystem": {"rootdirectory": os.path.join(home, "registry")}}
+    with open(file, "w", encoding="utf-8") as output:
+        json.dump({"version": 0.1, "log": {"level": "error"}, "http": {"addr": address}, "storage": storage}, output)
+    process = subprocess.Popen(["docker-registry", "serve", file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(address)
+        yield address
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def start_server(program, home, classes):
+    address = free_address()
+    nodes = [{"name": f"h100-{at}", "gpu": "h100", "driver": f"570.86.{at % 90 + 10}"} for at in range(classes)]
+    configuration = os.path.join(home, "imgcheck.json")
+    with open(configuration, "w", encoding="utf-8") as output:
+        gate = {"mode": "enforce", "internal-hosts": ["127.0.0.1"]}
+        json.dump({"clusters": {"prod": {"nodes": nodes}}, "gate": gate}, output)
+    state, cache = os.path.join(home, "state"), os.path.join(home, "cache")
+    command = [program, "serve", "--insecure-http", "--listen", address, "--config", configuration, "--log", "error"]
+    process = subprocess.Popen([*command, "--state", state, "--cache-dir", cache, "--drain", "0"])
+    try:
+        wait_for(address)
+        yield Server(address, process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Server:
+    def __init__(self, address, process):
+        self.address = address
+        self.process = process
+
+    def memory(self):
+        """The largest resident memory so far, in MB."""
+        with open(f"/proc/{self.process}/status", encoding="utf-8") as status:
+            peak = next(line for line in status if line.startswith("VmHWM"))
+        return int(peak.split()[1]) / 1000
+
+
+async def measure(server, registry, options):
+    image = f"{registry}/{TAG}"
+    await until_known(server, image)
+    print(f"memory with the facts of one image: {server.memory():.0f} MB")
+    times = await at_rate(server, options.rate, options.seconds, lambda at: review(image, f"pod-{at}"))
+    print(f"cached verdict at {options.rate} requests a second: {percentiles(times)}")
+    rate = await sustained(server, options.seconds, review(image, "pod"))
+    print(f"cached verdicts sustained: {rate:.0f} a second")
+    new = lambda at: review(image, "pod", env=[{"name": "SEED", "value": str(at)}])
+    times = await at_rate(server, 20, options.seconds, new)
+    print(f"new overlay on known facts at 20 requests a second: {percentiles(times)}")
+    await storm(server, registry, options)
+    print(f"memory at the end: {server.memory():.0f} MB")
+
+
+async def storm(server, registry, options):
+    images = [f"{registry}/storm/image:v{at % options.storm_images}" for at in range(options.storm)]
+    start = time.monotonic()
+
+    async def one(at):
+        async with Connection(server) as connection:
+            begin = time.monotonic()
+            await connection.post(review(images[at], f"storm-{at}"))
+            return time.monotonic() - begin
+
+    times = await asyncio.gather(*(one(at) for at in range(options.storm)))
+    print(f"storm of {options.storm} Pods of {options.storm_images} unknown images: {percentiles(times)}")
+    while await verdict(server, images[:options.storm_images]) != options.storm_images:
+        await asyncio.sleep(0.2)
+    print(f"all {options.storm_images} images judged after {time.monotonic() - start:.1f} s")
+
+
+async def verdict(server, images):
+    """How many images are known."""
+    async with Connection(server) as connection:
+        answers = [await connection.post(review(image, "asked")) for image in images]
+    return sum(answer["response"]["auditAnnotations"]["verdict"] != "unknown" for answer in answers)
+
+
+async def until_known(server, image):
+    while await verdict(server, [image]) != 1:
+        await asyncio.sleep(0.1)
+
+
+async def at_rate(server, rate, seconds, body):
+    """Sends requests at fixed times, whether the last one was answered or not, and measures each from its time."""
+    idle = asyncio.Queue()
+    start = time.monotonic() + 0.1
+
+    async def one(at):
+        due = start + at / rate
+        await asyncio.sleep(max(0, due - time.monotonic()))
+        connection = idle.get_nowait() if not idle.empty() else await Connection(server).open()
+        await connection.post(body(at))
+        elapsed = time.monotonic() - due
+        idle.put_nowait(connection)
+        return elapsed
+
+    times = await asyncio.gather(*(one(at) for at in range(int(rate * seconds))))
+    while not idle.empty():
+        await idle.get_nowait().close()
+    return times
+
+
+async def sustained(server, seconds, body, connections=8):
+    end = time.monotonic() + seconds
+
+    async def ask():
+        count = 0
+        async with Connection(server) as connection:
+            encoded = connection.encode(body)
+            while time.monotonic() < end:
+                await connection.send(encoded)
+                count += 1
+        return count
+
+    return sum(await asyncio.gather(*(ask() for _ in range(connections)))) / seconds
+
+
+class Connection:
+    def __init__(self, server):
+        self.host, self.port = server.address.split(":")
+
+    async def open(self):
+        self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
+        return self
+
+    async def close(self):
+        self.writer.close()
+        await self.writer.wait_closed()
+
+    async def __aenter__(self):
+        return await self.open()
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+    def encode(self, body):
+        text = json.dumps(body).encode()
+        head = f"POST /admission/validate?timeout=10s HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {len(text)}\r\n\r\n"
+        return head.encode() + text
+
+    async def send(self, encoded):
+        self.writer.write(encoded)
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200"), head
+        length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        return await self.reader.readexactly(int(length.split(b":")[1]))
+
+    async def post(self, body):
+        return json.loads(await self.send(self.encode(body)))
+
+
+def review(image, name, env=()):
+    container = {
+        "name": "trainer",
+        "image": image,
+        "command": ["python", "-c", "import torch"],
+        "env": list(env),
+        "resources": {"limits": {"nvidia.com/gpu": "1"}},
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": name,
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "namespace": "ml",
+            "operation": "CREATE",
+            "object": pod,
+        },
+    }
+
+
+def percentiles(times):
+    ordered = sorted(times)
+    at = lambda part: ordered[min(len(ordered) - 1, int(len(ordered) * part))] * 1000
+    return f"p50 {statistics.median(times) * 1000:.1f} ms, p99 {at(0.99):.1f} ms, max {at(1):.1f} ms ({len(times)})"
+
+
+def changed(home, number):
+    """A small image that differs from the others, as an OCI layout."""
+    directory = os.path.join(home, f"layout-{number}")
+    root = os.path.join(home, f"root-{number}")
+    os.makedirs(os.path.join(root, "etc"))
+    with open(os.path.join(root, "etc/number"), "w", encoding="utf-8") as output:
+        output.write(str(number))
+    archive = shutil.make_archive(root, "tar", root)
+    return layout(directory, archive)
+
+
+def layout(directory, archive):
+    import hashlib
+
+    blobs = os.path.join(directory, "blobs/sha256")
+    os.makedirs(blobs)
+
+    def blob(content, kind):
+        digest = hashlib.sha256(content).hexdigest()
+        with open(os.path.join(blobs, digest), "wb") as output:
+            output.write(content)
+        return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": f"sha256:{digest}", "size": len(content)}
+
+    with open(archive, "rb") as file:
+        content = file.read()
+    diff_id = "sha256:" + hashlib.sha256(content).hexdigest()
+    config = {"architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": [diff_id]}, "config": {}}
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": blob(json.dumps(config).encode(), "config.v1+json"),
+        "layers": [blob(content, "layer.v1.tar")],
+    }
+    index = {"schemaVersion": 2, "manifests": [blob(json.dumps(manifest).encode(), "manifest.v1+json")]}
+    with open(os.path.join(directory, "index.json"), "w", encoding="utf-8") as output:
+        json.dump(index, output)
+    with open(os.path.join(directory, "oci-layout"), "w", encoding="utf-8") as output:
+        json.dump({"imageLayoutVersion": "1.0.0"}, output)
+    return f"oci:{directory}"
+
+
+def copy(source, target):
+    command = ["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", source, f"docker://{target}"]
+    subprocess.run(command, check=True)
+
+
+def free_address():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def wait_for(address):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"http://{address}/livez", timeout=1).close()
+            return
+        with contextlib.suppress(OSError):
+            host, port = address.split(":")
+            socket.create_connection((host, int(port)), timeout=1).close()
+            return
+        time.sleep(0.05)
+    raise SystemExit(f"nothing answers at {address}")
+
+
+if __name__ == "__main__":
+    main()

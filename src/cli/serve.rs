@@ -1,0 +1,192 @@
+//! `imgcheck serve`: answer a cluster and other programs.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum};
+use imgcheck::{CacheOptions, Checker, Declared, Error, GateOptions, Result, TlsFiles};
+
+use super::interrupt::Stop;
+use super::limits::LimitArguments;
+use super::output;
+use super::policy::{ConfigArguments, FailOnArgument, RuleArguments};
+use super::{cache, registry};
+
+/// Arguments of `imgcheck serve`.
+#[derive(Debug, Clone, Args)]
+pub struct ServeArguments {
+    /// Address and port to listen on
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        env = "IMGCHECK_LISTEN",
+        default_value = "0.0.0.0:8443"
+    )]
+    listen: SocketAddr,
+    /// Certificate of the server, with those that lead to its authority (PEM); read again when it changes
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "IMGCHECK_TLS_CERT",
+        requires = "tls_key"
+    )]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "IMGCHECK_TLS_KEY",
+        requires = "tls_cert"
+    )]
+    tls_key: Option<PathBuf>,
+    /// Serve plain HTTP: behind a proxy that ends TLS, or for a test. API servers call webhooks by HTTPS only
+    #[arg(long, env = "IMGCHECK_INSECURE_HTTP", value_parser = BoolishValueParser::new(), conflicts_with = "tls_cert")]
+    insecure_http: bool,
+    /// Authorities whose clients may use everything (PEM); others need a token for all but admission and probes
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "IMGCHECK_CLIENT_CA",
+        requires = "tls_cert"
+    )]
+    client_ca: Option<PathBuf>,
+    /// Bearer tokens, one in a line, for all but admission and probes; read again when the file changes
+    #[arg(long, value_name = "FILE", env = "IMGCHECK_TOKENS")]
+    tokens: Option<PathBuf>,
+    /// Directory of the queue, which survives a restart; one for each replica
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "IMGCHECK_STATE",
+        default_value = "/var/lib/imgcheck"
+    )]
+    state: PathBuf,
+    /// Images to read at once
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        env = "IMGCHECK_WORKERS",
+        default_value_t = 2
+    )]
+    workers: usize,
+    /// Memory for facts and verdicts
+    #[arg(long, value_name = "SIZE", env = "IMGCHECK_MEMORY", default_value = "256MB", value_parser = size)]
+    memory: u64,
+    /// Seconds for which requests are accepted after SIGTERM, while others learn to send no more
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        env = "IMGCHECK_DRAIN",
+        default_value_t = 5
+    )]
+    drain: u64,
+    /// What is logged, as JSON on standard error
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        env = "IMGCHECK_LOG",
+        default_value = "info"
+    )]
+    log: Level,
+    /// Print the description of the interface (OpenAPI 3.1), and exit
+    #[arg(long)]
+    print_openapi: bool,
+    #[command(flatten)]
+    config: ConfigArguments,
+    #[command(flatten)]
+    rules: RuleArguments,
+    #[command(flatten)]
+    fail_on: FailOnArgument,
+    #[command(flatten)]
+    limits: LimitArguments,
+    #[command(flatten)]
+    cache: cache::CacheArguments,
+    #[command(flatten)]
+    registry: registry::RegistryArguments,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+/// Serves until a signal.
+pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
+    if arguments.print_openapi {
+        output::print(&imgcheck::gate_openapi())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let tls = arguments.tls()?;
+    log(arguments.log);
+    let reading = arguments.clone();
+    let load = move || reading.checker();
+    let configuration = load()?.configuration_file().map(PathBuf::from);
+    let options = GateOptions {
+        listen: arguments.listen,
+        tls,
+        tokens: arguments.tokens.clone(),
+        state: arguments.state.clone(),
+        workers: arguments.workers,
+        memory: arguments.memory,
+        configuration: configuration.into_iter().collect(),
+        reload: Duration::from_secs(5),
+        drain: Duration::from_secs(arguments.drain),
+    };
+    imgcheck::serve(&options, Box::new(load), Arc::new(Declared::default()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl ServeArguments {
+    fn tls(&self) -> Result<Option<TlsFiles>> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
+                certificate: certificate.clone(),
+                key: key.clone(),
+                client_authorities: self.client_ca.clone(),
+            })),
+            _ if self.insecure_http => Ok(None),
+            _ => Err(Error::usage("the server has no certificate")
+                .with_help("pass --tls-cert FILE and --tls-key FILE, or --insecure-http")),
+        }
+    }
+
+    /// What judges images: layers are read as container engines read them, and internal addresses only where the configuration allows it.
+    fn checker(&self) -> Result<Checker> {
+        let builder = Checker::builder().no_lazy(true).guarded(true);
+        let builder = self.limits.apply(self.config.apply(builder)?);
+        let builder = self.fail_on.apply(self.rules.apply(builder));
+        let builder = builder.registries(self.registry.options()?);
+        match self.cache.options() {
+            Some(cache) => builder.cache(cache).build(),
+            None => builder.build(),
+        }
+    }
+}
+
+/// Logs go to standard error, a JSON object in a line.
+fn log(level: Level) {
+    let level = match level {
+        Level::Error => tracing::Level::ERROR,
+        Level::Warn => tracing::Level::WARN,
+        Level::Info => tracing::Level::INFO,
+        Level::Debug => tracing::Level::DEBUG,
+    };
+    let log = tracing_subscriber::fmt().json().flatten_event(true);
+    // Nobody else installs a logger in this process.
+    let _ = log
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .try_init();
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    CacheOptions::parse_size(text).ok_or_else(|| "not a size such as 500MB or 2GiB".to_owned())
+}

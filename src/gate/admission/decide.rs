@@ -1,0 +1,449 @@
+//! From a question of the API server to an answer.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, NaiveDate, Utc};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokio::time::{Instant, timeout_at};
+
+use super::review::{AdmissionRequest, AdmissionResponse, Status};
+use super::scope::{self, EPHEMERAL, annotation};
+use super::words::{self, cut};
+use crate::gate::cluster::Puller;
+use crate::gate::judge::{Answered, Question};
+use crate::gate::queue::{ContainerKey, Priority};
+use crate::gate::setup::View;
+use crate::gate::state::Gate;
+use crate::policy::gate::{GateConfig, Mode, OnMiss};
+use crate::report::Verdict;
+use crate::workload::{self, Workload};
+
+/// The label of a namespace that chooses its mode.
+const MODE: &str = "imgcheck.io/mode";
+/// The annotation that lets an object through; its value says why.
+const BREAK_GLASS: &str = "imgcheck.io/break-glass";
+/// The longest audit annotation, in characters.
+const ANNOTATION: usize = 1000;
+
+/// The answer to a request.
+pub(super) async fn decide(
+    gate: &Gate,
+    request: &AdmissionRequest,
+    deadline: Instant,
+) -> AdmissionResponse {
+    let view = gate.view();
+    let mut deployed = match Deployed::read(request, &view) {
+        Ok(deployed) => deployed,
+        Err(why) => return passed(gate, why, BTreeMap::new()),
+    };
+    let mode = deployed.mode;
+    let audit = BTreeMap::from([("mode", mode.as_str().to_owned())]);
+    if let Some(reason) = deployed.break_glass(request) {
+        tracing::warn!(
+            namespace = request.namespace,
+            name = request.name,
+            user = request.user_info.username,
+            reason,
+            "break-glass"
+        );
+        let mut audit = audit;
+        audit.insert("reason", cut(reason, ANNOTATION));
+        audit.insert("user", cut(&request.user_info.username, ANNOTATION));
+        let response = passed(gate, "break-glass", audit);
+        let warning = format!(
+            "let through unjudged: {BREAK_GLASS} says `{}`",
+            cut(reason, 60)
+        );
+        return AdmissionResponse {
+            warnings: words::warnings(&[warning]),
+            ..response
+        };
+    }
+    let exempted = deployed.exempt();
+    if deployed.workload.containers.is_empty() {
+        let mut audit = audit;
+        audit.insert("reason", cut(&exempted.join("; "), ANNOTATION));
+        return passed(gate, "exemption", audit);
+    }
+    let question = Question {
+        workload: deployed.workload.clone(),
+        puller: deployed.puller.clone(),
+        priority: Priority::Deployed,
+        view: view.clone(),
+        day: deployed.day,
+    };
+    let answered = gate.answer(question, deadline).await;
+    let mut decision = Decision::of(&deployed, &answered);
+    if !request.is_dry_run() {
+        decision.enqueue(gate, &answered, deadline).await;
+    }
+    decision.apply_grace(gate, &deployed, &answered, request.is_dry_run());
+    let word = decision.outcome.as_str();
+    gate.metrics()
+        .admission(word, mode.as_str(), decision.allowed);
+    if let Some(why) = decision.passed {
+        gate.metrics().unjudged(why);
+    }
+    if !exempted.is_empty() {
+        gate.metrics().unjudged("exemption");
+        decision.exempted = exempted;
+    }
+    tracing::info!(
+        uid = request.uid,
+        namespace = request.namespace,
+        kind = deployed.workload.kind,
+        name = request.name,
+        verdict = word,
+        allowed = decision.allowed,
+        mode = mode.as_str(),
+        "admission"
+    );
+    decision.response(audit, &answered)
+}
+
+/// Allows what is not judged.
+fn passed(
+    gate: &Gate,
+    why: &'static str,
+    mut audit: BTreeMap<&'static str, String>,
+) -> AdmissionResponse {
+    gate.metrics().unjudged(why);
+    audit.insert("passed", why.to_owned());
+    AdmissionResponse {
+        allowed: true,
+        audit_annotations: audit,
+        ..AdmissionResponse::default()
+    }
+}
+
+/// An object that starts containers.
+struct Deployed<'d> {
+    workload: Workload,
+    puller: Puller,
+    config: &'d GateConfig,
+    mode: Mode,
+    day: NaiveDate,
+    /// Whether a denial is meant for it: it is a Pod, or objects that create Pods are denied, too.
+    is_deniable: bool,
+    is_pod: bool,
+}
+
+impl<'d> Deployed<'d> {
+    /// # Errors
+    /// Why the object is not judged.
+    fn read(request: &AdmissionRequest, view: &'d View) -> Result<Self, &'static str> {
+        if let Some(why) = scope::pass(request) {
+            return Err(why);
+        }
+        let config = view.setup.config();
+        let read = |object: &Value| {
+            let classes = &view.cluster.runtime_classes;
+            workload::of_object(object, &request.namespace, classes, &view.setup.kinds)
+        };
+        let mut workload = read(&request.object).ok_or("no-containers")?;
+        let uses_gpu = workload.containers.iter().any(|it| it.gpu.is_some());
+        if let Some(before) = read(&request.old_object) {
+            if before.containers == workload.containers {
+                return Err("unchanged");
+            }
+            if request.sub_resource == EPHEMERAL {
+                workload
+                    .containers
+                    .retain(|it| !before.containers.contains(it));
+            }
+        }
+        if !uses_gpu && !config.all_pods {
+            return Err("no-gpu");
+        }
+        let labels = view.cluster.namespaces.get(&request.namespace);
+        let label = labels.and_then(|labels| labels.get(MODE));
+        let is_pod = request.is_pod();
+        Ok(Deployed {
+            workload,
+            puller: puller(request),
+            config,
+            mode: config.mode_of(&request.namespace, label.map(String::as_str)),
+            day: Utc::now().date_naive(),
+            is_deniable: is_pod || config.deny_workloads,
+            is_pod,
+        })
+    }
+
+    fn break_glass<'r>(&self, request: &'r AdmissionRequest) -> Option<&'r str> {
+        let reason = annotation(&request.object, BREAK_GLASS)?;
+        (self.config.break_glass && !reason.trim().is_empty()).then_some(reason)
+    }
+
+    /// Takes out the containers that are let through unjudged, and says why.
+    fn exempt(&mut self) -> Vec<String> {
+        let (config, day) = (self.config, self.day);
+        let namespace = self.workload.namespace.clone();
+        let mut reasons = Vec::new();
+        self.workload.containers.retain(|container| {
+            let exemption = config.exemption(&container.image, &namespace, day);
+            reasons.extend(exemption.map(|it| format!("{}: {}", container.image, it.reason)));
+            exemption.is_none()
+        });
+        reasons
+    }
+
+    fn grace_key(&self, answered: &Answered) -> ContainerKey {
+        let containers: Vec<_> = self.workload.containers.iter().collect();
+        let text = format!(
+            "{:?} {containers:?} {:?}",
+            self.workload.namespace, answered.digests
+        );
+        Sha256::digest(text.as_bytes()).into()
+    }
+}
+
+/// The ServiceAccount and the pull secrets that an object names, wherever it does.
+pub(super) fn puller(request: &AdmissionRequest) -> Puller {
+    let (mut accounts, mut secrets) = (Vec::new(), Vec::new());
+    scope::texts_of(&request.object, "serviceAccountName", &mut accounts);
+    scope::texts_of(&request.object, "imagePullSecrets", &mut secrets);
+    let secrets = secrets.into_iter().filter_map(Value::as_array).flatten();
+    let mut secrets: Vec<String> = secrets
+        .filter_map(|it| it.get("name")?.as_str().map(str::to_owned))
+        .collect();
+    secrets.dedup();
+    let account = accounts
+        .into_iter()
+        .filter_map(Value::as_str)
+        .find(|it| !it.is_empty());
+    Puller {
+        namespace: request.namespace.clone(),
+        service_account: account.unwrap_or("default").to_owned(),
+        secrets,
+    }
+}
+
+/// What is known about an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Pass,
+    Incomplete,
+    Fail,
+    /// An image has no digest, or was not read yet.
+    Unknown,
+}
+
+impl Outcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Pass => "pass",
+            Outcome::Incomplete => "incomplete",
+            Outcome::Fail => "fail",
+            Outcome::Unknown => "unknown",
+        }
+    }
+}
+
+/// The answer, before it is worded.
+struct Decision {
+    outcome: Outcome,
+    mode: Mode,
+    allowed: bool,
+    /// Why it is allowed without a pass.
+    passed: Option<&'static str>,
+    is_deniable: bool,
+    warns: bool,
+    /// Why it is no pass.
+    reasons: Vec<String>,
+    exempted: Vec<String>,
+}
+
+impl Decision {
+    fn of(deployed: &Deployed, answered: &Answered) -> Self {
+        let (mode, judgement) = (deployed.mode, &answered.judgement);
+        // What enforces lets nothing pass that nobody looked at.
+        let strict = mode == Mode::Enforce;
+        let is_known =
+            judgement.missing.is_empty() && !judgement.is_late && answered.unresolved.is_empty();
+        let outcome = match judgement.verdict(strict) {
+            Verdict::Fail => Outcome::Fail,
+            _ if !is_known => Outcome::Unknown,
+            Verdict::Incomplete => Outcome::Incomplete,
+            Verdict::Pass => Outcome::Pass,
+        };
+        let on_miss = deployed.config.on_miss;
+        let is_denied = strict && deployed.is_deniable;
+        let (allowed, passed) = match outcome {
+            Outcome::Pass => (true, None),
+            _ if !is_denied => (true, Some("mode")),
+            Outcome::Unknown if on_miss != OnMiss::Deny => (true, Some("on-miss")),
+            _ => (false, None),
+        };
+        let is_silent = passed == Some("on-miss") && on_miss == OnMiss::Allow;
+        Decision {
+            outcome,
+            mode,
+            allowed,
+            passed,
+            is_deniable: deployed.is_deniable,
+            warns: mode > Mode::Audit && !is_silent,
+            reasons: reasons(outcome, answered, strict),
+            exempted: Vec::new(),
+        }
+    }
+
+    /// Has the missing images read.
+    async fn enqueue(&mut self, gate: &Gate, answered: &Answered, deadline: Instant) {
+        for job in &answered.judgement.missing {
+            let queued = timeout_at(deadline, gate.queue().add(job.clone())).await;
+            match queued {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.reasons.push(error.message()),
+                Err(_) => self
+                    .reasons
+                    .push("the queue did not answer in time".to_owned()),
+            }
+        }
+    }
+
+    /// A container that was admitted before is let through for some days.
+    fn apply_grace(
+        &mut self,
+        gate: &Gate,
+        deployed: &Deployed,
+        answered: &Answered,
+        is_dry_run: bool,
+    ) {
+        if !deployed.is_pod || deployed.config.grace_days == 0 || !answered.unresolved.is_empty() {
+            return;
+        }
+        let key = deployed.grace_key(answered);
+        let judgement = &answered.judgement;
+        if self.allowed {
+            if judgement.is_final()
+                && self.passed != Some("on-miss")
+                && !is_dry_run
+                && judgement.remember_once()
+            {
+                // A day on which it stopped to pass stays.
+                if !matches!(gate.queue().passed(&key), Ok(Some(_)))
+                    || self.outcome == Outcome::Pass
+                {
+                    gate.queue().remember(key, 0);
+                }
+            }
+            return;
+        }
+        let today = deployed.day.num_days_from_ce();
+        let Ok(Some(first)) = gate.queue().passed(&key) else {
+            return;
+        };
+        if first == 0 && self.outcome != Outcome::Unknown && !is_dry_run {
+            gate.queue().remember(key, today);
+        }
+        let days = i64::from(today) - i64::from(if first == 0 { today } else { first });
+        let left = i64::from(deployed.config.grace_days) - days;
+        if left > 0 {
+            (self.allowed, self.passed) = (true, Some("grace"));
+            self.reasons.push(format!(
+                "let through for {left} more days, because it was admitted before"
+            ));
+        }
+    }
+
+    fn response(
+        self,
+        mut audit: BTreeMap<&'static str, String>,
+        answered: &Answered,
+    ) -> AdmissionResponse {
+        let judgement = &answered.judgement;
+        audit.insert("verdict", self.outcome.as_str().to_owned());
+        let mut add = |key, values: Vec<String>| {
+            if !values.is_empty() {
+                audit.insert(key, cut(&values.join(", "), ANNOTATION));
+            }
+        };
+        let digests = answered.digests.iter();
+        add(
+            "digest",
+            digests
+                .map(|(image, digest)| format!("{image}={digest}"))
+                .collect(),
+        );
+        let is_tag = answered.digests.keys().any(|image| !image.contains('@'));
+        add(
+            "judged-by",
+            vec![if is_tag { "tag" } else { "digest" }.to_owned()],
+        );
+        let findings = judgement.containers.iter().flat_map(|it| &it.findings);
+        let mut rules: Vec<String> = findings.map(|it| it.rule.clone()).collect();
+        rules.sort();
+        rules.dedup();
+        add("rules", rules);
+        let classes = judgement.containers.iter().filter_map(|it| {
+            let classes = it.classes.as_ref()?;
+            let runs = classes
+                .iter()
+                .filter(|(_, verdict)| *verdict == Verdict::Pass);
+            Some(format!(
+                "{}: {} of {}",
+                it.name,
+                runs.count(),
+                classes.len()
+            ))
+        });
+        add("classes", classes.collect());
+        add(
+            "passed",
+            self.passed.iter().map(|it| (*it).to_owned()).collect(),
+        );
+        add("exempted", self.exempted.clone());
+        add("reasons", self.reasons.clone());
+        let mut sentences = self.reasons.clone();
+        if self.allowed && self.mode == Mode::Enforce && !self.is_deniable && !sentences.is_empty()
+        {
+            sentences.push("this namespace enforces: its Pods will be denied".to_owned());
+        }
+        AdmissionResponse {
+            allowed: self.allowed,
+            warnings: match self.allowed && self.warns {
+                true => words::warnings(&sentences),
+                false => Vec::new(),
+            },
+            status: (!self.allowed).then(|| self.status()),
+            audit_annotations: audit,
+            ..AdmissionResponse::default()
+        }
+    }
+
+    fn status(&self) -> Status {
+        let help = match self.outcome {
+            Outcome::Unknown => "try again in a minute",
+            _ => "see `imgcheck preflight` for the whole report",
+        };
+        Status {
+            code: 403,
+            reason: "Forbidden",
+            message: words::message(&self.reasons, help),
+        }
+    }
+}
+
+fn reasons(outcome: Outcome, answered: &Answered, strict: bool) -> Vec<String> {
+    let judgement = &answered.judgement;
+    let mut reasons = match outcome {
+        Outcome::Pass => return Vec::new(),
+        // Containers whose images are missing have their sentence below.
+        Outcome::Unknown => Vec::new(),
+        _ => words::reasons(judgement, strict),
+    };
+    let unresolved = answered.unresolved.iter();
+    reasons.extend(unresolved.map(|(image, problem)| format!("{}: {problem}", cut(image, 300))));
+    let missing = judgement.missing.iter().map(|job| job.reference());
+    let missing: std::collections::BTreeSet<String> = missing.collect();
+    reasons.extend(
+        missing
+            .into_iter()
+            .map(|it| format!("{it} was not read yet; it is read now")),
+    );
+    if judgement.is_late {
+        reasons.push("the facts of the image are being loaded".to_owned());
+    }
+    reasons
+}

@@ -1,0 +1,50 @@
+//! What is not judged, whatever it contains.
+
+use serde_json::Value;
+
+use super::review::AdmissionRequest;
+
+/// The annotation of Pods that the kubelet made of its own files. Nobody can stop them.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+/// The only subresource that starts containers.
+pub(super) const EPHEMERAL: &str = "ephemeralcontainers";
+
+/// Why a request is not judged; `None` if its containers decide.
+pub(super) fn pass(request: &AdmissionRequest) -> Option<&'static str> {
+    if !["CREATE", "UPDATE"].contains(&request.operation.as_str()) {
+        return Some("operation");
+    }
+    let subresource = request.sub_resource.as_str();
+    if !subresource.is_empty() && !(request.is_pod() && subresource == EPHEMERAL) {
+        return Some("subresource");
+    }
+    if request.is_pod() && annotation(&request.object, MIRROR).is_some() {
+        return Some("mirror-pod");
+    }
+    None
+}
+
+/// An annotation of an object.
+pub(super) fn annotation<'o>(object: &'o Value, name: &str) -> Option<&'o str> {
+    object
+        .get("metadata")?
+        .get("annotations")?
+        .get(name)?
+        .as_str()
+}
+
+/// All texts of a key, wherever in an object it is.
+pub(super) fn texts_of<'o>(object: &'o Value, key: &str, found: &mut Vec<&'o Value>) {
+    match object {
+        Value::Object(map) => {
+            for (name, value) in map {
+                if name == key {
+                    found.push(value);
+                }
+                texts_of(value, key, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|it| texts_of(it, key, found)),
+        _ => {}
+    }
+}

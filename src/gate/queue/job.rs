@@ -1,0 +1,73 @@
+//! An image that has to be read.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorCode;
+use crate::gate::cluster::Puller;
+
+/// An image that has to be read. Credentials are not part of it: they are asked for again when it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// What is read.
+    pub key: JobKey,
+    /// Where: `registry/repository`.
+    pub repository: String,
+    /// Whose pull secrets count.
+    pub puller: Puller,
+    /// How urgent it is.
+    pub priority: Priority,
+}
+
+/// What is read, once however many ask for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct JobKey {
+    /// The digest of the manifest or index.
+    pub digest: String,
+    /// `amd64`, `arm64`; empty for the default.
+    pub architecture: String,
+}
+
+/// How urgent a job is; the least value comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Priority {
+    /// Somebody waits for a Pod.
+    Deployed,
+    /// Somebody asked.
+    Asked,
+    /// It was pushed.
+    Pushed,
+}
+
+/// How a scan ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The facts are known.
+    Done,
+    /// It is tried again after this time. Other jobs of the registry wait, too, if the registry asked for it.
+    Retry {
+        /// How long to wait.
+        wait: Duration,
+        /// Whether the registry asked for it.
+        by_registry: bool,
+        /// The kind of failure.
+        code: ErrorCode,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Another attempt would fail in the same way.
+    Failed(ErrorCode, String),
+}
+
+impl Job {
+    /// The registry.
+    pub fn registry(&self) -> &str {
+        self.repository.split('/').next().unwrap_or_default()
+    }
+
+    /// The image by its digest: `registry/repository@sha256:…`.
+    pub fn reference(&self) -> String {
+        format!("{}@{}", self.repository, self.key.digest)
+    }
+}

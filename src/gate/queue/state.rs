@@ -1,0 +1,171 @@
+//! The queue in memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use super::job::{Job, JobKey, Outcome, Priority};
+use crate::error::{Error, ErrorCode, Result};
+
+/// Most jobs that wait.
+const MOST: usize = 100_000;
+/// Scans of images of one registry at once.
+const OF_REGISTRY: usize = 4;
+/// Attempts at one image.
+const ATTEMPTS: u32 = 6;
+/// How long a failure is remembered.
+const FAILURES: Duration = Duration::from_secs(5 * 60);
+/// The longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
+
+/// Why an image could not be read.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The kind of failure.
+    pub code: ErrorCode,
+    /// What is wrong.
+    pub problem: String,
+    until: Instant,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// In order of urgency, then of arrival.
+    waiting: BTreeMap<(Priority, u64), Waiting>,
+    /// The places of those that wait; `None` for those that run.
+    places: HashMap<JobKey, Option<(Priority, u64)>>,
+    registries: HashMap<String, Registry>,
+    failures: HashMap<JobKey, Failure>,
+    attempts: HashMap<JobKey, u32>,
+    arrivals: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    job: Job,
+    /// Not before this time.
+    not_before: Option<Instant>,
+}
+
+/// What is known about the budget of a registry.
+#[derive(Debug, Default)]
+struct Registry {
+    running: usize,
+    /// It asked for no requests before this time.
+    until: Option<Instant>,
+}
+
+impl State {
+    /// # Errors
+    /// Too many jobs wait.
+    pub fn check_room(&self) -> Result<()> {
+        match self.places.len() < MOST {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::Limit,
+                "the queue",
+                format!("{MOST} images wait already"),
+            )),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn contains(&self, key: &JobKey) -> bool {
+        self.places.contains_key(key)
+    }
+
+    /// Whether a job is there, and runs or is at least as urgent.
+    pub fn is_as_urgent(&self, job: &Job) -> bool {
+        let place = self.places.get(&job.key);
+        place.is_some_and(|place| place.is_none_or(|(priority, _)| priority <= job.priority))
+    }
+
+    /// Adds a job, or makes one more urgent.
+    pub fn add(&mut self, job: Job) {
+        if self.is_as_urgent(&job) {
+            return;
+        }
+        self.failures.remove(&job.key);
+        let before = self.places.get(&job.key).copied().flatten();
+        let before = before.and_then(|place| self.waiting.remove(&place));
+        self.put(job, before.and_then(|it| it.not_before));
+    }
+
+    fn put(&mut self, job: Job, not_before: Option<Instant>) {
+        self.arrivals += 1;
+        let place = (job.priority, self.arrivals);
+        self.places.insert(job.key.clone(), Some(place));
+        self.waiting.insert(place, Waiting { job, not_before });
+    }
+
+    /// The most urgent job that may run now.
+    pub fn take(&mut self, now: Instant) -> Option<Job> {
+        let registries = &self.registries;
+        let may_run = |it: &Waiting| {
+            let registry = registries.get(it.job.registry());
+            let is_free = registry.is_none_or(|it| {
+                it.running < OF_REGISTRY && it.until.is_none_or(|until| until <= now)
+            });
+            is_free && it.not_before.is_none_or(|time| time <= now)
+        };
+        let (place, _) = self.waiting.iter().find(|(_, it)| may_run(it))?;
+        let place = *place;
+        let Waiting { job, .. } = self.waiting.remove(&place)?;
+        self.places.insert(job.key.clone(), None);
+        let registry = self.registries.entry(job.registry().to_owned());
+        registry.or_default().running += 1;
+        Some(job)
+    }
+
+    /// A job ended. Returns whether it is out of the queue.
+    pub fn finish(&mut self, job: Job, outcome: Outcome, now: Instant) -> bool {
+        self.places.remove(&job.key);
+        if let Some(registry) = self.registries.get_mut(job.registry()) {
+            registry.running = registry.running.saturating_sub(1);
+        }
+        let (code, problem) = match outcome {
+            Outcome::Done => {
+                self.attempts.remove(&job.key);
+                return true;
+            }
+            Outcome::Failed(code, problem) => (code, problem),
+            Outcome::Retry {
+                wait,
+                by_registry,
+                code,
+                problem,
+            } => {
+                let attempts = self.attempts.entry(job.key.clone()).or_default();
+                *attempts += 1;
+                if *attempts < ATTEMPTS {
+                    let until = now.checked_add(wait.min(LONGEST_WAIT));
+                    if by_registry && let Some(registry) = self.registries.get_mut(job.registry()) {
+                        registry.until = until.max(registry.until);
+                    }
+                    self.put(job, until);
+                    return false;
+                }
+                (code, problem)
+            }
+        };
+        self.attempts.remove(&job.key);
+        self.failures.retain(|_, failure| failure.until > now);
+        let until = now.checked_add(FAILURES).unwrap_or(now);
+        self.failures.insert(
+            job.key,
+            Failure {
+                code,
+                problem,
+                until,
+            },
+        );
+        true
+    }
+
+    pub fn failure(&self, key: &JobKey, now: Instant) -> Option<Failure> {
+        let failure = self.failures.get(key)?;
+        (failure.until > now).then(|| failure.clone())
+    }
+}

@@ -1,0 +1,30 @@
+//! `/livez`, `/readyz`, `/metrics`.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+
+use super::request::problem;
+use crate::gate::state::Gate;
+
+/// The text format of OpenMetrics, which Prometheus reads.
+const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The process answers.
+pub(in crate::gate) async fn live() -> &'static str {
+    "ok\n"
+}
+
+/// Whether requests should be sent here: the cluster is known, the queue can be written, and the server is not about to end.
+pub(in crate::gate) async fn ready(State(gate): State<Gate>) -> Response {
+    match gate.obstacle() {
+        None => "ok\n".into_response(),
+        Some(obstacle) => problem(StatusCode::SERVICE_UNAVAILABLE, obstacle).into_response(),
+    }
+}
+
+/// All metrics.
+pub(in crate::gate) async fn metrics(State(gate): State<Gate>) -> Response {
+    ([(CONTENT_TYPE, METRICS)], gate.metrics().text()).into_response()
+}

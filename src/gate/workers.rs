@@ -1,0 +1,113 @@
+//! Reads images that wait in the queue.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::facts;
+use super::queue::{Job, Outcome};
+use super::state::Gate;
+use crate::cancellation::Cancellation;
+use crate::checker::ImageRequest;
+use crate::error::{Error, ErrorCode, Result};
+use crate::source::registry::Credentials;
+
+/// How long to wait before another attempt, unless the registry says.
+const WAIT: Duration = Duration::from_secs(5);
+
+impl Gate {
+    /// Starts threads that read images until the cancellation.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub(super) fn start_workers(
+        &self,
+        count: usize,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<thread::JoinHandle<()>>> {
+        let runtime = tokio::runtime::Handle::current();
+        let start = |index: usize| {
+            let (gate, cancellation) = (self.clone(), cancellation.clone());
+            let runtime = runtime.clone();
+            let thread = thread::Builder::new().name(format!("scan-{index}"));
+            let thread = thread.spawn(move || gate.work(&runtime, &cancellation));
+            thread.map_err(|error| Error::io("the threads that read images", error))
+        };
+        (0..count.max(1)).map(start).collect()
+    }
+
+    fn work(&self, runtime: &tokio::runtime::Handle, cancellation: &Cancellation) {
+        while cancellation.check().is_ok() {
+            let Some(job) = self.queue().take() else {
+                continue;
+            };
+            let start = Instant::now();
+            let read = self.read(runtime, &job, cancellation);
+            if cancellation.check().is_err() {
+                // It stays in the store, for the next process.
+                return;
+            }
+            let (word, outcome) = match read {
+                Ok(()) => ("success", Outcome::Done),
+                Err(error) => {
+                    tracing::warn!(
+                        image = job.reference(),
+                        error = error.message(),
+                        "an image could not be read"
+                    );
+                    ("failure", outcome_of(&error))
+                }
+            };
+            let seconds = start.elapsed().as_secs_f64();
+            tracing::info!(
+                image = job.reference(),
+                architecture = job.key.architecture,
+                seconds,
+                outcome = word,
+                "scan"
+            );
+            self.metrics().scan(word, seconds);
+            self.queue().finish(job, outcome);
+        }
+    }
+
+    fn read(
+        &self,
+        runtime: &tokio::runtime::Handle,
+        job: &Job,
+        cancellation: &Cancellation,
+    ) -> Result<()> {
+        let setup = self.0.views.setup();
+        let secrets = runtime.block_on(self.0.cluster.pull_secrets(&job.puller))?;
+        let (registry, repository) = job.repository.split_once('/').unwrap_or_default();
+        let found = secrets.iter();
+        let found = found.filter_map(|it| Credentials::of_pull_secret(&it.0, registry, repository));
+        let request = facts::request(job).cancellation(cancellation.clone());
+        let mut requests: Vec<ImageRequest> =
+            found.map(|it| request.clone().credentials(it)).collect();
+        if requests.is_empty() {
+            requests.push(request);
+        }
+        let mut last = None;
+        for request in requests {
+            match self.0.facts.read(&setup.checker, job, &request) {
+                Ok(_) => return Ok(()),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or(Error::Cancelled))
+    }
+}
+
+/// What becomes of a job after an error.
+fn outcome_of(error: &Error) -> Outcome {
+    let (code, problem) = (error.code(), error.message());
+    match code {
+        ErrorCode::RateLimited | ErrorCode::Unreachable | ErrorCode::Timeout => Outcome::Retry {
+            wait: error.retry_after().unwrap_or(WAIT),
+            by_registry: code == ErrorCode::RateLimited,
+            code,
+            problem,
+        },
+        _ => Outcome::Failed(code, problem),
+    }
+}

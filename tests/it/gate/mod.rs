@@ -1,0 +1,11 @@
+//! `imgcheck serve` as a cluster and other programs meet it: the program itself, over TLS, with registries on loopback.
+
+mod admission;
+mod exceptions;
+mod images;
+mod mutation;
+mod operations;
+mod queue;
+mod refused;
+mod rest;
+mod server;
