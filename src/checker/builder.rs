@@ -230,6 +230,7 @@ impl CheckerBuilder {
             cache,
             offline: registries.offline(),
             registries,
+            #[cfg(feature = "gate")]
             gate: config.gate,
             no_lazy: self.no_lazy,
             loader_trees: self.loader_trees,

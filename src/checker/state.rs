@@ -9,6 +9,7 @@ use crate::knowledge::{self, Knowledge, OnFirstUse};
 use crate::layer::LayerReader;
 use crate::limits::Limits;
 use crate::policy::Policy;
+#[cfg(feature = "gate")]
 use crate::policy::gate::GateConfig;
 use crate::report::Verdict;
 use crate::rules::RuleSet;
@@ -43,6 +44,7 @@ pub struct Checker {
     pub(super) registries: Registries,
     /// The same without a network.
     pub(super) offline: Registries,
+    #[cfg(feature = "gate")]
     pub(super) gate: GateConfig,
     pub(super) layers: OnFirstUse<LayerReader>,
     /// Whether all layers are read as streams.
