@@ -24,6 +24,8 @@ pub(super) enum NumberFormat {
     ThousandsToFiveDigits,
     /// 10000 major + 100 minor + patch.
     TenThousands,
+    /// 1,000,000 major + 10,000 minor + 100 patch.
+    Millions,
     /// One byte each, patch lowest.
     Bytes,
     /// A compute capability: 100 major + 10 minor.
@@ -62,6 +64,14 @@ impl NumberFormat {
                 _ => None,
             },
             NumberFormat::TenThousands => (100..=999_999).contains(&value).then(|| split(10000))?,
+            NumberFormat::Millions => (10_000..=99_999_999).contains(&value).then(|| {
+                format!(
+                    "{}.{}.{}",
+                    value / 1_000_000,
+                    value / 10_000 % 100,
+                    value / 100 % 100
+                )
+            }),
             NumberFormat::Bytes => {
                 let [patch, minor, major, zero] = value.to_le_bytes();
                 let is_plausible =
@@ -102,6 +112,9 @@ mod tests {
             (NumberFormat::TenThousands, 20800, Some("2.8.0")),
             (NumberFormat::TenThousands, 1000, Some("0.10.0")),
             (NumberFormat::TenThousands, 7, None),
+            (NumberFormat::Millions, 190_000, Some("0.19.0")),
+            (NumberFormat::Millions, 1_020_300, Some("1.2.3")),
+            (NumberFormat::Millions, 7, None),
             (NumberFormat::Bytes, 0x0009_0a02, Some("9.10.2")),
             (NumberFormat::Bytes, 0x0109_0a02, None),
             (NumberFormat::ComputeCapability, 1210, Some("12.1")),

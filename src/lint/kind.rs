@@ -73,7 +73,8 @@ impl FileKind {
             _ if is_template(name) => None,
             "py" | "cfg" => (stem == "setup").then_some(FileKind::Setup),
             "hcl" | "json" => stem.starts_with("docker-bake").then_some(FileKind::Bake),
-            "dockerignore" | "md" | "sh" | "bak" | "orig" => None,
+            "dockerignore" | "md" | "rst" | "html" | "png" | "svg" | "jpg" | "pdf" | "sh"
+            | "bak" | "orig" => None,
             "lock" => matches!(stem, "uv" | "poetry" | "pixi").then_some(FileKind::Lock),
             "toml" if stem == "pixi" => Some(FileKind::Pixi),
             "toml" => (stem == "pyproject").then_some(FileKind::Pyproject),
@@ -183,6 +184,7 @@ mod tests {
             ("Containerfile", Some(FileKind::Dockerfile)),
             ("Dockerfile.dockerignore", None),
             ("Dockerfile.j2", None),
+            ("dockerfile-stages.png", None),
             ("test-environment.yml", None),
             ("k8s-conda.yaml", None),
             ("conda_build_config.yaml", None),

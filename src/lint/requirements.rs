@@ -9,6 +9,7 @@ use super::pin::{self, Index};
 use super::stage::{MAX_PINS, Recorder, only};
 use super::text::Text;
 use crate::error::Result;
+use crate::lexical::name_of;
 
 pub use line::Line;
 use line::lines;
@@ -26,6 +27,8 @@ pub struct Gathered {
     pub pins: Vec<Pin>,
     /// Where they come from.
     pub index: Index,
+    /// Names of files that are not those of the build context, and are not read.
+    pub hidden: Vec<String>,
     /// The files that were read, relative to the first.
     read: Vec<String>,
     /// Whether the first file was named by the user, so that all files it includes must exist.
@@ -135,7 +138,8 @@ fn include(
     if gathered.read.len() >= MAX_FILES || gathered.read.contains(&relative) {
         return Ok(());
     }
-    if file.split('/').any(|part| part == "..") {
+    let is_hidden = gathered.hidden.iter().any(|it| it == name_of(file));
+    if is_hidden || file.split('/').any(|part| part == "..") {
         return Ok(());
     }
     let other = match context.neighbour(text, &relative)? {

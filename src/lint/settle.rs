@@ -2,6 +2,7 @@
 
 use super::facts::{Pin, Sources, Stage};
 use super::marker::PYTHONS;
+use crate::lexical::name_of;
 use crate::version::marker::{Environment, holds};
 use crate::version::{meets, satisfies};
 
@@ -10,16 +11,18 @@ pub type TorchPythons<'p> = &'p dyn Fn(&str) -> Vec<(String, String)>;
 
 impl Sources {
     /// Drops packages whose marker is false for every Python that can apply, and marks those for which it depends on the Python. The
-    /// Pythons are those of the base image, of `requires-python`, and of the requested PyTorch; the machine is an x86-64.
+    /// Pythons are those of the base image, of `requires-python`, and of the requested PyTorch; the machine is an x86-64, unless the
+    /// name of the file says otherwise.
     pub fn settle(&mut self, torch: TorchPythons<'_>) {
+        let machine = machine_of(&self.file);
         for stage in &mut self.stages {
-            stage.settle(torch);
+            stage.settle(machine, torch);
         }
     }
 }
 
 impl Stage {
-    fn settle(&mut self, torch: TorchPythons<'_>) {
+    fn settle(&mut self, machine: &str, torch: TorchPythons<'_>) {
         if self.pins.iter().all(|pin| pin.marker.is_none()) {
             return;
         }
@@ -59,13 +62,13 @@ impl Stage {
             keep(&|python| {
                 let suits = |(from, to): &(String, String)| within(python, from, to);
                 torches.iter().any(|(pin, ranges)| {
-                    answer(pin, python) != Some(false)
+                    answer(pin, machine, python) != Some(false)
                         && (ranges.is_empty() || ranges.iter().any(suits))
                 })
             });
         }
         self.pins.retain_mut(|pin| {
-            let mut answers = pythons.iter().map(|python| answer(pin, python));
+            let mut answers = pythons.iter().map(|python| answer(pin, machine, python));
             let first = answers.next().flatten();
             let same = answers.all(|answer| answer == first);
             pin.conditional |= !same || first.is_none();
@@ -74,12 +77,26 @@ impl Stage {
     }
 }
 
+/// The machine that a file is for by its name, as in `Dockerfile.arm64`; otherwise `x86_64`.
+fn machine_of(file: &str) -> &'static str {
+    let name = name_of(file).to_ascii_lowercase();
+    let words = name.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let machine = |word: &str| match word {
+        "arm" | "arm64" | "aarch64" | "sbsa" | "jetson" | "l4t" => Some("aarch64"),
+        "ppc64le" => Some("ppc64le"),
+        "s390x" => Some("s390x"),
+        "riscv" | "riscv64" => Some("riscv64"),
+        _ => None,
+    };
+    words.into_iter().find_map(machine).unwrap_or("x86_64")
+}
+
 /// Whether a package is installed for a Python; `None` if that depends on something else.
-fn answer(pin: &Pin, python: &str) -> Option<bool> {
+fn answer(pin: &Pin, machine: &str, python: &str) -> Option<bool> {
     let environment = Environment {
         python,
         full_python: None,
-        machine: "x86_64",
+        machine,
     };
     let marker = pin.marker.as_deref();
     marker.map_or(Some(true), |marker| {

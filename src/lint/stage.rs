@@ -17,7 +17,7 @@ const MAX_COMPONENTS: usize = 100;
 
 /// The maximum numbers of packages and GPU components in all stages, including inherited ones.
 const MAX_ALL_PINS: usize = 4 * MAX_PINS;
-const MAX_ALL_COMPONENTS: usize = 800;
+const MAX_ALL_COMPONENTS: usize = 2000;
 
 /// Records what is installed.
 #[derive(Clone)]

@@ -9,6 +9,7 @@ use super::super::variables::unquote;
 use super::Reader;
 use super::copies::{Copy, absolute, environment_of};
 use crate::error::Result;
+use crate::lexical::name_of;
 
 /// The maximum number of copied files in a stage, including those of its parents.
 const MAX_COPIES: usize = 1000;
@@ -45,6 +46,7 @@ impl Reader<'_> {
         if let Some(from) = from {
             let stage = from.value.as_ref().map(|value| value.value.to_string());
             let other = self.takes(&stage.unwrap_or_default());
+            self.foreign(&paths, &target);
             return self.carry(other, &paths, &target, destination.span.clone());
         }
         for source in paths {
@@ -87,6 +89,18 @@ impl Reader<'_> {
             Some(problem) => Err(self.text.fault(span, &problem, None)),
             None => Ok(()),
         }
+    }
+
+    /// Records where files from another stage are: a file at `/a/b.txt`, and one of its name in `/a/`.
+    fn foreign(&mut self, paths: &[String], target: &str) {
+        let Some(stage) = self.stages.last_mut() else {
+            return;
+        };
+        let target = absolute(&stage.directory, target);
+        let inside = paths.iter().map(|path| absolute(&target, name_of(path)));
+        let all = inside.chain([target.clone()]);
+        let left = MAX_COPIES.saturating_sub(stage.foreign.len());
+        stage.foreign.extend(all.take(left));
     }
 
     /// Records that the last stage has a file from the build context; `span` is that of the instruction.

@@ -21,6 +21,9 @@ impl State<'_> {
 
     /// The file of the build context that is at an absolute path of the stage: its path in the context, and its contents.
     pub fn origin(&self, text: &Text<'_>, path: &str) -> Result<Option<(String, String)>> {
+        if self.foreign.iter().any(|it| it == path) {
+            return Ok(None);
+        }
         let context = self.recorder.context();
         let origins = self.copies.iter().rev().flat_map(|copy| copy.origins(path));
         let origins: Vec<String> = origins.take(MAX_ORIGINS).collect();
@@ -44,7 +47,11 @@ impl State<'_> {
         session: &Session,
         path: &str,
     ) -> Result<Option<(String, String)>> {
-        let exact = self.origin(text, &absolute(self.directory(session), path))?;
+        let place = absolute(self.directory(session), path);
+        if self.foreign.contains(&place) {
+            return Ok(None);
+        }
+        let exact = self.origin(text, &place)?;
         let Some(name) = path.rsplit('/').next().filter(|_| exact.is_none()) else {
             return Ok(exact);
         };

@@ -14,6 +14,7 @@ use super::copies::{absolute, place};
 use super::session::Session;
 use super::state::State;
 use crate::error::Result;
+use crate::lexical::name_of;
 use crate::version::requirement::normalized;
 
 impl State<'_> {
@@ -90,6 +91,8 @@ impl State<'_> {
     ) -> Result<()> {
         let context = self.recorder.context();
         let mut gathered = Gathered::from_index(install.index.clone());
+        let hidden = self.foreign.iter().map(|it| name_of(it).to_owned());
+        gathered.hidden = hidden.collect();
         // Projects are separate files; uv accepts them like requirements.
         let is_project = |file: &str| {
             [".toml", ".py", ".cfg"]

@@ -26,6 +26,8 @@ pub struct State<'c> {
     pub arguments: BTreeMap<String, String>,
     /// Files copied from the build context.
     pub copies: Vec<Copy>,
+    /// Where files are that come from other stages.
+    pub foreign: Vec<String>,
     /// The working directory; that of an unknown base image counts as `/`.
     pub directory: String,
     /// Whether `SHELL` sets a shell with a different syntax.
@@ -68,6 +70,7 @@ impl<'c> State<'c> {
             takes: Vec::new(),
             arguments: BTreeMap::new(),
             copies: Vec::new(),
+            foreign: Vec::new(),
             directory: "/".to_owned(),
             foreign_shell: false,
             written: Vec::new(),
@@ -81,6 +84,7 @@ impl<'c> State<'c> {
             env: self.env.clone(),
             foreign_shell: self.foreign_shell,
             copies: self.copies.clone(),
+            foreign: self.foreign.clone(),
             directory: self.directory.clone(),
             ..State::new(self.recorder.clone(), self.stage.base.clone())
         }

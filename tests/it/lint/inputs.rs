@@ -156,7 +156,7 @@ fn the_work_for_small_files_is_bounded() {
             "Dockerfile",
             &format!("FROM a AS s\nRUN pip install{pins}\n{stages}"),
         )],
-        "more than 800 GPU components",
+        "more than 2000 GPU components",
     );
     let runs = "RUN pip install -r req.txt\n".repeat(2000);
     is_refused(
