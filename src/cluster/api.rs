@@ -3,7 +3,10 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::api::{
+    ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+    TypeMeta,
+};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use serde::de::DeserializeOwned;
@@ -129,14 +132,60 @@ impl Api {
         Ok(SLICE_VERSIONS.iter().find(has).copied())
     }
 
+    /// An object of the own namespace, or of the cluster; `None` if it does not exist.
+    pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>> {
+        let found = self.own(kind).get_opt(name).await;
+        let found = found.map_err(|error| self.failed(&error))?;
+        Ok(found.map(|it| serde_json::to_value(it).unwrap_or_default()))
+    }
+
+    /// Creates an object, or replaces what is known of it. Whether nobody else was faster.
+    pub async fn put(&self, object: &Object, exists: bool) -> Result<bool> {
+        let api = self.own(object.kind);
+        let mut content: DynamicObject = typed(object.content.clone())
+            .ok_or_else(|| Error::config(format!("error: {} is no object", object.name)))?;
+        let resource = resource(object.kind);
+        content.types = Some(TypeMeta {
+            api_version: resource.api_version,
+            kind: resource.kind,
+        });
+        let parameters = PostParams::default();
+        let written = match exists {
+            true => api.replace(object.name, &parameters, &content).await,
+            false => api.create(&parameters, &content).await,
+        };
+        match written {
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    /// Changes an object by a strategic merge patch.
+    pub async fn patch(&self, object: &Object, patch: &Value) -> Result<()> {
+        let patch = Patch::Strategic(patch);
+        let patched = self.own(object.kind);
+        let patched = patched
+            .patch(object.name, &PatchParams::default(), &patch)
+            .await;
+        patched.map(drop).map_err(|error| self.failed(&error))
+    }
+
+    fn own(&self, kind: &str) -> kube::Api<DynamicObject> {
+        let resource = resource(kind);
+        match resource.group.as_str() {
+            "" => kube::Api::default_namespaced_with(self.client.clone(), &resource),
+            _ => kube::Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
     /// An object of a namespace; `None` if there is none of that name.
     pub async fn object<K>(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<K>>
     where
         K: DeserializeOwned,
     {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
         let api: kube::Api<DynamicObject> =
-            kube::Api::namespaced_with(self.client.clone(), namespace, &resource);
+            kube::Api::namespaced_with(self.client.clone(), namespace, &resource(kind));
         let found = api.get_opt(name).await.map_err(|error| self.failed(&error));
         let Some(found) = found? else {
             return Ok(None);
@@ -147,6 +196,23 @@ impl Api {
     pub fn failed(&self, error: &kube::Error) -> Error {
         failed(&self.server, error)
     }
+}
+
+/// An object that is written.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    pub kind: &'static str,
+    pub name: &'static str,
+    pub content: Value,
+}
+
+/// A kind of the core group, or a webhook configuration.
+fn resource(kind: &str) -> ApiResource {
+    let group = match kind.ends_with("WebhookConfiguration") {
+        true => "admissionregistration.k8s.io",
+        false => "",
+    };
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind))
 }
 
 impl Kind {

@@ -6,6 +6,8 @@
 #[cfg(feature = "kube")]
 mod api;
 #[cfg(feature = "kube")]
+mod certificate;
+#[cfg(feature = "kube")]
 mod follow;
 #[cfg(feature = "kube")]
 mod kept;
@@ -18,6 +20,8 @@ mod watch;
 use crate::cancellation::Cancellation;
 use crate::error::Result;
 
+#[cfg(feature = "kube")]
+pub use certificate::Certificate;
 pub use state::{ClusterState, Connection, Labels, Listing};
 #[cfg(feature = "kube")]
 pub use watch::{Problem, View, Watch};
@@ -29,14 +33,29 @@ pub use watch::{Problem, View, Watch};
 /// ResourceSlices is no error. Built without the feature `kube`: [`Error::Usage`](crate::Error::Usage).
 #[cfg(feature = "kube")]
 pub fn read(connection: &Connection, cancellation: &Cancellation) -> Result<Listing> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(|error| crate::error::Error::io("the API server", error))?;
-    runtime.block_on(async {
+    block_on(async {
         let listing = api::Api::list(connection);
         cancellation.wait_for(listing).await?
     })
+}
+
+/// The certificate that the replicas of a gate share, made if there is none or it ends soon. The webhook configurations `imgcheck` then
+/// trust it.
+///
+/// # Errors
+/// There is no webhook configuration, or the API server cannot be reached or refuses.
+#[cfg(feature = "kube")]
+pub fn certificate(connection: &Connection) -> Result<Certificate> {
+    block_on(async { certificate::provide(&api::Api::connect(connection).await?).await })
+}
+
+#[cfg(feature = "kube")]
+fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let failed = |error| crate::error::Error::io("the API server", error);
+    runtime.map_err(failed)?.block_on(future)
 }
 
 /// Fails: this build cannot talk to clusters.

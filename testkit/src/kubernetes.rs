@@ -77,12 +77,17 @@ impl Kubernetes {
     pub fn kubeconfig(&self, token: &str) -> PathBuf {
         let authority = self.directory().join("certificates/apiserver.crt");
         let server = format!("https://127.0.0.1:{}", self.port);
+        let namespace = if token == "imgcheck" {
+            token
+        } else {
+            "default"
+        };
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority": authority}}],
             "users": [{"name": token, "user": {"token": token}}],
-            "contexts": [{"name": token, "context": {"cluster": "test", "user": token}}],
+            "contexts": [{"name": token, "context": {"cluster": "test", "user": token, "namespace": namespace}}],
             "current-context": token,
         });
         let path = self.directory().join(format!("{token}.kubeconfig"));

@@ -1,23 +1,44 @@
 //! A real API server: what imgcheck reads of a cluster. The server is built once by `testdata/recipes/kube_apiserver.sh`.
 
+mod certificate;
 mod live;
 mod watched;
 
-use testkit::kubernetes::Kubernetes;
+use std::time::Duration;
 
-/// The rights that `deploy/kustomize` gives, and no others.
-const RIGHTS: &str = include_str!("../../../deploy/kustomize/rbac.yaml");
-const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata: {name: imgcheck}\n";
+use testkit::kubernetes::{Kubernetes, kubectl};
 
-/// A server on which the ServiceAccount `imgcheck` has its rights.
+use crate::program::repository;
+
+/// The objects of a directory below `deploy/kustomize`.
+fn kustomized(directory: &str) -> String {
+    let directory = repository("deploy/kustomize").join(directory);
+    let output = kubectl().arg("kustomize").arg(directory).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A server on which everything of `deploy/kustomize/self-signed` is applied, as far as Kubernetes 1.20 knows it.
 fn server() -> Option<Kubernetes> {
     let server = Kubernetes::start()?;
-    server.apply(NAMESPACE);
-    server.apply(&RIGHTS.replace(
-        "name: imgcheck\n---",
-        "name: imgcheck\n  namespace: imgcheck\n---",
-    ));
-    Some(server)
+    server.apply(&for_old_server(&kustomized("self-signed")));
+    // The last right: the server sees new rights a moment after it has accepted them.
+    let account = "--as=system:serviceaccount:imgcheck:imgcheck";
+    let kind = "validatingwebhookconfigurations/imgcheck";
+    for _ in 0..100 {
+        let answer = server.kubectl(&["auth", "can-i", "patch", kind, account], "");
+        if answer.stdout.starts_with(b"yes") {
+            return Some(server);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the ServiceAccount has no rights")
+}
+
+/// Kubernetes 1.20 has budgets in `policy/v1beta1` only. It ignores fields that it does not know, such as `matchConditions`.
+fn for_old_server(objects: &str) -> String {
+    objects.replace("apiVersion: policy/v1\n", "apiVersion: policy/v1beta1\n")
 }
 
 /// A node as GPU Feature Discovery labels it; without a GPU if there is no product.

@@ -95,11 +95,7 @@ fn missing_rights_are_a_problem_and_end_when_they_are_given() {
             .contains("cannot list resource \"nodes\""),
         "{view:?}"
     );
-    server.apply(super::NAMESPACE);
-    server.apply(&super::RIGHTS.replace(
-        "name: imgcheck\n---",
-        "name: imgcheck\n  namespace: imgcheck\n---",
-    ));
+    server.apply(&super::for_old_server(&super::kustomized("self-signed")));
     wait_until(&watch, |it| {
         it.problems.is_empty() && it.state.classes.is_some()
     });
