@@ -92,10 +92,14 @@ pub use elf::Depth;
 pub use error::{Error, ErrorCode, Result};
 pub use finding::{Confidence, Finding, Severity};
 #[cfg(feature = "gate")]
+pub use gate::WEBHOOK;
+#[cfg(feature = "gate")]
 pub use gate::{
     Cluster, ClusterState, Declared, GateOptions, Labels, PullSecret, Puller, TlsFiles,
     gate_openapi, serve,
 };
+#[cfg(all(feature = "gate", feature = "kube"))]
+pub use gate::{self_signed, watch_cluster};
 pub use launch::Overlay;
 pub use limits::{Limit, Limits};
 pub use lint::FileKind;

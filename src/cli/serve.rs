@@ -1,14 +1,14 @@
 //! `imgcheck serve`: answer a cluster and other programs.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use imgcheck::{CacheOptions, Checker, Declared, Error, GateOptions, Result, TlsFiles};
+use imgcheck::{CacheOptions, Checker, Connection, Declared, Error, GateOptions, Result, TlsFiles};
 
 use super::interrupt::Stop;
 use super::limits::LimitArguments;
@@ -93,6 +93,19 @@ pub struct ServeArguments {
         default_value = "info"
     )]
     log: Level,
+    /// Make a certificate that the replicas share in the Secret imgcheck-tls, and write its authority into the webhook
+    /// configurations named imgcheck
+    #[arg(long, env = "IMGCHECK_SELF_SIGNED", value_parser = BoolishValueParser::new(), conflicts_with_all = ["tls_cert", "insecure_http"])]
+    self_signed: bool,
+    /// Watch the cluster that this kubeconfig names [default: the cluster in which the server runs, if it runs in one]
+    #[arg(long, value_name = "FILE", env = "IMGCHECK_KUBECONFIG")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME", env = "IMGCHECK_CONTEXT")]
+    context: Option<String>,
+    /// Print the webhook configuration for a cluster, and exit
+    #[arg(long)]
+    print_webhook: bool,
     /// Print the description of the interface (OpenAPI 3.1), and exit
     #[arg(long)]
     print_openapi: bool,
@@ -118,14 +131,53 @@ enum Level {
     Debug,
 }
 
+/// The token of a Pod.
+const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// What needs the feature `kube`.
+#[cfg(feature = "kube")]
+mod live {
+    pub use imgcheck::{self_signed, watch_cluster as watch};
+
+    pub const IN_POD: bool = true;
+}
+
+#[cfg(not(feature = "kube"))]
+mod live {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use imgcheck::{Cluster, Connection, Error, Result, TlsFiles};
+
+    pub const IN_POD: bool = false;
+
+    pub fn watch(_: &Connection) -> Result<Arc<dyn Cluster>> {
+        Err(unsupported())
+    }
+
+    pub fn self_signed(_: &Connection, _: &Path) -> Result<TlsFiles> {
+        Err(unsupported())
+    }
+
+    fn unsupported() -> Error {
+        Error::usage("this imgcheck was built without support for live clusters")
+            .with_help("build it with `cargo install --features gate,kube`")
+    }
+}
+
 /// Serves until a signal.
 pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
     if arguments.print_openapi {
         output::print(&imgcheck::gate_openapi())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let tls = arguments.tls()?;
+    if arguments.print_webhook {
+        output::print(imgcheck::WEBHOOK)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     log(arguments.log);
+    let connection = arguments.connection();
+    let tls = arguments.tls(connection.as_ref())?;
     let reading = arguments.clone();
     let load = move || reading.checker();
     let configuration = load()?.configuration_file().map(PathBuf::from);
@@ -140,12 +192,38 @@ pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
         reload: Duration::from_secs(5),
         drain: Duration::from_secs(arguments.drain),
     };
-    imgcheck::serve(&options, Box::new(load), Arc::new(Declared::default()))?;
+    let cluster = match &connection {
+        Some(connection) => live::watch(connection)?,
+        None => Arc::new(Declared::default()),
+    };
+    imgcheck::serve(&options, Box::new(load), cluster)?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl ServeArguments {
-    fn tls(&self) -> Result<Option<TlsFiles>> {
+    /// The cluster to watch. A Pod has these variables and a token, unless it asks for none.
+    fn connection(&self) -> Option<Connection> {
+        let is_named = self.kubeconfig.is_some() || self.context.is_some();
+        let is_pod = || live::IN_POD && Path::new(TOKEN).exists();
+        match is_named {
+            true => Some(Connection::Kubeconfig {
+                file: self.kubeconfig.clone(),
+                context: self.context.clone(),
+            }),
+            false => is_pod().then_some(Connection::InCluster),
+        }
+    }
+
+    fn tls(&self, connection: Option<&Connection>) -> Result<Option<TlsFiles>> {
+        if self.self_signed {
+            let connection = connection.ok_or_else(|| {
+                Error::usage("--self-signed needs a cluster")
+                    .with_help("run it in a Pod, or pass --kubeconfig FILE")
+            })?;
+            let mut files = live::self_signed(connection, &self.state.join("certificate"))?;
+            files.client_authorities.clone_from(&self.client_ca);
+            return Ok(Some(files));
+        }
         match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
                 certificate: certificate.clone(),
@@ -153,8 +231,9 @@ impl ServeArguments {
                 client_authorities: self.client_ca.clone(),
             })),
             _ if self.insecure_http => Ok(None),
-            _ => Err(Error::usage("the server has no certificate")
-                .with_help("pass --tls-cert FILE and --tls-key FILE, or --insecure-http")),
+            _ => Err(Error::usage("the server has no certificate").with_help(
+                "pass --tls-cert FILE and --tls-key FILE, --self-signed, or --insecure-http",
+            )),
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Listing {
 }
 
 /// What is known about a cluster.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClusterState {
     /// The classes of its nodes; `None` if no nodes are known. The gate adds those that the configuration declares, such as pools that
     /// are scaled to zero.

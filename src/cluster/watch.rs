@@ -26,7 +26,7 @@ const SECRETS: Duration = Duration::from_secs(5);
 /// What is known of a cluster, and what is not.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// What is known, however old.
+    /// What is known, however old. As long as it is equal, it is the same.
     pub state: Arc<ClusterState>,
     /// What could not be read, or may be out of date.
     pub problems: Vec<Problem>,
@@ -73,14 +73,18 @@ impl Watch {
     ) -> Result<Self> {
         let api = Api::connect(connection).await?;
         let state = Arc::new(State::default());
-        let (sender, view) = watch::channel(Arc::default());
+        let (sender, view) = watch::channel(Arc::<View>::default());
         let mut tasks = State::follow_all(&state, &api);
         tasks.push(tokio::spawn(async move {
             loop {
                 state.changed.notified().await;
                 tokio::time::sleep(COLLECT).await;
                 // Ten thousand nodes take milliseconds.
-                let view = tokio::task::block_in_place(|| state.view(&labels, &gpus));
+                let mut view = tokio::task::block_in_place(|| state.view(&labels, &gpus));
+                let last = sender.borrow().state.clone();
+                if *view.state == *last {
+                    view.state = last;
+                }
                 sender.send_replace(Arc::new(view));
             }
         }));
@@ -90,6 +94,11 @@ impl Watch {
     /// What is known now.
     pub fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.borrow())
+    }
+
+    /// What is known from now on, one view after the other.
+    pub fn views(&self) -> watch::Receiver<Arc<View>> {
+        self.view.clone()
     }
 
     /// Waits until every kind was listed or could not be.

@@ -1,6 +1,7 @@
 //! What the gate asks the cluster that it guards.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,11 @@ pub trait Cluster: Send + Sync + 'static {
     /// Whether the state has been read at least once. The gate is not ready before.
     fn is_ready(&self) -> bool {
         true
+    }
+
+    /// For how long a part of the state may have been out of date; zero if it is not.
+    fn out_of_date(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// The pull secrets of a Pod: those that it names, else those of its ServiceAccount. One that does not exist is left out, as the

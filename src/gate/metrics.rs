@@ -36,6 +36,8 @@ pub struct Metrics {
     pub facts_bytes: Gauge,
     /// When the certificate expires.
     pub certificate: Gauge<f64, AtomicU64>,
+    /// For how long what is known of the cluster may have been out of date.
+    pub out_of_date: Gauge<f64, AtomicU64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -102,6 +104,7 @@ impl Default for Metrics {
             queue_errors: Counter::default(),
             facts_bytes: Gauge::default(),
             certificate: Gauge::default(),
+            out_of_date: Gauge::default(),
         };
         metrics.register();
         metrics
@@ -174,6 +177,12 @@ impl Metrics {
             "When the certificate in use expires",
             Unit::Seconds,
             self.certificate.clone(),
+        );
+        registry.register_with_unit(
+            "cluster_out_of_date",
+            "For how long what is known of the cluster may have been out of date",
+            Unit::Seconds,
+            self.out_of_date.clone(),
         );
     }
 

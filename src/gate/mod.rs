@@ -10,6 +10,8 @@ mod facts;
 mod flights;
 mod images;
 mod judge;
+#[cfg(feature = "kube")]
+mod kubernetes;
 mod metrics;
 mod options;
 mod queue;
@@ -17,6 +19,8 @@ mod reload;
 mod resolve;
 mod rest;
 mod router;
+#[cfg(feature = "kube")]
+mod self_signed;
 mod serve;
 mod server;
 mod setup;
@@ -25,7 +29,14 @@ mod verdict;
 mod workers;
 
 pub use cluster::{Cluster, ClusterState, Declared, Labels, PullSecret, Puller};
+#[cfg(feature = "kube")]
+pub use kubernetes::watch_cluster;
 pub use options::GateOptions;
 pub use rest::openapi as gate_openapi;
+#[cfg(feature = "kube")]
+pub use self_signed::self_signed;
 pub use serve::serve;
 pub use server::TlsFiles;
+
+/// The webhook configuration of `deploy/kustomize`.
+pub const WEBHOOK: &str = include_str!("../../deploy/kustomize/base/webhook.yaml");

@@ -26,5 +26,7 @@ pub(in crate::gate) async fn ready(State(gate): State<Gate>) -> Response {
 
 /// All metrics.
 pub(in crate::gate) async fn metrics(State(gate): State<Gate>) -> Response {
+    let out_of_date = gate.0.cluster.out_of_date().as_secs_f64();
+    gate.metrics().out_of_date.set(out_of_date);
     ([(CONTENT_TYPE, METRICS)], gate.metrics().text()).into_response()
 }
