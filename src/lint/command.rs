@@ -321,7 +321,7 @@ mod tests {
                 (command.words[0].raw.to_owned(), runs)
             });
             let mut found: Vec<_> = answers.filter(|(name, _)| name.len() == 1).collect();
-            found.retain(|(name, _)| name != "[");
+            found.retain(|(name, _)| !["[", "!"].contains(&name.as_str()));
             found
                 .into_iter()
                 .map(|(name, runs)| match runs {

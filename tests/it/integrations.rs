@@ -164,6 +164,12 @@ fn the_hooks_take_the_files_that_lint_knows() {
             "environment.yml",
             "pyproject.toml",
             "sub/pyproject.toml",
+            "docker-compose.gpu.yml",
+            "docker-bake.hcl",
+            "uv.lock",
+            "pixi.toml",
+            "conda-lock.yml",
+            "setup.cfg",
         ] {
             assert!(takes(name), "{name}");
         }
