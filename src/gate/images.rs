@@ -88,7 +88,13 @@ impl Gate {
 /// # Errors
 /// It is not a reference, or its registry is not one of those that the configuration lists.
 pub fn named(reference: &str, view: &View) -> Result<Name, Unresolved> {
-    let refuse = |code, problem| Err(Unresolved { code, problem });
+    let refuse = |code, problem| {
+        Err(Unresolved {
+            code,
+            problem,
+            is_final: true,
+        })
+    };
     let name = match reference.parse::<Name>() {
         Ok(name) => name.canonical(),
         // The reference may be a megabyte.
@@ -113,5 +119,6 @@ fn late() -> Unresolved {
     Unresolved {
         code: ErrorCode::Timeout,
         problem: "its registry did not answer in time".to_owned(),
+        is_final: false,
     }
 }

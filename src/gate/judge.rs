@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use super::cluster::Puller;
 use super::images::Images;
 use super::queue::{Job, JobKey, Priority};
+use super::resolve::Unresolved;
 use super::setup::View;
 use super::state::Gate;
 use super::verdict::{ContainerVerdict, Judgement};
@@ -41,7 +42,7 @@ pub struct Answered {
     /// The digests of the images, by reference.
     pub digests: BTreeMap<String, String>,
     /// Images without a digest, with the reason.
-    pub unresolved: BTreeMap<String, String>,
+    pub unresolved: BTreeMap<String, Unresolved>,
 }
 
 /// What was not there while a judgement was made.
@@ -65,7 +66,7 @@ impl Gate {
         });
         let unresolved = resolved.iter().filter_map(|(image, found)| {
             let problem = found.as_ref().err()?;
-            Some((image.clone(), problem.problem.clone()))
+            Some((image.clone(), problem.clone()))
         });
         let (digests, unresolved) = (digests.collect(), unresolved.collect());
         let key = key(&question, &resolved);

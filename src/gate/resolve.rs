@@ -39,6 +39,8 @@ pub struct Unresolved {
     pub code: ErrorCode,
     /// What is wrong, in one sentence.
     pub problem: String,
+    /// Asking again changes nothing: it is not a reference, or its registry may not be asked.
+    pub is_final: bool,
 }
 
 /// A reference, by its canonical form, and who asks: a digest of the credentials.
@@ -169,7 +171,10 @@ async fn ask(
             }
         }
         let error = last.unwrap_or(Error::Cancelled);
-        Err(unresolved(error.code(), error.message()))
+        let message = error.message();
+        let subject = error.subject().map(|subject| format!("{subject}: "));
+        let problem = subject.and_then(|it| message.strip_prefix(&it));
+        Err(unresolved(error.code(), problem.unwrap_or(&message)))
     };
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(unresolved(ErrorCode::Damaged, "it could not be resolved")))
@@ -177,5 +182,9 @@ async fn ask(
 
 fn unresolved(code: ErrorCode, problem: impl Into<String>) -> Unresolved {
     let problem = problem.into();
-    Unresolved { code, problem }
+    Unresolved {
+        code,
+        problem,
+        is_final: false,
+    }
 }

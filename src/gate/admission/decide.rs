@@ -259,8 +259,8 @@ impl Decision {
         let (mode, judgement) = (deployed.mode, &answered.judgement);
         // What enforces lets nothing pass that nobody looked at.
         let strict = mode == Mode::Enforce;
-        let is_known =
-            judgement.missing.is_empty() && !judgement.is_late && answered.unresolved.is_empty();
+        let may_change = answered.unresolved.values().any(|it| !it.is_final);
+        let is_known = judgement.missing.is_empty() && !judgement.is_late && !may_change;
         let outcome = match judgement.verdict(strict) {
             Verdict::Fail => Outcome::Fail,
             _ if !is_known => Outcome::Unknown,
@@ -376,7 +376,9 @@ impl Decision {
         rules.sort();
         rules.dedup();
         add("rules", rules);
-        let classes = judgement.containers.iter().filter_map(|it| {
+        let known = judgement.containers.iter();
+        let known = known.filter(|_| self.outcome != Outcome::Unknown);
+        let classes = known.filter_map(|it| {
             let classes = it.classes.as_ref()?;
             let runs = classes
                 .iter()
@@ -434,13 +436,15 @@ fn reasons(outcome: Outcome, answered: &Answered, strict: bool) -> Vec<String> {
         _ => words::reasons(judgement, strict),
     };
     let unresolved = answered.unresolved.iter();
-    reasons.extend(unresolved.map(|(image, problem)| format!("{}: {problem}", cut(image, 300))));
+    // Otherwise the containers say it.
+    let unresolved = unresolved.filter(|_| outcome == Outcome::Unknown);
+    reasons.extend(unresolved.map(|(image, it)| format!("{}: {}", cut(image, 300), it.problem)));
     let missing = judgement.missing.iter().map(|job| job.reference());
     let missing: std::collections::BTreeSet<String> = missing.collect();
     reasons.extend(
         missing
             .into_iter()
-            .map(|it| format!("{it} was not read yet; it is read now")),
+            .map(|it| format!("{it} was not read yet")),
     );
     if judgement.is_late {
         reasons.push("the facts of the image are being loaded".to_owned());

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::server::problem;
+use super::server::{problem, unreceived};
 use super::state::Gate;
 use review::{AdmissionRequest, AdmissionResponse, Answer};
 
@@ -66,8 +66,7 @@ pub(super) async fn mutate(
 }
 
 fn read(body: Result<Bytes, BytesRejection>) -> Result<AdmissionRequest, Response> {
-    let body = body
-        .map_err(|rejection| problem(rejection.status(), rejection.body_text()).into_response())?;
+    let body = body.map_err(|rejection| unreceived(&rejection))?;
     AdmissionRequest::parse(&body)
         .map_err(|error| problem(StatusCode::BAD_REQUEST, error).into_response())
 }

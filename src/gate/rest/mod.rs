@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::cluster::Puller;
 use super::queue::{Job, JobKey, Priority};
-use super::server::problem;
+use super::server::{problem, unreceived};
 use super::state::{Gate, LONGEST_JUDGEMENT};
 use crate::cancellation::Cancellation;
 use crate::checker::{Checker, Format, ImageFacts, Subject, View as ReportView};
@@ -56,7 +56,7 @@ async fn check_body(
     gate: &Gate,
     body: std::result::Result<Bytes, BytesRejection>,
 ) -> std::result::Result<Response, Response> {
-    let body = body.map_err(|it| problem(it.status(), it.body_text()).into_response())?;
+    let body = body.map_err(|rejection| unreceived(&rejection))?;
     let asked: CheckRequest = serde_json::from_slice(&body)
         .map_err(|error| refused(StatusCode::BAD_REQUEST, error.to_string()))?;
     check_architecture(&asked.architecture)?;

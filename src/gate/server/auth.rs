@@ -12,7 +12,7 @@ use super::request::problem;
 use crate::gate::state::Gate;
 
 /// Lets a request through if its client is known.
-pub(in crate::gate) async fn authenticated(
+pub async fn authenticated(
     State(gate): State<Gate>,
     Extension(client): Extension<Client>,
     request: Request,

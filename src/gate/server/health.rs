@@ -12,12 +12,12 @@ use crate::gate::state::Gate;
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The process answers.
-pub(in crate::gate) async fn live() -> &'static str {
+pub async fn live() -> &'static str {
     "ok\n"
 }
 
 /// Whether requests should be sent here: the cluster is known, the queue can be written, and the server is not about to end.
-pub(in crate::gate) async fn ready(State(gate): State<Gate>) -> Response {
+pub async fn ready(State(gate): State<Gate>) -> Response {
     match gate.obstacle() {
         None => "ok\n".into_response(),
         Some(obstacle) => problem(StatusCode::SERVICE_UNAVAILABLE, obstacle).into_response(),
@@ -25,7 +25,7 @@ pub(in crate::gate) async fn ready(State(gate): State<Gate>) -> Response {
 }
 
 /// All metrics.
-pub(in crate::gate) async fn metrics(State(gate): State<Gate>) -> Response {
+pub async fn metrics(State(gate): State<Gate>) -> Response {
     let out_of_date = gate.0.cluster.out_of_date().as_secs_f64();
     gate.metrics().out_of_date.set(out_of_date);
     ([(CONTENT_TYPE, METRICS)], gate.metrics().text()).into_response()

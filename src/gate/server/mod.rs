@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use auth::authenticated;
 pub(super) use health::{live, metrics, ready};
 pub use request::Problem;
-pub(super) use request::{MAX_BODY, observed, problem};
+pub(super) use request::{MAX_BODY, observed, problem, unreceived};
 pub use tls::{Tls, TlsFiles};
 pub use tokens::Tokens;
 

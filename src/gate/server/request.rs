@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use axum::Json;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
@@ -14,7 +15,7 @@ use tokio::time::timeout;
 use crate::gate::state::Gate;
 
 /// The largest body of a request, in bytes: that of the largest object of Kubernetes (etcd), twice.
-pub(in crate::gate) const MAX_BODY: usize = 3 * 1024 * 1024;
+pub const MAX_BODY: usize = 3 * 1024 * 1024;
 /// The longest time for a request, its body included. An API server waits 30 s at most.
 const LONGEST: Duration = Duration::from_secs(35);
 /// The header with the id of a request.
@@ -30,20 +31,23 @@ pub struct Problem {
 }
 
 /// An answer that says what is wrong.
-pub(in crate::gate) fn problem(
-    status: StatusCode,
-    error: impl Into<String>,
-) -> (StatusCode, Json<Problem>) {
+pub fn problem(status: StatusCode, error: impl Into<String>) -> (StatusCode, Json<Problem>) {
     let error = error.into();
     (status, Json(Problem { error }))
 }
 
+/// An answer to a body that could not be received.
+pub fn unreceived(rejection: &BytesRejection) -> Response {
+    let status = rejection.status();
+    let error = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => "the body is larger than 3 MiB".to_owned(),
+        _ => rejection.body_text(),
+    };
+    problem(status, error).into_response()
+}
+
 /// Gives a request an id and a time limit, and logs it.
-pub(in crate::gate) async fn observed(
-    State(gate): State<Gate>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub async fn observed(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     let start = Instant::now();
     let id = given_id(&request).unwrap_or_else(|| gate.new_id());
     let path = request.extensions().get::<MatchedPath>();

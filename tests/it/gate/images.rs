@@ -105,7 +105,7 @@ pub fn create(object: &Value) -> Value {
             "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
             "kind": {"group": group, "version": "v1", "kind": object["kind"]},
             "resource": {"group": group, "version": "v1", "resource": resource},
-            "name": object["metadata"]["name"], "namespace": "ml", "operation": "CREATE",
+            "name": object["metadata"]["name"].as_str().unwrap_or_default(), "namespace": "ml", "operation": "CREATE",
             "userInfo": {"username": "ada", "groups": ["system:authenticated"]},
             "object": object, "oldObject": null, "dryRun": false, "options": null,
         },

@@ -179,7 +179,8 @@ fn a_client_certificate_takes_the_place_of_a_token() {
         .identity(identity)
         .build()
         .unwrap();
-    let get = |client| server.send_with(client, Method::GET, "/metrics", "", None);
+    let get =
+        |client: &reqwest::Client| server.send_with(client, Method::GET, "/metrics", "", None);
     assert_eq!(get(&known).unwrap().status, 200);
     assert_eq!(get(&client(&home)).unwrap().status, 401);
     let stranger = KeyPair::generate().unwrap();
