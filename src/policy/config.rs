@@ -1,6 +1,7 @@
 //! The configuration file: reads it, and reports invalid values with their line and column.
 
-use std::collections::BTreeMap;
+mod clusters;
+
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use chrono::NaiveDate;
 use schemars::Schema;
 
 use super::expectation;
-use super::file::{ClusterEntry, FAIL_ON, File, IgnoreEntry, NodeEntry, SEVERITIES, TargetEntry};
+use super::file::{FAIL_ON, File, IgnoreEntry, SEVERITIES, TargetEntry};
 use super::gate::GateConfig;
 use super::ignore::{Ignore, IgnoreTarget};
 use super::{AllowedStack, Baseline, Expectation, Policy, Requirement, SeverityChange};
@@ -20,7 +21,6 @@ use crate::glob::glob;
 use crate::json_schema;
 use crate::limits::{Limit, Limits};
 use crate::spelling::{InvalidInput, nearest};
-use crate::targets::nodes::{Cluster, Node, NodeClass, Taint};
 use crate::targets::{DriverVersion, GpuTable, Target};
 use crate::yaml::{self, Pairs, Spanned};
 
@@ -277,56 +277,6 @@ impl Source {
             self.located(driver, DriverVersion::parse(&driver.value))?;
         }
         Ok(target)
-    }
-
-    fn clusters(
-        &self,
-        entries: &BTreeMap<String, ClusterEntry>,
-        known: &GpuTable,
-    ) -> Result<Vec<Cluster>> {
-        let cluster = |(name, entry): (&String, &ClusterEntry)| {
-            Ok(Cluster {
-                name: name.clone(),
-                classes: self.each(&entry.nodes, |source, it| source.node_class(it, known))?,
-            })
-        };
-        entries.iter().map(cluster).collect()
-    }
-
-    fn node_class(&self, entry: &NodeEntry, known: &GpuTable) -> Result<NodeClass> {
-        let gpu = entry.gpu.as_ref();
-        let target = Target {
-            name: entry.name.value.clone(),
-            gpus: gpu.map(|it| it.value.clone()).into_iter().collect(),
-            driver: entry.driver.as_ref().map(|it| it.value.clone()),
-        };
-        if let Some(gpu) = gpu {
-            self.located(gpu, known.parse(&gpu.value))?;
-        }
-        if let Some(driver) = &entry.driver {
-            self.located(driver, DriverVersion::parse(&driver.value))?;
-        }
-        let taint = |source: &Self, text: &Spanned<String>| {
-            let help = "write `key=value:NoSchedule` or `key:NoSchedule`";
-            Taint::parse(&text.value).ok_or_else(|| {
-                let problem = format!("`{}` is not a taint", text.value);
-                source.fault(yaml::span(text), &problem, help)
-            })
-        };
-        let architecture = entry.arch.as_deref().unwrap_or("amd64");
-        Ok(NodeClass {
-            has_gpu: !target.gpus.is_empty() || target.driver.is_some(),
-            architecture: architecture.to_owned(),
-            cdi: entry.cdi,
-            nodes: vec![Node {
-                name: target.name.clone(),
-                labels: entry.labels.clone(),
-                architecture: architecture.to_owned(),
-                taints: self.each(&entry.taints, taint)?,
-                resources: None,
-            }],
-            target,
-        })
     }
 
     fn expectation(&self, text: &Spanned<String>) -> Result<Expectation> {

@@ -1,8 +1,9 @@
 //! What a finding takes from the element of `each` that it is about.
 
-use cel::Value;
-use cel::objects::Key;
+use cel::common::types::CelBool;
+use cel::common::value::Val;
 
+use super::value::{Boxed, elements, field, number, text};
 use crate::claims::Claim;
 use crate::finding::Location;
 
@@ -19,16 +20,18 @@ pub enum Consequence {
 
 /// The first consequence of some facts. Only faults of the loader model have an `outcome`; one that the program survives counts as
 /// a first use.
-pub fn consequence(facts: &[Value]) -> Consequence {
-    let of = |fact: &Value| {
-        let Value::Map(fields) = fact else {
-            return Consequence::Other;
+pub fn consequence(facts: &[Boxed]) -> Consequence {
+    let of = |fact: &Boxed| {
+        let is_needed = || {
+            let optional = field(fact.as_ref(), "optional")?.downcast_ref::<CelBool>();
+            optional.map(|it| !*it.inner())
         };
-        let field = |name: &str| fields.map.get(&Key::from(name));
-        let is_first = |value: &Value| matches!(value, Value::String(when) if matches!(when.as_str(), "start" | "import"));
-        match (field("outcome"), field("optional"), field("when")) {
-            (None, ..) => Consequence::Other,
-            (_, Some(Value::Bool(false)), Some(when)) if is_first(when) => Consequence::AtOnce,
+        let when = || text(field(fact.as_ref(), "when")?);
+        if field(fact.as_ref(), "outcome").is_none() {
+            return Consequence::Other;
+        }
+        match (is_needed(), when()) {
+            (Some(true), Some("start" | "import")) => Consequence::AtOnce,
             _ => Consequence::AtFirstUse,
         }
     };
@@ -36,31 +39,23 @@ pub fn consequence(facts: &[Value]) -> Consequence {
 }
 
 /// What an element is about: the element itself if it is text, else its `subject`, `name` or `claim`.
-pub fn subject(item: &Value) -> Option<String> {
-    match item {
-        Value::String(text) => Some(text.to_string()),
-        Value::Map(map) => ["subject", "name", "claim"]
-            .into_iter()
-            .find_map(|key| subject(map.map.get(&Key::from(key))?)),
-        _ => None,
+pub fn subject(item: &dyn Val) -> Option<String> {
+    if let Some(text) = text(item) {
+        return Some(text.to_owned());
     }
+    let mut keys = ["subject", "name", "claim"].into_iter();
+    keys.find_map(|key| subject(field(item, key)?))
 }
 
 /// The claim that an element is, or its `claim`, or the first of its `claims`.
-pub fn claim(item: &Value) -> Option<Claim> {
-    let Value::Map(fields) = item else {
-        return None;
-    };
-    if let Some(inner) = fields.map.get(&Key::from("claim")) {
+pub fn claim(item: &dyn Val) -> Option<Claim> {
+    if let Some(inner) = field(item, "claim") {
         return claim(inner);
     }
-    if let Some(Value::List(several)) = fields.map.get(&Key::from("claims")) {
-        return claim(several.first()?);
+    if let Some(several) = field(item, "claims").and_then(elements) {
+        return claim(several.first()?.as_ref());
     }
-    let text = |name: &str| match fields.map.get(&Key::from(name))? {
-        Value::String(text) => Some(text.to_string()),
-        _ => None,
-    };
+    let text = |name: &str| text(field(item, name)?).map(str::to_owned);
     Some(Claim {
         subject: text("subject")?,
         version: text("version")?,
@@ -70,21 +65,10 @@ pub fn claim(item: &Value) -> Option<Claim> {
 }
 
 /// The place in a file that an element is, or its `location`.
-pub fn location(item: &Value) -> Option<Location> {
-    let field = |value: &Value, name: &str| match value {
-        Value::Map(fields) => fields.map.get(&Key::from(name)).cloned(),
-        _ => None,
-    };
-    let place = field(item, "location").unwrap_or_else(|| item.clone());
-    let text = |name: &str| match field(&place, name)? {
-        Value::String(text) => Some(text.to_string()),
-        _ => None,
-    };
-    let number = |name: &str| match field(&place, name)? {
-        Value::Int(number) => usize::try_from(number).ok(),
-        Value::UInt(number) => usize::try_from(number).ok(),
-        _ => None,
-    };
+pub fn location(item: &dyn Val) -> Option<Location> {
+    let place = field(item, "location").unwrap_or(item);
+    let text = |name: &str| text(field(place, name)?).map(str::to_owned);
+    let number = |name: &str| number(field(place, name)?);
     let location = Location {
         file: text("file")?,
         line: number("line")?,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cel::Value;
+use cel::common::value::Val;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::deadline::Deadline;
@@ -15,6 +15,7 @@ use super::questions::Questions;
 use super::rule::Rule;
 use super::scope::Scope;
 use super::tables::Tables;
+use super::value::{self, Boxed};
 use super::variables::{Variables, bind};
 use super::{element, functions};
 use crate::cancellation::Cancellation;
@@ -85,10 +86,10 @@ struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     /// Evaluates the rule within the time that it has.
-    fn run_in_time(
+    fn run_in_time<'v>(
         &self,
-        scope: Scope<'_, '_, 'a>,
-        accounted: &mut AccountedFor<'a>,
+        scope: Scope<'_, 'v, 'a>,
+        accounted: &mut AccountedFor<'a, 'v>,
         findings: &mut Vec<(Consequence, Finding)>,
     ) -> Result<()> {
         self.deadline.start(self.limits.duration(Limit::RuleTime));
@@ -100,10 +101,10 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn run(
+    fn run<'v>(
         &self,
-        mut scope: Scope<'_, '_, 'a>,
-        accounted: &mut AccountedFor<'a>,
+        mut scope: Scope<'_, 'v, 'a>,
+        accounted: &mut AccountedFor<'a, 'v>,
         findings: &mut Vec<(Consequence, Finding)>,
     ) -> Result<()> {
         let Some(each) = &self.rule.each else {
@@ -120,7 +121,8 @@ impl<'a> Evaluation<'a> {
             }
             return Ok(());
         };
-        let Ok(Value::List(items)) = scope.evaluate(each)? else {
+        let items = scope.evaluate(each)?.ok();
+        let Some(items) = items.as_deref().and_then(value::elements) else {
             findings.extend(self.unanswered(&mut scope)?);
             return Ok(());
         };
@@ -225,23 +227,21 @@ impl<'a> Evaluation<'a> {
         expression: Option<&Expression>,
     ) -> Result<Option<String>> {
         let value = expression.map(|expression| scope.evaluate(expression));
-        Ok(match value.transpose()? {
-            Some(Ok(Value::String(text))) => Some(text.to_string()),
-            _ => None,
-        })
+        let value = value.transpose()?.and_then(|it| it.ok());
+        Ok(value.and_then(|it| value::text(it.as_ref()).map(str::to_owned)))
     }
 
     /// The element itself and the facts of `cause_of`.
-    fn accounts_for(
+    fn accounts_for<'v>(
         &self,
-        scope: &mut Scope<'_, '_, 'a>,
-        item: Option<&Value>,
-    ) -> Result<Vec<Value>> {
-        let mut values: Vec<Value> = item.cloned().into_iter().collect();
+        scope: &mut Scope<'_, 'v, 'a>,
+        item: Option<&Boxed<'v>>,
+    ) -> Result<Vec<Boxed<'v>>> {
+        let mut values: Vec<_> = item.cloned().into_iter().collect();
         if let Some(list) = &self.rule.cause_of
-            && let Ok(Value::List(list)) = scope.evaluate(list)?
+            && let Ok(list) = scope.evaluate(list)?
         {
-            values.extend(list.iter().cloned());
+            values.extend_from_slice(value::elements(list.as_ref()).unwrap_or_default());
         }
         Ok(values)
     }
@@ -249,7 +249,7 @@ impl<'a> Evaluation<'a> {
     fn finding(
         &self,
         scope: &mut Scope<'_, '_, 'a>,
-        item: Option<&Value>,
+        item: Option<&Boxed>,
         key: Option<&str>,
     ) -> Result<Finding> {
         let rule = self.rule;
@@ -258,6 +258,7 @@ impl<'a> Evaluation<'a> {
         let component = path
             .as_deref()
             .and_then(|path| self.facts.component_at(path));
+        let item = item.map(AsRef::as_ref);
         let location = item.and_then(element::location);
         Ok(Finding {
             rule: rule.id.clone(),
@@ -286,7 +287,7 @@ impl<'a> Evaluation<'a> {
         &self,
         path: Option<&str>,
         location: Option<&Location>,
-        item: Option<&Value>,
+        item: Option<&dyn Val>,
         key: Option<&str>,
     ) -> String {
         let typed = &self.facts.typed;

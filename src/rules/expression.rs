@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use cel::common::value::Val;
 use cel::parser::{Expression as Tree, PrattParser};
 use cel::{ExecutionError, Program, Value};
 
+use super::value::{Boxed, elements, text};
 use super::{deadline, functions};
 use crate::error::{Error, Result};
 use crate::yaml::{self, Spanned};
@@ -50,7 +52,7 @@ struct Compiled {
 }
 
 /// The value of an expression, or a missing fact.
-pub type Outcome = std::result::Result<Value, Missing>;
+pub type Outcome<'v> = std::result::Result<Boxed<'v>, Missing>;
 
 /// A fact that the expression needs is missing, so its rule does not apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,9 +157,9 @@ impl Expression {
     /// # Errors
     ///
     /// The expression cannot be evaluated, for example because it compares a list with a number.
-    pub fn evaluate(&self, context: &cel::Context<'_, '_>) -> Result<Outcome> {
-        match Value::resolve(&self.compiled()?.tree, context) {
-            Ok(value) => Ok(Ok(value)),
+    pub fn evaluate<'v>(&self, context: &cel::Context<'_, 'v>) -> Result<Outcome<'v>> {
+        match Value::resolve_val(&self.compiled()?.tree, context) {
+            Ok(value) => Ok(Ok(value.into_owned())),
             Err(
                 ExecutionError::NoSuchKey(_)
                 | ExecutionError::IndexOutOfBounds(_)
@@ -206,14 +208,19 @@ fn locate(written: &str, value: &str, offset: usize) -> usize {
 }
 
 /// A value as a message shows it.
-pub fn written(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::UInt(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Bool(value) => value.to_string(),
-        Value::List(items) => items.iter().map(written).collect::<Vec<_>>().join(", "),
+pub fn written(value: &dyn Val) -> String {
+    if let Some(text) = text(value) {
+        return text.to_owned();
+    }
+    if let Some(items) = elements(value) {
+        let items: Vec<String> = items.iter().map(|item| written(item.as_ref())).collect();
+        return items.join(", ");
+    }
+    match Value::try_from(value) {
+        Ok(Value::Int(number)) => number.to_string(),
+        Ok(Value::UInt(number)) => number.to_string(),
+        Ok(Value::Float(number)) => number.to_string(),
+        Ok(Value::Bool(value)) => value.to_string(),
         _ => "unknown".to_owned(),
     }
 }

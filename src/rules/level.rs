@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use cel::Value;
-
 use super::expression::{Expression, Missing, Source};
 use super::scope::Scope;
+use super::value;
 use crate::error::Result;
 use crate::finding::{Confidence, Severity};
 use crate::yaml::{self, Spanned};
@@ -113,8 +112,7 @@ impl<T: Named + PartialEq> Level<T> {
             Level::Decided(expression) => expression,
         };
         let named = match scope.evaluate(expression)? {
-            Ok(Value::String(name)) => T::named(&name),
-            Ok(_) => None,
+            Ok(name) => value::text(name.as_ref()).and_then(T::named),
             Err(Missing) => missing.map(|(_, level)| *level),
         };
         named.ok_or_else(|| {

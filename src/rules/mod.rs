@@ -24,6 +24,7 @@ pub mod tables;
 pub mod template;
 pub mod testing;
 pub mod validate;
+mod value;
 mod variables;
 
 use std::collections::BTreeSet;

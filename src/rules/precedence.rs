@@ -4,28 +4,27 @@
 //! report nothing that accounts for one of these, so that one fault gives one finding. A finding suppresses none that is more
 //! severe: a warning hides no error.
 
-use cel::Value;
-
 use super::functions::glob;
 use super::rule::Rule;
+use super::value::Boxed;
 use crate::finding::Severity;
 
 /// What the findings so far account for.
 #[derive(Default)]
-pub struct AccountedFor<'r> {
-    by: Vec<(&'r Rule, Severity, Vec<Value>)>,
+pub struct AccountedFor<'r, 'v> {
+    by: Vec<(&'r Rule, Severity, Vec<Boxed<'v>>)>,
 }
 
-impl<'r> AccountedFor<'r> {
+impl<'r, 'v> AccountedFor<'r, 'v> {
     /// Adds what a finding accounts for.
-    pub fn add(&mut self, rule: &'r Rule, severity: Severity, values: Vec<Value>) {
+    pub fn add(&mut self, rule: &'r Rule, severity: Severity, values: Vec<Boxed<'v>>) {
         if !values.is_empty() {
             self.by.push((rule, severity, values));
         }
     }
 
     /// Whether an earlier finding suppresses one that accounts for some values.
-    pub fn suppress(&self, rule: &Rule, severity: Severity, values: &[Value]) -> bool {
+    pub fn suppress(&self, rule: &Rule, severity: Severity, values: &[Boxed<'v>]) -> bool {
         self.by.iter().any(|(other, found, accounted)| {
             *found >= severity
                 && suppresses(other, rule)

@@ -3,9 +3,11 @@
 
 use std::result::Result as StdResult;
 
-use cel::{Context, Value};
+use cel::Context;
+use cel::common::types::CelBool;
 
 use super::expression::{Expression, Missing, Outcome};
+use super::value::Boxed;
 use crate::error::Result;
 
 /// The name of the element that a rule with `each` looks at.
@@ -36,16 +38,20 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
     }
 
     /// A scope for one element, with more bindings.
-    pub fn of_element<'s>(&'s self, element: Value, bindings: &[&'r Binding]) -> Scope<'s, 'v, 'r> {
+    pub fn of_element<'s>(
+        &'s self,
+        element: Boxed<'v>,
+        bindings: &[&'r Binding],
+    ) -> Scope<'s, 'v, 'r> {
         let mut context = self.context.new_inner_scope();
-        context.add_variable_from_value(ELEMENT, element);
+        context.add_variable_as_val(ELEMENT, element);
         let pending = [&self.pending[..], bindings].concat();
         Scope { context, pending }
     }
 
     /// Sets a variable.
-    pub fn set(&mut self, name: &str, value: Value) {
-        self.context.add_variable_from_value(name, value);
+    pub fn set(&mut self, name: &str, value: Boxed<'v>) {
+        self.context.add_variable_as_val(name, value);
     }
 
     /// Evaluates the bindings that an expression mentions. A binding for which a fact is missing stays unset, so that it is a
@@ -76,7 +82,7 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
     /// # Errors
     ///
     /// As [`Expression::evaluate`].
-    pub fn evaluate(&mut self, expression: &Expression) -> Result<Outcome> {
+    pub fn evaluate(&mut self, expression: &Expression) -> Result<Outcome<'v>> {
         self.bind(expression)?;
         expression.evaluate(&self.context)
     }
@@ -88,12 +94,13 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
     /// As [`Expression::evaluate`], or the value is neither.
     pub fn holds(&mut self, expression: &Expression) -> Result<StdResult<bool, Missing>> {
         match self.evaluate(expression)? {
-            Ok(Value::Bool(value)) => Ok(Ok(value)),
-            Ok(_) => Err(expression.fault(
-                0..expression.text().len(),
-                "this must be true or false",
-                None,
-            )),
+            Ok(value) => match value.downcast_ref::<CelBool>() {
+                Some(value) => Ok(Ok(*value.inner())),
+                None => {
+                    let whole = 0..expression.text().len();
+                    Err(expression.fault(whole, "this must be true or false", None))
+                }
+            },
             Err(missing) => Ok(Err(missing)),
         }
     }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 
-use cel::common::value::{CowVal, Val};
+use cel::common::value::CowVal;
 use cel::context::VariableResolver;
 use serde_json::Value;
 
 use super::shape::Shape;
+use super::value::{self, Boxed};
 use crate::embedded;
 
 /// The tables by name, with `_` for `-`.
@@ -23,7 +24,7 @@ pub struct Tables {
 struct Table {
     text: &'static str,
     /// Set at most once, so that a panic elsewhere leaves it valid.
-    value: AssertUnwindSafe<OnceLock<Option<Box<dyn Val>>>>,
+    value: AssertUnwindSafe<OnceLock<Option<Boxed<'static>>>>,
 }
 
 impl Default for Tables {
@@ -64,7 +65,7 @@ impl VariableResolver for Tables {
         let table = self.tables.get(name)?;
         let value = table
             .value
-            .get_or_init(|| cel::to_value(self.data(name)?).ok()?.try_into().ok());
+            .get_or_init(|| value::shared(&self.data(name)?).ok());
         value.as_deref().map(CowVal::Borrowed)
     }
 }

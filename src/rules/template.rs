@@ -93,7 +93,7 @@ impl Template {
             match piece {
                 Piece::Text(text) => rendered.push_str(text),
                 Piece::Value(expression) => match scope.evaluate(expression)? {
-                    Ok(value) => rendered.push_str(&written(&value).replace('\n', "\\n")),
+                    Ok(value) => rendered.push_str(&written(value.as_ref()).replace('\n', "\\n")),
                     Err(Missing) => rendered.push_str("unknown"),
                 },
             }
@@ -207,6 +207,7 @@ impl Cases {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::functions;
+    use super::super::value::shared;
     use super::*;
 
     fn template(text: &str) -> Result<Template> {
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn expressions_are_replaced_by_their_values() {
         let mut scope = Scope::new(functions::context(&Arc::default()), Vec::new());
-        scope.set("name", "torch".into());
+        scope.set("name", shared(&"torch").unwrap());
         for (text, expected) in [
             ("plain", "plain"),
             ("{name} and {name + '}'}", "torch and torch}"),
@@ -236,7 +237,7 @@ mod tests {
                 "{text}"
             );
         }
-        scope.set("name", "a\nb".into());
+        scope.set("name", shared(&"a\nb").unwrap());
         let of_a_fact = template("one\n{name}").unwrap().render(&mut scope);
         assert_eq!(of_a_fact.unwrap(), "one a\\nb", "YAML folds the other");
         assert!(template("an {open brace").is_err());

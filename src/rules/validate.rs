@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use cel::Value;
-
 use super::check::{self, Names};
 use super::deadline::Deadline;
 use super::expression::Expression;
@@ -13,6 +11,7 @@ use super::rule::Rule;
 use super::scope::{Binding, ELEMENT, Scope};
 use super::shape::Shape;
 use super::tables::Tables;
+use super::value::{elements, null, shared};
 use super::variables::{Variables, bind};
 use crate::error::Result;
 use crate::limits::{Limit, Limits};
@@ -106,12 +105,12 @@ fn dry_run(
     let first = match &rule.each {
         None => None,
         Some(each) => match scope.evaluate(each)? {
-            Ok(Value::List(items)) => items.first().cloned(),
-            _ => None,
+            Ok(items) => elements(items.as_ref()).and_then(|it| it.first().cloned()),
+            Err(_) => None,
         },
     };
-    let element = element.map(|element| cel::to_value(element).unwrap_or(Value::Null));
-    let mut scope = scope.of_element(first.or(element).unwrap_or(Value::Null), &bindings);
+    let element = element.and_then(|element| shared(&element).ok());
+    let mut scope = scope.of_element(first.or(element).unwrap_or_else(null), &bindings);
     for expression in rule.expressions() {
         let _ = scope.evaluate(expression)?;
     }

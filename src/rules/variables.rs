@@ -2,21 +2,22 @@
 
 use std::sync::OnceLock;
 
-use cel::common::value::{CowVal, Val};
+use cel::Context;
+use cel::common::value::CowVal;
 use cel::context::VariableResolver;
-use cel::{Context, Value};
 use serde::Serialize;
 
 use super::facts::Facts;
 use super::loader;
 use super::tables::Tables;
+use super::value::{self, Boxed};
 use crate::error::{Error, Result};
 
 /// Variables that are expensive and rarely needed: computed when an expression first mentions them.
 pub struct Variables<'f> {
     facts: &'f Facts,
     tables: &'f Tables,
-    mapped: OnceLock<std::result::Result<Option<Box<dyn Val>>, String>>,
+    mapped: OnceLock<std::result::Result<Option<Boxed<'static>>, String>>,
 }
 
 impl<'f> Variables<'f> {
@@ -30,15 +31,9 @@ impl<'f> Variables<'f> {
     }
 
     /// `loader.mapped`; `None` if no image was read.
-    fn mapped(&self) -> std::result::Result<Option<Box<dyn Val>>, String> {
+    fn mapped(&self) -> std::result::Result<Option<Boxed<'static>>, String> {
         let loader = self.facts.loader.as_deref();
-        let value = |loader| {
-            let mapped = cel::to_value(loader::mapped(loader));
-            let value = mapped.map_err(|error| error.to_string())?;
-            value
-                .try_into()
-                .map_err(|_| "not a value of CEL".to_owned())
-        };
+        let value = |loader| value::shared(&loader::mapped(loader));
         loader.map(value).transpose()
     }
 
@@ -76,11 +71,8 @@ impl VariableResolver for Variables<'_> {
 ///
 /// The facts cannot be serialized.
 pub fn bind(context: &mut Context<'_, '_>, facts: &impl Serialize) -> Result<()> {
-    let Value::Map(roots) = cel::to_value(facts).map_err(unserialized)? else {
-        return Ok(());
-    };
-    for (name, value) in roots.map.iter() {
-        context.add_variable_from_value(name.to_string(), value.clone());
+    for (name, value) in value::shared_fields(facts).map_err(unserialized)? {
+        context.add_variable_as_val(name, value);
     }
     Ok(())
 }

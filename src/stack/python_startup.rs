@@ -3,25 +3,23 @@
 //! Source: CPython's `Modules/getpath.py`, `Python/pathconfig.c` (`_PyPathConfig_ComputeSysPath0`), `Lib/site.py`, and "Command line
 //! and environment" of its documentation.
 
-use std::collections::HashSet;
+mod search_path;
 
 use super::interpreter;
 use super::inventory::Inventory;
 use super::python::{self, Environment};
 use super::python_options::Options;
 use super::startup_knowledge::{StartupKnowledge, StartupLine};
-use crate::gap::{Gap, GapCode};
 use crate::image::{Credentials, Node};
 use crate::launch::Launch;
 use crate::lexical::directory_of;
 use crate::limits::{Limit, LimitExceeded, Limits};
+use search_path::SearchPath;
 
 /// Where lines end (`str.splitlines`).
 const LINE_ENDS: [char; 10] = [
     '\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}',
 ];
-/// Most gaps of one environment that are listed.
-const MAX_GAPS: usize = 16;
 
 /// Completes the search paths of all environments.
 ///
@@ -79,62 +77,6 @@ struct Startup<'s, 'r> {
     starts: bool,
     /// [`Limit::PythonDirectories`].
     most: u64,
-}
-
-/// `sys.path` without the standard library.
-#[derive(Default)]
-struct SearchPath<'r> {
-    directories: Vec<String>,
-    seen: HashSet<Node<'r>>,
-    /// The directories of PYTHONPATH, which come before the standard library.
-    named: Vec<String>,
-    user: Credentials,
-    gaps: Vec<Gap>,
-    /// With one directory more, the path is too long, and what follows does not matter.
-    most: u64,
-}
-
-impl<'r> SearchPath<'r> {
-    /// Appends an existing directory, unless it is there. True if it is new.
-    fn push(&mut self, node: Node<'r>) -> bool {
-        let is_too_long = self.directories.len() as u64 > self.most;
-        // Python passes over a directory that it may not list.
-        let is_searched = node.is_directory() && node.is_searchable(&self.user);
-        if !is_searched || is_too_long || self.seen.contains(&node) {
-            return false;
-        }
-        self.seen.insert(node);
-        self.directories.push(node.path());
-        true
-    }
-
-    /// Appends a directory; a file may be an archive with modules, which is not read.
-    fn push_element(&mut self, node: Node<'r>) {
-        if node.is_directory() {
-            self.push(node);
-        } else if node.content().is_some() {
-            let message =
-                "Python imports from this file if it is an archive, which imgcheck does not read";
-            self.gap(message.to_owned(), Some(node));
-        }
-    }
-
-    fn gap(&mut self, message: String, file: Option<Node>) {
-        let path = file.map(|node| node.path());
-        let gap = Gap {
-            code: GapCode::PythonStartup,
-            message: path
-                .iter()
-                .map(|path| format!("{path}: "))
-                .chain([message])
-                .collect(),
-            path,
-            layer: file.and_then(|node| node.layer()),
-        };
-        if self.gaps.len() < MAX_GAPS && !self.gaps.contains(&gap) {
-            self.gaps.push(gap);
-        }
-    }
 }
 
 impl<'r> Startup<'_, 'r> {

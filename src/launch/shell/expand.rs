@@ -1,13 +1,14 @@
 //! Word expansion (POSIX.1-2024, Shell Command Language, 2.6).
 
-use std::rc::Rc;
+mod fields;
 
 use super::interpreter::Shell;
-use super::pattern::{Pattern, PatternChar, is_pattern};
+use super::pattern::{Pattern, is_pattern};
 use super::state::{Contents, Sink};
 use super::syntax::{List, Operation, Piece, Word};
 use super::words::is_name;
-use crate::launch::value::{Cause, Status, Value};
+use crate::launch::value::{Status, Value};
+use fields::{Field, Fields};
 
 /// Linux accepts no longer argument or environment string (`MAX_ARG_STRLEN`, `include/uapi/linux/binfmts.h`).
 const MAX_ARG_STRLEN: usize = 128 << 10;
@@ -15,67 +16,6 @@ const MAX_ARG_STRLEN: usize = 128 << 10;
 const MAX_FIELDS: usize = 4096;
 /// Longer texts are not trimmed: the time grows with the square of the length.
 const MAX_TRIMMED: usize = 4096;
-
-/// A field under construction.
-#[derive(Debug, Default)]
-struct Field {
-    text: Vec<PatternChar>,
-    unknown: Option<Rc<Cause>>,
-    /// The unknown part may be split into any number of fields.
-    many: bool,
-    /// It stays even if it is empty.
-    kept: bool,
-}
-
-/// The fields of a word under construction.
-#[derive(Debug, Default)]
-struct Fields {
-    done: Vec<Field>,
-    current: Field,
-}
-
-impl Fields {
-    fn end_field(&mut self) {
-        let field = std::mem::take(&mut self.current);
-        if field.kept || !field.text.is_empty() || field.unknown.is_some() {
-            self.done.push(field);
-        }
-    }
-
-    fn literal(&mut self, text: &str, quoted: bool) {
-        self.current.kept |= quoted;
-        self.current.text.extend(text.chars().map(|c| (c, quoted)));
-    }
-
-    fn unknown(&mut self, cause: Rc<Cause>, many: bool) {
-        self.current.unknown.get_or_insert(cause);
-        self.current.many |= many;
-    }
-
-    /// A value that is not quoted: it is split at the characters of IFS.
-    fn split(&mut self, text: &str, separators: &str) {
-        let is_blank = |c: char| separators.contains(c) && matches!(c, ' ' | '\t' | '\n');
-        let mut chars = text.chars().peekable();
-        while let Some(c) = chars.next() {
-            if !separators.contains(c) {
-                self.current.text.push((c, false));
-                continue;
-            }
-            // Blanks around one other separator belong to it.
-            let mut others = usize::from(!is_blank(c));
-            while let Some(&next) = chars.peek() {
-                let is_other = separators.contains(next) && !is_blank(next);
-                if !(is_blank(next) || is_other && others == 0) {
-                    break;
-                }
-                others += usize::from(is_other);
-                chars.next();
-            }
-            self.current.kept |= others > 0;
-            self.end_field();
-        }
-    }
-}
 
 impl Shell<'_, '_> {
     /// The fields of words, with splitting and pathname expansion.

@@ -242,6 +242,34 @@ fn wrappers() -> Vec<Way> {
         .link("opt/empty/bin/python", "/usr/bin/python3.11")
         .file("srv/bin/main.py", MAIN)
         .command(&["/opt/empty/bin/python", "/srv/bin/main.py"]),
+        way(
+            "a virtual environment with the packages of the system",
+            GOOD,
+            GOOD,
+        )
+        .file(
+            "opt/both/pyvenv.cfg",
+            "HOME = /usr/bin\nInclude-System-Site-Packages = TRUE\n",
+        )
+        .file("opt/both/lib/python3.11/site-packages/x.txt", "")
+        .link("opt/both/bin/python", "/usr/bin/python3.11")
+        .command(&["/opt/both/bin/python", "/app/main.py"]),
+        way("PYTHONPLATLIBDIR", EVIL, STARTUP)
+            .evil("usr/local/lib2/python3.11/dist-packages")
+            .link("usr/lib2", "lib")
+            .env("PYTHONPLATLIBDIR=lib2"),
+        evil("`shopt -u sourcepath`, then `. FILE`", LAUNCH)
+            .file("opt/env/env.sh", "")
+            .file("srv/env.sh", EXPORT)
+            .env("PATH=/opt/env:/usr/bin:/bin")
+            .at("/srv")
+            .bash("shopt -u sourcepath; . env.sh; exec python3 /app/main.py"),
+        evil("PATH with a directory of functions, in dash", LAUNCH)
+            .file(
+                "opt/functions/python3",
+                "python3() { PYTHONPATH=/opt/evil /usr/bin/python3 \"$@\"; }\n",
+            )
+            .sh("PATH=/opt/functions%func:/usr/bin:/bin; python3 /app/main.py"),
         evil("an earlier directory of PATH has a script `python3`", EVIL)
             .file("usr/local/bin/python3", &wrapper),
         way("`torchrun` of a different environment", EVIL, EVIL)

@@ -1,0 +1,62 @@
+//! The clusters that a configuration declares.
+
+use std::collections::BTreeMap;
+
+use super::Source;
+use crate::error::Result;
+use crate::policy::file::{ClusterEntry, NodeEntry};
+use crate::targets::nodes::{Cluster, Node, NodeClass, Taint};
+use crate::targets::{DriverVersion, GpuTable, Target};
+use crate::yaml::{self, Spanned};
+
+impl Source {
+    pub(super) fn clusters(
+        &self,
+        entries: &BTreeMap<String, ClusterEntry>,
+        known: &GpuTable,
+    ) -> Result<Vec<Cluster>> {
+        let cluster = |(name, entry): (&String, &ClusterEntry)| {
+            Ok(Cluster {
+                name: name.clone(),
+                classes: self.each(&entry.nodes, |source, it| source.node_class(it, known))?,
+            })
+        };
+        entries.iter().map(cluster).collect()
+    }
+
+    fn node_class(&self, entry: &NodeEntry, known: &GpuTable) -> Result<NodeClass> {
+        let gpu = entry.gpu.as_ref();
+        let target = Target {
+            name: entry.name.value.clone(),
+            gpus: gpu.map(|it| it.value.clone()).into_iter().collect(),
+            driver: entry.driver.as_ref().map(|it| it.value.clone()),
+        };
+        if let Some(gpu) = gpu {
+            self.located(gpu, known.parse(&gpu.value))?;
+        }
+        if let Some(driver) = &entry.driver {
+            self.located(driver, DriverVersion::parse(&driver.value))?;
+        }
+        let taint = |source: &Self, text: &Spanned<String>| {
+            let help = "write `key=value:NoSchedule` or `key:NoSchedule`";
+            Taint::parse(&text.value).ok_or_else(|| {
+                let problem = format!("`{}` is not a taint", text.value);
+                source.fault(yaml::span(text), &problem, help)
+            })
+        };
+        let architecture = entry.arch.as_deref().unwrap_or("amd64");
+        Ok(NodeClass {
+            has_gpu: !target.gpus.is_empty() || target.driver.is_some(),
+            architecture: architecture.to_owned(),
+            cdi: entry.cdi,
+            nodes: vec![Node {
+                name: target.name.clone(),
+                labels: entry.labels.clone(),
+                architecture: architecture.to_owned(),
+                taints: self.each(&entry.taints, taint)?,
+                resources: None,
+            }],
+            target,
+        })
+    }
+}
