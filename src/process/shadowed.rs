@@ -21,11 +21,12 @@ pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> Vec<Shadowe
         let Some(Inside { site, .. }) = process.sites.holding(&object.path) else {
             continue;
         };
+        let own = own_directories(object, site);
         for name in &object.elf.needed {
             let Some(winner) = loaded.named(name) else {
                 continue;
             };
-            let Some((path, node)) = expected(describer, object, site, name, winner) else {
+            let Some((path, node)) = expected(describer, &own, site, name, winner) else {
                 continue;
             };
             if node.identity() == winner.node.identity()
@@ -47,30 +48,33 @@ pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> Vec<Shadowe
     found
 }
 
-/// The copy that an object's package provides: in the object's own DT_RPATH or DT_RUNPATH, or in its directory; else, if the loaded
-/// copy is outside of site-packages, in NVIDIA's wheels.
-fn expected<'r>(
-    describer: &Describer<'_, 'r>,
-    object: &Object,
-    site: &str,
-    name: &str,
-    winner: &Object,
-) -> Option<(String, Node<'r>)> {
+/// The directories of an object's package in which the libraries are that it needs: those of its DT_RPATH or DT_RUNPATH, and its own.
+fn own_directories(object: &Object, site: &str) -> Vec<String> {
     let origin = object.path.rsplit_once('/').map_or("/", |(it, _)| it);
-    let list = object
-        .elf
-        .runpath
-        .as_deref()
-        .or(object.elf.rpath.as_deref());
-    let own = list.unwrap_or_default().split(':').map(|directory| {
+    let runpath = object.elf.runpath.as_deref();
+    let list = runpath.or(object.elf.rpath.as_deref());
+    let listed = list.unwrap_or_default().split(':').map(|directory| {
         directory
             .replace("${ORIGIN}", origin)
             .replace("$ORIGIN", origin)
     });
-    let mut own = own
+    listed
         .filter(|directory| directory.starts_with(site))
-        .chain([origin.to_owned()]);
-    if let Some(found) = own.find_map(|directory| describer.library_in(&directory, name)) {
+        .chain([origin.to_owned()])
+        .collect()
+}
+
+/// The copy that an object's package provides, in one of its own directories; else, if the loaded copy is outside of site-packages, in
+/// NVIDIA's wheels.
+fn expected<'r>(
+    describer: &Describer<'_, 'r>,
+    own: &[String],
+    site: &str,
+    name: &str,
+    winner: &Object,
+) -> Option<(String, Node<'r>)> {
+    let mut own = own.iter();
+    if let Some(found) = own.find_map(|directory| describer.library_in(directory, name)) {
         return Some(found);
     }
     let is_outside = !winner.path.starts_with(&format!("{site}/"));
