@@ -254,10 +254,7 @@ fn wrappers() -> Vec<Way> {
         .file("opt/both/lib/python3.11/site-packages/x.txt", "")
         .link("opt/both/bin/python", "/usr/bin/python3.11")
         .command(&["/opt/both/bin/python", "/app/main.py"]),
-        way("PYTHONPLATLIBDIR", EVIL, STARTUP)
-            .evil("usr/local/lib2/python3.11/dist-packages")
-            .link("usr/lib2", "lib")
-            .env("PYTHONPLATLIBDIR=lib2"),
+        way("PYTHONPLATLIBDIR", "none", STARTUP).env("PYTHONPLATLIBDIR=lib2"),
         evil("`shopt -u sourcepath`, then `. FILE`", LAUNCH)
             .file("opt/env/env.sh", "")
             .file("srv/env.sh", EXPORT)

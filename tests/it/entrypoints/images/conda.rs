@@ -71,7 +71,7 @@ conda activate "${ENV_NAME}" 2>/dev/null \
 }
 
 /// An installation of conda with the environment `gpu`.
-fn conda() -> Vec<(&'static str, &'static str)> {
+pub fn conda() -> Vec<(&'static str, &'static str)> {
     vec![
         (
             "opt/conda/bin/conda",

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::conda::conda;
 use super::{Case, PASSWD};
 
 /// Jupyter's docker-stacks: `start.sh`, `run-hooks.sh`, `start-notebook.d` and `before-notebook.d`.
