@@ -92,8 +92,15 @@ impl Cluster for Watched {
                     .pull_secrets(namespace, service_account, secrets)
                     .await
             });
-            let secrets = secrets.await.map_err(|_| late())??;
-            Ok(secrets.into_iter().map(PullSecret).collect())
+            match secrets.await.map_err(|_| late())? {
+                Ok(secrets) => Ok(secrets.into_iter().map(PullSecret).collect()),
+                // Nobody gave the right: then only the credentials of the server count.
+                Err(error) if error.code() == ErrorCode::Forbidden => {
+                    tracing::debug!(%error, "no right to read pull secrets");
+                    Ok(Vec::new())
+                }
+                Err(error) => Err(error),
+            }
         })
     }
 }

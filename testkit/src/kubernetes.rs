@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::tools::{real_images, required, say, tool};
@@ -17,6 +17,9 @@ use crate::tools::{real_images, required, say, tool};
 const READY: Duration = Duration::from_secs(120);
 /// Users by token: an administrator, and the ServiceAccount `imgcheck` of the namespace `imgcheck`.
 const TOKENS: &str = "admin,admin,admin,system:masters\nimgcheck,system:serviceaccount:imgcheck:imgcheck,imgcheck,system:serviceaccounts\n";
+
+/// What is audited: Pods, with the annotations of webhooks.
+const AUDIT: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata, resources: [{group: '', resources: [pods]}]}\n";
 
 /// A running API server. It ends when this is dropped.
 pub struct Kubernetes {
@@ -52,6 +55,7 @@ impl Kubernetes {
             &["genrsa", "-out", key.to_str().unwrap(), "2048"],
         );
         fs::write(scratch.path().join("tokens.csv"), TOKENS).unwrap();
+        fs::write(scratch.path().join("audit.yaml"), AUDIT).unwrap();
         let kubernetes = Kubernetes {
             etcd: start_etcd(scratch.path(), store, peers),
             server: start_server(scratch.path(), port, store),
@@ -115,6 +119,27 @@ impl Kubernetes {
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         child.wait_with_output().unwrap()
+    }
+
+    /// What kubectl prints with `-o json`.
+    ///
+    /// # Panics
+    /// It fails.
+    #[must_use]
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.kubectl(&[arguments, &["-o", "json"]].concat(), "");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The events of the audit log.
+    ///
+    /// # Panics
+    /// A line is not JSON.
+    #[must_use]
+    pub fn audit(&self) -> Vec<Value> {
+        let log = fs::read_to_string(self.directory().join("audit.log")).unwrap_or_default();
+        let whole = log.lines().filter(|it| it.ends_with('}'));
+        whole.map(|it| serde_json::from_str(it).unwrap()).collect()
     }
 
     /// Applies objects.
@@ -228,6 +253,10 @@ fn start_server(directory: &Path, port: u16, store: u16) -> Child {
         .arg(directory.join("tokens.csv"))
         .arg("--authorization-mode=RBAC")
         .arg("--service-cluster-ip-range=10.0.0.0/24")
+        .arg("--audit-policy-file")
+        .arg(directory.join("audit.yaml"))
+        .arg("--audit-log-path")
+        .arg(directory.join("audit.log"))
         // No controller makes the token of the account.
         .arg("--disable-admission-plugins=ServiceAccount");
     spawn(command, &directory.join("server.log"))

@@ -1,8 +1,19 @@
 //! A real API server: what imgcheck reads of a cluster. The server is built once by `testdata/recipes/kube_apiserver.sh`.
 
+#[cfg(feature = "gate")]
+mod admission;
 mod certificate;
 mod live;
 mod watched;
+
+#[cfg(feature = "gate")]
+#[allow(dead_code)]
+#[path = "../../it/gate/server.rs"]
+mod gate;
+#[cfg(feature = "gate")]
+#[allow(dead_code)]
+#[path = "../../it/gate/images.rs"]
+mod images;
 
 use std::time::Duration;
 
