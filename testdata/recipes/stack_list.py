@@ -160,11 +160,6 @@ STACKS = [
         "RuntimeError: Detected that PyTorch and TorchAudio were compiled with different CUDA versions", ("torch-partner-cuda",),
     ),
     works(f"{NUMPY} {TORCH_215}", "import torch", quick=False),
-    # The wheels of cuDNN for CUDA 12 and CUDA 13 contain files of the same names.
-    Stack(
-        f"{NUMPY} {TORCH_215} nvidia-cudnn-cu12==9.10.2.21", "import torch.backends.cudnn as c; c.version()", "RuntimeError: cuDNN version incompatibility",
-        ("python-files-overwritten", "torch-cudnn-runtime"),
-    ),
     # Partners of PyTorch 2.8.0+cu128.
     partner("", "import torch, torchvision, torchaudio"),
     *(
