@@ -66,6 +66,11 @@ impl KnownFacts {
         self.read(checker, job, &request)
     }
 
+    /// Whether the facts of an image are in memory.
+    pub fn contains(&self, key: &JobKey) -> bool {
+        self.memory.contains_key(key)
+    }
+
     /// Reads the facts of an image by this request, and keeps them.
     ///
     /// # Errors
