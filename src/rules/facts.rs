@@ -19,8 +19,8 @@ use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
 use crate::reference::name::Name;
 use crate::stack::{
-    BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu, OverwrittenFiles,
-    Stack, UnmetRequirement,
+    BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
+    ImportableDistributions, OverwrittenFiles, Stack, UnmetRequirement,
 };
 use crate::targets::TargetFacts;
 use crate::version;
@@ -94,6 +94,8 @@ pub struct TypedName {
 pub struct PythonFacts {
     /// The version of each distribution that the environment of the image's process can import, by normalized name (PEP 503).
     pub distributions: BTreeMap<String, String>,
+    /// What the other Python environments can import; those with the same directories count as one.
+    pub other_environments: Vec<ImportableDistributions>,
     /// Requirements on packages of the GPU stack that the installed versions do not meet.
     pub unmet_requirements: Vec<UnmetRequirement>,
     /// Libraries of one distribution that another has replaced with its own.
@@ -249,6 +251,7 @@ impl Facts {
             container_toolkit: Some(stack.container_toolkit.clone()),
             python: Some(PythonFacts {
                 distributions: stack.importable(),
+                other_environments: stack.imports.iter().skip(1).cloned().collect(),
                 unmet_requirements: stack.unmet_requirements.clone(),
                 overwritten_files: stack.overwritten_files.clone(),
                 broken_environments: stack.broken_environments.clone(),

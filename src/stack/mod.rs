@@ -7,6 +7,7 @@ pub mod container_toolkit;
 mod driver;
 mod evidence;
 mod gpu;
+mod importable;
 mod interpreter;
 mod inventory;
 mod libraries;
@@ -40,6 +41,7 @@ pub use component::{Component, Coverage, Distribution, Evidence, EvidenceKind};
 pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
+pub use importable::ImportableDistributions;
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels};
@@ -62,6 +64,9 @@ pub struct Stack {
     /// The Python environments; the main process's comes first.
     #[serde(skip)]
     pub environments: Vec<Environment>,
+    /// What each Python environment can import, that of the main process first.
+    #[serde(skip)]
+    pub imports: Vec<ImportableDistributions>,
     /// Unmet requirements between installed distributions of the GPU stack.
     #[serde(skip)]
     pub unmet_requirements: Vec<UnmetRequirement>,
@@ -154,6 +159,8 @@ pub fn read(
     let unmet_requirements =
         requirements::unmet(&installed, &catalogue.requirements, &bounds.limits)
             .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
+    let imports = importable::all(&distributions, &environments, &bounds.limits)
+        .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
     let overwritten_files = records.overwritten(&distributions);
     let native_modules = records.native_modules(&distributions);
     let container_toolkit = ContainerToolkit::of_image(
@@ -168,6 +175,7 @@ pub fn read(
         gpu,
         distributions,
         environments,
+        imports,
         unmet_requirements,
         overwritten_files,
         broken_environments: broken_environments::find(&inventory),
@@ -177,21 +185,10 @@ pub fn read(
 }
 
 impl Stack {
-    /// The version of each Python distribution that the main process's environment can import, by name. Of several copies, Python takes
-    /// the first on its search path.
+    /// The version of each Python distribution that the main process's environment can import, by name.
     pub fn importable(&self) -> BTreeMap<String, String> {
-        let mut importable = BTreeMap::new();
-        let environment = self.environments.first();
-        for site in environment
-            .iter()
-            .flat_map(|environment| &environment.sites)
-        {
-            for copy in self.distributions.iter().filter(|copy| copy.site == *site) {
-                let version = importable.entry(copy.name.clone());
-                version.or_insert_with(|| copy.version.clone());
-            }
-        }
-        importable
+        let main = self.imports.first();
+        main.map(|it| it.distributions.clone()).unwrap_or_default()
     }
 
     /// Marks the copies that processes map as loaded. `main` lists the paths of the main process's files in load order, `others` those
