@@ -38,7 +38,7 @@ pub fn read(
     catalogue: &Catalogue,
     cancellation: &Cancellation,
 ) -> Result<Vec<ReadFile>> {
-    let sources = |file: &LintFile| Some(sources(file, request, catalogue).transpose()?);
+    let sources = |file: &LintFile| sources(file, request, catalogue).transpose();
     let mut files = Vec::new();
     for file in files_of(&request.files, cancellation)? {
         cancellation.check()?;

@@ -31,7 +31,6 @@ Examples:
 The exit code is 1 when B has a finding at or above --fail-on that A does not have.";
 
 /// Of `imgcheck serve`.
-#[cfg(feature = "gate")]
 pub const SERVE: &str = "\
 Examples:
   imgcheck serve --tls-cert tls.crt --tls-key tls.key --config imgcheck.yaml

@@ -19,7 +19,7 @@ mod preflight;
 mod progress;
 mod registry;
 mod rules;
-#[cfg(feature = "gate")]
+#[cfg_attr(not(feature = "gate"), path = "serve_unsupported.rs")]
 mod serve;
 mod tree;
 
@@ -69,7 +69,6 @@ enum Command {
     #[command(after_help = examples::PREFLIGHT, after_long_help = format!("{}\n\n{}", examples::PREFLIGHT, examples::PREFLIGHT_EXIT_CODES))]
     Preflight(preflight::PreflightArguments),
     /// Answer the admission requests of a Kubernetes cluster, and other programs: may this image run here?
-    #[cfg(feature = "gate")]
     #[command(after_help = examples::SERVE)]
     Serve(serve::ServeArguments),
     /// Show which libraries the processes of an image load, who needs them, where they are found, and why
@@ -104,7 +103,6 @@ pub fn run() -> ExitCode {
         Some(Command::Diff(arguments)) => diff::run(&arguments),
         Some(Command::Lint(arguments)) => lint::run(&arguments),
         Some(Command::Preflight(arguments)) => preflight::run(&arguments),
-        #[cfg(feature = "gate")]
         Some(Command::Serve(arguments)) => serve::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),

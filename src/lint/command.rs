@@ -348,7 +348,7 @@ mod tests {
                 "-a +b",
             ),
             ("if ! [ $ARCH = amd64 ]; then a; else b; fi", "-a +b"),
-            ("if [ $ARCH = amd64 ] && x; then a; fi", "?a"),
+            ("if [ $ARCH = amd64 ] && x; then a; fi", "?x ?a"),
             ("if [ $ARCH = amd64 -a 1 = 2 ]; then a; fi", "?a"),
             ("[ $ARCH = arm64 ] && a; b", "-a +b"),
             ("[ $ARCH = arm64 ] && a || b", "-a ?b"),

@@ -63,7 +63,7 @@ impl<'c> Context<'c> {
     }
 
     /// The same with its directory as the build context.
-    pub fn as_build_context(self) -> Self {
+    pub fn into_build_context(self) -> Self {
         Context {
             is_build_context: true,
             ..self

@@ -72,7 +72,7 @@ pub fn read_in(
     neighbours: Neighbours<'_>,
 ) -> Result<Sources> {
     let context = Context::new(catalogue, neighbours, directory);
-    sources(name, text, kind, context.as_build_context())
+    sources(name, text, kind, context.into_build_context())
 }
 
 fn sources(name: &str, text: &str, kind: FileKind, context: Context<'_>) -> Result<Sources> {

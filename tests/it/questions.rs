@@ -41,6 +41,7 @@ fn junit_skips_the_rules_whose_question_was_not_asked() {
         "cudnn-gpu-dropped",
         "driver-too-old",
         "driver-unknown",
+        "gpu-amd-image",
         "gpu-coverage-uneven",
         "gpu-not-covered",
         "gpu-ptx-only",

@@ -44,7 +44,7 @@ pub(super) async fn validate(
     let deadline = deadline(&parameters);
     let request = match read(body) {
         Ok(request) => request,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let response = decide::decide(&gate, &request, deadline).await;
     answer(&request, response)
@@ -59,16 +59,19 @@ pub(super) async fn mutate(
     let deadline = deadline(&parameters);
     let request = match read(body) {
         Ok(request) => request,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let response = mutate::pin(&gate, &request, deadline).await;
     answer(&request, response)
 }
 
-fn read(body: Result<Bytes, BytesRejection>) -> Result<AdmissionRequest, Response> {
+fn read(body: Result<Bytes, BytesRejection>) -> Result<AdmissionRequest, Box<Response>> {
     let body = body.map_err(|rejection| unreceived(&rejection))?;
-    AdmissionRequest::parse(&body)
-        .map_err(|error| problem(StatusCode::BAD_REQUEST, error).into_response())
+    AdmissionRequest::parse(&body).map_err(|error| {
+        problem(StatusCode::BAD_REQUEST, error)
+            .into_response()
+            .into()
+    })
 }
 
 fn answer(request: &AdmissionRequest, response: AdmissionResponse) -> Response {

@@ -15,7 +15,8 @@ pub(super) fn pass(request: &AdmissionRequest) -> Option<&'static str> {
         return Some("operation");
     }
     let subresource = request.sub_resource.as_str();
-    if !subresource.is_empty() && !(request.is_pod() && subresource == EPHEMERAL) {
+    let is_judged = subresource.is_empty() || request.is_pod() && subresource == EPHEMERAL;
+    if !is_judged {
         return Some("subresource");
     }
     if request.is_pod() && annotation(&request.object, MIRROR).is_some() {

@@ -59,7 +59,8 @@ async fn check_body(
     let body = body.map_err(|rejection| unreceived(&rejection))?;
     let asked: CheckRequest = serde_json::from_slice(&body)
         .map_err(|error| refused(StatusCode::BAD_REQUEST, error.to_string()))?;
-    check_architecture(&asked.architecture)?;
+    check_architecture(&asked.architecture)
+        .map_err(|error| refused(StatusCode::BAD_REQUEST, error))?;
     let view = gate.view();
     let checker = match &asked.targets {
         None => view.setup.checker.clone(),
@@ -128,7 +129,8 @@ async fn verdict_of(
         let problem = "the path does not end in a digest: `sha256:` and 64 hexadecimal digits";
         return Err(refused(StatusCode::BAD_REQUEST, problem));
     }
-    check_architecture(&query.architecture)?;
+    check_architecture(&query.architecture)
+        .map_err(|error| refused(StatusCode::BAD_REQUEST, error))?;
     let view = gate.view();
     let repository = match query.reference.is_empty() {
         true => UNNAMED.to_owned(),
@@ -235,17 +237,14 @@ fn queued(job: &Job) -> Response {
 
 /// # Errors
 /// It is not the name of an architecture.
-fn check_architecture(text: &str) -> std::result::Result<(), Response> {
+fn check_architecture(text: &str) -> std::result::Result<(), &'static str> {
     let is_name = text.len() <= 20
         && text
             .bytes()
             .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit());
     match is_name {
         true => Ok(()),
-        false => Err(refused(
-            StatusCode::BAD_REQUEST,
-            "`architecture` is not one, such as amd64",
-        )),
+        false => Err("`architecture` is not one, such as amd64"),
     }
 }
 

@@ -1,0 +1,22 @@
+//! `imgcheck serve` of a program that was built without the feature `gate`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use imgcheck::Error;
+
+use super::interrupt::Stop;
+
+/// Arguments of `imgcheck serve`, whatever they are.
+#[derive(Debug, Clone, Args)]
+pub struct ServeArguments {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Says how to get it.
+pub fn run(_: &ServeArguments) -> Result<ExitCode, Stop> {
+    let error = Error::usage("this imgcheck was built without `serve`")
+        .with_help("build it with `cargo install --locked --features gate,kube --path .`");
+    Err(error.into())
+}
