@@ -23,6 +23,7 @@ mod digest;
 mod document;
 mod embedded;
 mod error;
+mod excerpt;
 mod gap;
 mod glob;
 mod json_schema;
@@ -96,10 +97,8 @@ pub use gate::WEBHOOK;
 #[cfg(feature = "gate")]
 pub use gate::{
     Cluster, ClusterState, Declared, GateOptions, Labels, PullSecret, Puller, TlsFiles,
-    gate_openapi, serve,
+    gate_openapi, self_signed, serve, watch_cluster,
 };
-#[cfg(all(feature = "gate", feature = "kube"))]
-pub use gate::{self_signed, watch_cluster};
 pub use launch::Overlay;
 pub use limits::{Limit, Limits};
 pub use lint::FileKind;

@@ -75,7 +75,11 @@ impl PlaceArguments {
     }
 }
 
-fn size(text: &str) -> Result<u64, String> {
+/// A number of bytes, as options take it.
+///
+/// # Errors
+/// It is not a size.
+pub(super) fn size(text: &str) -> Result<u64, String> {
     CacheOptions::parse_size(text).ok_or_else(|| "not a size such as 500MB or 2GiB".to_owned())
 }
 

@@ -118,11 +118,8 @@ impl PreflightArguments {
         if let Some(cluster) = &self.cluster {
             request = request.cluster(cluster);
         }
-        if self.kubeconfig.is_some() || self.context.is_some() {
-            request = request.connection(Connection::Kubeconfig {
-                file: self.kubeconfig.clone(),
-                context: self.context.clone(),
-            });
+        if let Some(connection) = Connection::named(self.kubeconfig.clone(), self.context.clone()) {
+            request = request.connection(connection);
         }
         self.nodes.iter().fold(request, PreflightRequest::nodes)
     }

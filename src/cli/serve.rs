@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use imgcheck::{CacheOptions, Checker, Connection, Declared, Error, GateOptions, Result, TlsFiles};
+use imgcheck::{Checker, Connection, Declared, Error, GateOptions, Result, TlsFiles};
 
 use super::interrupt::Stop;
 use super::limits::LimitArguments;
@@ -74,7 +74,7 @@ pub struct ServeArguments {
     )]
     workers: usize,
     /// Memory for facts and verdicts
-    #[arg(long, value_name = "SIZE", env = "IMGCHECK_MEMORY", default_value = "256MB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", env = "IMGCHECK_MEMORY", default_value = "256MB", value_parser = cache::size)]
     memory: u64,
     /// Seconds for which requests are accepted after SIGTERM, while others learn to send no more
     #[arg(
@@ -134,37 +134,6 @@ enum Level {
 /// The token of a Pod.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// What needs the feature `kube`.
-#[cfg(feature = "kube")]
-mod live {
-    pub use imgcheck::{self_signed, watch_cluster as watch};
-
-    pub const IN_POD: bool = true;
-}
-
-#[cfg(not(feature = "kube"))]
-mod live {
-    use std::path::Path;
-    use std::sync::Arc;
-
-    use imgcheck::{Cluster, Connection, Error, Result, TlsFiles};
-
-    pub const IN_POD: bool = false;
-
-    pub fn watch(_: &Connection) -> Result<Arc<dyn Cluster>> {
-        Err(unsupported())
-    }
-
-    pub fn self_signed(_: &Connection, _: &Path) -> Result<TlsFiles> {
-        Err(unsupported())
-    }
-
-    fn unsupported() -> Error {
-        Error::usage("this imgcheck was built without support for live clusters")
-            .with_help("build it with `cargo install --features gate,kube`")
-    }
-}
-
 /// Serves until a signal.
 pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
     if arguments.print_openapi {
@@ -193,7 +162,7 @@ pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
         drain: Duration::from_secs(arguments.drain),
     };
     let cluster = match &connection {
-        Some(connection) => live::watch(connection)?,
+        Some(connection) => imgcheck::watch_cluster(connection)?,
         None => Arc::new(Declared::default()),
     };
     imgcheck::serve(&options, Box::new(load), cluster)?;
@@ -203,15 +172,9 @@ pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
 impl ServeArguments {
     /// The cluster to watch. A Pod has these variables and a token, unless it asks for none.
     fn connection(&self) -> Option<Connection> {
-        let is_named = self.kubeconfig.is_some() || self.context.is_some();
-        let is_pod = || live::IN_POD && Path::new(TOKEN).exists();
-        match is_named {
-            true => Some(Connection::Kubeconfig {
-                file: self.kubeconfig.clone(),
-                context: self.context.clone(),
-            }),
-            false => is_pod().then_some(Connection::InCluster),
-        }
+        let is_pod = || cfg!(feature = "kube") && Path::new(TOKEN).exists();
+        let named = Connection::named(self.kubeconfig.clone(), self.context.clone());
+        named.or_else(|| is_pod().then_some(Connection::InCluster))
     }
 
     fn tls(&self, connection: Option<&Connection>) -> Result<Option<TlsFiles>> {
@@ -220,7 +183,7 @@ impl ServeArguments {
                 Error::usage("--self-signed needs a cluster")
                     .with_help("run it in a Pod, or pass --kubeconfig FILE")
             })?;
-            let mut files = live::self_signed(connection, &self.state.join("certificate"))?;
+            let mut files = imgcheck::self_signed(connection, &self.state.join("certificate"))?;
             files.client_authorities.clone_from(&self.client_ca);
             return Ok(Some(files));
         }
@@ -264,8 +227,4 @@ fn log(level: Level) {
         .with_max_level(level)
         .with_writer(std::io::stderr)
         .try_init();
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    CacheOptions::parse_size(text).ok_or_else(|| "not a size such as 500MB or 2GiB".to_owned())
 }

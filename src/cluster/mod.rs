@@ -61,8 +61,14 @@ fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 /// Fails: this build cannot talk to clusters.
 #[cfg(not(feature = "kube"))]
 pub fn read(_: &Connection, _: &Cancellation) -> Result<Listing> {
-    let problem = "this imgcheck was built without support for live clusters";
-    Err(crate::error::Error::usage(problem).with_help(
+    Err(unsupported(
         "build it with `cargo install --features kube`, or use `kubectl get nodes,resourceslices -o json > nodes.json` and --nodes nodes.json",
     ))
+}
+
+/// The error of a build that cannot talk to clusters.
+#[cfg(not(feature = "kube"))]
+pub fn unsupported(help: &str) -> crate::error::Error {
+    let problem = "this imgcheck was built without support for live clusters";
+    crate::error::Error::usage(problem).with_help(help)
 }

@@ -19,6 +19,14 @@ pub enum Connection {
     InCluster,
 }
 
+impl Connection {
+    /// The connection that a file or a context of it names; `None` if neither is given.
+    pub fn named(file: Option<PathBuf>, context: Option<String>) -> Option<Self> {
+        let is_named = file.is_some() || context.is_some();
+        is_named.then_some(Connection::Kubeconfig { file, context })
+    }
+}
+
 /// What a cluster has, as one request for each kind found it.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {

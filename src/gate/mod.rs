@@ -6,6 +6,7 @@
 
 mod admission;
 mod cluster;
+mod credentials;
 mod facts;
 mod flights;
 mod images;
@@ -13,6 +14,8 @@ mod judge;
 #[cfg(feature = "kube")]
 mod kubernetes;
 mod metrics;
+#[cfg(not(feature = "kube"))]
+mod no_cluster;
 mod options;
 mod queue;
 mod reload;
@@ -31,6 +34,8 @@ mod workers;
 pub use cluster::{Cluster, ClusterState, Declared, Labels, PullSecret, Puller};
 #[cfg(feature = "kube")]
 pub use kubernetes::watch_cluster;
+#[cfg(not(feature = "kube"))]
+pub use no_cluster::{self_signed, watch_cluster};
 pub use options::GateOptions;
 pub use rest::openapi as gate_openapi;
 #[cfg(feature = "kube")]

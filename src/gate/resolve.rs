@@ -9,12 +9,13 @@ use quick_cache::sync::Cache;
 use tokio::sync::Semaphore;
 
 use super::cluster::PullSecret;
+use super::credentials;
 use super::flights::Flights;
 use super::metrics::Metrics;
 use crate::cancellation::Cancellation;
 use crate::checker::{Checker, ImageRequest};
 use crate::digest::sha256;
-use crate::error::{Error, ErrorCode};
+use crate::error::ErrorCode;
 use crate::reference::name::Name;
 use crate::source::registry::Credentials;
 
@@ -77,7 +78,8 @@ impl Resolver {
         name: &Name,
         secrets: &[PullSecret],
     ) -> Answer {
-        let candidates = candidates(name, secrets);
+        let registry = name.registry.as_deref().unwrap_or_default();
+        let candidates = credentials::of_secrets(secrets, registry, &name.repository);
         let key = (name.to_string(), identity(&candidates));
         let known = self.known.get(&key);
         let known = known.filter(|(until, _)| *until > Instant::now());
@@ -116,15 +118,6 @@ impl Resolver {
     }
 }
 
-/// What the pull secrets have for a registry, in order; none means those of the server's own configuration.
-fn candidates(name: &Name, secrets: &[PullSecret]) -> Vec<Credentials> {
-    let registry = name.registry.as_deref().unwrap_or_default();
-    let found = secrets.iter();
-    found
-        .filter_map(|secret| Credentials::of_pull_secret(&secret.0, registry, &name.repository))
-        .collect()
-}
-
 /// Tells credentials apart without keeping them.
 fn identity(candidates: &[Credentials]) -> String {
     let mut all = Vec::new();
@@ -156,25 +149,13 @@ async fn ask(
         let _permits = permits;
         let request = ImageRequest::new(format!("docker://{name}"))
             .cancellation(Cancellation::default().with_deadline(deadline));
-        let mut requests = candidates
-            .into_iter()
-            .map(|it| request.clone().credentials(it))
-            .collect::<Vec<_>>();
-        if requests.is_empty() {
-            requests.push(request);
-        }
-        let mut last = None;
-        for request in requests {
-            match checker.resolve(&request) {
-                Ok(digest) => return Ok(digest),
-                Err(error) => last = Some(error),
-            }
-        }
-        let error = last.unwrap_or(Error::Cancelled);
-        let message = error.message();
-        let subject = error.subject().map(|subject| format!("{subject}: "));
-        let problem = subject.and_then(|it| message.strip_prefix(&it));
-        Err(unresolved(error.code(), problem.unwrap_or(&message)))
+        let resolved = credentials::with_each(&request, candidates, |it| checker.resolve(it));
+        resolved.map_err(|error| {
+            let message = error.message();
+            let subject = error.subject().map(|subject| format!("{subject}: "));
+            let problem = subject.and_then(|it| message.strip_prefix(&it));
+            unresolved(error.code(), problem.unwrap_or(&message))
+        })
     };
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(unresolved(ErrorCode::Damaged, "it could not be resolved")))

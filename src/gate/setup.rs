@@ -7,7 +7,7 @@ use crate::checker::Checker;
 use crate::error::{Error, Result};
 use crate::knowledge;
 use crate::policy::gate::GateConfig;
-use crate::targets::nodes::NodeClass;
+use crate::targets::nodes::{Cluster, NodeClass};
 use crate::workload::Kinds;
 
 /// The configuration, read.
@@ -25,24 +25,15 @@ impl Setup {
     /// # Errors
     /// The section `gate` names a cluster that is not declared.
     pub fn new(checker: Checker) -> Result<Self> {
-        let clusters = checker.clusters();
-        let declared = match (&checker.gate().cluster, clusters) {
-            (None, []) => None,
-            (None, [only]) => Some(only.classes.clone()),
-            (None, _) => {
-                let problem = "the configuration declares several clusters";
-                return Err(
-                    Error::config(problem).with_help("choose one with `gate: {cluster: NAME}`")
-                );
-            }
-            (Some(name), all) => match all.iter().find(|it| it.name == *name) {
-                Some(cluster) => Some(cluster.classes.clone()),
-                None => {
-                    let problem = format!("the configuration declares no cluster `{name}`");
-                    return Err(Error::config(problem).with_help("declare it under `clusters:`"));
-                }
-            },
-        };
+        let name = checker.gate().cluster.as_deref();
+        let declared = Cluster::choose(checker.clusters(), name);
+        let declared = declared.map_err(|problem| {
+            Error::config(problem).with_help(match name {
+                Some(_) => "declare it under `clusters:`",
+                None => "choose one with `gate: {cluster: NAME}`",
+            })
+        })?;
+        let declared = declared.map(|cluster| cluster.classes.clone());
         Ok(Setup {
             declared,
             kinds: knowledge::table("workloads")?,

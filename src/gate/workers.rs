@@ -3,13 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::facts;
 use super::queue::{Job, Outcome};
 use super::state::Gate;
+use super::{credentials, facts};
 use crate::cancellation::Cancellation;
-use crate::checker::ImageRequest;
 use crate::error::{Error, ErrorCode, Result};
-use crate::source::registry::Credentials;
 
 /// How long to wait before another attempt, unless the registry says.
 const WAIT: Duration = Duration::from_secs(5);
@@ -84,22 +82,12 @@ impl Gate {
         let setup = self.0.views.setup();
         let secrets = runtime.block_on(self.0.cluster.pull_secrets(&job.puller))?;
         let (registry, repository) = job.repository.split_once('/').unwrap_or_default();
-        let found = secrets.iter();
-        let found = found.filter_map(|it| Credentials::of_pull_secret(&it.0, registry, repository));
+        let found = credentials::of_secrets(&secrets, registry, repository);
         let request = facts::request(job).cancellation(cancellation.clone());
-        let mut requests: Vec<ImageRequest> =
-            found.map(|it| request.clone().credentials(it)).collect();
-        if requests.is_empty() {
-            requests.push(request);
-        }
-        let mut last = None;
-        for request in requests {
-            match self.0.facts.read(&setup.checker, job, &request) {
-                Ok(_) => return Ok(()),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or(Error::Cancelled))
+        credentials::with_each(&request, found, |it| {
+            self.0.facts.read(&setup.checker, job, it)
+        })?;
+        Ok(())
     }
 }
 

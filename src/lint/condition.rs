@@ -1,6 +1,7 @@
 //! Conditions of shell scripts that can be decided: comparisons of texts, and `case`.
 
 use super::shell::Word;
+use crate::glob::glob;
 
 /// The text of a word; `None` if a variable in it is unknown.
 pub type Texts<'t> = &'t dyn Fn(&Word<'_>) -> Option<String>;
@@ -93,11 +94,6 @@ fn simple(words: &[Word<'_>], is_double: bool, texts: Texts<'_>) -> Option<bool>
 
 /// Whether a text matches a pattern; `None` if the pattern has more than one `*`.
 fn fits(text: &str, pattern: &str) -> Option<bool> {
-    let (start, end) = match pattern.split_once('*') {
-        None if !pattern.contains(['?', '[']) => return Some(text == pattern),
-        Some((start, end)) if !pattern.contains(['?', '[']) && !end.contains('*') => (start, end),
-        _ => return None,
-    };
-    let is_long = text.len() >= start.len() + end.len();
-    Some(is_long && text.starts_with(start) && text.ends_with(end))
+    let is_plain = !pattern.contains(['?', '[']) && pattern.matches('*').count() < 2;
+    is_plain.then(|| glob(text, pattern))
 }

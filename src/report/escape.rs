@@ -141,14 +141,6 @@ pub(super) fn percent(text: &str, keep: &str) -> String {
     encoded
 }
 
-/// The first `characters` characters of a text, with an ellipsis if it is longer.
-pub(super) fn shortened(text: &str, characters: usize) -> String {
-    match text.char_indices().nth(characters) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,7 +191,5 @@ mod tests {
             percent("usr/lib/a b:%\u{e9}<", "/"),
             "usr/lib/a%20b%3A%25%C3%A9%3C"
         );
-        assert_eq!(shortened("äöü", 2), "äö…");
-        assert_eq!(shortened("äö", 2), "äö");
     }
 }

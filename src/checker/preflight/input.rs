@@ -11,7 +11,7 @@ use crate::cluster::{self, Listing};
 use crate::error::{Error, Result};
 use crate::knowledge;
 use crate::lint;
-use crate::targets::nodes::{self, NodeClass};
+use crate::targets::nodes::{self, Cluster, NodeClass};
 use crate::workload;
 use crate::yaml::{self, Pairs};
 
@@ -97,24 +97,19 @@ impl PreflightRequest {
         if !self.nodes.is_empty() {
             return self.nodes_of_files(checker).map(Some);
         }
-        let names: Vec<&str> = clusters.iter().map(|it| it.name.as_str()).collect();
-        match (&self.cluster, clusters.as_slice()) {
-            (None, []) => Ok(None),
-            (None, [only]) => Ok(Some(only.classes.clone())),
-            (None, _) => Err(Error::usage("the configuration declares several clusters")
-                .with_help(format!("choose one with --cluster: {}", names.join(", ")))),
-            (Some(name), all) => match all.iter().find(|it| it.name == *name) {
-                Some(cluster) => Ok(Some(cluster.classes.clone())),
-                None => {
-                    let error =
-                        Error::usage(format!("the configuration declares no cluster `{name}`"));
-                    Err(match names.as_slice() {
-                        [] => error.with_help("declare it under `clusters:` in .imgcheck.yaml"),
-                        names => error.with_help(format!("it declares {}", names.join(", "))),
-                    })
+        let name = self.cluster.as_deref();
+        let chosen = Cluster::choose(clusters, name).map_err(|problem| {
+            let names: Vec<&str> = clusters.iter().map(|it| it.name.as_str()).collect();
+            let names = names.join(", ");
+            Error::usage(problem).with_help(match name {
+                Some(_) if names.is_empty() => {
+                    "declare it under `clusters:` in .imgcheck.yaml".to_owned()
                 }
-            },
-        }
+                Some(_) => format!("it declares {names}"),
+                None => format!("choose one with --cluster: {names}"),
+            })
+        })?;
+        Ok(chosen.map(|cluster| cluster.classes.clone()))
     }
 
     fn nodes_of_files(&self, checker: &Checker) -> Result<Vec<NodeClass>> {

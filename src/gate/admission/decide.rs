@@ -2,27 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{Datelike, NaiveDate, Utc};
-use serde_json::Value;
-use sha2::{Digest, Sha256};
+use chrono::Datelike;
 use tokio::time::{Instant, timeout_at};
 
+use super::deployed::{BREAK_GLASS, Deployed};
 use super::review::{AdmissionRequest, AdmissionResponse, Status};
-use super::scope::{self, EPHEMERAL, annotation};
-use super::words::{self, cut};
-use crate::gate::cluster::Puller;
+use super::words;
+use crate::excerpt::shortened;
 use crate::gate::judge::{Answered, Question};
-use crate::gate::queue::{ContainerKey, Priority};
-use crate::gate::setup::View;
+use crate::gate::queue::Priority;
 use crate::gate::state::Gate;
-use crate::policy::gate::{GateConfig, Mode, OnMiss};
+use crate::policy::gate::{Mode, OnMiss};
 use crate::report::Verdict;
-use crate::workload::{self, Workload};
 
-/// The label of a namespace that chooses its mode.
-const MODE: &str = "imgcheck.io/mode";
-/// The annotation that lets an object through; its value says why.
-const BREAK_GLASS: &str = "imgcheck.io/break-glass";
 /// The longest audit annotation, in characters.
 const ANNOTATION: usize = 1000;
 
@@ -48,12 +40,12 @@ pub(super) async fn decide(
             "break-glass"
         );
         let mut audit = audit;
-        audit.insert("reason", cut(reason, ANNOTATION));
-        audit.insert("user", cut(&request.user_info.username, ANNOTATION));
+        audit.insert("reason", shortened(reason, ANNOTATION));
+        audit.insert("user", shortened(&request.user_info.username, ANNOTATION));
         let response = passed(gate, "break-glass", audit);
         let warning = format!(
             "let through unjudged: {BREAK_GLASS} says `{}`",
-            cut(reason, 60)
+            shortened(reason, 60)
         );
         return AdmissionResponse {
             warnings: words::warnings(&[warning]),
@@ -63,7 +55,7 @@ pub(super) async fn decide(
     let exempted = deployed.exempt();
     if deployed.workload.containers.is_empty() {
         let mut audit = audit;
-        audit.insert("reason", cut(&exempted.join("; "), ANNOTATION));
+        audit.insert("reason", shortened(&exempted.join("; "), ANNOTATION));
         return passed(gate, "exemption", audit);
     }
     let question = Question {
@@ -114,108 +106,6 @@ fn passed(
         allowed: true,
         audit_annotations: audit,
         ..AdmissionResponse::default()
-    }
-}
-
-/// An object that starts containers.
-struct Deployed<'d> {
-    workload: Workload,
-    puller: Puller,
-    config: &'d GateConfig,
-    mode: Mode,
-    day: NaiveDate,
-    /// Whether a denial is meant for it: it is a Pod, or objects that create Pods are denied, too.
-    is_deniable: bool,
-    is_pod: bool,
-}
-
-impl<'d> Deployed<'d> {
-    /// # Errors
-    /// Why the object is not judged.
-    fn read(request: &AdmissionRequest, view: &'d View) -> Result<Self, &'static str> {
-        if let Some(why) = scope::pass(request) {
-            return Err(why);
-        }
-        let config = view.setup.config();
-        let read = |object: &Value| {
-            let classes = &view.cluster.runtime_classes;
-            workload::of_object(object, &request.namespace, classes, &view.setup.kinds)
-        };
-        let mut workload = read(&request.object).ok_or("no-containers")?;
-        let uses_gpu = workload.containers.iter().any(|it| it.gpu.is_some());
-        if let Some(before) = read(&request.old_object) {
-            if before.containers == workload.containers {
-                return Err("unchanged");
-            }
-            if request.sub_resource == EPHEMERAL {
-                workload
-                    .containers
-                    .retain(|it| !before.containers.contains(it));
-            }
-        }
-        if !uses_gpu && !config.all_pods {
-            return Err("no-gpu");
-        }
-        let labels = view.cluster.namespaces.get(&request.namespace);
-        let label = labels.and_then(|labels| labels.get(MODE));
-        let is_pod = request.is_pod();
-        Ok(Deployed {
-            workload,
-            puller: puller(request),
-            config,
-            mode: config.mode_of(&request.namespace, label.map(String::as_str)),
-            day: Utc::now().date_naive(),
-            is_deniable: is_pod || config.deny_workloads,
-            is_pod,
-        })
-    }
-
-    fn break_glass<'r>(&self, request: &'r AdmissionRequest) -> Option<&'r str> {
-        let reason = annotation(&request.object, BREAK_GLASS)?;
-        (self.config.break_glass && !reason.trim().is_empty()).then_some(reason)
-    }
-
-    /// Takes out the containers that are let through unjudged, and says why.
-    fn exempt(&mut self) -> Vec<String> {
-        let (config, day) = (self.config, self.day);
-        let namespace = self.workload.namespace.clone();
-        let mut reasons = Vec::new();
-        self.workload.containers.retain(|container| {
-            let exemption = config.exemption(&container.image, &namespace, day);
-            reasons.extend(exemption.map(|it| format!("{}: {}", container.image, it.reason)));
-            exemption.is_none()
-        });
-        reasons
-    }
-
-    fn grace_key(&self, answered: &Answered) -> ContainerKey {
-        let containers: Vec<_> = self.workload.containers.iter().collect();
-        let text = format!(
-            "{:?} {containers:?} {:?}",
-            self.workload.namespace, answered.digests
-        );
-        Sha256::digest(text.as_bytes()).into()
-    }
-}
-
-/// The ServiceAccount and the pull secrets that an object names, wherever it does.
-pub(super) fn puller(request: &AdmissionRequest) -> Puller {
-    let (mut accounts, mut secrets) = (Vec::new(), Vec::new());
-    scope::texts_of(&request.object, "serviceAccountName", &mut accounts);
-    scope::texts_of(&request.object, "imagePullSecrets", &mut secrets);
-    let secrets = secrets.into_iter().filter_map(Value::as_array).flatten();
-    let mut secrets: Vec<String> = secrets
-        .filter_map(|it| it.get("name")?.as_str().map(str::to_owned))
-        .collect();
-    secrets.dedup();
-    let account = accounts
-        .into_iter()
-        .filter_map(Value::as_str)
-        .find(|it| !it.is_empty());
-    Puller {
-        namespace: request.namespace.clone(),
-        service_account: account.unwrap_or("default").to_owned(),
-        secrets,
     }
 }
 
@@ -356,7 +246,7 @@ impl Decision {
         audit.insert("verdict", self.outcome.as_str().to_owned());
         let mut add = |key, values: Vec<String>| {
             if !values.is_empty() {
-                audit.insert(key, cut(&values.join(", "), ANNOTATION));
+                audit.insert(key, shortened(&values.join(", "), ANNOTATION));
             }
         };
         let digests = answered.digests.iter();
@@ -438,7 +328,8 @@ fn reasons(outcome: Outcome, answered: &Answered, strict: bool) -> Vec<String> {
     let unresolved = answered.unresolved.iter();
     // Otherwise the containers say it.
     let unresolved = unresolved.filter(|_| outcome == Outcome::Unknown);
-    reasons.extend(unresolved.map(|(image, it)| format!("{}: {}", cut(image, 300), it.problem)));
+    reasons
+        .extend(unresolved.map(|(image, it)| format!("{}: {}", shortened(image, 300), it.problem)));
     let missing = judgement.missing.iter().map(|job| job.reference());
     let missing: std::collections::BTreeSet<String> = missing.collect();
     reasons.extend(

@@ -1,6 +1,7 @@
 //! What an API server asks before it stores an object.
 
 mod decide;
+mod deployed;
 mod mutate;
 mod review;
 mod scope;
@@ -10,9 +11,10 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{Query, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequest, FromRequestParts, Query, Request, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -30,7 +32,7 @@ const MARGIN: Duration = Duration::from_millis(100);
 
 /// What an API server adds to the URL.
 #[derive(Debug, Deserialize)]
-pub(super) struct Parameters {
+struct Parameters {
     /// `timeoutSeconds` of the webhook, as Go writes durations: `10s`.
     timeout: Option<String>,
 }
@@ -38,14 +40,9 @@ pub(super) struct Parameters {
 /// `POST /admission/validate`.
 pub(super) async fn validate(
     State(gate): State<Gate>,
-    Query(parameters): Query<Parameters>,
-    body: Result<Bytes, BytesRejection>,
+    Deadline(deadline): Deadline,
+    request: AdmissionRequest,
 ) -> Response {
-    let deadline = deadline(&parameters);
-    let request = match read(body) {
-        Ok(request) => request,
-        Err(refusal) => return *refusal,
-    };
     let response = decide::decide(&gate, &request, deadline).await;
     answer(&request, response)
 }
@@ -53,25 +50,22 @@ pub(super) async fn validate(
 /// `POST /admission/mutate`.
 pub(super) async fn mutate(
     State(gate): State<Gate>,
-    Query(parameters): Query<Parameters>,
-    body: Result<Bytes, BytesRejection>,
+    Deadline(deadline): Deadline,
+    request: AdmissionRequest,
 ) -> Response {
-    let deadline = deadline(&parameters);
-    let request = match read(body) {
-        Ok(request) => request,
-        Err(refusal) => return *refusal,
-    };
     let response = mutate::pin(&gate, &request, deadline).await;
     answer(&request, response)
 }
 
-fn read(body: Result<Bytes, BytesRejection>) -> Result<AdmissionRequest, Box<Response>> {
-    let body = body.map_err(|rejection| unreceived(&rejection))?;
-    AdmissionRequest::parse(&body).map_err(|error| {
-        problem(StatusCode::BAD_REQUEST, error)
-            .into_response()
-            .into()
-    })
+impl<S: Send + Sync> FromRequest<S> for AdmissionRequest {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let body = Bytes::from_request(request, state).await;
+        let body = body.map_err(|rejection| unreceived(&rejection))?;
+        AdmissionRequest::parse(&body)
+            .map_err(|error| problem(StatusCode::BAD_REQUEST, error).into_response())
+    }
 }
 
 fn answer(request: &AdmissionRequest, response: AdmissionResponse) -> Response {
@@ -82,12 +76,19 @@ fn answer(request: &AdmissionRequest, response: AdmissionResponse) -> Response {
     Json(Answer::from(response)).into_response()
 }
 
-/// The time at which the answer must be given.
-fn deadline(parameters: &Parameters) -> Instant {
-    let given = parameters.timeout.as_deref().and_then(duration);
-    let timeout = given.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_TIMEOUT);
-    let own = timeout.saturating_sub(MARGIN).max(timeout / 2);
-    Instant::now() + own
+/// The time at which the answer must be given. It counts from before the body is read.
+pub(super) struct Deadline(Instant);
+
+impl<S: Send + Sync> FromRequestParts<S> for Deadline {
+    type Rejection = QueryRejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, QueryRejection> {
+        let Query(Parameters { timeout }) = Query::from_request_parts(parts, state).await?;
+        let given = timeout.as_deref().and_then(duration);
+        let timeout = given.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_TIMEOUT);
+        let own = timeout.saturating_sub(MARGIN).max(timeout / 2);
+        Ok(Deadline(Instant::now() + own))
+    }
 }
 
 /// A duration as Go writes it: `1m30s`, `10s`, `500ms`.

@@ -8,8 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::deployed::puller;
 use super::review::{AdmissionRequest, AdmissionResponse};
 use super::scope;
+use crate::excerpt::shortened;
 use crate::gate::state::Gate;
 
 /// The lists of containers that a new Pod can have.
@@ -31,7 +33,7 @@ pub(super) async fn pin(
         return allowed;
     }
     let images = images(&request.object);
-    let puller = super::decide::puller(request);
+    let puller = puller(request);
     let references = images.iter().map(|(_, image)| *image).collect();
     let found = gate
         .images(references, &puller, &gate.view(), deadline)
@@ -51,7 +53,7 @@ pub(super) async fn pin(
     let mut audit = BTreeMap::new();
     if !unpinned.is_empty() {
         gate.metrics().unjudged("not-pinned");
-        audit.insert("not-pinned", super::words::cut(&unpinned.join("; "), 1000));
+        audit.insert("not-pinned", shortened(&unpinned.join("; "), 1000));
     }
     let patch = (!patch.is_empty()).then(|| STANDARD.encode(Value::from(patch).to_string()));
     AdmissionResponse {

@@ -1,5 +1,6 @@
 //! How an answer is worded: warnings within what an API server passes on, and a message that says why.
 
+use crate::excerpt::{shortened, without_controls};
 use crate::finding::Severity;
 use crate::gate::verdict::{ContainerVerdict, Judgement};
 use crate::report::Verdict;
@@ -49,7 +50,7 @@ pub fn warnings(sentences: &[String]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     let mut total = 0;
     for (index, sentence) in sentences.iter().enumerate() {
-        let lines = wrap(&printable(sentence));
+        let lines = wrap(&without_controls(sentence));
         let length: usize = lines.iter().map(|line| line.chars().count()).sum();
         if total + length > ALL_WARNINGS - WARNING {
             warnings.push(format!("{PREFIX}{} more", sentences.len() - index));
@@ -63,23 +64,9 @@ pub fn warnings(sentences: &[String]) -> Vec<String> {
 
 /// The message of a denial.
 pub fn message(sentences: &[String], help: &str) -> String {
-    let text: Vec<String> = sentences.iter().map(|it| printable(it)).collect();
-    let text = cut(&text.join("; "), MESSAGE);
+    let text: Vec<String> = sentences.iter().map(|it| without_controls(it)).collect();
+    let text = shortened(&text.join("; "), MESSAGE);
     format!("{PREFIX}{text}; {help}")
-}
-
-/// A text of at most so many characters.
-pub fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
-    }
-}
-
-/// Text from an image on one line, without control characters.
-fn printable(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().map(plain).collect()
 }
 
 fn wrap(sentence: &str) -> Vec<String> {

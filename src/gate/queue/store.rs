@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorCode, Result};
 
 /// Jobs as JSON, by digest and architecture.
 const JOBS: TableDefinition<(&str, &str), &[u8]> = TableDefinition::new("jobs/v1");
-/// Containers that passed: the first day on which they would have been denied, in days since 1970; 0 if there is none.
+/// Containers that passed: the first day on which they would have been denied, in days of the Common Era; 0 while there is none.
 const PASSED: TableDefinition<&[u8; 32], i32> = TableDefinition::new("passed/v1");
 /// The name of the file in the directory of the state.
 const FILE: &str = "queue.redb";

@@ -1,7 +1,8 @@
 //! Escapes texts of an image for GitHub Flavored Markdown (<https://github.github.com/gfm/>), where a name could be a table
 //! cell, a tag, a link, a mention or an issue.
 
-use super::super::escape::{one_line, percent, shortened};
+use super::super::escape::{one_line, percent};
+use crate::excerpt::shortened;
 
 /// The longest text, in characters; a build step can be a whole script.
 const LONGEST: usize = 600;

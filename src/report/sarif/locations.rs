@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::super::details::{Unique, layer_text};
-use super::super::escape::{self, percent};
+use super::super::escape::percent;
 use super::super::{ImageReport, Subject, one_line};
 use super::model::*;
+use crate::excerpt::shortened;
 use crate::finding::{self, Finding};
 use crate::lexical;
 use crate::reference::name::Name;
@@ -108,7 +109,7 @@ fn layer_location(image: &ImageReport, layer: usize) -> LogicalLocation {
     let digest = digest.map_or_else(String::new, |digest| format!("@{digest}"));
     let step = layer_text(facts, layer);
     LogicalLocation {
-        name: escape::shortened(&one_line(&format!("layer {step}")), STEP_SHOWN),
+        name: shortened(&one_line(&format!("layer {step}")), STEP_SHOWN),
         fully_qualified_name: one_line(&format!("{}{digest}/layer/{layer}", facts.name())),
         kind: "layer",
     }

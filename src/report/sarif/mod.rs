@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use super::details::{Unique, detail_lines, gap_text, ignore_text, severity};
 use super::{Report, Subject, Verdict, escape, one_line, printable};
+use crate::excerpt::shortened;
 use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
 use crate::rules::{Rule, RuleSet, pages};
 use model::*;
@@ -91,7 +92,7 @@ fn descriptor(rule: &Rule) -> Descriptor {
             text: rule.title.clone(),
         },
         full_description: Text {
-            text: escape::shortened(&paragraph.replace('\n', " "), 1000),
+            text: shortened(&paragraph.replace('\n', " "), 1000),
         },
         help: Help {
             text: rule.why.trim_end().to_owned(),

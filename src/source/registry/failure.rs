@@ -7,6 +7,7 @@ use std::time::Duration;
 use reqwest::Response;
 
 use crate::error::{Error, ErrorCode};
+use crate::excerpt::{shortened, without_controls};
 use crate::limits::LimitExceeded;
 
 /// Characters of a text from outside that a message shows.
@@ -165,15 +166,7 @@ pub(super) fn host(response: &Response) -> String {
 
 /// Makes text from outside fit for a message: no control characters, at most 300 characters.
 pub(super) fn printable(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
-        .take(SHOWN)
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push('…');
-    }
-    shown
+    without_controls(&shortened(text, SHOWN))
 }
 
 /// How messages of the HTTP client begin that only introduce their cause.

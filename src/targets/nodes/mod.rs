@@ -19,6 +19,27 @@ pub struct Cluster {
     pub classes: Vec<NodeClass>,
 }
 
+impl Cluster {
+    /// The cluster with a name; without a name the only one, or `None` if there is none.
+    ///
+    /// # Errors
+    /// Says that the configuration declares none with this name, or several.
+    pub fn choose<'c>(
+        clusters: &'c [Self],
+        name: Option<&str>,
+    ) -> Result<Option<&'c Self>, String> {
+        match (name, clusters) {
+            (None, []) => Ok(None),
+            (None, [only]) => Ok(Some(only)),
+            (None, _) => Err("the configuration declares several clusters".to_owned()),
+            (Some(name), all) => match all.iter().find(|it| it.name == name) {
+                Some(cluster) => Ok(Some(cluster)),
+                None => Err(format!("the configuration declares no cluster `{name}`")),
+            },
+        }
+    }
+}
+
 /// Nodes with the same GPUs, driver and architecture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NodeClass {
