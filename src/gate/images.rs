@@ -10,6 +10,7 @@ use super::cluster::{PullSecret, Puller};
 use super::resolve::Unresolved;
 use super::setup::View;
 use super::state::Gate;
+use crate::digest;
 use crate::error::ErrorCode;
 use crate::reference::name::Name;
 
@@ -112,6 +113,34 @@ pub fn named(reference: &str, view: &View) -> Result<Name, Unresolved> {
             ErrorCode::Forbidden,
             format!("the registry {registry} is not listed under `gate: {{registries: …}}`"),
         ),
+    }
+}
+
+/// The name of an image that a registry tells of by its parts, none of which may change the meaning of another.
+///
+/// # Errors
+/// As [`named`].
+pub fn stored(
+    registry: &str,
+    repository: &str,
+    digest: &str,
+    view: &View,
+) -> Result<Name, Unresolved> {
+    let reference = format!("{registry}/{repository}@{digest}");
+    let is_same = |name: &Name| {
+        name.registry.as_deref() == Some(registry)
+            && name.repository == repository
+            && name.tag.is_none()
+            && name.digest.as_deref() == Some(digest)
+            && digest::hexadecimal(digest).is_some()
+    };
+    match reference.parse::<Name>() {
+        Ok(name) if !is_same(&name) => Err(Unresolved {
+            code: ErrorCode::Usage,
+            problem: "registry, repository and digest do not make a reference".to_owned(),
+            is_final: true,
+        }),
+        _ => named(&reference, view),
     }
 }
 

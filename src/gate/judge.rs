@@ -129,6 +129,7 @@ impl Gate {
                 repository: found.repository.clone(),
                 puller: question.puller.clone(),
                 priority: question.priority,
+                login: None,
             };
             self.known(question, image, job, &cancellation, &lacking)
         };

@@ -28,6 +28,10 @@ pub struct Metrics {
     scans: Family<OutcomeLabels, Counter>,
     scan_seconds: Histogram,
     reloads: Family<ReloadLabels, Counter>,
+    events: Family<EventLabels, Counter>,
+    forwards: Family<OutcomeLabels, Counter>,
+    /// Scans of Harbor without an answer.
+    pub harbor_scans: Gauge,
     /// Jobs that wait or run.
     pub jobs: Gauge,
     /// Jobs that could not be stored.
@@ -75,6 +79,12 @@ struct OutcomeLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EventLabels {
+    from: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
     file: &'static str,
     outcome: &'static str,
@@ -100,6 +110,9 @@ impl Default for Metrics {
             scans: Family::default(),
             scan_seconds: Histogram::new(SCANS),
             reloads: Family::default(),
+            events: Family::default(),
+            forwards: Family::default(),
+            harbor_scans: Gauge::default(),
             jobs: Gauge::default(),
             queue_errors: Counter::default(),
             facts_bytes: Gauge::default(),
@@ -155,6 +168,21 @@ impl Metrics {
             "reloads",
             "Files that were read again after a change, by outcome",
             self.reloads.clone(),
+        );
+        registry.register(
+            "events",
+            "Events of registries, by format and by whether an image was queued",
+            self.events.clone(),
+        );
+        registry.register(
+            "forwards",
+            "Reports of the scanner under `forward`, by outcome",
+            self.forwards.clone(),
+        );
+        registry.register(
+            "harbor_scans",
+            "Scans of Harbor that have no report yet, or whose report was not fetched",
+            self.harbor_scans.clone(),
         );
         registry.register(
             "queue_jobs",
@@ -226,6 +254,19 @@ impl Metrics {
     pub fn scan(&self, outcome: &'static str, seconds: f64) {
         self.scans.get_or_create(&OutcomeLabels { outcome }).inc();
         self.scan_seconds.observe(seconds);
+    }
+
+    /// Events of a registry came in.
+    pub fn events(&self, from: &'static str, outcome: &'static str, count: usize) {
+        let labels = EventLabels { from, outcome };
+        self.events.get_or_create(&labels).inc_by(count as u64);
+    }
+
+    /// The other scanner had a report, or will not have one.
+    pub fn forward(&self, outcome: &'static str) {
+        self.forwards
+            .get_or_create(&OutcomeLabels { outcome })
+            .inc();
     }
 
     /// A file was read again.

@@ -7,8 +7,10 @@
 mod admission;
 mod cluster;
 mod credentials;
+mod events;
 mod facts;
 mod flights;
+mod harbor;
 mod images;
 mod judge;
 #[cfg(feature = "kube")]
@@ -19,6 +21,7 @@ mod no_cluster;
 mod options;
 mod queue;
 mod reload;
+mod report;
 mod resolve;
 mod rest;
 mod router;

@@ -9,13 +9,14 @@ use axum::routing::{get, post};
 
 use super::server::{self, problem};
 use super::state::Gate;
-use super::{admission, rest};
+use super::{admission, events, harbor, rest};
 
 /// All routes. What is not admission and not a probe needs a certificate or a token.
 pub(super) fn router(gate: Gate) -> Router {
     let protected = Router::new()
         .route("/v1/check", post(rest::check))
         .route("/v1/verdicts/{digest}", get(rest::verdict))
+        .route("/v1/events", post(events::receive))
         .route("/metrics", get(server::metrics))
         .route("/openapi.json", get(rest::description))
         .route_layer(from_fn_with_state(gate.clone(), server::authenticated));
@@ -25,6 +26,7 @@ pub(super) fn router(gate: Gate) -> Router {
         .route("/livez", get(server::live))
         .route("/readyz", get(server::ready))
         .merge(protected)
+        .merge(harbor::routes(&gate))
         .fallback(missing)
         .method_not_allowed_fallback(not_allowed)
         .layer(DefaultBodyLimit::max(server::MAX_BODY))

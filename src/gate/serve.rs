@@ -43,6 +43,7 @@ async fn run(gate: Gate, options: &GateOptions) -> Result<()> {
         gate.clone()
             .watch(options.configuration.clone(), options.reload),
     );
+    tokio::spawn(gate.clone().forget_scans());
     tracing::info!(%address, tls = options.tls.is_some(), "listening");
     let close = tokio_util::sync::CancellationToken::new();
     let server = server::serve(

@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::cluster::Cluster;
 use super::facts::KnownFacts;
 use super::flights::Flights;
+use super::harbor::forward::Forwarder;
+use super::harbor::scans::Scans;
 use super::metrics::Metrics;
 use super::options::GateOptions;
 use super::queue::Queue;
@@ -45,6 +47,9 @@ pub(super) struct Inner {
     pub tokens: Tokens,
     pub tls: Option<Arc<Tls>>,
     pub queue: Queue,
+    /// What Harbor asked for.
+    pub scans: Arc<Scans>,
+    pub forwarder: Forwarder,
     pub resolver: Resolver,
     pub facts: KnownFacts,
     pub verdicts: Cache<String, Arc<Judgement>, ByBytes>,
@@ -80,9 +85,13 @@ impl Gate {
             .transpose()?
             .map(Arc::new);
         let verdicts = options.memory / VERDICTS_SHARE;
+        let queue = Queue::open(&options.state, metrics.clone())?;
+        let scans = Arc::new(Scans::open(queue.clone(), metrics.clone())?);
         let inner = Inner {
             tokens: Tokens::read(options.tokens.clone())?,
-            queue: Queue::open(&options.state, metrics.clone())?,
+            forwarder: Forwarder::new(scans.clone(), metrics.clone())?,
+            scans,
+            queue,
             resolver: Resolver::new(metrics.clone()),
             facts: KnownFacts::new(options.memory - verdicts, metrics.clone()),
             verdicts: Cache::with_weighter(VERDICTS, verdicts, ByBytes),

@@ -82,7 +82,8 @@ impl Gate {
         let setup = self.0.views.setup();
         let secrets = runtime.block_on(self.0.cluster.pull_secrets(&job.puller))?;
         let (registry, repository) = job.repository.split_once('/').unwrap_or_default();
-        let found = credentials::of_secrets(&secrets, registry, repository);
+        let mut found = credentials::of_secrets(&secrets, registry, repository);
+        found.splice(..0, job.login.clone());
         let request = facts::request(job).cancellation(cancellation.clone());
         credentials::with_each(&request, found, |it| {
             self.0.facts.read(&setup.checker, job, it)

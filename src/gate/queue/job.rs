@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorCode;
 use crate::gate::cluster::Puller;
+use crate::source::registry::Credentials;
 
-/// An image that has to be read. Credentials are not part of it: they are asked for again when it is read.
+/// An image that has to be read. Credentials are not kept with it: they are asked for again when it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// What is read.
@@ -18,6 +19,9 @@ pub struct Job {
     pub puller: Puller,
     /// How urgent it is.
     pub priority: Priority,
+    /// Credentials for this repository that came with the request. They are not written to the file of the queue with the job.
+    #[serde(skip)]
+    pub login: Option<Credentials>,
 }
 
 /// What is read, once however many ask for it.

@@ -60,21 +60,50 @@ impl Queue {
     /// The job cannot be stored, or too many wait.
     pub async fn add(&self, job: Job) -> Result<()> {
         {
-            let state = self.lock();
+            let mut state = self.lock();
             if state.is_as_urgent(&job) {
+                state.add(job);
                 return Ok(());
             }
-            state.check_room()?;
+            state.check_room(job.priority)?;
         }
-        let written = self.0.writer.write(vec![Change::Put(job.clone())]).await;
-        if written.is_err() {
-            self.0.metrics.queue_errors.inc();
-        }
-        written?;
+        self.write(Change::Put(job.clone())).await?;
         let mut state = self.lock();
         state.add(job);
         self.changed(&state);
         Ok(())
+    }
+
+    /// Queues a job that is kept elsewhere in the file: as that of a scan.
+    pub fn add_kept(&self, job: Job) {
+        let mut state = self.lock();
+        state.add(job);
+        self.changed(&state);
+    }
+
+    /// The scans in the file, by their ids.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn scans(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        self.0.store.scans()
+    }
+
+    /// Writes a change. When this returns, it survives the end of the process.
+    ///
+    /// # Errors
+    /// It cannot be stored.
+    pub async fn write(&self, change: Change) -> Result<()> {
+        let written = self.0.writer.write(vec![change]).await;
+        if written.is_err() {
+            self.0.metrics.queue_errors.inc();
+        }
+        written
+    }
+
+    /// Writes a change some time.
+    pub fn write_later(&self, change: Change) {
+        self.0.writer.write_later(change);
     }
 
     /// Why an image could not be read, if that was tried lately.
@@ -120,7 +149,7 @@ impl Queue {
 
     /// Remembers that a container passed, or the day on which it would first have been denied.
     pub fn remember(&self, key: ContainerKey, day: i32) {
-        self.0.writer.write_later(Change::Passed(key, day));
+        self.write_later(Change::Passed(key, day));
     }
 
     /// Why the store cannot be written, if so.

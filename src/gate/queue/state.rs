@@ -8,6 +8,8 @@ use crate::error::{Error, ErrorCode, Result};
 
 /// Most jobs that wait.
 const MOST: usize = 100_000;
+/// Most jobs that wait when one is added that nobody waits for.
+const MOST_PUSHED: usize = MOST / 2;
 /// Scans of images of one registry at once.
 const OF_REGISTRY: usize = 4;
 /// Attempts at one image.
@@ -35,6 +37,8 @@ pub(super) struct State {
     places: HashMap<JobKey, Option<(Priority, u64)>>,
     registries: HashMap<String, Registry>,
     failures: HashMap<JobKey, Failure>,
+    /// Jobs with credentials of their own for images that are in the queue already: they are next if that job fails.
+    alternatives: HashMap<JobKey, Job>,
     attempts: HashMap<JobKey, u32>,
     arrivals: u64,
 }
@@ -55,15 +59,21 @@ struct Registry {
 }
 
 impl State {
+    /// Whether there is room for a job of this urgency.
+    ///
     /// # Errors
     /// Too many jobs wait.
-    pub fn check_room(&self) -> Result<()> {
-        match self.places.len() < MOST {
+    pub fn check_room(&self, priority: Priority) -> Result<()> {
+        let most = match priority {
+            Priority::Pushed => MOST_PUSHED,
+            Priority::Deployed | Priority::Asked => MOST,
+        };
+        match self.places.len() < most {
             true => Ok(()),
             false => Err(Error::new(
                 ErrorCode::Limit,
                 "the queue",
-                format!("{MOST} images wait already"),
+                format!("{most} images wait already"),
             )),
         }
     }
@@ -85,12 +95,24 @@ impl State {
     /// Adds a job, or makes one more urgent.
     pub fn add(&mut self, job: Job) {
         if self.is_as_urgent(&job) {
+            self.keep_alternative(job);
             return;
         }
         self.failures.remove(&job.key);
         let before = self.places.get(&job.key).copied().flatten();
         let before = before.and_then(|place| self.waiting.remove(&place));
-        self.put(job, before.and_then(|it| it.not_before));
+        let not_before = before.as_ref().and_then(|it| it.not_before);
+        if let Some(before) = before {
+            self.keep_alternative(before.job);
+        }
+        self.put(job, not_before);
+    }
+
+    /// Without credentials of its own a job has no better chance than the one that is in the queue.
+    fn keep_alternative(&mut self, job: Job) {
+        if job.login.is_some() {
+            self.alternatives.insert(job.key.clone(), job);
+        }
     }
 
     fn put(&mut self, job: Job, not_before: Option<Instant>) {
@@ -128,6 +150,7 @@ impl State {
         let (code, problem) = match outcome {
             Outcome::Done => {
                 self.attempts.remove(&job.key);
+                self.alternatives.remove(&job.key);
                 return true;
             }
             Outcome::Failed(code, problem) => (code, problem),
@@ -151,6 +174,10 @@ impl State {
             }
         };
         self.attempts.remove(&job.key);
+        if let Some(alternative) = self.alternatives.remove(&job.key) {
+            self.put(alternative, None);
+            return false;
+        }
         self.failures.retain(|_, failure| failure.until > now);
         let until = now.checked_add(FAILURES).unwrap_or(now);
         self.failures.insert(
@@ -167,5 +194,78 @@ impl State {
     pub fn failure(&self, key: &JobKey, now: Instant) -> Option<Failure> {
         let failure = self.failures.get(key)?;
         (failure.until > now).then(|| failure.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::gate::cluster::Puller;
+    use crate::source::registry::Credentials;
+
+    fn job(priority: Priority, login: Option<&str>) -> Job {
+        Job {
+            key: JobKey {
+                digest: "sha256:0".to_owned(),
+                architecture: String::new(),
+            },
+            repository: "registry.example/a".to_owned(),
+            puller: Puller::default(),
+            priority,
+            login: login.map(|token| Credentials::IdentityToken(token.to_owned())),
+        }
+    }
+
+    fn failed() -> Outcome {
+        Outcome::Failed(ErrorCode::Unauthorized, "no".to_owned())
+    }
+
+    #[test]
+    fn credentials_are_tried_after_a_job_without_them_failed() {
+        let now = Instant::now();
+        let with = job(Priority::Asked, Some("x"));
+        // One that runs, one that waits, and one that is more urgent than the one with credentials.
+        for (first, second, runs) in [
+            (job(Priority::Deployed, None), with.clone(), true),
+            (job(Priority::Deployed, None), with.clone(), false),
+            (with.clone(), job(Priority::Deployed, None), false),
+        ] {
+            let mut state = State::default();
+            state.add(first);
+            let running = runs.then(|| state.take(now).unwrap());
+            state.add(second);
+            let running = running.unwrap_or_else(|| state.take(now).unwrap());
+            assert_eq!(running.login, None);
+            assert!(!state.finish(running, failed(), now));
+            let next = state.take(now).unwrap();
+            assert_eq!(next, with);
+            assert!(state.failure(&with.key, now).is_none());
+            assert!(state.finish(next, failed(), now));
+            assert!(state.failure(&with.key, now).is_some() && state.len() == 0);
+        }
+    }
+
+    #[test]
+    fn credentials_are_not_tried_for_what_is_known() {
+        let now = Instant::now();
+        let mut state = State::default();
+        state.add(job(Priority::Asked, None));
+        state.add(job(Priority::Asked, Some("x")));
+        let running = state.take(now).unwrap();
+        assert!(state.finish(running, Outcome::Done, now));
+        assert!(state.take(now).is_none() && state.alternatives.is_empty());
+    }
+
+    #[test]
+    fn hints_leave_room_for_others() {
+        let mut state = State::default();
+        for at in 0..MOST_PUSHED {
+            let mut job = job(Priority::Pushed, None);
+            job.key.digest = at.to_string();
+            state.add(job);
+        }
+        assert!(state.check_room(Priority::Pushed).is_err());
+        assert!(state.check_room(Priority::Asked).is_ok());
     }
 }

@@ -1,8 +1,11 @@
-//! The file of the queue: jobs that are not finished, and containers that once passed. It survives the end of the process at any time.
+//! The file of the queue: jobs that are not finished, scans that Harbor asked for, and containers that once passed. It survives the end of
+//! the process at any time. Scans contain credentials, so only the owner may read the file.
 //!
 //! redb: one file, one dependency, every commit is on disk before it returns, and a commit that was cut off never happened. fjall, the
 //! alternative, keeps a directory of logs and trees for write rates that a queue of images does not have.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -14,6 +17,10 @@ use crate::error::{Error, ErrorCode, Result};
 const JOBS: TableDefinition<(&str, &str), &[u8]> = TableDefinition::new("jobs/v1");
 /// Containers that passed: the first day on which they would have been denied, in days of the Common Era; 0 while there is none.
 const PASSED: TableDefinition<&[u8; 32], i32> = TableDefinition::new("passed/v1");
+/// Scans as JSON, by their id.
+const SCANS: TableDefinition<&str, &[u8]> = TableDefinition::new("scans/v1");
+/// Who may do what with the file.
+const MODE: u32 = 0o600;
 /// The name of the file in the directory of the state.
 const FILE: &str = "queue.redb";
 
@@ -36,6 +43,8 @@ pub enum Change {
     Remove(JobKey),
     /// A container passed, on the day 0, or would have been denied for the first time on a day.
     Passed(ContainerKey, i32),
+    /// A scan that Harbor asked for, by its id, is new, changed, or forgotten.
+    Scan(String, Option<Vec<u8>>),
 }
 
 impl Store {
@@ -48,6 +57,8 @@ impl Store {
         let name = path.display().to_string();
         std::fs::create_dir_all(directory).map_err(|error| Error::io(&name, error))?;
         let database = Database::create(&path).map_err(|error| failed(&path, error.into()))?;
+        std::fs::set_permissions(&path, Permissions::from_mode(MODE))
+            .map_err(|error| Error::io(&name, error))?;
         let store = Store { path, database };
         // Tables that exist can be read without care.
         store.write(&[])?;
@@ -69,6 +80,24 @@ impl Store {
                 jobs.extend(serde_json::from_slice::<Job>(job.value()));
             }
             Ok(jobs)
+        };
+        read().map_err(|error| failed(&self.path, error))
+    }
+
+    /// All scans, by their ids.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn scans(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let read = || -> std::result::Result<Vec<_>, redb::Error> {
+            let transaction = self.database.begin_read()?;
+            let table = transaction.open_table(SCANS)?;
+            let mut scans = Vec::new();
+            for entry in table.iter()? {
+                let (id, scan) = entry?;
+                scans.push((id.value().to_owned(), scan.value().to_owned()));
+            }
+            Ok(scans)
         };
         read().map_err(|error| failed(&self.path, error))
     }
@@ -96,6 +125,7 @@ impl Store {
             {
                 let mut jobs = transaction.open_table(JOBS)?;
                 let mut passed = transaction.open_table(PASSED)?;
+                let mut scans = transaction.open_table(SCANS)?;
                 for change in changes {
                     match change {
                         Change::Put(job) => {
@@ -108,6 +138,12 @@ impl Store {
                         }
                         Change::Passed(key, day) => {
                             passed.insert(key, day)?;
+                        }
+                        Change::Scan(id, Some(scan)) => {
+                            scans.insert(id.as_str(), scan.as_slice())?;
+                        }
+                        Change::Scan(id, None) => {
+                            scans.remove(id.as_str())?;
                         }
                     }
                 }

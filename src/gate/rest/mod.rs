@@ -12,7 +12,6 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
-use chrono::Utc;
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -20,8 +19,7 @@ use super::cluster::Puller;
 use super::queue::{Job, JobKey, Priority};
 use super::server::{problem, unreceived};
 use super::state::{Gate, LONGEST_JUDGEMENT};
-use crate::cancellation::Cancellation;
-use crate::checker::{Checker, Format, ImageFacts, Subject, View as ReportView};
+use crate::checker::{Checker, Format, Report, View as ReportView};
 use crate::digest;
 use crate::error::{Error, ErrorCode, Result};
 use crate::launch::Overlay;
@@ -95,6 +93,7 @@ async fn check_body(
         repository: image.repository,
         puller: Puller::default(),
         priority: Priority::Asked,
+        login: None,
     };
     let subject = (asked.reference, asked.overlay);
     match gate.report(checker, job.clone(), subject).await? {
@@ -148,6 +147,7 @@ async fn verdict_of(
         repository,
         puller: Puller::default(),
         priority: Priority::Asked,
+        login: None,
     };
     let subject = (query.reference, Overlay::default());
     match gate
@@ -195,26 +195,9 @@ impl Gate {
         job: &Job,
         (reference, overlay): (String, Overlay),
     ) -> Result<Option<String>> {
-        let deadline = std::time::Instant::now() + LONGEST_JUDGEMENT / 2;
-        let cancellation = Cancellation::default().with_deadline(deadline);
-        let image: (ImageFacts, Subject) = match self.0.facts.get(checker, job, &cancellation) {
-            Ok(image) => image,
-            Err(error) if error.is_interrupted() || error.code() == ErrorCode::NotFound => {
-                return Err(error);
-            }
-            Err(_) => match self.queue().failure(&job.key) {
-                Some(failure) => {
-                    return Err(Error::new(failure.code, job.reference(), failure.problem));
-                }
-                None => return Ok(None),
-            },
-        };
-        let (facts, subject) = image;
-        let subject = subject.of_container(&reference, Utc::now().date_naive(), &cancellation);
-        let report = checker.check_facts(&[(facts, subject.launched_with(overlay))]);
-        report
-            .render(ReportView::Findings, Format::Json, None)
-            .map(Some)
+        let report = self.judged(checker, job, &reference, overlay)?;
+        let render = |it: Report| it.render(ReportView::Findings, Format::Json, None);
+        report.map(render).transpose()
     }
 }
 

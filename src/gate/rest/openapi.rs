@@ -5,6 +5,7 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::types::{CheckRequest, Queued};
+use crate::gate::events::{BATCH, Received};
 use crate::gate::server::Problem;
 use crate::report;
 
@@ -21,6 +22,7 @@ pub fn openapi() -> String {
     let report = content(report::json::report_schema(&mut output));
     let queued = content(output.subschema_for::<Queued>());
     let problem = content(output.subschema_for::<Problem>());
+    let received = content(output.subschema_for::<Received>());
     let refused = |about: &str| json!({"description": about, "content": problem});
     let answers = json!({
         "200": {"description": "The report, as `imgcheck check -f json` writes it", "content": report},
@@ -38,7 +40,7 @@ pub fn openapi() -> String {
         "502": refused("The registry does not answer"),
         "503": refused("The server cannot answer now"),
     });
-    let architecture = |name: &str, place: &str, about: &str, schema: Value, required: bool| json!({"name": name, "in": place, "description": about, "schema": schema, "required": required});
+    let parameter = |name: &str, place: &str, about: &str, schema: Value, required: bool| json!({"name": name, "in": place, "description": about, "schema": schema, "required": required});
     let text = || json!({"type": "string"});
     let digest = json!({"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"});
     let mut schemas = definitions(&mut output);
@@ -63,11 +65,28 @@ pub fn openapi() -> String {
                 "operationId": "verdict",
                 "summary": "The verdict on an image that was read",
                 "parameters": [
-                    architecture("digest", "path", "Digest of the manifest or index", digest, true),
-                    architecture("reference", "query", "The reference whose promises count", text(), false),
-                    architecture("architecture", "query", "The architecture of a multi-platform image", json!({"type": "string", "pattern": "^[a-z0-9]{0,20}$"}), false),
+                    parameter("digest", "path", "Digest of the manifest or index", digest, true),
+                    parameter("reference", "query", "The reference whose promises count", text(), false),
+                    parameter("architecture", "query", "The architecture of a multi-platform image", json!({"type": "string", "pattern": "^[a-z0-9]{0,20}$"}), false),
                 ],
                 "responses": answers,
+            }},
+            "/v1/events": {"post": {
+                "operationId": "events",
+                "summary": "Tell of images that were pushed",
+                "description": "Events of distribution, Harbor and CloudEvents. What is unknown is accepted and ignored.",
+                "parameters": [
+                    parameter("ce-type", "header", "The type of a CloudEvent in binary mode", text(), false),
+                ],
+                "requestBody": {"required": true, "content": events()},
+                "responses": {
+                    "202": {"description": "What is known to be pushed is queued, and survives the end of the server", "content": received},
+                    "400": refused("This is no event"),
+                    "401": refused("A bearer token or a client certificate is required"),
+                    "408": refused("The request took too long"),
+                    "413": refused("The request is too large"),
+                    "503": refused("The queue is full, or cannot be written: send it again"),
+                },
             }},
         },
         "components": {
@@ -76,6 +95,17 @@ pub fn openapi() -> String {
         },
     });
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+/// The media types of events.
+fn events() -> Value {
+    let object = json!({"schema": {"type": "object"}});
+    json!({
+        "application/vnd.docker.distribution.events.v2+json": object,
+        "application/json": object,
+        "application/cloudevents+json": object,
+        BATCH: {"schema": {"type": "array", "items": {"type": "object"}}},
+    })
 }
 
 fn content(schema: impl Into<Value>) -> Value {

@@ -36,6 +36,17 @@ pub struct GateEntry {
     pub registries: Option<Vec<String>>,
     /// Patterns of hosts that may have private, link-local or loopback addresses: `harbor.internal`.
     pub internal_hosts: Vec<String>,
+    /// How Harbor is answered.
+    pub harbor: HarborEntry,
+}
+
+/// How Harbor is answered.
+#[derive(Debug, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HarborEntry {
+    /// Another scanner, such as Trivy's adapter, whose vulnerabilities are reported, too: `http://harbor-scanner-trivy:8080`.
+    #[schemars(with = "Option<String>", regex(pattern = "^https?://"))]
+    pub forward: Option<Spanned<String>>,
 }
 
 /// Images that are let through unjudged.

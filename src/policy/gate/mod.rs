@@ -33,6 +33,15 @@ pub struct GateConfig {
     pub registries: Vec<String>,
     /// Patterns of hosts that may have private, link-local or loopback addresses.
     pub internal_hosts: Vec<String>,
+    /// How Harbor is answered.
+    pub harbor: HarborConfig,
+}
+
+/// How Harbor is answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HarborConfig {
+    /// The URL of another scanner whose vulnerabilities are reported, too.
+    pub forward: Option<String>,
 }
 
 impl Default for GateConfig {
@@ -49,6 +58,7 @@ impl Default for GateConfig {
             exemptions: Vec::new(),
             registries: vec!["*".to_owned()],
             internal_hosts: Vec::new(),
+            harbor: HarborConfig::default(),
         }
     }
 }

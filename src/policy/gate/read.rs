@@ -1,7 +1,7 @@
 //! Checks the values of the section.
 
 use super::file::{ExemptionEntry, GateEntry};
-use super::{Exemption, GateConfig, MODES, ON_MISS};
+use super::{Exemption, GateConfig, HarborConfig, MODES, ON_MISS};
 use crate::error::Result;
 use crate::policy::config::Source;
 use crate::yaml::{self, Spanned};
@@ -28,7 +28,30 @@ impl Source {
             exemptions: exemptions.collect::<Result<_>>()?,
             registries: entry.registries.clone().unwrap_or(defaults.registries),
             internal_hosts: entry.internal_hosts.clone(),
+            harbor: HarborConfig {
+                forward: entry
+                    .harbor
+                    .forward
+                    .as_ref()
+                    .map(|it| self.address(it))
+                    .transpose()?,
+            },
         })
+    }
+
+    /// The address of another server.
+    fn address(&self, text: &Spanned<String>) -> Result<String> {
+        let url = reqwest::Url::parse(&text.value).ok();
+        let is_usable =
+            |url: &reqwest::Url| ["http", "https"].contains(&url.scheme()) && url.query().is_none();
+        match url.filter(is_usable) {
+            Some(_) => Ok(text.value.clone()),
+            None => {
+                let problem = format!("`{}` is not the address of a scanner", text.value);
+                let help = "write it as in http://harbor-scanner-trivy:8080";
+                Err(self.fault(yaml::span(text), &problem, help))
+            }
+        }
     }
 
     fn exemption(&self, entry: &ExemptionEntry) -> Result<Exemption> {

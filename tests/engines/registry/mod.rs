@@ -4,6 +4,8 @@ mod authorization;
 mod cancel;
 mod faults;
 mod hostile;
+#[cfg(feature = "gate")]
+mod notifications;
 mod pull;
 mod real;
 mod references;

@@ -22,9 +22,9 @@ const HTPASSWD: &str = "user:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdc
 const AUTH: &str = "dXNlcjpzZWNyZXQ=";
 
 /// A running docker-registry.
-struct Registry {
+pub(super) struct Registry {
     process: Child,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Drop for Registry {
@@ -35,21 +35,31 @@ impl Drop for Registry {
 }
 
 /// Images that several registries serve one after the other.
-struct Storage(TempDir);
+pub(super) struct Storage(TempDir);
 
 impl Storage {
     /// `None` where the programs are not installed.
-    fn new() -> Option<Self> {
+    pub(super) fn new() -> Option<Self> {
         let there = testkit::tools::tool("docker-registry") & testkit::tools::tool("skopeo");
         there.then(|| Storage(tempfile::tempdir().unwrap()))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Starts a registry over the storage. `http` and `auth` are sections of its configuration.
     fn serve(&self, http: Value, auth: Value) -> Registry {
+        self.serve_with(http, [("auth", auth)], &[])
+    }
+
+    /// With other sections, and variables.
+    pub(super) fn serve_with<const N: usize>(
+        &self,
+        http: Value,
+        sections: [(&str, Value); N],
+        environment: &[(&str, &Path)],
+    ) -> Registry {
         let address = free_address();
         let mut http = http;
         http["addr"] = json!(address);
@@ -57,8 +67,8 @@ impl Storage {
             "version": 0.1, "log": {"level": "error"}, "http": http,
             "storage": {"filesystem": {"rootdirectory": self.path("data")}},
         });
-        if !auth.is_null() {
-            configuration["auth"] = auth;
+        for (name, section) in sections.into_iter().filter(|(_, it)| !it.is_null()) {
+            configuration[name] = section;
         }
         // JSON is YAML.
         let file = self.path(&address);
@@ -66,6 +76,7 @@ impl Storage {
         let process = Command::new("docker-registry")
             .arg("serve")
             .arg(file)
+            .envs(environment.iter().copied())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -1,7 +1,9 @@
 //! `imgcheck serve` as a cluster and other programs meet it: the program itself, over TLS, with registries on loopback.
 
 mod admission;
+mod events;
 mod exceptions;
+mod harbor;
 mod images;
 mod mutation;
 mod operations;

@@ -93,6 +93,7 @@ fn everything_but_admission_and_probes_needs_a_token() {
     for (method, path) in [
         (Method::POST, "/v1/check"),
         (Method::GET, "/v1/verdicts/x"),
+        (Method::POST, "/v1/events"),
         (Method::GET, "/metrics"),
         (Method::GET, "/openapi.json"),
     ] {

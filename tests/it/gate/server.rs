@@ -261,6 +261,12 @@ impl Server {
             .collect()
     }
 
+    /// Whether any line of the log has a text.
+    pub fn has_logged(&self, text: &str) -> bool {
+        let log = self.log.lock().unwrap();
+        log.iter().any(|line| line.to_string().contains(text))
+    }
+
     /// Waits until something holds.
     #[track_caller]
     pub fn wait_for(&self, what: &str, holds: impl Fn(&Self) -> bool) {
