@@ -3,6 +3,7 @@
 use super::state::Checker;
 use crate::error::{Error, Result};
 use crate::knowledge::OnFirstUse;
+use crate::policy::Policy;
 use crate::policy::gate::GateConfig;
 use crate::targets::Target;
 use crate::targets::nodes::Cluster;
@@ -33,7 +34,19 @@ impl Checker {
             .map_err(Error::misread)?;
         let mut policy = self.policy.clone();
         policy.targets = vec![target];
-        Ok(Checker {
+        Ok(self.with_policy(policy))
+    }
+
+    /// The same checker for reports with pictures of the loader model. It shares everything but the capacity for reading layers.
+    pub(crate) fn with_pictures(&self) -> Self {
+        Checker {
+            loader_trees: true,
+            ..self.with_policy(self.policy.clone())
+        }
+    }
+
+    fn with_policy(&self, policy: Policy) -> Self {
+        Checker {
             knowledge: self.knowledge.clone(),
             rules: self.rules.clone(),
             policy,
@@ -46,6 +59,6 @@ impl Checker {
             layers: OnFirstUse::default(),
             no_lazy: self.no_lazy,
             loader_trees: self.loader_trees,
-        })
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::setup::View;
 use super::state::Gate;
 use super::verdict::{ContainerVerdict, Judgement};
 use crate::cancellation::Cancellation;
-use crate::checker::{Deployment, ImageFacts, Subject};
+use crate::checker::{Checker, Deployment, ImageFacts, Report, Subject};
 use crate::digest::sha256;
 use crate::error::{Error, ErrorCode, Result};
 use crate::workload::Workload;
@@ -47,8 +47,9 @@ pub struct Answered {
 
 /// What was not there while a judgement was made.
 #[derive(Default)]
-struct Lacking {
-    missing: Vec<Job>,
+pub struct Lacking {
+    /// Images that were not read yet.
+    pub missing: Vec<Job>,
     has_failures: bool,
 }
 
@@ -112,9 +113,25 @@ impl Gate {
     }
 
     fn judge_now(&self, question: &Question, resolved: &Images) -> Judgement {
-        let lacking = Mutex::new(Lacking::default());
         let deadline = std::time::Instant::now() + super::state::LONGEST_JUDGEMENT;
         let cancellation = Cancellation::default().with_deadline(deadline);
+        let checker = &question.view.setup.checker;
+        let (report, lacking) = self.report_on(checker, question, resolved, &cancellation);
+        let containers = report.workloads.iter().flat_map(|it| &it.containers);
+        let containers = containers.map(ContainerVerdict::of).collect();
+        let is_late = cancellation.check().is_err();
+        Judgement::new(containers, lacking.missing, lacking.has_failures, is_late)
+    }
+
+    /// The whole report of a checker on the containers of a question, from facts that are known, and what is missing for it. It blocks.
+    pub(super) fn report_on(
+        &self,
+        checker: &Checker,
+        question: &Question,
+        resolved: &Images,
+        cancellation: &Cancellation,
+    ) -> (Report, Lacking) {
+        let lacking = Mutex::new(Lacking::default());
         let read = |image: &str, architecture: &str| {
             let found = match resolved.get(image) {
                 Some(Ok(found)) => found,
@@ -131,23 +148,19 @@ impl Gate {
                 priority: question.priority,
                 login: None,
             };
-            self.known(question, image, job, &cancellation, &lacking)
+            self.known(question, image, job, cancellation, &lacking)
         };
-        let view = &question.view;
-        let report = view.setup.checker.deployed(
+        let report = checker.deployed(
             &Deployment {
                 workload: &question.workload,
-                classes: view.classes.as_deref(),
+                classes: question.view.classes.as_deref(),
                 day: question.day,
                 cancellation: cancellation.clone(),
             },
             &read,
         );
-        let containers = report.workloads.iter().flat_map(|it| &it.containers);
-        let containers = containers.map(ContainerVerdict::of).collect();
         let lacking = lacking.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let is_late = cancellation.check().is_err();
-        Judgement::new(containers, lacking.missing, lacking.has_failures, is_late)
+        (report, lacking)
     }
 
     /// The facts of an image, if they are known; else it is missing.

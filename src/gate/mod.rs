@@ -11,6 +11,7 @@ mod events;
 mod facts;
 mod flights;
 mod harbor;
+mod image_query;
 mod images;
 mod judge;
 #[cfg(feature = "kube")]
@@ -19,7 +20,9 @@ mod metrics;
 #[cfg(not(feature = "kube"))]
 mod no_cluster;
 mod options;
+mod page;
 mod queue;
+mod recent;
 mod reload;
 mod report;
 mod resolve;

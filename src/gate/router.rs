@@ -9,7 +9,7 @@ use axum::routing::{get, post};
 
 use super::server::{self, problem};
 use super::state::Gate;
-use super::{admission, events, harbor, rest};
+use super::{admission, events, harbor, page, rest};
 
 /// All routes. What is not admission and not a probe needs a certificate or a token.
 pub(super) fn router(gate: Gate) -> Router {
@@ -27,6 +27,7 @@ pub(super) fn router(gate: Gate) -> Router {
         .route("/readyz", get(server::ready))
         .merge(protected)
         .merge(harbor::routes(&gate))
+        .merge(page::routes(&gate))
         .fallback(missing)
         .method_not_allowed_fallback(not_allowed)
         .layer(DefaultBodyLimit::max(server::MAX_BODY))

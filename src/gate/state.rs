@@ -18,6 +18,7 @@ use super::harbor::scans::Scans;
 use super::metrics::Metrics;
 use super::options::GateOptions;
 use super::queue::Queue;
+use super::recent::RecentDecisions;
 use super::resolve::Resolver;
 use super::server::{Tls, Tokens};
 use super::setup::{Setup, View, Views};
@@ -50,6 +51,7 @@ pub(super) struct Inner {
     /// What Harbor asked for.
     pub scans: Arc<Scans>,
     pub forwarder: Forwarder,
+    pub recent: RecentDecisions,
     pub resolver: Resolver,
     pub facts: KnownFacts,
     pub verdicts: Cache<String, Arc<Judgement>, ByBytes>,
@@ -92,6 +94,7 @@ impl Gate {
             forwarder: Forwarder::new(scans.clone(), metrics.clone())?,
             scans,
             queue,
+            recent: RecentDecisions::default(),
             resolver: Resolver::new(metrics.clone()),
             facts: KnownFacts::new(options.memory - verdicts, metrics.clone()),
             verdicts: Cache::with_weighter(VERDICTS, verdicts, ByBytes),
@@ -124,6 +127,11 @@ impl Gate {
 
     pub fn queue(&self) -> &Queue {
         &self.0.queue
+    }
+
+    /// The last decisions.
+    pub fn recent(&self) -> &RecentDecisions {
+        &self.0.recent
     }
 
     /// An id for a request.

@@ -55,6 +55,8 @@ mod startup_code;
 mod targets;
 mod threat_model;
 
+#[path = "../support/browser.rs"]
+mod browser;
 #[path = "../support/documents.rs"]
 mod documents;
 #[path = "../support/formats.rs"]

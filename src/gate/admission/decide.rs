@@ -1,11 +1,13 @@
 //! From a question of the API server to an answer.
 
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 
 use chrono::Datelike;
 use tokio::time::{Instant, timeout_at};
 
 use super::deployed::{BREAK_GLASS, Deployed};
+use super::record::Record;
 use super::review::{AdmissionRequest, AdmissionResponse, Status};
 use super::words;
 use crate::excerpt::shortened;
@@ -31,6 +33,14 @@ pub(super) async fn decide(
     };
     let mode = deployed.mode;
     let audit = BTreeMap::from([("mode", mode.as_str().to_owned())]);
+    let kind = deployed.workload.kind.clone();
+    let record = |allowed, passed| Record {
+        request,
+        kind: &kind,
+        mode,
+        allowed,
+        passed,
+    };
     if let Some(reason) = deployed.break_glass(request) {
         tracing::warn!(
             namespace = request.namespace,
@@ -39,6 +49,8 @@ pub(super) async fn decide(
             reason,
             "break-glass"
         );
+        let why = format!("{reason} ({})", request.user_info.username);
+        record(true, Some("break-glass")).unjudged(gate, &deployed.workload.containers, &[why]);
         let mut audit = audit;
         audit.insert("reason", shortened(reason, ANNOTATION));
         audit.insert("user", shortened(&request.user_info.username, ANNOTATION));
@@ -52,10 +64,20 @@ pub(super) async fn decide(
             ..response
         };
     }
-    let exempted = deployed.exempt();
+    let exempt = deployed.exempt();
+    let record_exempt = |allowed| {
+        for (container, reason) in &exempt {
+            let record = record(allowed, Some("exemption"));
+            record.unjudged(gate, from_ref(container), from_ref(reason));
+        }
+    };
+    let exempted = exempt.iter();
+    let exempted = exempted.map(|(container, reason)| format!("{}: {reason}", container.image));
+    let exempted: Vec<String> = exempted.collect();
     if deployed.workload.containers.is_empty() {
         let mut audit = audit;
         audit.insert("reason", shortened(&exempted.join("; "), ANNOTATION));
+        record_exempt(true);
         return passed(gate, "exemption", audit);
     }
     let question = Question {
@@ -67,10 +89,15 @@ pub(super) async fn decide(
     };
     let answered = gate.answer(question, deadline).await;
     let mut decision = Decision::of(&deployed, &answered);
+    let about_images = decision.reasons.len();
     if !request.is_dry_run() {
         decision.enqueue(gate, &answered, deadline).await;
     }
     decision.apply_grace(gate, &deployed, &answered, request.is_dry_run());
+    let notes = decision.reasons.get(about_images..).unwrap_or_default();
+    let judged = record(decision.allowed, decision.passed);
+    judged.judged(gate, &deployed.workload, &answered, notes);
+    record_exempt(decision.allowed);
     let word = decision.outcome.as_str();
     gate.metrics()
         .admission(word, mode.as_str(), decision.allowed);

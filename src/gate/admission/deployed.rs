@@ -11,7 +11,7 @@ use crate::gate::judge::Answered;
 use crate::gate::queue::ContainerKey;
 use crate::gate::setup::View;
 use crate::policy::gate::{GateConfig, Mode};
-use crate::workload::{self, Workload};
+use crate::workload::{self, Container, Workload};
 
 /// The label of a namespace that chooses its mode.
 const MODE: &str = "imgcheck.io/mode";
@@ -76,17 +76,17 @@ impl<'d> Deployed<'d> {
         (self.config.break_glass && !reason.trim().is_empty()).then_some(reason)
     }
 
-    /// Takes out the containers that are let through unjudged, and says why.
-    pub fn exempt(&mut self) -> Vec<String> {
+    /// Takes out the containers that are let through unjudged, each with the reason.
+    pub fn exempt(&mut self) -> Vec<(Container, String)> {
         let (config, day) = (self.config, self.day);
         let namespace = self.workload.namespace.clone();
-        let mut reasons = Vec::new();
+        let mut exempt = Vec::new();
         self.workload.containers.retain(|container| {
             let exemption = config.exemption(&container.image, &namespace, day);
-            reasons.extend(exemption.map(|it| format!("{}: {}", container.image, it.reason)));
+            exempt.extend(exemption.map(|it| (container.clone(), it.reason.clone())));
             exemption.is_none()
         });
-        reasons
+        exempt
     }
 
     pub fn grace_key(&self, answered: &Answered) -> ContainerKey {

@@ -3,6 +3,7 @@
 mod decide;
 mod deployed;
 mod mutate;
+mod record;
 mod review;
 mod scope;
 mod words;

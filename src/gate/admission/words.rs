@@ -16,7 +16,13 @@ const CONTINUED: &str = "imgcheck:   ";
 
 /// Why a judgement is no pass, in one sentence for each reason, the worst first.
 pub fn reasons(judgement: &Judgement, strict: bool) -> Vec<String> {
-    let mut containers: Vec<&ContainerVerdict> = judgement.containers.iter().collect();
+    let containers: Vec<&ContainerVerdict> = judgement.containers.iter().collect();
+    about(&containers, strict)
+}
+
+/// Why containers are no pass, as [`reasons`].
+pub fn about(containers: &[&ContainerVerdict], strict: bool) -> Vec<String> {
+    let mut containers = containers.to_vec();
     containers.retain(|it| it.verdict(strict) > Verdict::Pass);
     containers.sort_by_key(|it| std::cmp::Reverse(it.verdict(strict)));
     containers

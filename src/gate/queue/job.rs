@@ -44,6 +44,29 @@ pub enum Priority {
     Pushed,
 }
 
+/// An image that waits to be read, or is being read.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    /// What is read.
+    pub job: Job,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It runs.
+    Running,
+    /// It waits.
+    Waiting {
+        /// It does not start before this time is over.
+        wait: Duration,
+        /// How often it was tried.
+        attempts: u32,
+    },
+}
+
 /// How a scan ended.
 #[derive(Debug)]
 pub enum Outcome {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::gate::metrics::Metrics;
-pub use job::{Job, JobKey, Outcome, Priority};
+pub use job::{Job, JobKey, Outcome, Pending, Priority, Progress};
 pub use state::Failure;
 use state::State;
 use store::Store;
@@ -114,6 +114,11 @@ impl Queue {
     /// Whether an image waits or is being read.
     pub fn contains(&self, key: &JobKey) -> bool {
         self.lock().contains(key)
+    }
+
+    /// The first of the wanted jobs that run or wait, and how many there are.
+    pub fn pending(&self, wanted: impl Fn(&Job) -> bool, most: usize) -> (Vec<Pending>, usize) {
+        self.lock().pending(wanted, most, Instant::now())
     }
 
     /// Waits for the most urgent job that may run; `None` if there was none for a while.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use super::job::{Job, JobKey, Outcome, Priority};
+use super::job::{Job, JobKey, Outcome, Pending, Priority, Progress};
 use crate::error::{Error, ErrorCode, Result};
 
 /// Most jobs that wait.
@@ -33,6 +33,8 @@ pub struct Failure {
 pub(super) struct State {
     /// In order of urgency, then of arrival.
     waiting: BTreeMap<(Priority, u64), Waiting>,
+    /// Those that run.
+    running: HashMap<JobKey, Job>,
     /// The places of those that wait; `None` for those that run.
     places: HashMap<JobKey, Option<(Priority, u64)>>,
     registries: HashMap<String, Registry>,
@@ -136,6 +138,7 @@ impl State {
         let place = *place;
         let Waiting { job, .. } = self.waiting.remove(&place)?;
         self.places.insert(job.key.clone(), None);
+        self.running.insert(job.key.clone(), job.clone());
         let registry = self.registries.entry(job.registry().to_owned());
         registry.or_default().running += 1;
         Some(job)
@@ -144,6 +147,7 @@ impl State {
     /// A job ended. Returns whether it is out of the queue.
     pub fn finish(&mut self, job: Job, outcome: Outcome, now: Instant) -> bool {
         self.places.remove(&job.key);
+        self.running.remove(&job.key);
         if let Some(registry) = self.registries.get_mut(job.registry()) {
             registry.running = registry.running.saturating_sub(1);
         }
@@ -189,6 +193,36 @@ impl State {
             },
         );
         true
+    }
+
+    /// The first of the wanted jobs, those that run before those that wait, and how many there are.
+    pub fn pending(
+        &self,
+        wanted: impl Fn(&Job) -> bool,
+        most: usize,
+        now: Instant,
+    ) -> (Vec<Pending>, usize) {
+        let running = self.running.values().map(|job| (job, Progress::Running));
+        let waiting = self.waiting.values().map(|waiting| {
+            let registry = self.registries.get(waiting.job.registry());
+            let until = waiting.not_before.max(registry.and_then(|it| it.until));
+            let wait = until.and_then(|until| until.checked_duration_since(now));
+            let attempts = self.attempts.get(&waiting.job.key).copied();
+            let progress = Progress::Waiting {
+                wait: wait.unwrap_or_default(),
+                attempts: attempts.unwrap_or_default(),
+            };
+            (&waiting.job, progress)
+        });
+        let (mut first, mut count) = (Vec::new(), 0);
+        for (job, progress) in running.chain(waiting).filter(|(job, _)| wanted(job)) {
+            count += 1;
+            if first.len() < most {
+                let job = job.clone();
+                first.push(Pending { job, progress });
+            }
+        }
+        (first, count)
     }
 
     pub fn failure(&self, key: &JobKey, now: Instant) -> Option<Failure> {

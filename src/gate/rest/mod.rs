@@ -12,15 +12,14 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::cluster::Puller;
+use super::image_query::{ImageQuery, check_architecture};
 use super::queue::{Job, JobKey, Priority};
 use super::server::{problem, unreceived};
 use super::state::{Gate, LONGEST_JUDGEMENT};
 use crate::checker::{Checker, Format, Report, View as ReportView};
-use crate::digest;
 use crate::error::{Error, ErrorCode, Result};
 use crate::launch::Overlay;
 pub use openapi::openapi;
@@ -28,17 +27,6 @@ use types::{CheckRequest, Queued};
 
 /// Seconds after which it is worth to ask again.
 const AGAIN: &str = "5";
-/// The repository of a digest that nobody names: nothing is asked from it.
-const UNNAMED: &str = "localhost/unnamed";
-
-/// Which verdict on a digest is asked for.
-#[derive(Debug, Deserialize)]
-pub(super) struct VerdictQuery {
-    #[serde(default)]
-    reference: String,
-    #[serde(default)]
-    architecture: String,
-}
 
 /// `POST /v1/check`.
 pub(super) async fn check(
@@ -112,7 +100,7 @@ async fn check_body(
 pub(super) async fn verdict(
     State(gate): State<Gate>,
     Path(digest): Path<String>,
-    Query(query): Query<VerdictQuery>,
+    Query(query): Query<ImageQuery>,
 ) -> Response {
     match verdict_of(&gate, digest, query).await {
         Ok(response) | Err(response) => response,
@@ -122,33 +110,11 @@ pub(super) async fn verdict(
 async fn verdict_of(
     gate: &Gate,
     digest: String,
-    query: VerdictQuery,
+    query: ImageQuery,
 ) -> std::result::Result<Response, Response> {
-    if digest::hexadecimal(&digest).is_none() {
-        let problem = "the path does not end in a digest: `sha256:` and 64 hexadecimal digits";
-        return Err(refused(StatusCode::BAD_REQUEST, problem));
-    }
-    check_architecture(&query.architecture)
-        .map_err(|error| refused(StatusCode::BAD_REQUEST, error))?;
     let view = gate.view();
-    let repository = match query.reference.is_empty() {
-        true => UNNAMED.to_owned(),
-        false => {
-            let name = super::images::named(&query.reference, &view);
-            let name = name.map_err(|it| refused(StatusCode::BAD_REQUEST, it.problem))?;
-            format!("{}/{}", name.registry.unwrap_or_default(), name.repository)
-        }
-    };
-    let job = Job {
-        key: JobKey {
-            digest,
-            architecture: query.architecture,
-        },
-        repository,
-        puller: Puller::default(),
-        priority: Priority::Asked,
-        login: None,
-    };
+    let job = query.job(digest, &view);
+    let job = job.map_err(|error| refused(StatusCode::BAD_REQUEST, error))?;
     let subject = (query.reference, Overlay::default());
     match gate
         .report(view.setup.checker.clone(), job.clone(), subject)
@@ -216,19 +182,6 @@ fn queued(job: &Job) -> Response {
         href,
     };
     (StatusCode::ACCEPTED, headers, Json(body)).into_response()
-}
-
-/// # Errors
-/// It is not the name of an architecture.
-fn check_architecture(text: &str) -> std::result::Result<(), &'static str> {
-    let is_name = text.len() <= 20
-        && text
-            .bytes()
-            .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit());
-    match is_name {
-        true => Ok(()),
-        false => Err("`architecture` is not one, such as amd64"),
-    }
 }
 
 fn refused(status: StatusCode, error: impl Into<String>) -> Response {

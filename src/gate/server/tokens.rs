@@ -5,6 +5,8 @@ use std::sync::{PoisonError, RwLock};
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderValue};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::digest::sha256;
 use crate::error::{Error, Result};
@@ -58,8 +60,23 @@ impl Tokens {
     pub fn accepts(&self, headers: &HeaderMap) -> bool {
         let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
         let token = header.and_then(|it| it.strip_prefix(b"Bearer "));
+        token.is_some_and(|token| self.contains(token))
+    }
+
+    /// Whether the headers of a request have one of the tokens as password, of any user (RFC 7617).
+    pub fn accepts_password(&self, headers: &HeaderMap) -> bool {
+        let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let login = header.and_then(|it| it.strip_prefix(b"Basic "));
+        let login = login.and_then(|it| STANDARD.decode(it).ok());
+        login.is_some_and(|login| {
+            let mut parts = login.splitn(2, |byte| *byte == b':');
+            parts.nth(1).is_some_and(|token| self.contains(token))
+        })
+    }
+
+    fn contains(&self, token: &[u8]) -> bool {
         let digests = self.digests.read().unwrap_or_else(PoisonError::into_inner);
-        token.is_some_and(|token| digests.contains(&sha256(token)))
+        digests.contains(&sha256(token))
     }
 }
 

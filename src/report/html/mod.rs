@@ -17,7 +17,8 @@ use crate::rules::RuleSet;
 use finding::FindingView;
 use image::{ImageView, PictureView};
 
-const STYLE: &str = include_str!("style.css");
+/// The style sheet of all pages.
+pub const STYLE: &str = include_str!("style.css");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Template)]

@@ -1,12 +1,14 @@
 //! `imgcheck serve` as a cluster and other programs meet it: the program itself, over TLS, with registries on loopback.
 
 mod admission;
+mod browser;
 mod events;
 mod exceptions;
 mod harbor;
 mod images;
 mod mutation;
 mod operations;
+mod page;
 mod queue;
 mod refused;
 mod rest;

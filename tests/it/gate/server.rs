@@ -161,6 +161,20 @@ impl Server {
         self.send(Method::GET, path, "")
     }
 
+    /// Sends a request with this `Authorization`.
+    pub fn get_as(&self, path: &str, authorization: &str) -> Answer {
+        let request = self.client.get(format!("{}{path}", self.url));
+        let request = request.header("authorization", authorization);
+        self.runtime.block_on(async {
+            let response = request.send().await.unwrap();
+            Answer {
+                status: response.status().as_u16(),
+                headers: response.headers().clone(),
+                text: response.text().await.unwrap(),
+            }
+        })
+    }
+
     pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, body.to_string())
     }

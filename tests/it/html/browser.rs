@@ -1,6 +1,7 @@
 //! Browsers, sizes and destinations.
 
 use super::*;
+use crate::browser::visit;
 
 #[test]
 fn the_tree_has_a_page() {
@@ -49,74 +50,10 @@ fn a_page_is_written_to_every_destination() {
     }
 }
 
-/// Runs Chromium on a page: its document, its log, and the URLs that it requested. `None` without Chromium.
+/// Opens a file in Chromium: its document, its log, and the addresses that it requested. `None` without Chromium.
 fn browsed(page: &Path) -> Option<(String, String, Vec<String>)> {
-    let profile = tempfile::tempdir().unwrap();
-    let log = profile.path().join("net.json");
-    let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-        ])
-        // Nothing leaves the machine, whatever the browser wants for itself.
-        .args([
-            "--host-resolver-rules=MAP * ~NOTFOUND",
-            "--enable-logging=stderr",
-            "--dump-dom",
-        ])
-        .arg(format!(
-            "--user-data-dir={}",
-            profile.path().join("profile").display()
-        ))
-        .arg(format!("--log-net-log={}", log.display()))
-        .arg(format!("file://{}", page.display()))
-        .output();
-    let Ok(output) = output else {
-        let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-        assert!(
-            !required,
-            "chromium is not there, and IMGCHECK_REQUIRE_TOOLS=1"
-        );
-        say(format_args!("skipped: chromium is not there"));
-        return None;
-    };
-    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Some((dom, said, requests(&fs::read_to_string(log).unwrap())))
-}
-
-/// The addresses in Chromium's log of its network stack.
-fn requests(log: &str) -> Vec<String> {
-    // A browser that is ended early leaves the list open.
-    let whole = [
-        log.to_owned(),
-        format!("{}]}}", log.trim_end().trim_end_matches(',')),
-    ];
-    let log: Value = whole
-        .iter()
-        .find_map(|text| serde_json::from_str(text).ok())
-        .unwrap();
-    let events = log["events"].as_array().unwrap();
-    // The browser's own requests, such as updates, have no origin.
-    let asked = events.iter().filter_map(|event| {
-        let parameters = &event["params"];
-        let initiator = parameters["initiator"].as_str()?;
-        (initiator != "not an origin").then(|| parameters["url"].as_str())?
-    });
-    let local = |url: &str| {
-        ["file:", "data:", "chrome"]
-            .iter()
-            .any(|scheme| url.starts_with(scheme))
-    };
-    asked.filter(|url| !local(url)).map(str::to_owned).collect()
+    let visit = visit(&format!("file://{}", page.display()), &[])?;
+    Some((visit.dom, visit.log, visit.requests))
 }
 
 /// Otherwise the next test would prove nothing.

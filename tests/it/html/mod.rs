@@ -6,7 +6,6 @@ mod content;
 use crate::program;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use testkit::tools;
 use testkit::tools::say;
