@@ -19,5 +19,5 @@ done
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${rust[*]}")
 export CARGO_ENCODED_RUSTFLAGS CFLAGS="${c[*]}" CARGO_TARGET_DIR=$output
 
-cargo auditable build --release --locked --features gate,kube --target "$target" >&2
+cargo auditable build --release --locked --features gate,kube,otel --target "$target" >&2
 echo "$output/$target/release/imgcheck"

@@ -96,7 +96,7 @@ pub use finding::{Confidence, Finding, Severity};
 pub use gate::WEBHOOK;
 #[cfg(feature = "gate")]
 pub use gate::{
-    Cluster, ClusterState, Declared, GateOptions, Labels, PullSecret, Puller, TlsFiles,
+    Cluster, ClusterState, Declared, GateOptions, Labels, PullSecret, Puller, TlsFiles, Traces,
     gate_openapi, self_signed, serve, watch_cluster,
 };
 pub use launch::Overlay;

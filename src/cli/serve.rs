@@ -8,7 +8,13 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
-use imgcheck::{Checker, Connection, Declared, Error, GateOptions, Result, TlsFiles};
+use tracing::Metadata;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use imgcheck::{Checker, Connection, Declared, Error, GateOptions, Result, TlsFiles, Traces};
 
 use super::interrupt::Stop;
 use super::limits::LimitArguments;
@@ -144,7 +150,8 @@ pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
         output::print(imgcheck::WEBHOOK)?;
         return Ok(ExitCode::SUCCESS);
     }
-    log(arguments.log);
+    let traces = Traces::from_environment()?;
+    log(arguments.log, traces.as_ref());
     let connection = arguments.connection();
     let tls = arguments.tls(connection.as_ref())?;
     let reading = arguments.clone();
@@ -165,7 +172,11 @@ pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
         Some(connection) => imgcheck::watch_cluster(connection)?,
         None => Arc::new(Declared::default()),
     };
-    imgcheck::serve(&options, Box::new(load), cluster)?;
+    let served = imgcheck::serve(&options, Box::new(load), cluster);
+    if let Some(traces) = traces {
+        traces.end();
+    }
+    served?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -213,18 +224,24 @@ impl ServeArguments {
     }
 }
 
-/// Logs go to standard error, a JSON object in a line.
-fn log(level: Level) {
+/// Logs go to standard error, a JSON object in a line; what is to be traced, to the collector.
+fn log(level: Level, traces: Option<&Traces>) {
     let level = match level {
         Level::Error => tracing::Level::ERROR,
         Level::Warn => tracing::Level::WARN,
         Level::Info => tracing::Level::INFO,
         Level::Debug => tracing::Level::DEBUG,
     };
-    let log = tracing_subscriber::fmt().json().flatten_event(true);
+    let lines = tracing_subscriber::fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .with_writer(std::io::stderr);
+    // Spans are for the collector: without one they cost nothing.
+    let is_line = move |metadata: &Metadata| metadata.is_event() && *metadata.level() <= level;
+    let lines = lines.with_filter(filter_fn(is_line).with_max_level_hint(level));
+    let subscriber = tracing_subscriber::registry().with(lines);
     // Nobody else installs a logger in this process.
-    let _ = log
-        .with_max_level(level)
-        .with_writer(std::io::stderr)
-        .try_init();
+    let _ = subscriber.with(traces.map(Traces::layer)).try_init();
 }

@@ -17,6 +17,6 @@ pub struct ServeArguments {
 /// Says how to get it.
 pub fn run(_: &ServeArguments) -> Result<ExitCode, Stop> {
     let error = Error::usage("this imgcheck was built without `serve`")
-        .with_help("build it with `cargo install --locked --features gate,kube --path .`");
+        .with_help("build it with `cargo install --locked --features gate,kube,otel --path .`");
     Err(error.into())
 }

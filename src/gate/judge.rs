@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::NaiveDate;
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
 
 use super::cluster::Puller;
 use super::images::Images;
@@ -78,7 +79,10 @@ impl Gate {
             None => {
                 let gate = self.clone();
                 let place = key.clone();
-                let work = move || gate.judge(place, question, resolved);
+                let work = move || {
+                    let span = tracing::info_span!("judge");
+                    gate.judge(place, question, resolved).instrument(span)
+                };
                 let flight = self.0.judging.join(key, work);
                 let judged = timeout_at(deadline, flight).await.ok().flatten();
                 judged.unwrap_or_else(|| Arc::new(Judgement::late()))

@@ -34,6 +34,8 @@ mod serve;
 mod server;
 mod setup;
 mod state;
+#[cfg_attr(not(feature = "otel"), path = "no_traces.rs")]
+mod traces;
 mod verdict;
 mod workers;
 
@@ -48,6 +50,7 @@ pub use rest::openapi as gate_openapi;
 pub use self_signed::self_signed;
 pub use serve::serve;
 pub use server::TlsFiles;
+pub use traces::Traces;
 
 /// The webhook configuration of `deploy/kustomize`.
 pub const WEBHOOK: &str = include_str!("../../deploy/kustomize/base/webhook.yaml");

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use quick_cache::sync::Cache;
 use tokio::sync::Semaphore;
+use tracing::Instrument;
 
 use super::cluster::PullSecret;
 use super::credentials;
@@ -89,7 +90,10 @@ impl Resolver {
         }
         let work = || {
             let limits = [self.of_registry(name), self.all.clone()];
-            ask(checker.clone(), name.clone(), candidates, limits)
+            let registry = name.registry.as_deref().unwrap_or_default();
+            let span =
+                tracing::info_span!("resolve", otel.kind = "client", server.address = registry);
+            ask(checker.clone(), name.clone(), candidates, limits).instrument(span)
         };
         let answer = self.flights.join(key.clone(), work).await;
         let answer = answer

@@ -43,6 +43,12 @@ impl Gate {
                 self.queue().finish(job, Outcome::Done);
                 continue;
             }
+            let span = tracing::info_span!(
+                "scan",
+                image = job.reference(),
+                architecture = job.key.architecture
+            );
+            let _entered = span.enter();
             let start = Instant::now();
             let read = self.read(runtime, &job, cancellation);
             if cancellation.check().is_err() {

@@ -59,8 +59,10 @@ async fn report_on(
     };
     let job = image.job(digest.clone(), &view);
     let job = job.map_err(|problem| unusable(&problem))?;
-    let decision = query.decision.map(|id| decided(gate, &id, &digest));
-    let decision = decision.transpose()?;
+    let decision = match query.decision {
+        Some(id) => Some(decided(gate, &id, &digest).ok_or_else(|| undecided(&digest))?),
+        None => None,
+    };
     let permit = gate.0.judges.clone().acquire_owned().await;
     let worker = gate.clone();
     let work = move || {
@@ -81,25 +83,19 @@ async fn report_on(
     }
 }
 
-/// The decision with an id, and its object.
-///
-/// # Errors
-/// It is not held here, or is about a different image now.
-fn decided(
-    gate: &Gate,
-    id: &str,
-    digest: &str,
-) -> std::result::Result<(Arc<ImageDecision>, Arc<JudgedObject>), Response> {
-    let line = gate.recent().line(id).map(|line| line.decision);
-    let decision = line.filter(|it| it.digest.as_deref() == Some(digest));
-    let object = decision.as_ref().and_then(|it| it.judged.clone());
-    decision.zip(object).ok_or_else(|| {
-        let text = "It was dropped, was made by another replica, is about a different digest now, or its object is too large to keep.";
-        let href = format!("/reports/{digest}");
-        let link = (href.as_str(), "The report on the image alone");
-        let title = "This process does not have the decision";
-        message_with_link(StatusCode::NOT_FOUND, title, text, link)
-    })
+/// The decision with an id, and its object; `None` if it is not held here, or is about a different image now.
+fn decided(gate: &Gate, id: &str, digest: &str) -> Option<(Arc<ImageDecision>, Arc<JudgedObject>)> {
+    let decision = gate.recent().line(id)?.decision;
+    let object = decision.judged.clone()?;
+    (decision.digest.as_deref() == Some(digest)).then_some((decision, object))
+}
+
+fn undecided(digest: &str) -> Response {
+    let text = "It was dropped, was made by another replica, is about a different digest now, or its object is too large to keep.";
+    let href = format!("/reports/{digest}");
+    let link = (href.as_str(), "The report on the image alone");
+    let title = "This process does not have the decision";
+    message_with_link(StatusCode::NOT_FOUND, title, text, link)
 }
 
 impl Gate {

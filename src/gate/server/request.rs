@@ -11,8 +11,10 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::timeout;
+use tracing::{Instrument, Span};
 
 use crate::gate::state::Gate;
+use crate::gate::traces::continue_trace;
 
 /// The largest body of a request, in bytes: that of the largest object of Kubernetes (etcd), twice.
 pub const MAX_BODY: usize = 3 * 1024 * 1024;
@@ -54,18 +56,43 @@ pub async fn observed(State(gate): State<Gate>, request: Request, next: Next) ->
     // Paths that nobody serves would be labels without number.
     let path = path.map_or_else(|| "other".to_owned(), |it| it.as_str().to_owned());
     let method = request.method().clone();
-    let answered = timeout(LONGEST, next.run(request)).await;
+    let span = span(&request, &path, &id);
+    let answered = timeout(LONGEST, next.run(request).instrument(span.clone())).await;
     let mut response = answered.unwrap_or_else(|_| {
         problem(StatusCode::REQUEST_TIMEOUT, "the request took too long").into_response()
     });
     let status = response.status().as_u16();
     let seconds = start.elapsed().as_secs_f64();
+    span.record("http.response.status_code", status);
+    if status >= 500 {
+        span.record("otel.status_code", "ERROR");
+    }
     gate.metrics().request(&path, status, seconds);
     tracing::info!(%id, %method, path, status, seconds, "request");
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(ID, value);
     }
     response
+}
+
+/// The span of a request, with the names of OpenTelemetry; none for probes.
+fn span(request: &Request, path: &str, id: &str) -> Span {
+    if ["/livez", "/readyz", "/metrics"].contains(&path) {
+        return Span::none();
+    }
+    let method = request.method().as_str();
+    let span = tracing::info_span!(
+        "request",
+        otel.name = format!("{method} {path}"),
+        otel.kind = "server",
+        otel.status_code = tracing::field::Empty,
+        http.request.method = method,
+        http.route = path,
+        http.response.status_code = tracing::field::Empty,
+        request.id = id,
+    );
+    continue_trace(&span, request.headers());
+    span
 }
 
 /// The id that the client chose, if it is one.

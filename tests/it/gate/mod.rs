@@ -13,3 +13,5 @@ mod queue;
 mod refused;
 mod rest;
 mod server;
+#[cfg(feature = "otel")]
+mod traces;

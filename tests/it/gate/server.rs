@@ -104,7 +104,17 @@ impl Home {
 
     /// Starts a server that must fail, and returns its message.
     pub fn failure(&self, arguments: &[&str]) -> String {
-        let output = self.command().args(arguments).output().unwrap();
+        Home::message(self.command().args(arguments))
+    }
+
+    /// The same, with these variables.
+    #[cfg(feature = "otel")]
+    pub fn failure_in(&self, environment: &[(&str, &str)]) -> String {
+        Home::message(self.command().envs(environment.iter().copied()))
+    }
+
+    fn message(command: &mut Command) -> String {
+        let output = command.output().unwrap();
         assert!(!output.status.success());
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!text.contains("panicked"), "{text}");
@@ -118,7 +128,13 @@ impl Server {
     }
 
     pub fn start(home: &Home, arguments: &[&str]) -> Self {
+        Server::start_in(home, arguments, &[])
+    }
+
+    /// Starts a server with these variables.
+    pub fn start_in(home: &Home, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = home.command();
+        command.envs(environment.iter().copied());
         command.args(arguments).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let lines = BufReader::new(process.stderr.take().unwrap()).lines();
@@ -163,8 +179,22 @@ impl Server {
 
     /// Sends a request with this `Authorization`.
     pub fn get_as(&self, path: &str, authorization: &str) -> Answer {
+        self.answer(path, &[("authorization", authorization)])
+    }
+
+    /// Sends a request with the token and another header.
+    #[cfg(feature = "otel")]
+    pub fn get_with(&self, path: &str, name: &str, value: &str) -> Answer {
+        let token = format!("Bearer {TOKEN}");
+        self.answer(path, &[("authorization", &token), (name, value)])
+    }
+
+    fn answer(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
         let request = self.client.get(format!("{}{path}", self.url));
-        let request = request.header("authorization", authorization);
+        let add = |request: reqwest::RequestBuilder, (name, value): &(&str, &str)| {
+            request.header(*name, *value)
+        };
+        let request = headers.iter().fold(request, add);
         self.runtime.block_on(async {
             let response = request.send().await.unwrap();
             Answer {
