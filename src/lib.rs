@@ -40,6 +40,7 @@ mod reference;
 mod version;
 
 mod archive;
+mod attest;
 mod cache;
 
 mod elf;
@@ -80,8 +81,12 @@ mod checker;
 #[cfg(feature = "gate")]
 mod gate;
 
+pub use attest::key::PublicKey;
 pub use cache::{CacheKey, CacheOptions};
 pub use cancellation::Cancellation;
+pub use checker::{
+    AttestRequest, Attestation, AttestedImage, Signer, Verification, VerifiedImage, VerifyRequest,
+};
 pub use checker::{
     CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,
     KnowledgeStatus, LintRequest, PreflightRequest, Report, Schema, Subject, Unread, View,
@@ -113,7 +118,7 @@ pub mod internals {
         ($($module:ident)*) => { $(pub mod $module { pub use crate::$module::*; })* };
     }
     expose! {
-        archive beneath cache cancellation checker claims cluster digest elf embedded
+        archive attest beneath cache cancellation checker claims cluster digest elf embedded
         error finding gap glob image json_schema knowledge launch layer limits lint
         loader parallel policy process progress reference report rules
         source spelling stack targets tls version vocabulary workload yaml

@@ -325,9 +325,10 @@ fn files_with(words: &[&str]) -> BTreeSet<String> {
 
 /// Helpers for credentials are run by `docker_credential`, and `ssh` by `bollard`, as the user has configured them.
 #[test]
-fn no_program_is_started() {
+fn no_program_is_started_but_the_one_that_signs() {
     let words = ["Command::new", "process::Command", "execve", "fork("];
-    assert_eq!(files_with(&words), BTreeSet::new());
+    let known = BTreeSet::from(["src/attest/command.rs".to_owned()]);
+    assert_eq!(files_with(&words), known);
 }
 
 #[test]

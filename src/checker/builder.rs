@@ -1,9 +1,10 @@
 //! Builds a checker: configuration, rules, policy, targets, cache and registries, each checked where it is given.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::state::Checker;
+use crate::attest::key::PublicKey;
 use crate::beneath::Tree;
 use crate::cache::{Cache, CacheOptions};
 use crate::error::{Error, Result};
@@ -48,6 +49,8 @@ pub struct CheckerBuilder {
     loader_trees: bool,
     no_lazy: bool,
     guarded: bool,
+    facts_from_registry: bool,
+    facts_keys: Vec<PublicKey>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -183,8 +186,17 @@ impl CheckerBuilder {
         self
     }
 
+    /// Takes the facts that lie beside an image in its registry, where one of the keys of the configuration or one of these signed them,
+    /// instead of reading its layers. Others are read as ever.
+    #[must_use]
+    pub fn facts_from_registry(mut self, keys: impl IntoIterator<Item = PublicKey>) -> Self {
+        self.facts_from_registry = true;
+        self.facts_keys.extend(keys);
+        self
+    }
+
     /// Strangers name the images: internal addresses are refused, but those of the hosts that the configuration lists
-    /// (`gate: {internal-hosts: …}`).
+    /// (`gate: {internal-hosts: …}`). Facts beside an image are used if the configuration names keys.
     #[must_use]
     pub fn guarded(mut self, guarded: bool) -> Self {
         self.guarded = guarded;
@@ -215,6 +227,16 @@ impl CheckerBuilder {
         let rules = self.add_rules(rules, &config)?;
         let cache = self.cache.as_ref().map(Cache::open).transpose()?;
         let cache = cache.unwrap_or_default();
+        let mut facts_keys = self.facts_keys;
+        if self.facts_from_registry || self.guarded {
+            facts_keys.extend(config.facts_keys()?);
+        }
+        if self.facts_from_registry && facts_keys.is_empty() {
+            let problem = "no key says whose facts beside an image are to be believed";
+            return Err(Error::usage(problem).with_help(
+                "pass --facts-key FILE, or name keys under `facts-keys:` in .imgcheck.yaml",
+            ));
+        }
         let mut registries = self.registries;
         if self.guarded {
             registries.guard = Some(Guard::new(&config.gate.internal_hosts));
@@ -233,6 +255,8 @@ impl CheckerBuilder {
             #[cfg(feature = "gate")]
             gate: config.gate,
             no_lazy: self.no_lazy,
+            facts_keys,
+            remarks: Mutex::default(),
             loader_trees: self.loader_trees,
         })
     }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::json_schema;
 use crate::layer::LayerFacts;
 use crate::limits::{Limit, Limits};
+use crate::source::Image;
 
 /// What [`ImageFacts::encode`] writes first: a skippable frame (RFC 8878, section 3.1.2), which tools for zstd pass over.
 const FRAME_MAGIC: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
@@ -136,6 +137,70 @@ impl ImageFacts {
         write().map_err(|error| Error::output(SCHEMA, error))
     }
 
+    /// The facts of each layer, as a document of its own: JSON compressed with zstd. Equal facts give equal bytes.
+    ///
+    /// # Errors
+    /// None that an image can cause.
+    pub(super) fn encode_layers(&self) -> Result<Vec<Vec<u8>>> {
+        let encode = |layer: &ImageLayer| -> io::Result<Vec<u8>> {
+            let mut encoder = zstd::Encoder::new(Vec::new(), COMPRESSION_LEVEL)?;
+            encoder.include_checksum(true)?;
+            serde_json::to_writer(&mut encoder, &*layer.facts)?;
+            encoder.finish()
+        };
+        let layers = self.layers.iter().map(encode).collect::<io::Result<_>>();
+        layers.map_err(|error| Error::output(SCHEMA, error))
+    }
+
+    /// The facts of an image of which [`encode_layers`](Self::encode_layers) wrote the layers.
+    ///
+    /// # Errors
+    /// As [`decode_within`](Self::decode_within).
+    pub(super) fn of_layers(
+        image: &Image,
+        depth: Depth,
+        layers: &[Vec<u8>],
+        limits: &Limits,
+    ) -> Result<Self> {
+        let mut left = limits.of(Limit::FactsBytes);
+        let mut decode = |bytes: &Vec<u8>| {
+            let text = decompress(bytes, limits, left)?;
+            left -= text.len() as u64;
+            let facts: LayerFacts = serde_json::from_slice(&text)
+                .map_err(|error| Error::damaged("image facts", error.to_string()))?;
+            Ok(Arc::new(facts))
+        };
+        let blobs = image.layers.iter().zip(layers);
+        let layers = blobs.map(|(blob, bytes)| {
+            Ok(ImageLayer {
+                diff_id: blob.diff_id.clone(),
+                facts: decode(bytes)?,
+            })
+        });
+        ImageFacts {
+            schema: FactsSchema::V1,
+            depth,
+            platform: image.platform.clone(),
+            config_digest: image.config_digest.clone(),
+            config: image.config.clone(),
+            layers: layers.collect::<Result<_>>()?,
+        }
+        .within(limits)
+    }
+
+    /// # Errors
+    /// They exceed the limit `layers` or `entries`.
+    fn within(self, limits: &Limits) -> Result<Self> {
+        let within = |limit, found: usize| {
+            let checked = limits.check(limit, found as u64);
+            checked.map_err(|exceeded| Error::limit("image facts", exceeded))
+        };
+        within(Limit::Layers, self.layers.len())?;
+        let entries = self.layers.iter().map(|layer| layer.facts.entries.len());
+        within(Limit::Entries, entries.sum())?;
+        Ok(self)
+    }
+
     /// Reads what [`encode`](Self::encode) wrote, within the default limits.
     ///
     /// # Errors
@@ -153,28 +218,28 @@ impl ImageFacts {
         if !is_encoded(bytes) {
             return Err(damaged(format!("not a document of {SCHEMA}")));
         }
-        let limit = limits.of(Limit::FactsBytes);
-        let read = || -> io::Result<Vec<u8>> {
-            let mut text = Vec::new();
-            let decoder = zstd::Decoder::new(bytes)?;
-            decoder
-                .take(limit.saturating_add(1))
-                .read_to_end(&mut text)?;
-            Ok(text)
-        };
-        let within = |limit, found: usize| {
-            let checked = limits.check(limit, found as u64);
-            checked.map_err(|exceeded| Error::limit("image facts", exceeded))
-        };
-        let text = read().map_err(|error| damaged(error.to_string()))?;
-        within(Limit::FactsBytes, text.len())?;
+        let text = decompress(bytes, limits, limits.of(Limit::FactsBytes))?;
         let facts: Self =
             serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-        within(Limit::Layers, facts.layers.len())?;
-        let entries = facts.layers.iter().map(|layer| layer.facts.entries.len());
-        within(Limit::Entries, entries.sum())?;
-        Ok(facts)
+        facts.within(limits)
     }
+}
+
+/// Decompresses at most `left` bytes, which are left of the limit `facts-bytes`.
+fn decompress(bytes: &[u8], limits: &Limits, left: u64) -> Result<Vec<u8>> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let decoder = zstd::Decoder::new(bytes)?;
+        decoder
+            .take(left.saturating_add(1))
+            .read_to_end(&mut text)?;
+        Ok(text)
+    };
+    let text = read().map_err(|error| Error::damaged("image facts", error.to_string()))?;
+    let before = limits.of(Limit::FactsBytes) - left;
+    let checked = limits.check(Limit::FactsBytes, before + text.len() as u64);
+    checked.map_err(|exceeded| Error::limit("image facts", exceeded))?;
+    Ok(text)
 }
 
 /// Whether these are the first bytes of encoded facts.

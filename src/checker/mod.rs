@@ -3,6 +3,7 @@
 //! This is the only module that joins the others.
 
 mod analyze;
+mod attest;
 mod builder;
 mod check;
 mod facts;
@@ -27,6 +28,9 @@ mod tables;
 mod targeted;
 mod torch_pythons;
 
+pub use attest::{
+    AttestRequest, Attestation, AttestedImage, Signer, Verification, VerifiedImage, VerifyRequest,
+};
 pub use builder::CheckerBuilder;
 pub use facts::ImageFacts;
 pub use lint_request::LintRequest;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::facts::ImageFacts;
 use super::facts::{FactsSchema, ImageLayer, is_encoded};
@@ -99,30 +99,45 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
     let mut known = HashMap::new();
     let facts_of = |image: Image| {
         request.cancellation.check()?;
-        let (facts, methods) = facts(&context, &mut known, &image)?;
-        let subject = Subject {
-            reference: request.reference.clone().or(image.reference),
-            named: request.target.to_string(),
-            typed: request.typed(),
-            typed_name: request.typed_name(),
-            day: request.day,
-            overlay: Overlay::default(),
-            limits: request.limits,
-            cancellation: request.cancellation.clone(),
-            origin: Origin {
-                source: image.kind,
-                access: image.access,
-                digest: image.digest,
-                layers: image.layers.iter().zip(methods).map(layer_origin).collect(),
-                reading: std::mem::replace(&mut started, Instant::now()).elapsed(),
-            },
+        let (facts, methods) = match checker.attested(request, &image)? {
+            Some(facts) => (facts, Vec::new()),
+            None => facts(&context, &mut known, &image)?,
         };
-        Ok((facts, subject))
+        let reading = std::mem::replace(&mut started, Instant::now()).elapsed();
+        Ok((facts, subject(request, image, &methods, reading)))
     };
     images.into_iter().map(facts_of).collect()
 }
 
-fn source_request(checker: &Checker, request: &ImageRequest) -> Request {
+/// The subject of an image. `methods` says how each layer was read; it is empty if none was.
+pub(super) fn subject(
+    request: &ImageRequest,
+    image: Image,
+    methods: &[ReadMethod],
+    reading: Duration,
+) -> Subject {
+    let layers = image.layers.iter().enumerate();
+    let layers = layers.map(|(at, blob)| layer_origin(blob, methods.get(at).copied()));
+    Subject {
+        typed: request.typed(),
+        typed_name: request.typed_name(),
+        named: request.target.to_string(),
+        day: request.day,
+        overlay: Overlay::default(),
+        limits: request.limits,
+        cancellation: request.cancellation.clone(),
+        origin: Origin {
+            source: image.kind,
+            access: image.access,
+            layers: layers.collect(),
+            digest: image.digest,
+            reading,
+        },
+        reference: request.reference.clone().or(image.reference),
+    }
+}
+
+pub(super) fn source_request(checker: &Checker, request: &ImageRequest) -> Request {
     let registries = match request.cached_only {
         true => &checker.offline,
         false => &checker.registries,
@@ -177,12 +192,12 @@ fn facts(
     Ok(read)
 }
 
-fn layer_origin((blob, method): (&LayerBlob, ReadMethod)) -> LayerOrigin {
+fn layer_origin(blob: &LayerBlob, method: Option<ReadMethod>) -> LayerOrigin {
     LayerOrigin {
         digest: blob.digest.clone(),
         size: blob.size,
-        cached: method == ReadMethod::Cache,
-        is_lazy: method == ReadMethod::Chunks,
+        cached: method == Some(ReadMethod::Cache),
+        is_lazy: method == Some(ReadMethod::Chunks),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::cancellation::Cancellation;
 use crate::elf::Depth;
 use crate::limits::Limits;
 use crate::progress::{NoProgress, Progress};
-use crate::reference::transport::ImageReference;
+use crate::reference::transport::{ImageReference, Remote};
 use crate::rules::TypedName;
 use crate::source::registry::Credentials;
 
@@ -159,6 +159,22 @@ impl ImageRequest {
     /// The image as it was named.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The reference, if the image is looked up in its registry.
+    pub(super) fn in_registry(&self) -> Option<&str> {
+        match &self.target {
+            ImageReference::Remote(Remote::Registry, reference) => Some(reference),
+            _ => None,
+        }
+    }
+
+    /// The same image, of which a bare reference is looked up in its registry only.
+    pub(super) fn from_registry(mut self) -> Self {
+        if let ImageReference::Reference(reference) = self.target {
+            self.target = ImageReference::Remote(Remote::Registry, reference);
+        }
+        self
     }
 
     /// The file or directory that the request names; `None` for a reference.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::facts;
 use super::state::Checker;
+use crate::attest::predicate;
 use crate::error::{Error, Result};
 use crate::policy;
 use crate::report::{self, printable};
@@ -27,6 +28,8 @@ pub enum Schema {
     Preflight,
     /// [`ImageFacts`](crate::ImageFacts) in JSON.
     Facts,
+    /// The verdict that [`Checker::attest`](crate::Checker::attest) signs.
+    Verdict,
 }
 
 impl Schema {
@@ -38,6 +41,7 @@ impl Schema {
             Schema::Report => report::json::schema(),
             Schema::Preflight => report::json::preflight_schema(),
             Schema::Facts => facts::schema(),
+            Schema::Verdict => predicate::schema(),
         };
         // The schema itself has its keys in a readable order, its value does not.
         serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

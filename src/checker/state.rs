@@ -1,7 +1,8 @@
 //! What a checker holds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::attest::key::PublicKey;
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::finding::Finding;
@@ -14,6 +15,9 @@ use crate::policy::gate::GateConfig;
 use crate::report::Verdict;
 use crate::rules::RuleSet;
 use crate::source::registry::Registries;
+
+/// Remarks that are kept.
+const REMARKS: usize = 100;
 
 /// Reads images into [`ImageFacts`](crate::ImageFacts) and judges them.
 ///
@@ -49,6 +53,10 @@ pub struct Checker {
     pub(super) layers: OnFirstUse<LayerReader>,
     /// Whether all layers are read as streams.
     pub(super) no_lazy: bool,
+    /// Whose facts are used that lie beside an image in its registry.
+    pub(super) facts_keys: Vec<PublicKey>,
+    /// What users should know, as [`remarks`](Checker::remarks) hands it over.
+    pub(super) remarks: Mutex<Vec<String>>,
     pub(super) loader_trees: bool,
 }
 
@@ -80,8 +88,19 @@ impl Checker {
         self.cache.abandon();
     }
 
-    /// What the user should know about the cache since this was last called: each a sentence on why it is not used.
-    pub fn cache_warnings(&self) -> Vec<String> {
-        self.cache.warnings()
+    /// What the user should know since this was last called, each a sentence: why the cache, or facts beside an image, are not used.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut own = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remarks = self.cache.warnings();
+        remarks.append(&mut own);
+        remarks
+    }
+
+    pub(super) fn remark(&self, text: String) {
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        // A server may never ask for them.
+        if remarks.len() < REMARKS {
+            remarks.push(text);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What a gate asks a checker for.
 
+use std::sync::Mutex;
+
 use super::state::Checker;
 use crate::error::{Error, Result};
 use crate::knowledge::OnFirstUse;
@@ -58,6 +60,8 @@ impl Checker {
             gate: self.gate.clone(),
             layers: OnFirstUse::default(),
             no_lazy: self.no_lazy,
+            facts_keys: self.facts_keys.clone(),
+            remarks: Mutex::default(),
             loader_trees: self.loader_trees,
         }
     }

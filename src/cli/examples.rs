@@ -39,6 +39,32 @@ Examples:
 
 How it answers is in the section `gate` of the configuration file. SIGHUP reads the configuration again.";
 
+/// Of `imgcheck attest`.
+pub const ATTEST: &str = "\
+Examples:
+  imgcheck attest registry.example/team/train:v1 --key key.pem
+  imgcheck attest registry.example/team/train:v1 --sign-with 'openssl dgst -sha256 -sign key.pem' --key key.pub
+  imgcheck attest oci:build/image --as registry.example/team/train:v1 --key key.pem --output bundles.jsonl
+
+Make a pair of keys:
+  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
+  openssl pkey -in key.pem -pubout -out key.pub
+
+The exit code is that of `imgcheck check`; the verdict is attested whatever it is.";
+
+/// Of `imgcheck verify`.
+pub const VERIFY: &str = "\
+Examples:
+  imgcheck verify registry.example/team/train:v1 --key key.pub
+  imgcheck verify registry.example/team/train:v1 --key key.pub --max-age 30 --gpu h100 --driver 570.124.06
+  imgcheck verify registry.example/team/train:v1 --key key.pub --sample 2
+
+Exit codes:
+  0  the signatures hold, and so does the judgement by the rules of today
+  1  one of them does not
+  2  the command line, the configuration or a rule file is wrong
+  3  nobody attested the image, what is attested could not be read, or not everything could be judged";
+
 /// Of `imgcheck tree`.
 pub const TREE: &str = "\
 Examples:

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Args;
 use clap::builder::BoolishValueParser;
-use imgcheck::{Checker, CheckerBuilder, Depth, Error, ImageRequest, Report, Result};
+use clap::{Args, ValueEnum};
+use imgcheck::{Checker, CheckerBuilder, Depth, Error, ImageRequest, PublicKey, Report, Result};
 
 use super::interrupt::{Run, Stop};
 use super::limits::LimitArguments;
@@ -49,6 +49,13 @@ pub struct ReadingArguments {
     /// Read layers with a table of contents (zstd:chunked, eStargz) as streams, as container engines do; --strict implies it
     #[arg(long, env = "IMGCHECK_NO_LAZY", value_parser = BoolishValueParser::new())]
     no_lazy: bool,
+    /// Take the facts that lie beside an image in its registry, signed, instead of reading its layers
+    #[arg(long, value_enum, value_name = "PLACE", env = "IMGCHECK_FACTS_FROM")]
+    facts_from: Option<FactsPlace>,
+    /// Whose facts to take, as a public key: FILE, or env://NAME for a variable; repeatable, in addition to `facts-keys` of the
+    /// configuration
+    #[arg(long, value_name = "FILE|env://NAME", env = "IMGCHECK_FACTS_KEY", value_parser = PublicKey::read, requires = "facts_from")]
+    facts_key: Vec<PublicKey>,
     /// Do not show progress
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
@@ -58,6 +65,13 @@ pub struct ReadingArguments {
     cache: cache::CacheArguments,
     #[command(flatten)]
     registry: registry::RegistryArguments,
+}
+
+/// Where facts are, other than in the cache.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FactsPlace {
+    /// Beside the image in its registry
+    Registry,
 }
 
 impl ImageArguments {
@@ -75,6 +89,10 @@ impl ReadingArguments {
     pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
         let checker = self.limits.apply(checker).no_lazy(self.no_lazy);
         let checker = checker.registries(self.registry.options()?);
+        let checker = match self.facts_from {
+            Some(FactsPlace::Registry) => checker.facts_from_registry(self.facts_key.clone()),
+            None => checker,
+        };
         Ok(match self.cache.options() {
             Some(cache) => checker.cache(cache),
             None => checker,
@@ -140,6 +158,11 @@ impl ReadingArguments {
         Ok((checker, run, make))
     }
 
+    /// Whether `--platform` is given.
+    pub fn names_a_platform(&self) -> bool {
+        self.platform.is_some()
+    }
+
     /// Whether `--as` or `--all-platforms` is given.
     pub fn names_one_image(&self) -> bool {
         self.reference.is_some() || self.all_platforms
@@ -182,12 +205,12 @@ impl Reader {
     }
 }
 
-/// Call it when the images have been read: it prints warnings about the cache.
+/// Call it when the images have been read: it prints what users should know about the cache and the like.
 ///
 /// # Errors
 /// The run ended early.
 pub fn finish_reading(checker: &Checker, run: &Run) -> Result<(), Stop> {
-    for remark in checker.cache_warnings() {
+    for remark in checker.remarks() {
         output::remark(&format!("{}\n", one_line(&remark)));
     }
     run.check()

@@ -1,5 +1,6 @@
 //! The command line: clap definitions here, and one file a command.
 
+mod attest;
 mod cache;
 mod check;
 mod claims;
@@ -22,6 +23,7 @@ mod rules;
 #[cfg_attr(not(feature = "gate"), path = "serve_unsupported.rs")]
 mod serve;
 mod tree;
+mod verify;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -71,6 +73,12 @@ enum Command {
     /// Answer the admission requests of a Kubernetes cluster, and other programs: may this image run here?
     #[command(after_help = examples::SERVE)]
     Serve(serve::ServeArguments),
+    /// Write what was read of an image and the verdict on it beside it in its registry, signed
+    #[command(after_help = examples::ATTEST)]
+    Attest(attest::AttestArguments),
+    /// Judge an image from what is attested of it, without reading its layers
+    #[command(after_help = examples::VERIFY)]
+    Verify(verify::VerifyArguments),
     /// Show which libraries the processes of an image load, who needs them, where they are found, and why
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
@@ -104,6 +112,8 @@ pub fn run() -> ExitCode {
         Some(Command::Lint(arguments)) => lint::run(&arguments),
         Some(Command::Preflight(arguments)) => preflight::run(&arguments),
         Some(Command::Serve(arguments)) => serve::run(&arguments),
+        Some(Command::Attest(arguments)) => attest::run(&arguments),
+        Some(Command::Verify(arguments)) => verify::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),

@@ -48,6 +48,9 @@ enum Command {
         /// Image facts, as `imgcheck facts --format facts` writes them (decompressed)
         #[arg(long, group = "document")]
         facts: bool,
+        /// The verdict that `imgcheck attest` signs
+        #[arg(long, group = "document")]
+        verdict: bool,
     },
     /// Write the pages of the book
     #[command(hide = true)]
@@ -73,15 +76,17 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
             preflight,
             config,
             facts,
+            verdict,
         } => {
-            let schema = match (report, preflight, config, facts) {
-                (true, ..) => Schema::Report,
-                (_, true, ..) => Schema::Preflight,
-                (_, _, true, _) => Schema::Configuration,
-                (.., true) => Schema::Facts,
-                _ => Schema::Rule,
-            };
-            schema.to_json()
+            let documents = [
+                (report, Schema::Report),
+                (preflight, Schema::Preflight),
+                (config, Schema::Configuration),
+                (facts, Schema::Facts),
+                (verdict, Schema::Verdict),
+            ];
+            let named = documents.into_iter().find(|(is_named, _)| **is_named);
+            named.map_or(Schema::Rule, |(_, schema)| schema).to_json()
         }
         Command::Docs { directory } => {
             checker()?.write_rule_pages(directory)?;

@@ -59,6 +59,24 @@ pub fn read_linked_files(
     Ok(())
 }
 
+/// Whether facts are those of a layer, perhaps with files that were read because of links.
+pub fn is_extended(layer: &LayerFacts, facts: &LayerFacts) -> bool {
+    let is_same = |(read, fact): (&Entry, &Entry)| {
+        let is_file = matches!(fact.kind, EntryKind::File(_));
+        let kind = match is_unread(read) && is_file {
+            true => read.kind.clone(),
+            false => fact.kind.clone(),
+        };
+        *read
+            == Entry {
+                kind,
+                ..fact.clone()
+            }
+    };
+    layer.entries.len() == facts.entries.len()
+        && layer.entries.iter().zip(&facts.entries).all(is_same)
+}
+
 fn is_unread(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::File(Content::Unread))
 }

@@ -17,7 +17,7 @@ use crate::elf::ElfFacts;
 use crate::layer::{Content, Entry, EntryKind, Owner};
 
 pub use access::{Access, Credentials};
-pub use linked_files::read_linked_files;
+pub use linked_files::{is_extended, read_linked_files};
 pub use resolve::ResolveError;
 
 /// Index of a node. Nodes are never moved or reused, so the index of the node that added a file to the image is also the identity of

@@ -36,6 +36,14 @@ impl ReadContext<'_> {
         layers
     }
 
+    /// The facts of some layers.
+    ///
+    /// # Errors
+    /// As [`read_image`](Self::read_image).
+    pub fn read_layers(&self, blobs: &[LayerBlob]) -> Result<Vec<ReadLayer>> {
+        self.read_missing(blobs, &self.missing(blobs))
+    }
+
     fn read_missing(&self, blobs: &[LayerBlob], missing: &[&LayerBlob]) -> Result<Vec<ReadLayer>> {
         // An image may contain a layer several times.
         let mut times: HashMap<LayerLocation, u64> = HashMap::new();

@@ -1,6 +1,7 @@
 //! The configuration file: reads it, and reports invalid values with their line and column.
 
 mod clusters;
+mod keys;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,10 @@ pub struct Config {
     rule_places: Vec<Range<usize>>,
     /// Position of the baseline.
     baseline_place: Option<Range<usize>>,
+    /// Public keys, and files with them.
+    keys: Vec<Spanned<String>>,
+    /// The directory that paths are relative to.
+    directory: PathBuf,
 }
 
 /// The text of the file.
@@ -104,6 +109,8 @@ impl Config {
             },
             rule_places: file.rules.iter().map(yaml::span).collect(),
             baseline_place: file.baseline.as_ref().map(yaml::span),
+            keys: file.facts_keys,
+            directory: directory.to_owned(),
             source,
             tree: None,
         })

@@ -50,6 +50,9 @@ pub(super) struct File {
     pub digests: Vec<Spanned<String>>,
     /// How `imgcheck serve` answers a cluster.
     pub gate: GateEntry,
+    /// Public keys (PEM), as files relative to this one or as text: who signs facts that are believed instead of reading an image again.
+    #[schemars(with = "Vec<String>")]
+    pub facts_keys: Vec<Spanned<String>>,
     /// What each image must contain: a component and PEP 440 version specifiers.
     #[schemars(with = "Vec<String>", example = ["torch==2.8.*", "cudnn>=9.7"])]
     pub expect: Vec<Spanned<String>>,

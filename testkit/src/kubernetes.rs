@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::tools::{real_images, required, say, tool};
+use crate::tools::{real_images, say, tool};
 
 /// A server that is not ready by then never is.
 const READY: Duration = Duration::from_secs(120);
@@ -39,9 +39,8 @@ impl Kubernetes {
     pub fn start() -> Option<Self> {
         let built = program("kube-apiserver").is_file() && program("kubectl").is_file();
         if !built {
-            let problem = "no API server: testdata/recipes/kube_apiserver.sh builds one";
-            assert!(!required(), "{problem}; IMGCHECK_REQUIRE_TOOLS=1");
-            say(format_args!("skipped: {problem}"));
+            // Not even `IMGCHECK_REQUIRE_TOOLS=1` makes it necessary, since it takes longer to build than all other tests.
+            say("skipped: no API server: testdata/recipes/kube_apiserver.sh builds one");
             return None;
         }
         if !tool("etcd") || !tool("openssl") {

@@ -18,6 +18,8 @@ pub mod ld_so_cache;
 #[cfg(feature = "servers")]
 pub mod registry;
 pub mod tools;
+#[cfg(feature = "servers")]
+pub mod writable;
 
 pub use archive::{
     Item, directory, file, hard_link, repair_checksums, symlink, tar, write_archive,

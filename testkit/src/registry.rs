@@ -31,7 +31,10 @@ pub struct Seen {
     pub authorization: Option<String>,
     pub range: Option<String>,
     pub user_agent: String,
+    pub content_type: String,
     pub body: String,
+    /// The body, which need not be text.
+    pub bytes: Bytes,
     /// Requests for the same path before this one.
     pub before: usize,
 }
@@ -100,7 +103,7 @@ async fn understand(request: Request, log: &Mutex<Vec<Seen>>) -> Seen {
         let value = parts.headers.get(name)?;
         Some(value.to_str().unwrap().to_owned())
     };
-    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let body = axum::body::to_bytes(body, 64 << 20).await.unwrap();
     let mut log = log.lock().unwrap();
     let path = parts.uri.path().to_owned();
     let seen = Seen {
@@ -113,7 +116,9 @@ async fn understand(request: Request, log: &Mutex<Vec<Seen>>) -> Seen {
         authorization: header("authorization"),
         range: header("range"),
         user_agent: header("user-agent").unwrap_or_default(),
-        body: String::from_utf8(body.to_vec()).unwrap(),
+        content_type: header("content-type").unwrap_or_default(),
+        body: String::from_utf8_lossy(&body).into_owned(),
+        bytes: body,
     };
     log.push(seen.clone());
     seen

@@ -2,6 +2,7 @@
 //! and fails there if `IMGCHECK_REQUIRE_TOOLS=1` or `IMGCHECK_REQUIRE_REAL=1`.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
+mod attest;
 mod daemon;
 mod gate;
 mod groundtruth;

@@ -3,6 +3,7 @@
 
 mod ambiguous_images;
 mod api;
+mod attest;
 mod cache;
 mod chunked;
 mod claims;

@@ -15,12 +15,13 @@ const SAMPLES: [&str; 2] = [
 ];
 
 /// The options of `imgcheck rules schema` by the names of the files.
-const PUBLISHED: [(&str, &[&str]); 5] = [
+const PUBLISHED: [(&str, &[&str]); 6] = [
     ("rule.json", &[]),
     ("report.json", &["--report"]),
     ("preflight.json", &["--preflight"]),
     ("config.json", &["--config"]),
     ("image-facts.json", &["--facts"]),
+    ("verdict.json", &["--verdict"]),
 ];
 
 fn printed(options: &[&str]) -> String {

@@ -4,6 +4,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{RequestBuilder, Response, Url};
 use serde::Deserialize;
 
+use super::access::Access;
 use super::address::Address;
 use super::body::Body;
 use super::challenge::Challenge;
@@ -49,6 +50,7 @@ pub(super) struct Authorizer<'a> {
     pub base: &'a Url,
     /// The credentials of the request; `None` if they are looked up in the user's configuration.
     pub credentials: Option<&'a Credentials>,
+    pub access: Access,
 }
 
 /// The response of a token server.
@@ -188,7 +190,7 @@ impl Authorizer<'_> {
         })
     }
 
-    /// A token for pulling, anonymous if there are no credentials: anyone gets one for a public repository.
+    /// A token, anonymous if there are no credentials: anyone gets one to pull from a public repository.
     async fn token(
         &self,
         realm: &str,
@@ -198,12 +200,16 @@ impl Authorizer<'_> {
     ) -> Result<HeaderValue, Failure> {
         let url = self.realm(realm)?;
         let host = url.host_str().unwrap_or_default().to_owned();
-        let pull = format!("repository:{}:pull", self.address.repository);
+        let actions = match self.access {
+            Access::Pull => "pull",
+            Access::Push => "pull,push",
+        };
+        let scope = format!("repository:{}:{actions}", self.address.repository);
         if lookup.credentials.is_some() && !self.client.local_token_server {
             check_address(self.base, &url).await?;
         }
         // Not the scope of the challenge, which could ask for more.
-        let mut query = vec![("scope", &*pull)];
+        let mut query = vec![("scope", &*scope)];
         query.extend(service.map(|service| ("service", service)));
         let request = match &lookup.credentials {
             Some(Credentials::IdentityToken(token)) => {

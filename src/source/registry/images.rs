@@ -47,6 +47,16 @@ impl RepositoryBlobs {
         }
     }
 
+    /// Documents and blobs of earlier requests.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// Bounds on what a registry may send.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// A descriptor of the manifest or index with a tag or digest. The document is kept.
     pub async fn resolve(&self, name: &str) -> Result<Descriptor, Failure> {
         let is_digest = digest::hexadecimal(name).is_some();
@@ -112,7 +122,7 @@ impl RepositoryBlobs {
     }
 
     /// The bytes of a document, as the registry sends them.
-    async fn fetch(&self, kind: DocumentKind, name: &str) -> Result<Vec<u8>, Failure> {
+    pub async fn fetch(&self, kind: DocumentKind, name: &str) -> Result<Vec<u8>, Failure> {
         let path = match kind {
             DocumentKind::Manifest => format!("manifests/{name}"),
             DocumentKind::Config => format!("blobs/{name}"),

@@ -2,7 +2,9 @@
 //!
 //! The manifest is always requested, other documents only if the cache does not have them. Layers are not read here.
 
+mod access;
 mod address;
+mod artifacts;
 mod authorization;
 mod body;
 mod challenge;
@@ -13,6 +15,7 @@ mod failure;
 mod guard;
 mod images;
 mod options;
+mod push;
 mod refusal;
 pub(super) mod registries;
 mod repository;
@@ -28,8 +31,10 @@ use super::request::{LayerConsumer, Request, Source};
 use crate::digest;
 use crate::error::{Error, ErrorCode, Result};
 use crate::reference::name::Name;
+pub use access::Access;
 use address::Address;
 pub use address::Mirror;
+pub use artifacts::Artifacts;
 pub use credentials::Credentials;
 use failure::{Failure, Kind};
 pub use guard::Guard;
@@ -88,9 +93,10 @@ fn first_that_has<T>(
         let is_own = Some(&address.registry) == name.registry.as_ref();
         let credentials = request.credentials.clone().filter(|_| is_own);
         let cancellation = request.cancellation.clone();
-        let repository = request
-            .registries
-            .repository(address, credentials, cancellation)?;
+        let repository =
+            request
+                .registries
+                .repository(address, credentials, Access::Pull, cancellation)?;
         let blobs =
             RepositoryBlobs::new(reference, repository, request.cache.clone(), request.limits);
         let failure = match ask(&blobs, &manifest) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::access::Access;
 use super::address::Address;
 use super::client::Client;
 use super::credentials::Credentials;
@@ -63,11 +64,12 @@ impl Registries {
             .collect()
     }
 
-    /// A repository at an address. Sessions with credentials of their own are never shared.
+    /// A repository at an address. Sessions with credentials of their own, and those that may push, are never shared.
     pub(super) fn repository(
         &self,
         address: Address,
         credentials: Option<Credentials>,
+        access: Access,
         cancellation: Cancellation,
     ) -> Result<Repository> {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,15 +77,16 @@ impl Registries {
             Some(client) => client.clone(),
             None => state.client.insert(Client::new(&self.0.options)?).clone(),
         };
-        let session = match credentials {
-            None => Arc::clone(state.sessions.entry(address.clone()).or_default()),
-            Some(_) => Arc::default(),
+        let session = match (&credentials, access) {
+            (None, Access::Pull) => Arc::clone(state.sessions.entry(address.clone()).or_default()),
+            _ => Arc::default(),
         };
         Ok(Repository {
             address,
             client,
             session,
             credentials,
+            access,
             cancellation,
         })
     }

@@ -6,6 +6,7 @@ use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, RequestBuilder, Response, Url};
 use tokio::sync::Mutex;
 
+use super::access::Access;
 use super::address::Address;
 use super::authorization::{Authorization, Authorizer, denied};
 use super::challenge::{Challenge, challenges};
@@ -24,6 +25,7 @@ pub(super) struct Repository {
     pub session: Arc<Session>,
     /// `None` if they are looked up in the user's configuration.
     pub credentials: Option<Credentials>,
+    pub access: Access,
     pub cancellation: Cancellation,
 }
 
@@ -67,6 +69,24 @@ impl Repository {
         let url = base
             .join(&path)
             .map_err(|error| Failure::damaged(format!("`{path}`: {error}")))?;
+        self.request_url(method, url, prepare).await
+    }
+
+    /// As [`request`](Self::request), for an address that the registry named. It must be its own.
+    pub async fn request_url(
+        &self,
+        method: Method,
+        url: Url,
+        prepare: impl Fn(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response, Failure> {
+        let base = self.base().await?;
+        if url.origin() != base.origin() {
+            let problem = "the registry names an address of another server for an upload";
+            return Err(Failure::unsupported(format!(
+                "{}: {problem}",
+                self.address.registry
+            )));
+        }
         let send = async |header: Option<HeaderValue>| {
             let request = prepare(self.client.http.request(method.clone(), url.clone()));
             let request = match header {
@@ -117,6 +137,7 @@ impl Repository {
                 address: &self.address,
                 base,
                 credentials: self.credentials.as_ref(),
+                access: self.access,
             };
             *authorization = Some(authorizer.authorize(challenges).await?);
         }

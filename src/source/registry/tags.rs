@@ -62,7 +62,7 @@ async fn page(repository: &Repository, query: &str) -> Result<(Page, Option<Stri
 }
 
 /// The query of `Link: </v2/NAME/tags/list?…>; rel="next"`; only the query, so that no other host is asked.
-fn next_query(response: &Response) -> Option<String> {
+pub(super) fn next_query(response: &Response) -> Option<String> {
     let link = response.headers().get(LINK)?.to_str().ok()?;
     let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
     if !parameters.contains("next") {

@@ -7,6 +7,6 @@ mod hostile;
 #[cfg(feature = "gate")]
 mod notifications;
 mod pull;
-mod real;
+pub mod real;
 mod references;
-mod run;
+pub mod run;

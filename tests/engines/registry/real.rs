@@ -22,9 +22,9 @@ const HTPASSWD: &str = "user:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdc
 const AUTH: &str = "dXNlcjpzZWNyZXQ=";
 
 /// A running docker-registry.
-pub(super) struct Registry {
+pub struct Registry {
     process: Child,
-    pub(super) address: String,
+    pub address: String,
 }
 
 impl Drop for Registry {
@@ -35,16 +35,16 @@ impl Drop for Registry {
 }
 
 /// Images that several registries serve one after the other.
-pub(super) struct Storage(TempDir);
+pub struct Storage(TempDir);
 
 impl Storage {
     /// `None` where the programs are not installed.
-    pub(super) fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         let there = testkit::tools::tool("docker-registry") & testkit::tools::tool("skopeo");
         there.then(|| Storage(tempfile::tempdir().unwrap()))
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
@@ -54,7 +54,7 @@ impl Storage {
     }
 
     /// With other sections, and variables.
-    pub(super) fn serve_with<const N: usize>(
+    pub fn serve_with<const N: usize>(
         &self,
         http: Value,
         sections: [(&str, Value); N],
@@ -90,12 +90,12 @@ impl Storage {
         registry
     }
 
-    fn open(&self) -> Registry {
+    pub fn open(&self) -> Registry {
         self.serve(json!({}), Value::Null)
     }
 
     /// Puts the small image into it, with an open registry.
-    fn fill(&self) {
+    pub fn fill(&self) {
         let layout = self.path("layout");
         let items = oci_layout(&[image()], Compression::Gzip, false);
         testkit::write_directory(&layout, &items);

@@ -59,6 +59,8 @@ fn commands_in_examples_have_the_options_that_they_use() {
         "lint",
         "preflight",
         "serve",
+        "attest",
+        "verify",
         "completions",
         "man",
         "help",

@@ -1,0 +1,14 @@
+//! Facts and verdicts beside an image: written by [`Checker::attest`], judged by [`Checker::verify`], and read instead of layers.
+//!
+//! [`Checker::attest`]: crate::Checker::attest
+//! [`Checker::verify`]: crate::Checker::verify
+
+mod attested;
+mod request;
+mod statements;
+mod verify;
+mod write;
+
+pub use request::{AttestRequest, Signer, VerifyRequest};
+pub use verify::{Verification, VerifiedImage};
+pub use write::{Attestation, AttestedImage};

@@ -1,0 +1,137 @@
+//! `imgcheck attest` and `imgcheck verify` against a registry that stores what is pushed to it.
+
+mod many_writers;
+mod tampering;
+mod written;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use testkit::registry::{Content, Server};
+use testkit::writable::Writable;
+use testkit::{Image, file};
+
+use crate::program::imgcheck;
+
+/// A registry with an image, and a directory with keys.
+struct Place {
+    registry: Writable,
+    server: Server,
+    keys: TempDir,
+}
+
+/// The reference without its transport.
+const TAG: &str = "1";
+
+impl Place {
+    /// An image for one platform, in a registry with the referrers API or without.
+    fn new(has_referrers: bool) -> Self {
+        Place::of(&[image("amd64")], has_referrers)
+    }
+
+    fn of(images: &[Image], has_referrers: bool) -> Self {
+        let content = Content::of(TAG, images, images.len() > 1);
+        let registry = Writable::new(content, has_referrers);
+        let keys = tempfile::tempdir().unwrap();
+        for name in ["own", "other"] {
+            make_keys(keys.path(), name);
+        }
+        Place {
+            server: registry.serve(),
+            registry,
+            keys,
+        }
+    }
+
+    fn reference(&self) -> String {
+        format!("{}/team/image:{TAG}", self.server.address)
+    }
+
+    fn digest(&self) -> String {
+        self.registry.digest(TAG)
+    }
+
+    fn key(&self, name: &str) -> PathBuf {
+        self.keys.path().join(name)
+    }
+
+    /// Attests the image with a key, and returns what was printed.
+    fn attest(&self, key: &str, arguments: &[&str]) -> String {
+        let output = self.run("attest", &format!("{key}.pem"), arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Verifies the image with a key: the exit code, the document and standard error.
+    fn verify(&self, key: &str, arguments: &[&str]) -> (i32, Value, String) {
+        let arguments = [&["-f", "json"], arguments].concat();
+        let output = self.run("verify", &format!("{key}.pub"), &arguments);
+        let document = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (
+            output.status.code().unwrap(),
+            document,
+            text(&output.stderr),
+        )
+    }
+
+    fn run(&self, command: &str, key: &str, arguments: &[&str]) -> Output {
+        let mut program = imgcheck();
+        program.args([command, &self.reference(), "--key"]);
+        program.arg(self.key(key)).args(arguments);
+        program.env("HOME", self.keys.path());
+        program.output().unwrap()
+    }
+}
+
+/// A small image for an architecture.
+fn image(architecture: &str) -> Image {
+    let release = format!("ID=debian\nVERSION_ID=\"12\"\nNAME={architecture}\n");
+    let layers = [
+        &[file("usr/lib/os-release", &*release)][..],
+        &[file("opt/notes", "nothing to judge")],
+    ];
+    Image {
+        architecture: architecture.to_owned(),
+        ..Image::new("team/image:1", &layers)
+    }
+}
+
+/// A pair of keys, as the help of the commands says.
+fn make_keys(directory: &Path, name: &str) {
+    let private = directory.join(format!("{name}.pem")).display().to_string();
+    let public = directory.join(format!("{name}.pub")).display().to_string();
+    let curve = "ec_paramgen_curve:P-256";
+    let generate = [
+        "genpkey",
+        "-algorithm",
+        "EC",
+        "-pkeyopt",
+        curve,
+        "-out",
+        &private,
+    ];
+    testkit::tools::run("openssl", &generate);
+    testkit::tools::run(
+        "openssl",
+        &["pkey", "-in", &private, "-pubout", "-out", &public],
+    );
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The statement in an envelope or bundle.
+fn statement(bytes: &[u8]) -> Value {
+    use base64::Engine;
+    let document: Value = serde_json::from_slice(bytes).unwrap();
+    let envelope = match &document["dsseEnvelope"] {
+        Value::Null => &document,
+        envelope => envelope,
+    };
+    let payload = envelope["payload"].as_str().unwrap();
+    let payload = base64::engine::general_purpose::STANDARD.decode(payload);
+    serde_json::from_slice(&payload.unwrap()).unwrap()
+}
