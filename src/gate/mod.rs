@@ -19,6 +19,7 @@ mod kubernetes;
 mod metrics;
 #[cfg(not(feature = "kube"))]
 mod no_cluster;
+mod object;
 mod options;
 mod page;
 mod queue;

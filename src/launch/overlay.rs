@@ -27,12 +27,14 @@ pub struct Overlay {
     pub env: BTreeMap<String, String>,
     /// Variables of the image that are removed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(with = "Vec<String>")]
     pub unset: BTreeSet<String>,
     /// Replaces the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
     /// Paths over which volumes are mounted: what is below them is unknown.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(with = "Vec<String>")]
     pub volumes: BTreeSet<String>,
 }
 

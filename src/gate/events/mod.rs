@@ -64,7 +64,9 @@ async fn queue_all(
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let is_batch = header(CONTENT_TYPE.as_str()).is_some_and(|it| it.starts_with(BATCH));
     let found = match &document {
-        Value::Array(all) if is_batch => all.iter().map(|it| events(it, None)).collect(),
+        Value::Array(all) if is_batch && all.iter().all(Value::is_object) => {
+            all.iter().map(|it| events(it, None)).collect()
+        }
         Value::Object(_) if !is_batch => vec![events(&document, header("ce-type"))],
         _ => {
             let error = "the body is not an event: a JSON object, or an array in a batch";

@@ -18,6 +18,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::json;
 
+use super::object::Object;
 use super::server::{self, problem, unreceived};
 use super::state::Gate;
 use crate::launch::Overlay;
@@ -68,7 +69,7 @@ async fn scan(State(gate): State<Gate>, body: Result<Bytes, BytesRejection>) -> 
 
 async fn accept(gate: &Gate, body: Result<Bytes, BytesRejection>) -> Result<Response, Response> {
     let body = body.map_err(|rejection| unreceived(&rejection))?;
-    let request: ScanRequest = serde_json::from_slice(&body)
+    let Object(request): Object<ScanRequest> = serde_json::from_slice(&body)
         .map_err(|error| refused(StatusCode::BAD_REQUEST, error.to_string()))?;
     let scan = target::scan(request, &gate.view())
         .map_err(|problem| refused(StatusCode::UNPROCESSABLE_ENTITY, problem))?;

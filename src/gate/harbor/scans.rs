@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
-use super::types::ScanRequest;
+use super::types::{Authorization, ScanRequest};
 use crate::error::{Error, ErrorCode, Result};
 use crate::gate::cluster::Puller;
 use crate::gate::metrics::Metrics;
@@ -52,8 +52,7 @@ impl Scan {
 
     /// What has to be read.
     pub fn job(&self) -> Job {
-        let authorization = self.request.registry.authorization.as_ref();
-        let login = authorization.and_then(|it| it.credentials().ok().flatten());
+        let login = self.request.registry.authorization.credentials();
         Job {
             key: JobKey {
                 digest: self.request.artifact.digest.clone(),
@@ -62,7 +61,7 @@ impl Scan {
             repository: self.repository.clone(),
             puller: Puller::default(),
             priority: Priority::Asked,
-            login,
+            login: login.ok().flatten(),
         }
     }
 
@@ -156,7 +155,7 @@ impl Scans {
         if self.get(id).is_some_and(|scan| !scan.is_answered) {
             self.change(id, |scan| {
                 scan.is_answered = true;
-                scan.request.registry.authorization = None;
+                scan.request.registry.authorization = Authorization::default();
             });
         }
     }

@@ -4,7 +4,7 @@ use chrono::Utc;
 use reqwest::Url;
 
 use super::scans::Scan;
-use super::types::{CONSUMED, ScanRequest};
+use super::types::{CONSUMED, CapabilityKind, ScanRequest};
 use crate::excerpt::{shortened, without_controls};
 use crate::gate::images::{named, stored};
 use crate::gate::setup::View;
@@ -19,7 +19,11 @@ const SHOWN: usize = 100;
 pub fn scan(request: ScanRequest, view: &View) -> Result<Scan, String> {
     let artifact = &request.artifact;
     let wanted = request.enabled_capabilities.as_deref().unwrap_or_default();
-    if !wanted.is_empty() && !wanted.iter().any(|it| it.kind == "vulnerability") {
+    if !wanted.is_empty()
+        && !wanted
+            .iter()
+            .any(|it| it.0.kind == CapabilityKind::Vulnerability)
+    {
         return Err("`enabled_capabilities` does not contain `vulnerability`, the only capability of this scanner".to_owned());
     }
     if !artifact.mime_type.is_empty() && !CONSUMED.contains(&artifact.mime_type.as_str()) {
@@ -28,10 +32,8 @@ pub fn scan(request: ScanRequest, view: &View) -> Result<Scan, String> {
             "`artifact.mime_type` is `{given}`, which is not the manifest of an image"
         ));
     }
-    if let Some(authorization) = &request.registry.authorization {
-        let read = authorization.credentials();
-        read.map_err(|problem| format!("`registry.authorization` {problem}"))?;
-    }
+    let read = request.registry.authorization.credentials();
+    read.map_err(|problem| format!("`registry.authorization` {problem}"))?;
     let registry = registry(&request.registry.url)?;
     let name = stored(&registry, &artifact.repository, &artifact.digest, view)
         .map_err(|unresolved| unresolved.problem)?;

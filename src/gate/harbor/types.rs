@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::gate::object::{Object, object};
 use crate::source::registry::Credentials;
 
 /// The report on vulnerabilities that Harbor 2.2 and later ask for.
@@ -26,12 +27,14 @@ pub const CONSUMED: [&str; 2] = [
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ScanRequest {
     /// Where the image is.
+    #[serde(deserialize_with = "object")]
     pub registry: Registry,
     /// The image.
+    #[serde(deserialize_with = "object")]
     pub artifact: Artifact,
-    /// What is wanted of the scanner; all that it can if absent.
+    /// What is wanted of the scanner; all that it can if absent. Go writes `null` for an empty list.
     #[serde(default, skip_serializing)]
-    pub enabled_capabilities: Option<Vec<Capability>>,
+    pub enabled_capabilities: Option<Vec<Object<Capability>>>,
 }
 
 /// The registry of an image.
@@ -40,9 +43,9 @@ pub struct Registry {
     /// Its address: `https://harbor.example`.
     #[serde(default)]
     pub url: String,
-    /// What allows to pull the image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authorization: Option<Authorization>,
+    /// What allows to pull the image; often empty.
+    #[serde(default, skip_serializing_if = "Authorization::is_empty")]
+    pub authorization: Authorization,
 }
 
 /// An image in a registry. The keys are those of the report, too.
@@ -62,20 +65,53 @@ pub struct Artifact {
     pub mime_type: String,
 }
 
-/// Something that a scanner can do.
+/// Something that a scanner can do. All is checked, and only the kind counts.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Capability {
-    /// `vulnerability` or `sbom`.
+    /// What it makes.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: CapabilityKind,
+    #[serde(default, rename = "produces_mime_types")]
+    _media_types: Option<Vec<String>>,
+    #[serde(default, rename = "parameters")]
+    _parameters: Option<Object<Parameters>>,
+}
+
+/// What a scanner makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CapabilityKind {
+    /// A report on vulnerabilities.
+    Vulnerability,
+    /// A bill of materials.
+    Sbom,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Parameters {
+    #[serde(default, rename = "sbom_media_types")]
+    _sbom_media_types: Option<Vec<SbomMediaType>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+enum SbomMediaType {
+    #[serde(rename = "application/spdx+json")]
+    Spdx,
+    #[serde(rename = "application/vnd.cyclonedx+json")]
+    CycloneDx,
 }
 
 /// The value of a header `Authorization`, which is a secret.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Authorization(String);
 
 impl Authorization {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The user and the password in it; `None` if it is empty.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::cluster::Puller;
 use super::image_query::{ImageQuery, check_architecture};
+use super::object::Object;
 use super::queue::{Job, JobKey, Priority};
 use super::server::{problem, unreceived};
 use super::state::{Gate, LONGEST_JUDGEMENT};
@@ -43,14 +44,14 @@ async fn check_body(
     body: std::result::Result<Bytes, BytesRejection>,
 ) -> std::result::Result<Response, Response> {
     let body = body.map_err(|rejection| unreceived(&rejection))?;
-    let asked: CheckRequest = serde_json::from_slice(&body)
+    let Object(asked): Object<CheckRequest> = serde_json::from_slice(&body)
         .map_err(|error| refused(StatusCode::BAD_REQUEST, error.to_string()))?;
     check_architecture(&asked.architecture)
         .map_err(|error| refused(StatusCode::BAD_REQUEST, error))?;
     let view = gate.view();
     let checker = match &asked.targets {
         None => view.setup.checker.clone(),
-        Some(targets) => {
+        Some(Object(targets)) => {
             let checker = view
                 .setup
                 .checker

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::gate::object::{Object, object};
 use crate::launch::Overlay;
 
 /// What to check.
@@ -15,10 +16,11 @@ pub struct CheckRequest {
     #[serde(default)]
     pub architecture: String,
     /// What a container replaces in the configuration of the image.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub overlay: Overlay,
     /// The machines that the image must run on; those of the configuration if absent.
-    pub targets: Option<TargetRequest>,
+    #[schemars(with = "Option<TargetRequest>")]
+    pub targets: Option<Object<TargetRequest>>,
 }
 
 /// Machines that an image must run on.

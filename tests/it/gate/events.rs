@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::registry;
-use testkit::sha256;
+use testkit::{Image, file, sha256};
 
 use super::images::{ENFORCE, content, enforce_with, registry};
 use super::server::{Answer, Home, Server, TOKEN};
@@ -86,6 +86,34 @@ fn pushed_images_are_read() {
 }
 
 #[test]
+fn of_an_index_the_platforms_of_the_nodes_are_read() {
+    let images = ["amd64", "arm64"].map(|architecture| {
+        let mut image = Image::new("team/image:1", &[&[file("etc/name", architecture)]]);
+        architecture.clone_into(&mut image.architecture);
+        image
+    });
+    let content = registry::Content::of("1", &images, true);
+    let digest = content.tags["1"].clone();
+    let registry = content.serve();
+    let server = Server::new(&enforce_with(&[("gpu: h100", "gpu: h100, arch: arm64")]));
+    let mut event = push(&registry.address);
+    event["target"]["mediaType"] = json!("application/vnd.oci.image.index.v1+json");
+    event["target"]["digest"] = json!(digest);
+    is_received(
+        &server.post("/v1/events", &json!({"events": [event]})),
+        1,
+        0,
+    );
+    let path = |architecture| format!("/v1/verdicts/{digest}?architecture={architecture}");
+    server.wait_for("a verdict", |server| {
+        server.get(&path("arm64")).status == 200
+    });
+    let found = server.get(&path("arm64")).json();
+    assert_eq!(found["images"][0]["platform"], "linux/arm64");
+    assert_eq!(server.get(&path("amd64")).status, 404);
+}
+
+#[test]
 fn cloud_events_come_in_binary_mode_and_in_batches() {
     let registry = registry();
     let server = Server::new(ENFORCE);
@@ -105,8 +133,10 @@ fn cloud_events_come_in_binary_mode_and_in_batches() {
     is_received(&post("ce-type", "harbor.artifact.pulled", &data), 0, 1);
     let event = json!({"specversion": "1.0", "type": "harbor.artifact.pushed", "data": data});
     let batch = "application/cloudevents-batch+json";
-    is_received(&post("content-type", batch, &json!([event, {}, 7])), 1, 2);
-    assert_eq!(post("content-type", batch, &event).status, 400);
+    is_received(&post("content-type", batch, &json!([event, {}])), 1, 1);
+    for wrong in [&event, &json!([event, 7])] {
+        assert_eq!(post("content-type", batch, wrong).status, 400, "{wrong}");
+    }
 }
 
 #[test]

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::registry::{self, error, respond, with};
-use testkit::sha256;
+use testkit::{Image, file, sha256};
 
 use super::images::{ENFORCE, content, enforce_with};
 use super::server::{Answer, Home, PATIENCE, Server, client};
+use crate::program::repository;
 
 const GENERIC: &str = "application/vnd.security.vulnerability.report; version=1.1";
 const ERROR: &str = "application/vnd.scanner.adapter.error+json; version=1.0";
@@ -51,6 +52,18 @@ fn request(registry: &registry::Server, tag: &str) -> Value {
         },
         "enabled_capabilities": [{"type": "vulnerability", "produces_mime_types": [GENERIC]}],
     })
+}
+
+/// What the interface does not allow in a document.
+fn faults(schema: &str, document: &Value) -> Vec<String> {
+    let text = std::fs::read_to_string(repository("testdata/harbor/scanner-1.2.yaml")).unwrap();
+    let description: Value = serde_saphyr::from_str(&text).unwrap();
+    let schema = json!({
+        "$ref": format!("#/components/schemas/{schema}"), "components": description["components"],
+    });
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let errors = validator.iter_errors(document);
+    errors.map(|error| error.to_string()).collect()
 }
 
 /// Asks for a scan, and returns the path of its report.
@@ -103,6 +116,10 @@ fn the_metadata_say_what_is_scanned() {
     );
     let metadata = answer.json();
     assert_eq!(metadata["scanner"]["name"], "imgcheck");
+    assert_eq!(
+        faults("ScannerAdapterMetadata", &metadata),
+        Vec::<String>::new()
+    );
     assert_eq!(metadata["capabilities"][0]["type"], "vulnerability");
     assert_eq!(
         metadata["capabilities"][0]["produces_mime_types"],
@@ -138,6 +155,10 @@ fn findings_are_vulnerabilities() {
             .unwrap()
             .contains("claim-cuda-version")
     );
+    assert_eq!(
+        faults("HarborVulnerabilityReport", &report),
+        Vec::<String>::new()
+    );
     // Harbor keeps a vulnerability by these, for all images.
     assert_eq!(found["version"].as_str().unwrap().len(), 12);
     assert!(!found["package"].as_str().unwrap().is_empty());
@@ -155,6 +176,23 @@ fn findings_are_vulnerabilities() {
         200
     );
     assert_eq!(server.metric("imgcheck_harbor_scans"), 0.0);
+}
+
+/// Of an index Harbor sends each image.
+#[test]
+fn an_image_for_another_platform_is_scanned() {
+    let mut image = Image::new("team/image:1", &[&[file("etc/os-release", "ID=debian\n")]]);
+    "arm64".clone_into(&mut image.architecture);
+    let content = registry::Content::of("1", &[image], false);
+    let digest = content.tags["1"].clone();
+    let registry = content.serve();
+    let server = Server::new(ENFORCE);
+    let mut asked = request(&registry, "1");
+    asked["artifact"]["digest"] = json!(digest);
+    let report = wait(&server, &ask(&server, &asked)).json();
+    assert_eq!(report["artifact"]["digest"], digest.as_str());
+    let found = server.get(&format!("/v1/verdicts/{digest}")).json();
+    assert_eq!(found["images"][0]["platform"], "linux/arm64");
 }
 
 #[test]
@@ -303,7 +341,15 @@ fn requests_are_checked() {
     }
     let with_long_name = with("/artifact/repository", json!("a/".repeat(500_000)));
     refused(&server.post("/api/v1/scan", &with_long_name), 422);
-    for body in ["", "x", "[]", "{}", "{\"registry\": 7}", "\u{0}"] {
+    for body in [
+        "",
+        "x",
+        "[]",
+        "{}",
+        "{\"registry\": 7}",
+        r#"{"registry": ["https://a.example"], "artifact": {}}"#,
+        "\u{0}",
+    ] {
         refused(&server.send(Method::POST, "/api/v1/scan", body), 400);
     }
     for path in [

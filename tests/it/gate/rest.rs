@@ -49,6 +49,8 @@ fn questions_are_checked() {
         json!({}),
         json!([]),
         json!({"reference": 7}),
+        json!(["a/b:1", "", {}, null]),
+        json!({"reference": "a/b:1", "overlay": [null, null]}),
         json!({"reference": "a/b:1", "unknown": 1}),
         json!({"reference": "a/b:1", "architecture": "../x"}),
         json!({"reference": "a/b:1", "targets": {"gpus": ["h1000"]}}),
