@@ -170,7 +170,7 @@ impl ImageRequest {
     }
 
     /// The same image, of which a bare reference is looked up in its registry only.
-    pub(super) fn from_registry(mut self) -> Self {
+    pub(super) fn in_own_registry(mut self) -> Self {
         if let ImageReference::Reference(reference) = self.target {
             self.target = ImageReference::Remote(Remote::Registry, reference);
         }

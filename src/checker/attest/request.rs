@@ -29,7 +29,7 @@ pub struct Signer {
 }
 
 enum Means {
-    Key(PrivateKey),
+    Key(Box<PrivateKey>),
     Command(String),
 }
 
@@ -51,7 +51,7 @@ impl Signer {
         let key = PrivateKey::read(place)?;
         Ok(Signer {
             public: key.public()?,
-            means: Means::Key(key),
+            means: Means::Key(Box::new(key)),
         })
     }
 
@@ -110,7 +110,7 @@ impl AttestRequest {
     /// The facts and the verdict of an image, written to its repository.
     pub fn new(image: ImageRequest) -> Self {
         AttestRequest {
-            image: image.from_registry(),
+            image: image.in_own_registry(),
             dry_run: false,
             sbom: false,
             at: Utc::now(),
@@ -167,7 +167,7 @@ impl VerifyRequest {
     /// Statements that one of these keys signed.
     pub fn new(image: ImageRequest, keys: Vec<PublicKey>) -> Self {
         VerifyRequest {
-            image: image.from_registry(),
+            image: image.in_own_registry(),
             keys,
             max_age_days: None,
             sample: 0,

@@ -99,7 +99,7 @@ fn image(architecture: &str) -> Image {
 }
 
 /// A pair of keys, as the help of the commands says.
-fn make_keys(directory: &Path, name: &str) {
+pub fn make_keys(directory: &Path, name: &str) {
     let private = directory.join(format!("{name}.pem")).display().to_string();
     let public = directory.join(format!("{name}.pub")).display().to_string();
     let curve = "ec_paramgen_curve:P-256";
@@ -119,7 +119,7 @@ fn make_keys(directory: &Path, name: &str) {
     );
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 

@@ -11,7 +11,7 @@ use crate::program::repository;
 /// Healthy; its process loads CUDA 12.8.
 const HEALTHY: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
 /// The name of the image in the registry.
-const TAG: &str = "2.8.0-cuda12.8-cudnn9-runtime";
+pub const TAG: &str = "2.8.0-cuda12.8-cudnn9-runtime";
 
 /// The configuration of most tests: one class of nodes, a registry on loopback.
 pub const ENFORCE: &str = "

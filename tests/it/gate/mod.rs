@@ -1,6 +1,7 @@
 //! `imgcheck serve` as a cluster and other programs meet it: the program itself, over TLS, with registries on loopback.
 
 mod admission;
+mod attested;
 mod browser;
 mod events;
 mod exceptions;
