@@ -18,6 +18,10 @@ mod threads;
 
 #[path = "../support/formats.rs"]
 mod formats;
+#[cfg(feature = "gate")]
+#[allow(dead_code)] // each module uses its part
+#[path = "../it/gate/server.rs"]
+mod gate_server;
 #[path = "../support/layers.rs"]
 mod layers;
 #[path = "../support/program.rs"]

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use testkit::kubernetes::Kubernetes;
 use testkit::registry;
 
-use super::gate::{Home, PATIENCE, Server};
 use super::images;
 use super::{node, server as cluster};
+use crate::gate_server::{Home, PATIENCE, Server};
 
 /// The gate's configuration: nodes come from the cluster.
 const WATCHED: &str = "gate: {mode: warn, internal-hosts: [127.0.0.1]}";

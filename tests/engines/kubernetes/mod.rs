@@ -8,10 +8,6 @@ mod watched;
 
 #[cfg(feature = "gate")]
 #[allow(dead_code)]
-#[path = "../../it/gate/server.rs"]
-mod gate;
-#[cfg(feature = "gate")]
-#[allow(dead_code)]
 #[path = "../../it/gate/images.rs"]
 mod images;
 

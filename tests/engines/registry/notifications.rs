@@ -1,10 +1,6 @@
 //! docker-registry itself tells the gate what was pushed.
 
-#[allow(dead_code)]
-#[path = "../../it/gate/server.rs"]
-mod gate;
-
-use gate::{Home, Server, TOKEN};
+use crate::gate_server::{Home, Server, TOKEN};
 use serde_json::json;
 
 use super::real::Storage;
