@@ -174,9 +174,8 @@ pub fn with_entries(
         Some(bytes) => serde_json::from_slice(bytes).map_err(|error| error.to_string())?,
         None => json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": []}),
     };
-    let listed = index["manifests"]
-        .as_array_mut()
-        .ok_or("it is not an index")?;
+    let listed = index.get_mut("manifests").and_then(Value::as_array_mut);
+    let listed = listed.ok_or("it is not an index")?;
     let before = listed.clone();
     let is_superseded = |it: &Value| {
         it["digest"]
@@ -211,8 +210,8 @@ pub fn with_envelopes(
         Some(bytes) => {
             let mut manifest: Value =
                 serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-            match manifest["layers"].take() {
-                Value::Array(layers) => layers,
+            match manifest.get_mut("layers").map(Value::take) {
+                Some(Value::Array(layers)) => layers,
                 _ => return Err("it is not a manifest".to_owned()),
             }
         }
@@ -283,4 +282,26 @@ fn may_say(annotations: Option<&HashMap<String, String>>, predicates: &[&str]) -
 
 fn json_bytes(value: &Value) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| Error::output("the manifest", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_strangers_put_under_a_tag_is_an_error() {
+        for text in [
+            "\"#\"",
+            "[]",
+            "1",
+            "{}",
+            "{\"manifests\": {}, \"layers\": 1}",
+            "",
+            "\0",
+        ] {
+            let bytes = Some(text.as_bytes());
+            assert!(with_entries(bytes, &[], &[]).is_err(), "{text}");
+            assert!(with_envelopes(bytes, &[], |_| false).is_err(), "{text}");
+        }
+    }
 }
