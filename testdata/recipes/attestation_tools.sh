@@ -11,14 +11,14 @@ tools=$(realpath -m "${IMGCHECK_REAL:-testdata/real}/tools")
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir -p "$tools" "$scratch/lists/partial"
+mkdir -p "$tools" "$scratch/lists/partial" "$scratch/cache/archives/partial"
 # shellcheck disable=SC2016 # apt-get expands it
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -v security | head -n 1)
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 echo "deb [signed-by=$keys] $mirror unstable main" >"$scratch/sources.list"
 options=(
   -qq -o "Dir::Etc::SourceList=$scratch/sources.list" -o Dir::Etc::SourceParts=/dev/null
-  -o "Dir::State::Lists=$scratch/lists" -o APT::Sandbox::User=root
+  -o "Dir::State::Lists=$scratch/lists" -o "Dir::Cache=$scratch/cache" -o APT::Sandbox::User=root
 )
 cd "$scratch"
 apt-get "${options[@]}" update

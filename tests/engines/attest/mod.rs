@@ -31,6 +31,9 @@ impl Tools {
             testkit::tools::say(format_args!("skipped: {problem}"));
             return None;
         }
+        if !testkit::tools::tool("openssl") {
+            return None;
+        }
         let tools = Tools {
             directory,
             home: tempfile::tempdir().unwrap(),

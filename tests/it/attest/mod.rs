@@ -98,25 +98,14 @@ fn image(architecture: &str) -> Image {
     }
 }
 
-/// A pair of keys, as the help of the commands says.
+/// A pair of keys in files.
 pub fn make_keys(directory: &Path, name: &str) {
-    let private = directory.join(format!("{name}.pem")).display().to_string();
-    let public = directory.join(format!("{name}.pub")).display().to_string();
-    let curve = "ec_paramgen_curve:P-256";
-    let generate = [
-        "genpkey",
-        "-algorithm",
-        "EC",
-        "-pkeyopt",
-        curve,
-        "-out",
-        &private,
-    ];
-    testkit::tools::run("openssl", &generate);
-    testkit::tools::run(
-        "openssl",
-        &["pkey", "-in", &private, "-pubout", "-out", &public],
-    );
+    let pair = rcgen::KeyPair::generate().unwrap();
+    let write = |ending: &str, text: String| {
+        std::fs::write(directory.join(format!("{name}.{ending}")), text).unwrap();
+    };
+    write("pem", pair.serialize_pem());
+    write("pub", pair.public_key_pem());
 }
 
 pub fn text(bytes: &[u8]) -> String {
