@@ -27,6 +27,7 @@ mod excerpt;
 mod gap;
 mod glob;
 mod json_schema;
+mod key_file;
 mod lexical;
 mod limits;
 mod parallel;

@@ -1,8 +1,6 @@
 //! Keys that sign and verify: ECDSA on the curve P-256 with SHA-256, as `cosign` and `openssl` make them.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,6 +13,7 @@ use rustls::pki_types::pem::{PemObject, SectionKind};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::key_file;
 
 /// The names of a public key of P-256 in DER (RFC 5480, section 2), up to the point.
 const PUBLIC_KEY: [u8; 26] = [
@@ -23,9 +22,6 @@ const PUBLIC_KEY: [u8; 26] = [
 ];
 /// Bytes of an uncompressed point (SEC 1, section 2.3.3).
 const POINT: usize = 65;
-/// A longer file is not a key.
-const LONGEST: u64 = 1 << 16;
-const VARIABLE: &str = "env://";
 const MAKE: &str = "make a pair: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem && openssl pkey -in key.pem -pubout -out key.pub";
 
 /// A public key.
@@ -152,15 +148,5 @@ fn section(place: &str, text: &[u8]) -> Result<(SectionKind, Vec<u8>)> {
 }
 
 fn read(place: &str) -> Result<Vec<u8>> {
-    if let Some(name) = place.strip_prefix(VARIABLE) {
-        let value = std::env::var(name);
-        let value = value.map_err(|error| wrong(place, &error.to_string()))?;
-        return Ok(value.into_bytes());
-    }
-    let file = || -> std::io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(place)?.take(LONGEST).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    file().map_err(|error| wrong(place, &error.to_string()))
+    key_file::read(place).map_err(|problem| wrong(place, &problem))
 }

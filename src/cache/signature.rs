@@ -1,14 +1,13 @@
 //! Signed entries of a shared store. Whoever can write to the store but does not have the key cannot make an entry that is believed.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::error::{Error, Result};
+use crate::key_file::{self, LONGEST};
 
 /// What a signed entry starts with; includes the version of the format.
 const MAGIC: &[u8; 8] = b"imgchmc1";
@@ -16,9 +15,6 @@ const MAGIC: &[u8; 8] = b"imgchmc1";
 const LENGTH: usize = 32;
 /// Shorter keys can be guessed.
 const SHORTEST: usize = 16;
-/// A longer file is not a key.
-const LONGEST: u64 = 1 << 16;
-const VARIABLE: &str = "env://";
 
 /// The key of a shared cache. Whoever has it can also sign.
 ///
@@ -38,12 +34,7 @@ impl CacheKey {
             Error::usage(format!("--cache-key {place}: {problem}"))
                 .with_help("make a key: head -c 32 /dev/urandom | base64 > FILE")
         };
-        let bytes = match place.strip_prefix(VARIABLE) {
-            Some(name) => std::env::var(name)
-                .map(String::into_bytes)
-                .map_err(|error| refuse(error.to_string())),
-            None => read_file(place).map_err(|error| refuse(error.to_string())),
-        }?;
+        let bytes = key_file::read(place).map_err(refuse)?;
         let key = bytes.trim_ascii_end();
         match key.len() {
             SHORTEST.. if key.len() as u64 <= LONGEST => Ok(CacheKey(key.into())),
@@ -75,13 +66,6 @@ impl CacheKey {
         mac.update(entry);
         Some(mac)
     }
-}
-
-fn read_file(path: &str) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let one_more = LONGEST + 1;
-    File::open(path)?.take(one_more).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 impl fmt::Debug for CacheKey {

@@ -18,7 +18,7 @@ use crate::launch::Overlay;
 use crate::layer::{ReadContext, ReadMethod, SourceLayers, Trust};
 use crate::limits::Limit;
 use crate::reference::name::Name;
-use crate::reference::transport::{ImageReference, Remote};
+use crate::reference::transport::ImageReference;
 use crate::source::{self, Image, LayerBlob, LayerLocation, Request, registry};
 
 /// Bytes of a file that tell whether it holds facts.
@@ -61,7 +61,7 @@ impl Checker {
     /// # Errors
     /// The request does not name an image in a registry, the registry does not have it or denies access, or the request was cancelled.
     pub fn resolve(&self, request: &ImageRequest) -> Result<String> {
-        let ImageReference::Remote(Remote::Registry, reference) = &request.target else {
+        let Some(reference) = request.in_registry() else {
             let problem = format!("{} is not an image in a registry", request.name());
             return Err(Error::usage(problem).with_help("write docker://REFERENCE"));
         };
@@ -80,7 +80,7 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
         return Ok(vec![saved(checker, request, path)?]);
     }
     let mut started = Instant::now();
-    let limits = request.limits.unwrap_or(checker.limits);
+    let limits = checker.limits_of(request);
     let progress = &*request.progress;
     let cancellation = request.cancellation.clone();
     let context = checker
@@ -148,7 +148,7 @@ pub(super) fn source_request(checker: &Checker, request: &ImageRequest) -> Reque
         registries: registries.clone(),
         credentials: request.credentials.clone(),
         cache: checker.cache.with_cancellation(&request.cancellation),
-        limits: request.limits.unwrap_or(checker.limits),
+        limits: checker.limits_of(request),
         cancellation: request.cancellation.clone(),
     }
 }
@@ -219,7 +219,7 @@ fn facts_file(target: &ImageReference) -> Option<&Path> {
 fn saved(checker: &Checker, request: &ImageRequest, path: &Path) -> Result<(ImageFacts, Subject)> {
     let started = Instant::now();
     let name = path.display().to_string();
-    let limits = request.limits.unwrap_or(checker.limits);
+    let limits = checker.limits_of(request);
     let limit = limits.of(Limit::FactsBytes).saturating_add(1);
     let read = || -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::request::ImageRequest;
 use crate::attest::key::PublicKey;
 use crate::cache::Cache;
 use crate::error::Result;
@@ -70,6 +71,11 @@ impl Checker {
     /// The limits of every request that sets none of its own.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The limits of a request: its own, or those of the checker.
+    pub(super) fn limits_of(&self, request: &ImageRequest) -> Limits {
+        request.limits.unwrap_or(self.limits)
     }
 
     /// The verdict on findings under the policy of the checker.

@@ -85,7 +85,7 @@ impl AttestArguments {
         };
         let lines = attestation.images.iter().map(|image| {
             let what = image.platform.as_deref().unwrap_or("index");
-            let verdict = image.verdict.to_string().to_lowercase();
+            let verdict = image.verdict.as_str();
             let facts = match image.facts_bytes {
                 0 => String::new(),
                 bytes => format!(", facts {}", indicatif::DecimalBytes(bytes as u64)),

@@ -384,6 +384,15 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
+    /// The verdict in documents: `pass`, `incomplete` or `fail`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Incomplete => "incomplete",
+            Verdict::Fail => "fail",
+        }
+    }
+
     /// The verdict on findings; `fail_on` is the lowest severity that fails, and `None` never fails.
     pub fn of(findings: &[Finding], fail_on: Option<Severity>) -> Self {
         match fail_on {

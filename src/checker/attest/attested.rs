@@ -12,8 +12,7 @@ use crate::error::{Error, Result};
 use crate::layer::cache;
 use crate::limits::{Limit, Limits};
 use crate::source::Image;
-use crate::source::registry::Access;
-use crate::source::registry::Artifacts;
+use crate::source::registry::{Access, Artifacts};
 
 /// What was found.
 pub enum Found {
@@ -44,8 +43,7 @@ impl Checker {
         let read = || {
             let artifacts = self.artifacts(request, reference, Access::Pull)?;
             let statements = Statements::read(&artifacts, digest, &self.facts_keys, &[FACTS])?;
-            let limits = request.limits.unwrap_or(self.limits);
-            facts(&artifacts, &statements, image, &limits)
+            facts(&artifacts, &statements, image, &self.limits_of(request))
         };
         let why = match read() {
             Ok(Found::Facts(facts, _)) if facts.depth() == request.depth => {

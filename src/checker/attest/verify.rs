@@ -85,7 +85,7 @@ impl Verification {
             #[serde(flatten)]
             image: &'d VerifiedImage,
             /// Today's verdict.
-            verdict: Option<String>,
+            verdict: Option<&'static str>,
             findings: Vec<&'d crate::finding::Finding>,
         }
         #[derive(Serialize)]
@@ -101,7 +101,7 @@ impl Verification {
             let report = report.next();
             Today {
                 image,
-                verdict: report.map(|it| it.verdict.to_string().to_lowercase()),
+                verdict: report.map(|it| it.verdict.as_str()),
                 findings: report.iter().flat_map(|it| &it.findings).collect(),
             }
         });
@@ -193,7 +193,7 @@ impl Checker {
             };
         }
         verified.set_verdict(&statements, request);
-        let limits = request.image.limits.unwrap_or(self.limits);
+        let limits = self.limits_of(&request.image);
         let (facts, predicate) = match attested::facts(artifacts, &statements, &image, &limits)? {
             Found::Facts(facts, predicate) => (*facts, predicate),
             Found::Nothing => {
@@ -218,14 +218,19 @@ impl Checker {
     ) -> Result<Vec<String>> {
         let mut left: Vec<usize> = (0..image.layers.len()).collect();
         let mut problems = Vec::new();
+        if request.sample == 0 {
+            return Ok(problems);
+        }
         // The cache could have been told the same.
         let reader = knowledge::layer_reader(Cache::default())?;
+        let context = reader.request(
+            facts.depth(),
+            self.limits_of(&request.image),
+            request.image.cancellation.clone(),
+            &*request.image.progress,
+        );
         for _ in 0..request.sample.min(left.len()) {
             let at = left.swap_remove(random(left.len())?);
-            let limits = request.image.limits.unwrap_or(self.limits);
-            let cancellation = request.image.cancellation.clone();
-            let progress = &*request.image.progress;
-            let context = reader.request(facts.depth(), limits, cancellation, progress);
             let read = context.read_layers(std::slice::from_ref(&image.layers[at]))?;
             let signed = &facts.layers[at].facts;
             if !read.iter().all(|it| is_extended(&it.facts, signed)) {

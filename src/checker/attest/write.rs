@@ -129,7 +129,7 @@ impl Attesting<'_> {
         let (mut artifacts, mut said) = (Vec::new(), Vec::new());
         if self.artifacts.is_some() {
             let artifact = Artifact::facts(&manifest, layers)?;
-            let limits = self.request.image.limits.unwrap_or(self.checker.limits);
+            let limits = self.checker.limits_of(&self.request.image);
             said.push(Said::new(
                 FACTS,
                 &FactsPredicate {
@@ -195,7 +195,7 @@ impl Attesting<'_> {
         let images = images.map(|it| ImageVerdict {
             platform: it.platform.clone().unwrap_or_default(),
             digest: it.digest.clone(),
-            verdict: word(it.verdict),
+            verdict: it.verdict.as_str().to_owned(),
         });
         let predicate = VerdictPredicate {
             reference: Some(reference.to_owned()),
@@ -221,7 +221,7 @@ impl Attesting<'_> {
             engine: Engine::this(),
             reference: None,
             platform: None,
-            verdict: word(verdict),
+            verdict: verdict.as_str().to_owned(),
             judged: Value::Null,
             findings: Value::Null,
             targets: Vec::new(),
@@ -306,10 +306,6 @@ impl Said {
             predicate: predicate.map_err(|error| Error::output("the statement", error))?,
         })
     }
-}
-
-fn word(verdict: Verdict) -> String {
-    verdict.to_string().to_lowercase()
 }
 
 /// The registry and the repository of a reference; empty if it is none.

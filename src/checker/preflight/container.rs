@@ -11,7 +11,7 @@ use super::judging::{Judging, Place};
 use super::schedule::Schedule;
 use crate::error::Result;
 use crate::finding::{Finding, Location};
-use crate::report::{ClassReport, ContainerReport, Verdict};
+use crate::report::{ClassReport, ContainerReport};
 use crate::workload::{Container, WorkloadFacts};
 
 /// The report of a container, and the indexes of the ignores that its findings matched.
@@ -127,12 +127,7 @@ impl Judging<'_> {
         if let Some(schedule) = schedule {
             let classes = schedule.reachable.iter().zip(reports);
             let classes = classes.map(|(class, report)| {
-                let verdict = match report.verdict {
-                    Verdict::Pass => "pass",
-                    Verdict::Incomplete => "incomplete",
-                    Verdict::Fail => "fail",
-                };
-                classes::facts(class, verdict, &report.reason)
+                classes::facts(class, report.verdict.as_str(), &report.reason)
             });
             facts.classes = Some(classes.collect());
             let excluded = schedule.excluded.iter();
