@@ -4,12 +4,14 @@
 //! files. Where they are ambiguous, archives are read like Go's `archive/tar` does, because container engines unpack images with it.
 
 pub mod capabilities;
+pub mod compression;
 mod header;
 pub mod input;
 mod member;
 pub mod overlay;
 pub mod path;
 mod pax;
+pub(crate) mod pipe;
 pub mod sparse;
 pub mod walk;
 

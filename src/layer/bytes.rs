@@ -49,22 +49,8 @@ impl<R: Read + Send> Bytes for OneTimeReader<R> {
         match reader {
             Some(reader) => Ok(Box::new(reader)),
             None => Err(io::Error::other(
-                "the archive can be read only once, and this layer has to be read twice: save the image to a file and check that",
+                "the archive can be read only once, and this layer has to be read twice: save the image to a file without compression, and check that",
             )),
         }
     }
-}
-
-/// Fills the buffer, unless the input ends.
-pub(super) fn fill(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut done = 0;
-    while done < buffer.len() {
-        match input.read(&mut buffer[done..]) {
-            Ok(0) => break,
-            Ok(count) => done += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(done)
 }

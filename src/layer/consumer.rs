@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::budget::Budget;
-use super::compression::{SNIFFED, sniff};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::stream::StreamedLayer;
+use crate::archive::compression::{SNIFFED, sniff};
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::source::{Image, LayerBlob, LayerConsumer, StreamedMember};

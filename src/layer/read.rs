@@ -7,7 +7,6 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::budget::Budget;
 use super::bytes::{Bytes, OneTimeReader};
-use super::compression::{Compression, SNIFFED, sniff};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::facts::LayerFacts;
 use super::patterns::Capture;
@@ -15,6 +14,7 @@ use super::stream::{Expected, Stream, StreamedLayer};
 use super::workers::LAYERS;
 use super::{chunked, directory, seek};
 use crate::archive::FileRange;
+use crate::archive::compression::{Compression, SNIFFED, sniff};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::source::{Image, LayerBlob, LayerData, LayerLocation};
@@ -225,7 +225,7 @@ impl ReadContext<'_> {
                 "{path}: links give this file a meaning that was not known when it was streamed, and it cannot be read again"
             );
             return Err(Error::layer(blob.name(), problem)
-                .with_help("save the image to a file with `docker save`, and check the file"));
+                .with_help("save the image to a file with `docker save`, without compression, and check the file"));
         }
         Ok(self.only(files).read_layer(blob)?.facts)
     }

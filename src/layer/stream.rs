@@ -2,21 +2,19 @@
 //! files. A plain archive needs neither the second thread nor the second hash.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
 use super::budget::Budget;
-use super::bytes::{Bytes, fill};
-use super::compression::{Compression, check_length, sniff};
+use super::bytes::Bytes;
 use super::content::{ELF_MAGIC, elf};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::facts::{Content, Entry, LayerFacts};
-use super::gzip::Gzip;
-use super::pipe::{Reader, Writer, pipe};
 use super::walk::{entries, is_elf};
-use super::zstd::Zstd;
+use crate::archive::compression::{Compression, sniff};
+use crate::archive::pipe::{Reader, Writer, fill, pipe};
 use crate::archive::{ArchiveError, Member, Walk};
 use crate::digest::Hasher;
 use crate::elf::retain::DEFAULT_LIMIT;
@@ -331,21 +329,9 @@ impl Stream<'_> {
         blob: Reader,
         archive: &Writer,
     ) -> io::Result<()> {
-        let mut decoder: Box<dyn Read> = match compression {
-            Compression::None => Box::new(blob),
-            Compression::Gzip => Box::new(Gzip::new(blob)),
-            Compression::Zstd => Box::new(Zstd::new(blob, self.context.limits)?),
-        };
-        let mut total = 0;
-        loop {
-            self.context.cancellation.check()?;
-            let count = archive.write(|buffer| fill(&mut *decoder, buffer))?;
-            total += count as u64;
-            if count == 0 {
-                return Ok(());
-            }
-            check_length(&self.context.limits, self.size, total).map_err(io::Error::other)?;
-        }
+        let limits = &self.context.limits;
+        let cancellation = &self.context.cancellation;
+        compression.decompress(blob, archive, || self.size, limits, cancellation)
     }
 }
 

@@ -67,8 +67,8 @@ impl ImageReference {
         }
     }
 
-    /// Parses an argument: `-`, an existing path, a transport, text that looks like a path (`/…`, `./…`, `….tar`), or a reference,
-    /// in this order.
+    /// Parses an argument: `-`, an existing path, a transport, text that looks like a path (`/…`, `./…`, `….tar`, `….sif`), or a
+    /// reference, in this order.
     pub fn parse(text: &str) -> ImageReference {
         if text == "-" || exists(text) {
             return ImageReference::Path(text.into());
@@ -76,11 +76,26 @@ impl ImageReference {
         if let Some(target) = with_transport(text) {
             return target;
         }
-        if text.starts_with(['/', '.']) || text.ends_with(".tar") {
+        if text.starts_with(['/', '.']) || is_image_file(text) {
             return ImageReference::Path(text.into());
         }
         ImageReference::Reference(text.to_owned())
     }
+}
+
+/// Ends of the names of files with images.
+const IMAGE_FILES: [&str; 7] = [
+    ".tar",
+    ".tar.gz",
+    ".tgz",
+    ".tar.zst",
+    ".sif",
+    ".sqsh",
+    ".squashfs",
+];
+
+fn is_image_file(text: &str) -> bool {
+    IMAGE_FILES.iter().any(|end| text.ends_with(end))
 }
 
 /// Displays the reference so that it can be parsed again, with skopeo's transports.

@@ -3,44 +3,16 @@
 
 mod manifest;
 
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::image::{Annotations, Image, LayerBlob, SourceKind};
 use super::platform::{Candidate, Platform, Selection, select};
-use super::request::{LayerConsumer, Request, Source};
 use super::store::Store;
 use super::{blobs, names, oci};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 use manifest::{Config, Entry, check_agreement, digest_of_name, entries};
-
-/// `docker-archive:PATH[:REFERENCE]`.
-pub(super) struct DockerArchive {
-    pub path: PathBuf,
-    pub reference: Option<String>,
-}
-
-impl Source for DockerArchive {
-    fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
-        let selection = request.selection(self.reference.as_deref())?;
-        open(&Store::archive(&self.path, request)?, &selection)
-    }
-}
-
-/// `oci-archive:PATH[:REFERENCE]`.
-pub(super) struct OciArchive {
-    pub path: PathBuf,
-    pub reference: Option<String>,
-}
-
-impl Source for OciArchive {
-    fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
-        let selection = request.selection(self.reference.as_deref())?;
-        open_layout(&Store::archive(&self.path, request)?, &selection)
-    }
-}
 
 /// Whether the store is a docker archive.
 pub(super) fn is_archive(store: &Store) -> bool {

@@ -3,6 +3,7 @@
 //! Each medium is one file or folder that implements the same trait. It describes images ([`Image`]) without reading their
 //! layers, except for layers that can only be read once: those of a stream.
 
+mod archive_file;
 mod bare_reference;
 mod blobs;
 mod containerd;
@@ -27,18 +28,19 @@ mod streamed;
 mod tar_index;
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::progress::{NoProgress, Progress};
 use crate::reference::transport::{ImageReference, Remote};
+use archive_file::{ArchiveFile, ArchiveFormat};
 use daemon::EngineKind;
 pub use image::{
     AccessMethod, Annotations, Image, LayerBlob, LayerData, LayerLocation, SourceKind,
 };
 use request::Source;
 pub use request::{LayerConsumer, Request, StreamedMember};
-use standard_input::{Format, StandardInput};
+use standard_input::StandardInput;
 
 /// Reads the selected images of a reference. Layers that can be read later are only described.
 ///
@@ -63,29 +65,26 @@ pub fn open(reference: &ImageReference, request: &Request) -> Result<Vec<Image>>
 
 /// The source of a reference.
 fn source(reference: &ImageReference) -> Box<dyn Source> {
-    let input = |format, reference: &Option<String>| {
-        Box::new(StandardInput {
-            format,
-            reference: reference.clone(),
-        })
+    let archive = |path: &PathBuf, reference: &Option<String>, format| -> Box<dyn Source> {
+        let reference = reference.clone();
+        match is_standard_input(path) {
+            true => Box::new(StandardInput { format, reference }),
+            false => Box::new(ArchiveFile {
+                path: path.clone(),
+                reference,
+                format,
+            }),
+        }
     };
     match reference {
-        ImageReference::Path(path) if is_standard_input(path) => input(Format::Any, &None),
-        ImageReference::DockerArchive(path, reference) if is_standard_input(path) => {
-            input(Format::Docker, reference)
-        }
-        ImageReference::OciArchive(path, reference) if is_standard_input(path) => {
-            input(Format::Oci, reference)
+        ImageReference::Path(path) if is_standard_input(path) => {
+            archive(path, &None, ArchiveFormat::Any)
         }
         ImageReference::Path(path) => Box::new(path::AnyPath(path.clone())),
-        ImageReference::DockerArchive(path, reference) => Box::new(docker::DockerArchive {
-            path: path.clone(),
-            reference: reference.clone(),
-        }),
-        ImageReference::OciArchive(path, reference) => Box::new(docker::OciArchive {
-            path: path.clone(),
-            reference: reference.clone(),
-        }),
+        ImageReference::DockerArchive(path, reference) => {
+            archive(path, reference, ArchiveFormat::Docker)
+        }
+        ImageReference::OciArchive(path, reference) => archive(path, reference, ArchiveFormat::Oci),
         ImageReference::Oci(path, reference) => Box::new(oci::OciLayout {
             path: path.clone(),
             reference: reference.clone(),

@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use super::image::{Annotations, Image, LayerBlob, LayerData, SourceKind};
 use super::request::{LayerConsumer, Request, Source};
+use super::store::Store;
 use crate::error::{Error, Result};
+
+/// A root filesystem has at least one of these directories.
+const ROOT_DIRECTORIES: [&str; 4] = ["usr", "etc", "bin", "lib"];
 
 /// `dir:PATH`.
 pub(super) struct RootDirectory(pub PathBuf);
@@ -14,6 +18,11 @@ impl Source for RootDirectory {
     fn images(&self, _: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
         Ok(vec![open(&self.0)?])
     }
+}
+
+/// Whether a directory or archive looks like a root filesystem.
+pub(super) fn is_root(store: &Store) -> bool {
+    ROOT_DIRECTORIES.iter().any(|name| store.has_at_top(name))
 }
 
 /// The directory as an image of one layer.

@@ -1,17 +1,15 @@
 //! An image archive on standard input.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::archive_file::{ArchiveFormat, ArchiveInput};
 use super::image::Image;
 use super::request::{LayerConsumer, Request, Source};
-use super::streamed::{StreamedArchive, claim_layers};
-use super::tar_index::Compression;
-use super::{docker, path};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 
@@ -23,16 +21,8 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// `-`, `docker-archive:-[:REFERENCE]` or `oci-archive:-[:REFERENCE]`.
 pub(super) struct StandardInput {
-    pub format: Format,
+    pub format: ArchiveFormat,
     pub reference: Option<String>,
-}
-
-/// The expected format of the archive.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Format {
-    Any,
-    Docker,
-    Oci,
 }
 
 impl Source for StandardInput {
@@ -44,30 +34,8 @@ impl Source for StandardInput {
             file: input.map_err(|error| Error::io(subject, error))?.into(),
             cancellation: request.cancellation.clone(),
         };
-        let mut bytes = BufReader::with_capacity(BUFFER, input);
-        let start = bytes
-            .fill_buf()
-            .map_err(|error| Error::io(subject, error))?;
-        if let Some(compression) = Compression::of(start) {
-            let command = compression.command;
-            return Err(compression
-                .error(subject)
-                .with_help(format!("decompress it: {command} | imgcheck -")));
-        }
-        let archive = StreamedArchive {
-            subject: subject.to_owned(),
-            bytes: Box::new(bytes),
-            size: 0,
-            limits: request.limits,
-        };
-        let (store, _) = archive.read(layers)?;
-        let images = match self.format {
-            Format::Any => path::open_archive(&store, &selection),
-            Format::Docker => docker::open(&store, &selection),
-            Format::Oci => docker::open_layout(&store, &selection),
-        }?;
-        claim_layers(&images, layers)?;
-        Ok(images)
+        let bytes = BufReader::with_capacity(BUFFER, input);
+        ArchiveInput::new(subject.to_owned(), bytes)?.read(self.format, &selection, request, layers)
     }
 }
 

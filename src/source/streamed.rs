@@ -14,7 +14,7 @@ use super::tar_index;
 use crate::archive::path::normalise;
 use crate::archive::{ArchiveError, Input, Member, MemberKind, StreamInput, Walk};
 use crate::error::{Error, Result};
-use crate::limits::{Limit, Limits};
+use crate::limits::{Limit, LimitExceeded, Limits};
 
 /// Bytes that a sender may write after an archive, such as zeros up to the size of a record.
 const PADDING: u64 = 1 << 20;
@@ -28,6 +28,8 @@ pub(super) struct StreamedArchive {
     /// The expected length in bytes, for progress; 0 if it is unknown.
     pub size: u64,
     pub limits: Limits,
+    /// Whether the end of the archive is followed by a checksum that must be right.
+    pub ends_with_checksum: bool,
 }
 
 /// A file of a streamed archive: its name and its content.
@@ -53,6 +55,7 @@ impl StreamedArchive {
             bytes,
             size,
             limits,
+            ends_with_checksum,
         } = self;
         layers.progress().image(&subject, 0, size);
         let mut files = Files::default();
@@ -72,7 +75,10 @@ impl StreamedArchive {
             return Err(truncated(&subject, "it has no end marker", &last));
         }
         // A program that writes into a pipe must not find it closed.
-        let _ = io::copy(&mut walk.into_input().take(PADDING), &mut io::sink());
+        let rest = io::copy(&mut walk.into_input().take(PADDING), &mut io::sink());
+        if ends_with_checksum {
+            rest.map_err(|error| broken(&subject, error.into(), &last))?;
+        }
         layers.progress().finish();
         let store = Store::streamed(&subject, files.members, limits);
         Ok((store, files.documents))
@@ -133,7 +139,7 @@ impl Files {
 
 fn broken(subject: &str, error: ArchiveError, last: &str) -> Error {
     match error {
-        ArchiveError::Io(error) => match Error::io(subject, error) {
+        ArchiveError::Io(error) => match reading(subject, error) {
             Error::Source(failure) if !last.is_empty() => {
                 let problem = format!("the stream ended early: {} ({last})", failure.problem);
                 Error::new(failure.code, subject, problem).with_help(INCOMPLETE)
@@ -141,6 +147,14 @@ fn broken(subject: &str, error: ArchiveError, last: &str) -> Error {
             error => error,
         },
         error => tar_index::broken(subject, error, last),
+    }
+}
+
+/// The error of reading; an [`Error::Limit`] for a [`LimitExceeded`] within it.
+fn reading(subject: &str, error: io::Error) -> Error {
+    match error.downcast::<LimitExceeded>() {
+        Ok(exceeded) => Error::limit(subject, exceeded),
+        Err(error) => Error::io(subject, error),
     }
 }
 

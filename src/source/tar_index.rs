@@ -1,6 +1,5 @@
 //! The members of a tar file, found by reading only its headers.
 
-use std::io;
 use std::path::Path;
 
 use super::members::Members;
@@ -28,7 +27,6 @@ pub(super) fn index(
     cancellation: &Cancellation,
 ) -> Result<Members<Range>> {
     let subject = path.display().to_string();
-    refuse_compressed(&subject, &range)?;
     let mut walk = Walk::new(RangeInput::new(range.clone()), limits);
     let mut members = Members::default();
     let mut last = String::new();
@@ -94,52 +92,4 @@ fn truncated(subject: &str, last: &str) -> Error {
 pub(super) fn not_an_archive(subject: &str) -> Error {
     Error::unsupported(subject, "not an image: not a tar archive")
         .with_help("give a `docker save` archive, an OCI layout or a root directory")
-}
-
-fn refuse_compressed(subject: &str, range: &FileRange) -> Result<()> {
-    let mut magic = [0; MAGIC];
-    let read = range.read_at(0, &mut magic);
-    read.map_err(|error: io::Error| Error::io(subject, error).in_context("cannot be read: "))?;
-    match Compression::of(&magic) {
-        None => Ok(()),
-        Some(compression) => {
-            let command = compression.command;
-            Err(compression.error(subject).with_help(format!(
-                "decompress it: {command} {subject} > image.tar; then imgcheck image.tar"
-            )))
-        }
-    }
-}
-
-/// Bytes that identify the compression of a file.
-const MAGIC: usize = 6;
-
-/// How a whole archive is compressed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Compression {
-    name: &'static str,
-    /// The command that decompresses it.
-    pub command: &'static str,
-}
-
-impl Compression {
-    /// The compression of a file that starts with these bytes.
-    pub fn of(start: &[u8]) -> Option<Self> {
-        let (name, command) = match start {
-            [0x1f, 0x8b, ..] => ("gzip", "gzip -dc"),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => ("zstd", "zstd -dc"),
-            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => ("xz", "xz -dc"),
-            [b'B', b'Z', b'h', ..] => ("bzip2", "bzip2 -dc"),
-            _ => return None,
-        };
-        Some(Compression { name, command })
-    }
-
-    pub fn error(self, subject: &str) -> Error {
-        let name = self.name;
-        Error::unsupported(
-            subject,
-            format!("the archive is compressed as a whole with {name}, which is not supported"),
-        )
-    }
 }

@@ -9,9 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::super::compression::check_length;
 use super::super::entry::entry;
 use super::super::facts::{Entry, EntryKind};
+use crate::archive::compression::check_length;
 use crate::archive::overlay::{ATTRIBUTE as OVERLAY_ATTRIBUTE, is_attribute, is_whiteout_device};
 use crate::archive::{Member, MemberKind, Owner, capabilities};
 use crate::digest::hexadecimal;

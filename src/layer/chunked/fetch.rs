@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use super::super::context::ReadContext;
-use super::super::zstd::Zstd;
 use super::error::LazyError;
+use crate::archive::compression::zstd::Zstd;
 use crate::error::Error;
 use crate::limits::{LimitExceeded, Limits};
 use crate::source::remote::RemoteBlob;

@@ -14,10 +14,10 @@ use crate::cache::{Cache, Key};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::Limit;
+use crate::source::archive_file;
 use crate::source::blobs::Blobs;
 use crate::source::image::{AccessMethod, Annotations, Image, LayerBlob, LayerData, SourceKind};
 use crate::source::oci;
-use crate::source::path;
 use crate::source::platform::Selection;
 use crate::source::request::{LayerConsumer, Request};
 use crate::source::streamed::{Document, StreamedArchive, claim_layers};
@@ -128,9 +128,10 @@ impl DaemonImage {
             bytes: Box::new(Export::start(self.connection, self.id, self.platform)),
             size: self.size,
             limits: request.limits,
+            ends_with_checksum: false,
         };
         let (store, documents) = archive.read(layers)?;
-        let images = path::open_archive(&store, &self.selection)?;
+        let images = archive_file::open_any(&store, &self.selection)?;
         store_documents(&request.cache, &documents);
         claim_layers(&images, layers)?;
         let images = images.into_iter();

@@ -46,18 +46,6 @@ fn other_files_are_rejected() {
 }
 
 #[test]
-fn an_archive_that_is_compressed_as_a_whole_says_how_to_uncompress_it() {
-    let place = Place::new();
-    let path = place.path("image.tar.gz");
-    let bytes = testkit::tar(&docker_archive(&[small("x:1")]));
-    fs::write(&path, testkit::compress(&bytes, Compression::Gzip)).unwrap();
-    assert!(problem(open(&path), &path).contains("compressed as a whole with gzip"));
-    assert!(open(&path).unwrap_err().to_string().contains("gzip -dc"));
-    fs::write(&path, testkit::compress(&bytes, Compression::Zstd)).unwrap();
-    assert!(problem(open(&path), &path).contains("compressed as a whole with zstd"));
-}
-
-#[test]
 fn a_truncated_archive() {
     let place = Place::new();
     let mut items = docker_archive(&[small("x:1")]);

@@ -1,5 +1,6 @@
 //! Opening images in every storage, and the errors for damaged ones.
 
+mod compressed;
 mod damaged;
 mod selection;
 

@@ -1,15 +1,21 @@
-//! How a layer is compressed, by its first bytes: media types and file names can be wrong.
+//! How an archive is compressed, by its first bytes: media types and file names can be wrong.
 
+use std::io::{self, BufRead, Read};
+
+use super::super::pipe::{Writer, fill};
+use super::gzip::Gzip;
+use super::zstd::Zstd;
 use crate::archive::{BLOCK, begins_archive};
+use crate::cancellation::Cancellation;
 use crate::limits::{Limit, LimitExceeded, Limits};
 
 /// [`Limit::Ratio`] applies above this many bytes: an honest layer may contain a large file of zeros, which gzip compresses by a factor
 /// of 1000. Larger layers come near the default only if they contain nothing else: programs compress by 3, texts by 10, weights of
 /// models hardly at all.
-pub(super) const RATIO_FLOOR: u64 = 4 << 30;
+const RATIO_FLOOR: u64 = 4 << 30;
 
 /// Checks the decompressed length `plain` of a layer of `stored` bytes.
-pub(super) fn check_length(limits: &Limits, stored: u64, plain: u64) -> Result<(), LimitExceeded> {
+pub(crate) fn check_length(limits: &Limits, stored: u64, plain: u64) -> Result<(), LimitExceeded> {
     limits.check(Limit::LayerBytes, plain)?;
     match plain > RATIO_FLOOR {
         true => limits.check(Limit::Ratio, plain.div_ceil(stored.max(1))),
@@ -17,7 +23,7 @@ pub(super) fn check_length(limits: &Limits, stored: u64, plain: u64) -> Result<(
     }
 }
 
-/// How a layer is compressed.
+/// How an archive is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// Not at all.
@@ -26,6 +32,50 @@ pub enum Compression {
     Gzip,
     /// With zstd.
     Zstd,
+}
+
+impl Compression {
+    /// Decompresses the input; the window of zstd is bounded.
+    ///
+    /// # Errors
+    /// There is no memory for the decoder.
+    fn decoder<'a>(
+        self,
+        input: impl BufRead + 'a,
+        limits: &Limits,
+    ) -> io::Result<Box<dyn Read + 'a>> {
+        Ok(match self {
+            Compression::None => Box::new(input),
+            Compression::Gzip => Box::new(Gzip::new(input)),
+            Compression::Zstd => Box::new(Zstd::new(input, *limits)?),
+        })
+    }
+
+    /// Decompresses the input into a pipe until one of them ends. `stored` is the number of compressed bytes, as far as it is known
+    /// after each step.
+    ///
+    /// # Errors
+    /// The input is damaged or truncated, a limit is exceeded ([`check_length`]), or the request was cancelled.
+    pub(crate) fn decompress(
+        self,
+        input: impl BufRead,
+        output: &Writer,
+        stored: impl Fn() -> u64,
+        limits: &Limits,
+        cancellation: &Cancellation,
+    ) -> io::Result<()> {
+        let mut decoder = self.decoder(input, limits)?;
+        let mut total = 0;
+        loop {
+            cancellation.check()?;
+            let count = output.write(|buffer| fill(&mut *decoder, buffer))?;
+            total += count as u64;
+            if count == 0 {
+                return Ok(());
+            }
+            check_length(limits, stored(), total).map_err(io::Error::other)?;
+        }
+    }
 }
 
 /// How many of the first bytes [`sniff`] needs.

@@ -13,7 +13,7 @@ const WINDOW_LOG: std::ops::RangeInclusive<u32> = 10..=31;
 
 /// Decompresses all frames. A frame that needs a larger window than [`Limit::ZstdWindow`], rounded up to a power of two, is an error
 /// that contains a [`LimitExceeded`].
-pub(super) struct Zstd<R: BufRead> {
+pub(crate) struct Zstd<R: BufRead> {
     decoder: Decoder<'static, R>,
     limits: Limits,
 }

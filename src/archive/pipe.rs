@@ -3,8 +3,8 @@
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::archive::Input;
-use crate::archive::input::skip_buffered;
+use super::Input;
+use super::input::skip_buffered;
 use crate::digest::Hasher;
 
 #[derive(Debug)]
@@ -15,14 +15,14 @@ struct Buffer {
 
 /// The end that is written to.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     full: Sender<Buffer>,
     empty: Receiver<Buffer>,
 }
 
 /// The end that is read from.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     full: Receiver<Buffer>,
     empty: Sender<Buffer>,
     current: Buffer,
@@ -31,7 +31,7 @@ pub(super) struct Reader {
 }
 
 /// A pipe of `count` buffers of `size` bytes.
-pub(super) fn pipe(count: usize, size: usize) -> (Writer, Reader) {
+pub(crate) fn pipe(count: usize, size: usize) -> (Writer, Reader) {
     let (full_sender, full) = channel();
     let (empty, empty_receiver) = channel();
     for _ in 0..count {
@@ -106,6 +106,20 @@ impl Reader {
         }
         true
     }
+}
+
+/// Fills the buffer, unless the input ends.
+pub(crate) fn fill(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match input.read(&mut buffer[done..]) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
 }
 
 impl Read for Reader {

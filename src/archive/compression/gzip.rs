@@ -7,7 +7,7 @@ const GZIP_MAGIC: u8 = 0x1f;
 
 /// Decompresses all members. Reading ends with an error unless the last one is whole and its checksum right.
 #[derive(Debug)]
-pub(super) struct Gzip<R, M = Member> {
+pub(crate) struct Gzip<R, M = Member> {
     input: R,
     /// `None` after the last one.
     member: Option<M>,
@@ -15,17 +15,17 @@ pub(super) struct Gzip<R, M = Member> {
 
 /// Decompresses one member. ISA-L takes three quarters of the time of zlib-rs, which is pure Rust.
 #[cfg(feature = "isa-l")]
-pub(super) type Member = imgcheck_isal::Member;
+pub(crate) type Member = imgcheck_isal::Member;
 #[cfg(not(feature = "isa-l"))]
-pub(super) type Member = zlib_rs::Member;
+pub(crate) type Member = zlib_rs::Member;
 
 /// Decompresses one member, in pieces.
-pub(super) trait Inflate: Default {
+pub(crate) trait Inflate: Default {
     /// Decompresses from the input to the output until one of them ends. An empty input is the end of the blob.
     fn inflate(&mut self, input: &[u8], output: &mut [u8]) -> io::Result<Step>;
 }
 
-pub(super) struct Step {
+pub(crate) struct Step {
     /// Bytes of input used.
     consumed: usize,
     /// Bytes of output written.
