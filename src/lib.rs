@@ -109,6 +109,10 @@ pub use launch::Overlay;
 pub use limits::{Limit, Limits};
 pub use lint::FileKind;
 pub use progress::Progress;
+pub use report::fleet::{
+    FleetComparison, FleetFinding, FleetFormat, FleetLayer, FleetOutput, FleetRecord, FleetRuns,
+    FleetSchema, FleetStatus, FleetTarget, FleetTotals,
+};
 pub use report::{ClassReport, ContainerReport, ImageReport, Verdict, WorkloadReport};
 pub use source::registry::{Credentials, Options as RegistryOptions};
 

@@ -7,6 +7,7 @@ mod attest;
 mod builder;
 mod check;
 mod facts;
+mod fleet;
 mod inline_ignores;
 mod judge;
 mod lint;

@@ -30,6 +30,8 @@ pub enum Schema {
     Facts,
     /// The verdict that [`Checker::attest`](crate::Checker::attest) signs.
     Verdict,
+    /// [`FleetRecord`](crate::FleetRecord), a line of the results of a sweep.
+    Fleet,
 }
 
 impl Schema {
@@ -42,6 +44,7 @@ impl Schema {
             Schema::Preflight => report::json::preflight_schema(),
             Schema::Facts => facts::schema(),
             Schema::Verdict => predicate::schema(),
+            Schema::Fleet => report::fleet::schema(),
         };
         // The schema itself has its keys in a readable order, its value does not.
         serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

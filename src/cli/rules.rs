@@ -51,6 +51,9 @@ enum Command {
         /// The verdict that `imgcheck attest` signs
         #[arg(long, group = "document")]
         verdict: bool,
+        /// Lines of the results of a sweep (`jsonl`)
+        #[arg(long, group = "document")]
+        fleet: bool,
     },
     /// Write the pages of the book
     #[command(hide = true)]
@@ -77,6 +80,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
             config,
             facts,
             verdict,
+            fleet,
         } => {
             let documents = [
                 (report, Schema::Report),
@@ -84,6 +88,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
                 (config, Schema::Configuration),
                 (facts, Schema::Facts),
                 (verdict, Schema::Verdict),
+                (fleet, Schema::Fleet),
             ];
             let named = documents.into_iter().find(|(is_named, _)| **is_named);
             named.map_or(Schema::Rule, |(_, schema)| schema).to_json()

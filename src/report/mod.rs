@@ -4,6 +4,7 @@ pub mod cyclonedx;
 mod details;
 pub mod difference;
 mod escape;
+pub mod fleet;
 pub mod github;
 pub mod gitlab;
 pub mod html;
@@ -23,7 +24,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::claims::Claim;
 use crate::elf::Depth;
@@ -362,7 +363,9 @@ impl Inspection {
 /// ```
 /// assert!(imgcheck::Verdict::Fail > imgcheck::Verdict::Pass);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// No finding is as severe as the threshold.

@@ -110,7 +110,7 @@ pub(super) fn claimed(claims: &[&Claim]) -> String {
 
 /// The versions of a subject, that of the loaded copy first. Claims and components share their names, except that the CUDA
 /// release is also taken from PyTorch and the toolkit.
-fn found(subject: &str, stack: &[Component]) -> Vec<String> {
+pub(super) fn found(subject: &str, stack: &[Component]) -> Vec<String> {
     match subject {
         "cuda" => {
             let mut versions = versions_of(stack, "cuda-runtime");
