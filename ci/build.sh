@@ -19,5 +19,8 @@ done
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${rust[*]}")
 export CARGO_ENCODED_RUSTFLAGS CFLAGS="${c[*]}" CARGO_TARGET_DIR=$output
 
-cargo auditable build --release --locked --features gate,kube,otel --target "$target" >&2
+# A hash map below parquet takes its seed from the build.
+export CONST_RANDOM_SEED=imgcheck
+
+cargo auditable build --release --locked --features gate,kube,otel,parquet --target "$target" >&2
 echo "$output/$target/release/imgcheck"

@@ -2,10 +2,15 @@
 
 use std::io;
 
+use super::csv::Csv;
 use super::jsonl::Jsonl;
+use super::page::FleetPage;
+use super::parquet;
 use super::record::FleetRecord;
+use super::sarif::Sarif;
+use super::text::Text;
 use super::writer::{FleetTotals, JudgedBy, Sink, Writer};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A format of the results of a sweep.
 ///
@@ -65,10 +70,14 @@ impl FleetOutput {
     /// # Errors
     /// This build of imgcheck does not have the format, or `sink` fails.
     pub fn create(format: FleetFormat, sink: Sink, judged_by: &JudgedBy) -> Result<Self> {
-        let _ = judged_by;
+        let failed = |error| Error::output("the results of the sweep", error);
         let writer: Box<dyn Writer> = match format {
+            FleetFormat::Text => Box::new(Text::new(sink)),
             FleetFormat::Jsonl => Box::new(Jsonl::new(sink)),
-            _ => return Err(crate::error::Error::usage("not implemented yet")),
+            FleetFormat::Csv => Box::new(Csv::new(sink).map_err(failed)?),
+            FleetFormat::Parquet => parquet::writer(sink, judged_by)?,
+            FleetFormat::Sarif => Box::new(Sarif::new(sink, judged_by).map_err(failed)?),
+            FleetFormat::Html => Box::new(FleetPage::new(sink, judged_by)),
         };
         Ok(FleetOutput { writer })
     }

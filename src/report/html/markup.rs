@@ -6,7 +6,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// HTML in which everything is escaped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Html(String);
+pub(in crate::report) struct Html(String);
 
 impl fmt::Display for Html {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,7 +22,7 @@ impl Html {
 }
 
 /// Escapes text for elements and double-quoted attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::report) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -38,7 +38,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A message or help; text between backticks becomes code.
-pub(super) fn rich(text: &str) -> Html {
+pub(in crate::report) fn rich(text: &str) -> Html {
     let pieces: Vec<&str> = text.trim_end().split('`').collect();
     let mut html = String::new();
     for (place, piece) in pieces.iter().enumerate() {
@@ -73,7 +73,7 @@ pub(super) fn markdown(text: &str) -> Html {
 }
 
 /// A size with decimal units: `1.5 GB`.
-pub(super) fn bytes(number: u64) -> String {
+pub(in crate::report) fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = number as f64;
     let mut unit = 0;

@@ -7,7 +7,7 @@ mod coverage;
 mod finding;
 mod graph;
 mod image;
-mod markup;
+pub(super) mod markup;
 
 use askama::Template;
 

@@ -94,7 +94,11 @@ fn image_uri(subject: Subject) -> String {
     let Subject::Image(ImageReport { facts, .. }) = subject else {
         return file_uri(subject.name());
     };
-    let reference = facts.reference.as_deref().unwrap_or("image");
+    repository_uri(facts.reference.as_deref().unwrap_or("image"))
+}
+
+/// The repository of a reference, without its tag, as a relative URI.
+pub(in crate::report) fn repository_uri(reference: &str) -> String {
     let repository = reference.parse::<Name>().map(|name| match name.registry {
         Some(registry) => format!("{registry}/{}", name.repository),
         None => name.repository,

@@ -14,6 +14,22 @@ use crate::excerpt::shortened;
 use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
 use crate::rules::{Rule, RuleSet, pages};
 use model::*;
+use serde::Serialize;
+
+pub(super) use locations::repository_uri;
+
+/// The schema of the format.
+pub(super) const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// imgcheck and its rules, as the `driver` of a run.
+pub(super) fn tool(rules: &RuleSet) -> impl Serialize {
+    driver(rules)
+}
+
+/// A text of a message, without placeholders and links.
+pub(super) fn message_text(text: &str) -> impl Serialize {
+    plain(text)
+}
 
 /// The report as a SARIF log with one run.
 pub fn report(report: &Report) -> serde_json::Result<String> {
@@ -46,7 +62,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
         }
     }
     escape::json(&Log {
-        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        schema: SCHEMA,
         version: "2.1.0",
         runs: [Run {
             tool: Tool {
