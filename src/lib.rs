@@ -43,6 +43,7 @@ mod version;
 mod archive;
 mod attest;
 mod cache;
+mod squashfs;
 
 mod elf;
 mod source;
@@ -126,6 +127,6 @@ pub mod internals {
         archive attest beneath cache cancellation checker claims cluster digest elf embedded
         error finding gap glob image json_schema knowledge launch layer limits lint
         loader parallel policy process progress reference report rules
-        source spelling stack targets tls version vocabulary workload yaml
+        source spelling squashfs stack targets tls version vocabulary workload yaml
     }
 }

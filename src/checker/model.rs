@@ -52,11 +52,11 @@ impl Model {
         let launch = Launch::of(&root, config, &subject.overlay, &knowledge.launch);
         let mut stack = stack::read(&root, config, &launch, &knowledge.catalogue, bounds)?;
         // A root directory has no configuration.
-        let has_config = facts.config_digest.is_some();
+        let has_platform = !facts.platform.is_empty();
         let image = rules::ImageFacts {
             platform: Some(facts.platform.clone()).filter(|platform| !platform.is_empty()),
-            os: has_config.then(|| config.os().to_string()),
-            architecture: has_config.then(|| config.architecture().to_string()),
+            os: has_platform.then(|| config.os().to_string()),
+            architecture: has_platform.then(|| config.architecture().to_string()),
             env: Some(configuration::environment(config)),
             process_env: Some(launch.environment.clone()),
             labels: Some(configuration::labels(config)),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::archive::FileRange;
+use crate::squashfs::SquashfsFile;
 
 /// Bytes that can be read at any offset.
 pub trait ReadAt: Sync {
@@ -90,6 +91,16 @@ impl ReadAt for FileRange {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         FileRange::read_at(self, offset, buffer)
+    }
+}
+
+impl ReadAt for SquashfsFile<'_> {
+    fn size(&self) -> u64 {
+        SquashfsFile::size(self)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        SquashfsFile::read_at(self, offset, buffer)
     }
 }
 

@@ -4,8 +4,9 @@ use std::io;
 
 use memchr::memmem;
 
+use super::budget::Budget;
 use super::context::ReadContext;
-use super::facts::Content;
+use super::facts::{Content, Entry};
 use super::patterns::Capture;
 use crate::archive::{FileRange, Segment};
 use crate::elf::{self, Depth, ElfError, ReadAt, ReadOptions};
@@ -100,6 +101,50 @@ pub(super) fn elf(
         }),
         Err(error) => Err(error),
     }
+}
+
+/// The content of a file at rest, as far as it is captured.
+///
+/// # Errors
+/// As [`elf`].
+pub(super) fn of_file(
+    context: &ReadContext,
+    entry: &Entry,
+    capture: Capture,
+    bytes: &dyn ReadAt,
+    budget: &Budget,
+) -> Result<Content, ElfError> {
+    let limits = &context.limits;
+    if capture.is_whole() {
+        budget.text(entry.size, limits)?;
+        return Ok(captured(capture, whole(bytes)?));
+    }
+    let mut magic = [0; ELF_MAGIC.len()];
+    let count = bytes.read_at(0, &mut magic).map_err(ElfError::Io)?;
+    if magic.starts_with(b"#!") && context.patterns.may_be_script(entry) {
+        let bytes = whole(bytes)?;
+        if !context.patterns.is_script(&bytes) {
+            return Ok(Content::Unread);
+        }
+        budget.text(entry.size, limits)?;
+        return Ok(captured(Capture::Text, bytes));
+    }
+    if count < magic.len() || magic != *ELF_MAGIC {
+        return Ok(Content::Unread);
+    }
+    let content = elf(context, bytes, context.depth)?;
+    budget.content(&content, limits)?;
+    Ok(content)
+}
+
+fn whole(bytes: &dyn ReadAt) -> Result<Vec<u8>, ElfError> {
+    let mut content = vec![0; usize::try_from(bytes.size()).unwrap_or_default()];
+    let count = bytes.read_at(0, &mut content).map_err(ElfError::Io)?;
+    if count < content.len() {
+        let error = io::Error::other("it was truncated while it was being read");
+        return Err(ElfError::Io(error));
+    }
+    Ok(content)
 }
 
 /// The content of a file that is captured whole.

@@ -6,7 +6,7 @@ mod marks;
 mod tests;
 
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Stat, fgetxattr, fstat, readlinkat, sta
 use rustix::io::Errno;
 
 use super::budget::Budget;
-use super::content::{ELF_MAGIC, captured, elf};
+use super::content::{ELF_MAGIC, of_file};
 use super::context::ReadContext;
 use super::entry;
 use super::facts::{Content, Entry, EntryKind, LayerFacts};
@@ -207,28 +207,6 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The content of a file that starts with `#!`.
-    fn script(
-        &self,
-        path: &Path,
-        entry: &Entry,
-        range: &FileRange,
-        budget: &Budget,
-    ) -> Result<Content> {
-        let mut bytes = vec![0; usize::try_from(entry.size).unwrap_or_default()];
-        let count = range.read_at(0, &mut bytes);
-        if count.map_err(|error| self.unreadable(path, error))? < bytes.len() {
-            let error = io::Error::other("it was truncated while it was being read");
-            return Err(self.unreadable(path, error));
-        }
-        if !self.context.patterns.is_script(&bytes) {
-            return Ok(Content::Unread);
-        }
-        let taken = budget.text(entry.size, &self.context.limits);
-        taken.map_err(|exceeded| self.exceeded(path, exceeded))?;
-        Ok(captured(Capture::Text, bytes))
-    }
-
     fn content(
         &self,
         root: &OwnedFd,
@@ -237,7 +215,6 @@ impl Scan<'_> {
         budget: &Budget,
     ) -> Result<Content> {
         let wrong = |error: io::Error| self.unreadable(path, error);
-        let limits = &self.context.limits;
         let capture = self.context.patterns.capture(entry);
         let is_too_short = entry.size < ELF_MAGIC.len() as u64;
         if capture == Capture::Nothing || capture == Capture::Elf && is_too_short {
@@ -247,40 +224,13 @@ impl Scan<'_> {
         if let Some(marks) = &self.marks {
             marks.check_file(&file).map_err(wrong)?;
         }
-        if capture.is_whole() {
-            budget
-                .text(entry.size, limits)
-                .map_err(|exceeded| self.exceeded(path, exceeded))?;
-            let mut bytes = Vec::new();
-            file.take(entry.size)
-                .read_to_end(&mut bytes)
-                .map_err(wrong)?;
-            if (bytes.len() as u64) < entry.size {
-                return Err(wrong(io::Error::other(
-                    "it was truncated while it was being read",
-                )));
-            }
-            return Ok(captured(capture, bytes));
-        }
-        let mut magic = [0; ELF_MAGIC.len()];
         let range = FileRange::new(Arc::new(file), 0, entry.size);
-        let count = range.read_at(0, &mut magic).map_err(wrong)?;
-        if magic.starts_with(b"#!") && self.context.patterns.may_be_script(entry) {
-            return self.script(path, entry, &range, budget);
-        }
-        if count < magic.len() || magic != *ELF_MAGIC {
-            return Ok(Content::Unread);
-        }
-        let content =
-            elf(self.context, &range, self.context.depth).map_err(|error| match error {
-                ElfError::Limit(exceeded) => self.exceeded(path, exceeded),
-                ElfError::Cancelled(error) => error,
-                ElfError::Io(error) => self.unreadable(path, error),
-                error => self.wrong(path, error.to_string()),
-            })?;
-        let taken = budget.content(&content, limits);
-        taken.map_err(|exceeded| self.exceeded(path, exceeded))?;
-        Ok(content)
+        of_file(self.context, entry, capture, &range, budget).map_err(|error| match error {
+            ElfError::Limit(exceeded) => self.exceeded(path, exceeded),
+            ElfError::Cancelled(error) => error,
+            ElfError::Io(error) => self.unreadable(path, error),
+            error => self.wrong(path, error.to_string()),
+        })
     }
 
     /// The bit of the mode for a program with file capabilities.

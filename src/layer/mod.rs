@@ -13,6 +13,7 @@ pub mod facts;
 mod patterns;
 mod read;
 mod seek;
+mod squashfs;
 mod stream;
 mod walk;
 mod workers;

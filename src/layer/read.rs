@@ -12,7 +12,7 @@ use super::facts::LayerFacts;
 use super::patterns::Capture;
 use super::stream::{Expected, Stream, StreamedLayer};
 use super::workers::LAYERS;
-use super::{chunked, directory, seek};
+use super::{chunked, directory, seek, squashfs};
 use crate::archive::FileRange;
 use crate::archive::compression::{Compression, SNIFFED, sniff};
 use crate::error::{Error, Result};
@@ -107,7 +107,7 @@ impl ReadContext<'_> {
         let diff_id = &blob.diff_id;
         let is_verified = match (&blob.data, &blob.digest) {
             (LayerData::Overlay(_) | LayerData::EngineOnly(_), _) => true,
-            (LayerData::Directory(_), _) | (_, None) => false,
+            (LayerData::Directory(_) | LayerData::Squashfs(..), _) | (_, None) => false,
             (LayerData::Range { .. }, _) if self.trust.strict => false,
             (_, Some(digest)) => self.cache.is_verified(digest, diff_id),
         };
@@ -147,6 +147,9 @@ impl ReadContext<'_> {
             }
             LayerData::Overlay(overlay) => {
                 directory::scan_overlay(self, overlay).map(layer(ReadMethod::Directory))
+            }
+            LayerData::Squashfs(image, _) => {
+                squashfs::scan(self, name, image).map(layer(ReadMethod::Seek))
             }
             LayerData::Streamed(_) | LayerData::EngineOnly(_) => Err(Error::layer(
                 name,

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::overlay::Overlay;
 use super::remote::RemoteBlob;
+use crate::squashfs::Squashfs;
 
 /// One image of one platform.
 #[derive(Debug)]
@@ -45,6 +46,10 @@ pub enum SourceKind {
     OciArchive,
     /// A plain root directory.
     Dir,
+    /// An image of enroot and pyxis: a SquashFS file.
+    Squashfs,
+    /// An image of Apptainer or Singularity.
+    Sif,
     /// Held by the Docker engine.
     DockerDaemon,
     /// Held by Podman.
@@ -90,7 +95,9 @@ impl LayerBlob {
     pub fn name(&self) -> String {
         match (&self.digest, &self.data) {
             (Some(digest), _) => digest.clone(),
-            (None, LayerData::Directory(path)) => path.display().to_string(),
+            (None, LayerData::Directory(path) | LayerData::Squashfs(_, path)) => {
+                path.display().to_string()
+            }
             (None, _) => self.diff_id.clone(),
         }
     }
@@ -112,6 +119,8 @@ pub enum LayerData {
     },
     /// A directory tree on this machine.
     Directory(PathBuf),
+    /// A SquashFS image, and its name for messages.
+    Squashfs(Arc<Squashfs>, PathBuf),
     /// A blob to download.
     Remote(Arc<dyn RemoteBlob>),
     /// A layer directory of the kernel's overlay file system.
@@ -135,7 +144,7 @@ impl LayerData {
                 length,
                 ..
             } => (name.clone(), *offset, *length),
-            LayerData::Directory(path) => (path.clone(), 0, 0),
+            LayerData::Directory(path) | LayerData::Squashfs(_, path) => (path.clone(), 0, 0),
             LayerData::Remote(blob) => (blob.address().into(), 0, 0),
             LayerData::Overlay(overlay) => (overlay.path(), 0, 0),
             LayerData::Streamed(member) => (member.clone(), 0, 0),

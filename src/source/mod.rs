@@ -3,12 +3,14 @@
 //! Each medium is one file or folder that implements the same trait. It describes images ([`Image`]) without reading their
 //! layers, except for layers that can only be read once: those of a stream.
 
+mod apptainer;
 mod archive_file;
 mod bare_reference;
 mod blobs;
 mod containerd;
 mod daemon;
 mod docker;
+mod enroot;
 mod image;
 mod json_names;
 mod members;
@@ -22,6 +24,7 @@ pub mod remote;
 mod request;
 mod root_directory;
 mod runtime;
+mod squashfs_image;
 mod standard_input;
 mod store;
 mod streamed;

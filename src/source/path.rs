@@ -1,14 +1,18 @@
 //! A path without a transport: recognized by its content.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::archive_file::{ArchiveFile, ArchiveFormat};
 use super::image::Image;
 use super::platform::Selection;
 use super::request::{LayerConsumer, Request, Source};
 use super::store::{Store, unreadable};
-use super::{oci, root_directory};
+use super::{apptainer, enroot, oci, root_directory};
+use crate::archive::FileRange;
 use crate::error::{Error, Result};
+use crate::squashfs::MAGIC;
 
 /// A file or directory.
 pub(super) struct AnyPath(pub PathBuf);
@@ -19,6 +23,19 @@ impl Source for AnyPath {
         let metadata = path.metadata().map_err(|error| unreadable(path, error))?;
         if metadata.is_dir() {
             return open_directory(path, &request.selection(None)?);
+        }
+        if metadata.is_file() {
+            let file = File::open(path).map_err(|error| unreadable(path, error))?;
+            let file = FileRange::new(Arc::new(file), 0, metadata.len());
+            let mut start = [0; apptainer::SNIFFED];
+            let length = file.read_at(0, &mut start);
+            let length = length.map_err(|error| unreadable(path, error))?;
+            if start[..length].starts_with(&MAGIC) {
+                return Ok(vec![enroot::open(path, file, request)?]);
+            }
+            if apptainer::is_sif(&start[..length]) {
+                return Ok(vec![apptainer::open(path, &file, request)?]);
+            }
         }
         let archive = ArchiveFile {
             path: path.clone(),

@@ -17,6 +17,7 @@ pub mod layout;
 pub mod ld_so_cache;
 #[cfg(feature = "servers")]
 pub mod registry;
+pub mod sif;
 pub mod tools;
 #[cfg(feature = "servers")]
 pub mod writable;

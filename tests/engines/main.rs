@@ -7,6 +7,7 @@ mod daemon;
 mod gate;
 mod groundtruth;
 mod healthy_formats;
+mod hpc;
 #[cfg(feature = "kube")]
 mod kubernetes;
 mod loader_real;
