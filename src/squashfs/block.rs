@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Read};
 use flate2::{Decompress, FlushDecompress, Status};
 use lzma_rust2::XzReader;
 
-use super::{damaged, lzo};
+use super::error::damaged;
+use super::lzo;
 
 /// Memory for one xz decoder in KiB: dictionaries are as long as a block.
 const XZ_MEMORY: u32 = 16 << 10;

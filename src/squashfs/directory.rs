@@ -2,8 +2,10 @@
 
 use std::io;
 
+use super::error::damaged;
+use super::image::Squashfs;
+use super::inode::{Inode, InodeKind, Listing};
 use super::metadata::Cursor;
-use super::{Inode, InodeKind, Listing, Squashfs, damaged};
 use crate::limits::Limit;
 
 /// Bytes of the header of up to 256 entries, and of one entry without its name.

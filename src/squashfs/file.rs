@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Extent, Squashfs, damaged};
+use super::error::damaged;
+use super::image::Squashfs;
+use super::inode::Extent;
+use super::tables::PLAIN;
 use crate::limits::Limit;
 
-/// The bit of a block's length that says that it is not compressed; a length has the bits below it.
-pub(super) const PLAIN: u32 = 1 << 24;
 /// Most blocks of one file: 512 GiB of the default block size.
 const MOST_BLOCKS: u64 = 4 << 20;
 /// Blocks that a file keeps.

@@ -2,8 +2,9 @@
 
 use std::io;
 
+use super::error::damaged;
+use super::image::Squashfs;
 use super::metadata::Cursor;
-use super::{Squashfs, damaged};
 use crate::archive::Owner;
 use crate::limits::Limit;
 
@@ -62,6 +63,14 @@ pub struct Extent {
 }
 
 impl Squashfs {
+    /// The root directory.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn root(&self) -> io::Result<Inode> {
+        self.inode(self.root)
+    }
+
     pub(super) fn at_inode(&self, reference: u64) -> io::Result<Cursor<'_>> {
         let block = self.inode_table.saturating_add(reference >> 16);
         Cursor::new(self, block, reference as u16)

@@ -3,19 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{Squashfs, damaged};
-
-/// The length of a block before compression.
-const BLOCK: usize = 8 << 10;
-/// The bit of a block's length that says that it is not compressed.
-const PLAIN: u16 = 1 << 15;
-
-/// A block, and where the next one is.
-#[derive(Debug)]
-pub(super) struct MetadataBlock {
-    bytes: Vec<u8>,
-    next: u64,
-}
+use super::error::damaged;
+use super::image::{MetadataBlock, Squashfs};
 
 /// Reads a table from a position.
 pub(super) struct Cursor<'a> {
@@ -71,25 +60,5 @@ impl<'a> Cursor<'a> {
 
     pub fn u64(&mut self) -> io::Result<u64> {
         self.array().map(u64::from_le_bytes)
-    }
-}
-
-/// Reads the block at an offset of the image.
-pub(super) fn read(image: &Squashfs, offset: u64) -> io::Result<MetadataBlock> {
-    let mut header = [0; 2];
-    image.read_exact(offset, &mut header)?;
-    let header = u16::from_le_bytes(header);
-    let length = usize::from(header & !PLAIN);
-    if length == 0 || length > BLOCK {
-        return Err(damaged(format!("a metadata block of {length} bytes")));
-    }
-    let start = offset.saturating_add(2);
-    let bytes = image.block(start, length, header & PLAIN == 0, BLOCK)?;
-    match bytes.is_empty() {
-        true => Err(damaged("an empty metadata block")),
-        false => Ok(MetadataBlock {
-            bytes,
-            next: start.saturating_add(length as u64),
-        }),
     }
 }

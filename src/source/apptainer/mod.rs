@@ -16,7 +16,9 @@ use crate::archive::FileRange;
 use crate::error::{Error, Result};
 use crate::limits::Limit;
 use sif::{Object, ObjectKind};
-pub(super) use sif::{SNIFFED, is_sif};
+
+/// Bytes of a file that tell whether it is a SIF file.
+pub(super) const SNIFFED: usize = sif::SNIFFED;
 
 const ENVIRONMENT: &str = ".singularity.d/env";
 const RUN: &str = ".singularity.d/runscript";
@@ -37,6 +39,11 @@ const FIXED: [&str; 5] = [
 const SQUASHFS: i32 = 1;
 const PRIMARY: i32 = 2;
 const OVERLAY: i32 = 4;
+
+/// Whether a file that starts with these bytes is a SIF file.
+pub(super) fn is_sif(start: &[u8]) -> bool {
+    sif::is_sif(start)
+}
 
 /// Opens a SIF file.
 ///

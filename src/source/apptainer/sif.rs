@@ -8,7 +8,7 @@ use crate::archive::FileRange;
 const MAGIC_AT: usize = 32;
 const MAGIC: &[u8] = b"SIF_MAGIC\0";
 /// Bytes of the header that are needed to recognize it.
-pub(in crate::source) const SNIFFED: usize = MAGIC_AT + MAGIC.len();
+pub(super) const SNIFFED: usize = MAGIC_AT + MAGIC.len();
 const HEADER: usize = 128;
 const DESCRIPTOR: usize = 585;
 /// Most descriptors; Apptainer writes 48.
@@ -36,7 +36,7 @@ pub(super) enum ObjectKind {
 }
 
 /// Whether a file that starts with these bytes is one.
-pub(in crate::source) fn is_sif(start: &[u8]) -> bool {
+pub(super) fn is_sif(start: &[u8]) -> bool {
     start
         .get(MAGIC_AT..)
         .is_some_and(|rest| rest.starts_with(MAGIC))
