@@ -30,6 +30,7 @@ mod json_schema;
 mod key_file;
 mod lexical;
 mod limits;
+mod object_storage;
 mod parallel;
 mod progress;
 mod spelling;
@@ -83,6 +84,8 @@ mod checker;
 #[cfg(feature = "gate")]
 mod gate;
 
+mod sweep;
+
 pub use attest::key::PublicKey;
 pub use cache::{CacheKey, CacheOptions};
 pub use cancellation::Cancellation;
@@ -116,6 +119,7 @@ pub use report::fleet::{
 };
 pub use report::{ClassReport, ContainerReport, ImageReport, Verdict, WorkloadReport};
 pub use source::registry::{Credentials, Options as RegistryOptions};
+pub use sweep::{Shard, SweepOutcome, SweepPlan, SweepRequest, SweepTotals, WorkerOptions};
 
 /// What the fuzz targets, the benchmarks and the tests of this repository reach. It may change at any time.
 #[doc(hidden)]
@@ -127,6 +131,6 @@ pub mod internals {
         archive attest beneath cache cancellation checker claims cluster digest elf embedded
         error finding gap glob image json_schema knowledge launch layer limits lint
         loader parallel policy process progress reference report rules
-        source spelling squashfs stack targets tls version vocabulary workload yaml
+        source spelling squashfs stack sweep targets tls version vocabulary workload yaml
     }
 }

@@ -24,15 +24,41 @@ pub enum Key {
         /// `sha256:…` of the bytes.
         digest: String,
     },
+    /// The facts of an image, of which a sweep keeps those of the layers apart.
+    Image {
+        /// `sha256:…` that names the image in its plan.
+        image: String,
+        /// As of facts of layers.
+        version: String,
+    },
+    /// The plan of a sweep.
+    Plan {
+        /// What people call it.
+        name: String,
+    },
+    /// Why a sweep could not read an image.
+    Unread {
+        /// `sha256:…` that names the image in its plan.
+        image: String,
+        /// As of facts of layers.
+        version: String,
+    },
 }
 
 impl Key {
     /// The name of the file; `None` if a digest is invalid, because an image can claim anything.
-    pub(super) fn name(&self) -> Option<String> {
+    pub fn name(&self) -> Option<String> {
+        let of_version = |kind: &str, version: &str, digest: &str| {
+            let hex = hexadecimal(digest)?;
+            is_version(version).then(|| format!("{kind}-{version}-{hex}"))
+        };
         match self {
-            Key::Facts { diff_id, version } => {
-                let hex = hexadecimal(diff_id)?;
-                is_version(version).then(|| format!("facts-{version}-{hex}"))
+            Key::Facts { diff_id, version } => of_version("facts", version, diff_id),
+            Key::Image { image, version } => of_version("image", version, image),
+            Key::Unread { image, version } => of_version("unread", version, image),
+            Key::Plan { name } => {
+                let hex = sha256(name.as_bytes());
+                hexadecimal(&hex).map(|hex| format!("plan-{hex}"))
             }
             Key::Verified { digest, diff_id } => {
                 let (blob, layer) = (hexadecimal(digest)?, hexadecimal(diff_id)?);
@@ -45,7 +71,7 @@ impl Key {
     /// Whether the bytes can belong to the key.
     pub(super) fn accepts(&self, bytes: &[u8]) -> bool {
         match self {
-            Key::Facts { .. } => true,
+            Key::Facts { .. } | Key::Image { .. } | Key::Plan { .. } | Key::Unread { .. } => true,
             Key::Verified { .. } => bytes.is_empty(),
             Key::Document { digest } => sha256(bytes) == *digest,
         }

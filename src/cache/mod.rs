@@ -21,6 +21,7 @@ use etcetera::{BaseStrategy, choose_base_strategy};
 
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
+use crate::object_storage::ObjectStorage;
 pub use key::{CacheEntryKind, Key};
 pub use local::CacheEntry;
 use local::Directory;
@@ -110,6 +111,39 @@ impl Cache {
         })
     }
 
+    /// The store of a sweep: it takes the place of the directory, and nothing works without it. Its failures are
+    /// [warnings](Self::warnings) each time.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a URL that is not that of a store, and for a store that others may write to if there is no key.
+    pub fn in_store(url: &str, key: Option<CacheKey>) -> Result<Self> {
+        let shared = Shared::required(url)?;
+        if key.is_none()
+            && let Some(problem) = shared.distrust()
+        {
+            let problem = format!("the store {}: {problem}", shared.objects.address());
+            let help = "sign its entries: --store-key FILE, a file with 32 random bytes or more that all workers have";
+            return Err(Error::usage(problem).with_help(help));
+        }
+        let stores = Stores {
+            directory: None,
+            named: false,
+            shared: Some(shared),
+            key,
+            warnings: Mutex::default(),
+        };
+        Ok(Cache {
+            stores: Some(Arc::new(stores)),
+            cancellation: Cancellation::default(),
+        })
+    }
+
+    /// The objects of the shared store.
+    pub fn objects(&self) -> Option<&ObjectStorage> {
+        let stores = self.stores.as_deref()?;
+        stores.shared.as_ref().map(|it| &it.objects)
+    }
+
     /// The same cache for a request that can be cancelled: then it no longer waits for the shared store.
     #[must_use]
     pub fn with_cancellation(&self, cancellation: &Cancellation) -> Self {
@@ -174,7 +208,7 @@ impl Cache {
     /// The URL of the shared store, without credentials.
     pub fn shared(&self) -> Option<&str> {
         let shared = self.stores.as_deref()?.shared.as_ref()?;
-        Some(shared.address())
+        Some(shared.objects.address())
     }
 
     /// All entries in the directory of this machine.
@@ -210,7 +244,7 @@ impl Stores {
             && let Some(problem) = self.shared.as_ref().and_then(Shared::distrust)
             && let Some(shared) = self.shared.take()
         {
-            let address = shared.address();
+            let address = shared.objects.address();
             self.warn(format!(
                 "the shared cache {address} is not used: {problem}; sign its entries with --cache-key"
             ));

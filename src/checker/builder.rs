@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use super::node_files;
 use super::state::Checker;
 use crate::attest::key::PublicKey;
 use crate::beneath::Tree;
-use crate::cache::{Cache, CacheOptions};
+use crate::cache::{Cache, CacheKey, CacheOptions};
 use crate::error::{Error, Result};
 use crate::finding::Severity;
 use crate::knowledge::{Knowledge, OnFirstUse};
@@ -39,11 +40,13 @@ pub struct CheckerBuilder {
     expectations: Vec<String>,
     gpus: Vec<String>,
     driver: Option<String>,
+    nodes: Vec<PathBuf>,
     fail_on: Option<Option<Severity>>,
     strict: bool,
     baseline: BaselineFile,
     limits: Vec<(Limit, u64)>,
     cache: Option<CacheOptions>,
+    store: Option<(String, Option<CacheKey>)>,
     registries: Options,
     without_rules: bool,
     loader_trees: bool,
@@ -121,6 +124,14 @@ impl CheckerBuilder {
         self
     }
 
+    /// Nodes that images must run on: a file of `kubectl get nodes,resourceslices -o json`. Each class of equal nodes with GPUs is a target,
+    /// beside those that are given otherwise.
+    #[must_use]
+    pub fn nodes(mut self, file: impl Into<PathBuf>) -> Self {
+        self.nodes.push(file.into());
+        self
+    }
+
     /// The driver that images must run on. Without [`gpus`](Self::gpus) it replaces the driver of each target of the configuration.
     #[must_use]
     pub fn driver(mut self, version: impl Into<String>) -> Self {
@@ -168,6 +179,14 @@ impl CheckerBuilder {
     #[must_use]
     pub fn cache(mut self, cache: CacheOptions) -> Self {
         self.cache = Some(cache);
+        self
+    }
+
+    /// The store of a [sweep](Checker::run_sweep), by URL, instead of a cache. A key signs its entries; without one it must be a directory
+    /// that others cannot write to.
+    #[must_use]
+    pub fn store(mut self, url: impl Into<String>, key: Option<CacheKey>) -> Self {
+        self.store = Some((url.into(), key));
         self
     }
 
@@ -223,10 +242,18 @@ impl CheckerBuilder {
         for (limit, value) in &self.limits {
             limits.set(*limit, *value);
         }
-        let policy = self.policy(&config, gpus)?;
+        let mut policy = self.policy(&config, gpus)?;
+        for file in &self.nodes {
+            let classes = node_files::classes(std::slice::from_ref(file), gpus)?;
+            let classes = classes.into_iter().filter(|it| it.has_gpu);
+            policy.targets.extend(classes.map(|it| it.target));
+        }
         let rules = self.add_rules(rules, &config)?;
-        let cache = self.cache.as_ref().map(Cache::open).transpose()?;
-        let cache = cache.unwrap_or_default();
+        let cache = match (&self.store, &self.cache) {
+            (Some((url, key)), _) => Cache::in_store(url, key.clone())?,
+            (None, Some(cache)) => Cache::open(cache)?,
+            (None, None) => Cache::default(),
+        };
         let mut facts_keys = self.facts_keys;
         if self.facts_from_registry || self.guarded {
             facts_keys.extend(config.facts_keys()?);

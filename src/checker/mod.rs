@@ -10,10 +10,12 @@ mod facts;
 mod fleet;
 mod inline_ignores;
 mod judge;
+mod kept;
 mod lint;
 mod lint_files;
 mod lint_request;
 mod model;
+mod node_files;
 mod preflight;
 mod read;
 mod references;
@@ -34,6 +36,7 @@ pub use attest::{
 };
 pub use builder::CheckerBuilder;
 pub use facts::ImageFacts;
+pub(crate) use kept::{Reports, SharedLayers, UnreadReason};
 pub use lint_request::LintRequest;
 #[cfg(feature = "gate")]
 pub(crate) use preflight::Deployment;

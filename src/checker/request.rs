@@ -162,7 +162,7 @@ impl ImageRequest {
     }
 
     /// The reference, if the image is looked up in its registry.
-    pub(super) fn in_registry(&self) -> Option<&str> {
+    pub(crate) fn in_registry(&self) -> Option<&str> {
         match &self.target {
             ImageReference::Remote(Remote::Registry, reference) => Some(reference),
             _ => None,
@@ -170,11 +170,21 @@ impl ImageRequest {
     }
 
     /// The same image, of which a bare reference is looked up in its registry only.
-    pub(super) fn in_own_registry(mut self) -> Self {
+    pub(crate) fn in_own_registry(mut self) -> Self {
         if let ImageReference::Reference(reference) = self.target {
             self.target = ImageReference::Remote(Remote::Registry, reference);
         }
         self
+    }
+
+    /// What ends the request early.
+    pub(crate) fn own_cancellation(&self) -> Cancellation {
+        self.cancellation.clone()
+    }
+
+    /// What receives its progress events.
+    pub(crate) fn own_progress(&self) -> Arc<dyn Progress> {
+        Arc::clone(&self.progress)
     }
 
     /// The file or directory that the request names; `None` for a reference.

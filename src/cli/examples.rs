@@ -39,6 +39,47 @@ Examples:
 
 How it answers is in the section `gate` of the configuration file. SIGHUP reads the configuration again.";
 
+/// Of `imgcheck sweep`.
+pub const SWEEP: &str = "\
+Examples:
+  imgcheck sweep plan registry:registry.example/team -o plan
+  imgcheck sweep run plan --store file:///shared/facts
+  imgcheck sweep judge plan --store file:///shared/facts -o html=fleet.html --gpu h100 --driver 570.124.06";
+
+/// Of `imgcheck sweep plan`.
+pub const SWEEP_PLAN: &str = "\
+Examples:
+  imgcheck sweep plan registry:registry.example/team --tag 'v2.*' -o plan
+  imgcheck sweep plan cluster: --store s3://bucket/facts -o plan
+  kubectl get pods -A -o json | imgcheck sweep plan pods:- -o plan
+
+The exit code is 3 if a list could not be read to its end: repeat it with --resume plan.";
+
+/// Of `imgcheck sweep run`.
+pub const SWEEP_RUN: &str = "\
+Examples:
+  imgcheck sweep run plan --store file:///shared/facts
+  imgcheck sweep run plan --store s3://bucket/facts --store-key key --shard 2/8
+  imgcheck sweep manifests --engine kubernetes --shards 8 --store s3://bucket/facts
+
+Shards may overlap, die and be repeated. The exit code is 3 if an image could not be read; the others were.";
+
+/// Of `imgcheck sweep judge`.
+pub const SWEEP_JUDGE: &str = "\
+Examples:
+  imgcheck sweep judge plan --store s3://bucket/facts -o html=fleet.html -o jsonl=fleet.jsonl
+  imgcheck sweep judge plan --store s3://bucket/facts --nodes nodes.json
+  imgcheck sweep judge plan --store s3://bucket/facts --driver 535.183.06 --against driver=580.65.06
+
+The exit code is 3 if an image could not be listed, read or judged, else 1 if one fails, else 0.";
+
+/// Of `imgcheck sweep manifests`.
+pub const SWEEP_MANIFESTS: &str = "\
+Examples:
+  imgcheck sweep manifests --engine kubernetes --shards 8 --store s3://bucket/facts | kubectl apply -f -
+  imgcheck sweep manifests --engine slurm --shards 8 --store file:///shared/facts > sweep.sbatch
+  imgcheck sweep manifests --engine github --shards 8 --store s3://bucket/facts > .github/workflows/sweep.yml";
+
 /// Of `imgcheck attest`.
 pub const ATTEST: &str = "\
 Examples:

@@ -22,6 +22,7 @@ mod registry;
 mod rules;
 #[cfg_attr(not(feature = "gate"), path = "serve_unsupported.rs")]
 mod serve;
+mod sweep;
 mod tree;
 mod verify;
 
@@ -79,6 +80,9 @@ enum Command {
     /// Judge an image from what is attested of it, without reading its layers
     #[command(after_help = examples::VERIFY)]
     Verify(verify::VerifyArguments),
+    /// Check whole registries and clusters, on as many machines as there are
+    #[command(after_help = examples::SWEEP)]
+    Sweep(sweep::SweepArguments),
     /// Show which libraries the processes of an image load, who needs them, where they are found, and why
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
@@ -114,6 +118,7 @@ pub fn run() -> ExitCode {
         Some(Command::Serve(arguments)) => serve::run(&arguments),
         Some(Command::Attest(arguments)) => attest::run(&arguments),
         Some(Command::Verify(arguments)) => verify::run(&arguments),
+        Some(Command::Sweep(arguments)) => sweep::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),

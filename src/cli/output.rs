@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::error::ContextValue;
 use clap::{Args, ValueEnum};
+use tempfile::NamedTempFile;
 
 use imgcheck::{Error, Format, ImageRequest, Result};
 
@@ -124,6 +125,28 @@ impl<F: ReportFormat> OutputArguments<F> {
             }
         }
         Ok(())
+    }
+
+    /// Hands over each format with where it goes, for reports that are written piece by piece.
+    ///
+    /// # Errors
+    /// A file cannot be created, or `each` fails.
+    pub fn each_sink(
+        &self,
+        mut each: impl FnMut(F, Box<dyn Write + Send>) -> Result<()>,
+    ) -> Result<()> {
+        for Destination { format, path } in &self.output {
+            let file = File::create(path);
+            let file = file.map_err(|error| Error::output(path.display().to_string(), error))?;
+            each(
+                format.unwrap_or(self.format),
+                Box::new(BufWriter::new(file)),
+            )?;
+        }
+        match self.to_standard_output() {
+            true => each(self.format, Box::new(BufWriter::new(io::stdout()))),
+            false => Ok(()),
+        }
     }
 
     /// Whether a report is written in this format.
@@ -282,6 +305,22 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
         written
     });
     written.map_err(|error| Error::output(path.display().to_string(), error))
+}
+
+/// Writes a file beside its place and then renames it: a run that is killed leaves no half of it.
+///
+/// # Errors
+/// [`Error::Output`], or `write` fails.
+pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let failed = |error| Error::output(path.display().to_string(), error);
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let file = NamedTempFile::new_in(parent.unwrap_or(Path::new(".")));
+    let mut writer = BufWriter::new(file.map_err(failed)?);
+    write(&mut writer)?;
+    let file = writer.into_inner();
+    let file = file.map_err(|error| failed(error.into_error()))?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
 }
 
 /// Prints the text of a command that has no report formats, such as a list of rules.

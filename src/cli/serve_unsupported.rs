@@ -16,7 +16,8 @@ pub struct ServeArguments {
 
 /// Says how to get it.
 pub fn run(_: &ServeArguments) -> Result<ExitCode, Stop> {
-    let error = Error::usage("this imgcheck was built without `serve`")
-        .with_help("build it with `cargo install --locked --features gate,kube,otel --path .`");
+    let error = Error::usage("this imgcheck was built without `serve`").with_help(
+        "build it with `cargo install --locked --features gate,kube,otel,parquet --path .`",
+    );
     Err(error.into())
 }

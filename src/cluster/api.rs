@@ -33,6 +33,7 @@ pub(super) enum Kind {
     ResourceSlice,
     RuntimeClass,
     Namespace,
+    Pod,
 }
 
 /// A connection to an API server.
@@ -90,6 +91,12 @@ impl Api {
         })
     }
 
+    /// Lists the Pods of all namespaces.
+    pub async fn pods(&self) -> Result<String> {
+        let pods = self.all(Kind::Pod).await?;
+        Ok(json!({"apiVersion": "v1", "kind": "List", "items": pods}).to_string())
+    }
+
     async fn all(&self, kind: Kind) -> Result<Vec<Value>> {
         let Some(api) = self.of_kind(kind).await? else {
             return Ok(Vec::new());
@@ -109,7 +116,7 @@ impl Api {
     /// The objects of a kind; `None` if the cluster does not know the kind.
     pub async fn of_kind(&self, kind: Kind) -> Result<Option<kube::Api<DynamicObject>>> {
         let (group, version) = match kind {
-            Kind::Node | Kind::Namespace => ("", "v1"),
+            Kind::Node | Kind::Namespace | Kind::Pod => ("", "v1"),
             Kind::RuntimeClass => ("node.k8s.io", "v1"),
             Kind::ResourceSlice => match self.slice_version().await? {
                 Some(version) => (SLICE_GROUP, version),
@@ -222,6 +229,7 @@ impl Kind {
             Kind::ResourceSlice => "ResourceSlice",
             Kind::RuntimeClass => "RuntimeClass",
             Kind::Namespace => "Namespace",
+            Kind::Pod => "Pod",
         }
     }
 }

@@ -39,6 +39,18 @@ pub fn read(connection: &Connection, cancellation: &Cancellation) -> Result<List
     })
 }
 
+/// The Pods of all namespaces, as `kubectl get pods -A -o json` prints them.
+///
+/// # Errors
+/// As [`read`].
+#[cfg(feature = "kube")]
+pub fn pods(connection: &Connection, cancellation: &Cancellation) -> Result<String> {
+    block_on(async {
+        let pods = async { api::Api::connect(connection).await?.pods().await };
+        cancellation.wait_for(pods).await?
+    })
+}
+
 /// The certificate that the replicas of a gate share, made if there is none or it ends soon. The webhook configurations `imgcheck` then
 /// trust it.
 ///
@@ -63,6 +75,14 @@ fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 pub fn read(_: &Connection, _: &Cancellation) -> Result<Listing> {
     Err(unsupported(
         "build it with `cargo install --features kube`, or use `kubectl get nodes,resourceslices -o json > nodes.json` and --nodes nodes.json",
+    ))
+}
+
+/// Fails: this build cannot talk to clusters.
+#[cfg(not(feature = "kube"))]
+pub fn pods(_: &Connection, _: &Cancellation) -> Result<String> {
+    Err(unsupported(
+        "build it with `cargo install --features kube`, or use `kubectl get pods -A -o json > pods.json` and pods:pods.json",
     ))
 }
 

@@ -10,6 +10,8 @@ mod digest;
 pub mod elf;
 #[cfg(feature = "servers")]
 pub mod engine;
+#[cfg(feature = "servers")]
+pub mod fleet;
 mod image;
 #[cfg(feature = "servers")]
 pub mod kubernetes;

@@ -27,3 +27,5 @@ mod gate_server;
 mod layers;
 #[path = "../support/program.rs"]
 mod program;
+#[path = "../support/samples.rs"]
+mod samples;

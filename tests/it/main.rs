@@ -54,6 +54,7 @@ mod small_images;
 mod source;
 mod stack;
 mod startup_code;
+mod sweep;
 mod targets;
 mod threat_model;
 
@@ -69,3 +70,7 @@ mod layers;
 mod program;
 #[path = "../support/reports.rs"]
 mod reports;
+#[path = "../support/s3.rs"]
+mod s3;
+#[path = "../support/samples.rs"]
+mod samples;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::super::node_files;
 use super::super::report::Unread;
 use super::super::state::Checker;
 use super::request::PreflightRequest;
@@ -15,8 +16,6 @@ use crate::targets::nodes::{self, Cluster, NodeClass};
 use crate::workload;
 use crate::yaml::{self, Pairs};
 
-/// The largest file of nodes, in bytes: 10,000 nodes with all their labels and images.
-const MAX_NODES: u64 = 512 * 1024 * 1024;
 /// The largest file of images, in bytes.
 const MAX_IMAGES: u64 = 16 * 1024 * 1024;
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
@@ -95,7 +94,7 @@ impl PreflightRequest {
             };
         }
         if !self.nodes.is_empty() {
-            return self.nodes_of_files(checker).map(Some);
+            return node_files::classes(&self.nodes, gpus).map(Some);
         }
         let name = self.cluster.as_deref();
         let chosen = Cluster::choose(clusters, name).map_err(|problem| {
@@ -110,20 +109,6 @@ impl PreflightRequest {
             })
         })?;
         Ok(chosen.map(|cluster| cluster.classes.clone()))
-    }
-
-    fn nodes_of_files(&self, checker: &Checker) -> Result<Vec<NodeClass>> {
-        let names: Vec<String> = self
-            .nodes
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let texts = self.nodes.iter().map(|path| lint::text_of(path, MAX_NODES));
-        let texts = texts.collect::<Result<Vec<_>>>()?;
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let labels = knowledge::table("node-labels")?;
-        let gpus = &checker.knowledge.targets.gpus;
-        nodes::read(&names.join(", "), &texts, &labels, gpus)
     }
 }
 

@@ -84,6 +84,16 @@ impl Address {
         }
     }
 
+    /// A registry as a whole, such as `nvcr.io` or `docker.io`.
+    pub fn of_registry(registry: &str) -> Self {
+        Address::of(&Name {
+            registry: Some(registry.to_owned()),
+            repository: String::new(),
+            tag: None,
+            digest: None,
+        })
+    }
+
     /// The same repository on a mirror.
     pub fn on(&self, mirror: &Mirror) -> Self {
         Address {

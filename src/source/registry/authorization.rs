@@ -200,11 +200,7 @@ impl Authorizer<'_> {
     ) -> Result<HeaderValue, Failure> {
         let url = self.realm(realm)?;
         let host = url.host_str().unwrap_or_default().to_owned();
-        let actions = match self.access {
-            Access::Pull => "pull",
-            Access::Push => "pull,push",
-        };
-        let scope = format!("repository:{}:{actions}", self.address.repository);
+        let scope = self.access.scope(&self.address.repository);
         if lookup.credentials.is_some() && !self.client.local_token_server {
             check_address(self.base, &url).await?;
         }

@@ -58,12 +58,15 @@ impl RepositoryBlobs {
     }
 
     /// A descriptor of the manifest or index with a tag or digest. The document is kept.
-    pub async fn resolve(&self, name: &str) -> Result<Descriptor, Failure> {
+    ///
+    /// It blocks, as the cache does.
+    pub fn resolve(&self, name: &str) -> Result<Descriptor, Failure> {
         let is_digest = digest::hexadecimal(name).is_some();
         if let Some(bytes) = self.kept(name).filter(|_| is_digest) {
             return describe(name, &bytes);
         }
-        let bytes = self.fetch(DocumentKind::Manifest, name).await?;
+        let fetched = self.fetch(DocumentKind::Manifest, name);
+        let bytes = self.repository.run(fetched)?;
         let digest = digest::sha256(&bytes);
         if is_digest {
             check_digest(&self.repository.address.registry, &bytes, name)?;
@@ -76,17 +79,18 @@ impl RepositoryBlobs {
 
     /// The digest of the manifest or index with a tag or digest, by a HEAD request. It is what the registry says: whoever reads it verifies
     /// it.
-    pub async fn digest(&self, name: &str) -> Result<String, Failure> {
+    pub fn digest(&self, name: &str) -> Result<String, Failure> {
         let path = format!("manifests/{name}");
         let accept = |request: reqwest::RequestBuilder| request.header(ACCEPT, MANIFEST_TYPES);
         let head = async || self.repository.request(Method::HEAD, &path, accept).await;
-        let response = retry(self.repository.policy(), head).await?;
+        let policy = self.repository.policy();
+        let response = self.repository.run(retry(policy, head))?;
         if digest::hexadecimal(name).is_some() {
             return Ok(name.to_owned());
         }
         match claimed_digest(&response) {
             Some(digest) => Ok(digest),
-            None => Ok(self.resolve(name).await?.digest().to_string()),
+            None => Ok(self.resolve(name)?.digest().to_string()),
         }
     }
 

@@ -14,13 +14,14 @@ mod download;
 mod failure;
 mod guard;
 mod images;
+mod listing;
+mod near_tags;
 mod options;
 mod push;
 mod refusal;
 pub(super) mod registries;
 mod repository;
 mod retry;
-mod tags;
 mod token_server;
 
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub use credentials::Credentials;
 use failure::{Failure, Kind};
 pub use guard::Guard;
 use images::RepositoryBlobs;
+pub use listing::{Listing, repositories, tags};
 pub use options::Options;
 pub use registries::Registries;
 use repository::Repository;
@@ -56,9 +58,7 @@ impl Source for Registry {
 /// The selected images of a reference, from a mirror or its registry.
 pub(super) fn open(reference: &str, request: &Request) -> Result<Vec<Image>> {
     let selection = request.selection(None)?;
-    let (blobs, descriptor) = first_that_has(reference, request, |blobs, manifest| {
-        blobs.repository.run(blobs.resolve(manifest))
-    })?;
+    let (blobs, descriptor) = first_that_has(reference, request, RepositoryBlobs::resolve)?;
     let images = oci::images(&blobs, vec![descriptor], &selection, SourceKind::Registry)?;
     let named = images.into_iter().map(|image| Image {
         reference: Some(reference.to_owned()),
@@ -72,9 +72,7 @@ pub(super) fn open(reference: &str, request: &Request) -> Result<Vec<Image>> {
 /// # Errors
 /// The reference is not one, no registry has it, or it was not answered.
 pub fn digest_of(reference: &str, request: &Request) -> Result<String> {
-    let (_, digest) = first_that_has(reference, request, |blobs, manifest| {
-        blobs.repository.run(blobs.digest(manifest))
-    })?;
+    let (_, digest) = first_that_has(reference, request, RepositoryBlobs::digest)?;
     Ok(digest)
 }
 
@@ -146,7 +144,7 @@ fn not_found(repository: &Repository, manifest: &str, failure: Failure) -> Failu
         ))
         .with_help("it may have been deleted, or belong to another repository");
     }
-    let near = repository.run(async { Ok(tags::near(repository, manifest).await) });
+    let near = repository.run(async { Ok(near_tags::near(repository, manifest).await) });
     match near.unwrap_or_default() {
         near if near.is_empty() => Failure::not_found(format!(
             "tag or repository not found: {registry}/{path}:{manifest} ({problem})"

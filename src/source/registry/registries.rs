@@ -78,7 +78,9 @@ impl Registries {
             None => state.client.insert(Client::new(&self.0.options)?).clone(),
         };
         let session = match (&credentials, access) {
-            (None, Access::Pull) => Arc::clone(state.sessions.entry(address.clone()).or_default()),
+            (None, Access::Pull | Access::Catalog) => {
+                Arc::clone(state.sessions.entry(address.clone()).or_default())
+            }
             _ => Arc::default(),
         };
         Ok(Repository {

@@ -65,7 +65,10 @@ impl Repository {
         prepare: impl Fn(RequestBuilder) -> RequestBuilder,
     ) -> Result<Response, Failure> {
         let base = self.base().await?;
-        let path = format!("{}/{path}", self.address.repository);
+        let path = match self.address.repository.as_str() {
+            "" => path.to_owned(),
+            repository => format!("{repository}/{path}"),
+        };
         let url = base
             .join(&path)
             .map_err(|error| Failure::damaged(format!("`{path}`: {error}")))?;

@@ -1,6 +1,7 @@
 //! The shared store.
 
 use super::*;
+use crate::s3::{S3, free_port};
 
 #[test]
 fn a_directory_is_shared() {
@@ -16,6 +17,23 @@ fn a_directory_is_shared() {
     let third = case.run("third", &["--cache", &url]);
     assert!(third.is_read() && third.remarks.is_empty());
     assert!(case.run("fourth", &["--cache", &url]).is_cached());
+}
+
+#[test]
+fn an_image_of_a_registry_is_read_with_a_shared_cache() {
+    let case = Case::new();
+    let url = format!("file://{}", case.path("shared").display());
+    let server = crate::samples::content().serve();
+    let image = server.reference(crate::samples::TAG);
+    for cache in ["first", "second"] {
+        let mut command = crate::program::imgcheck();
+        command.env_remove("IMGCHECK_NO_CACHE");
+        command.args(["check", &image, "--cache", &url, "--cache-dir"]);
+        let output = command.arg(case.path(cache)).output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), shown.as_str()), (Some(0), ""));
+    }
+    assert_eq!(server.count("blobs/"), 4, "each blob once");
 }
 
 /// Two machines on one shared cache, the second of which then works without it.
@@ -86,81 +104,6 @@ fn a_bucket_is_shared() {
         2,
         "{listed}"
     );
-}
-
-/// A server that speaks S3 on this machine.
-struct S3 {
-    process: Child,
-    address: String,
-}
-
-impl S3 {
-    /// Sends a request for the bucket; returns the whole response.
-    fn request(&self, method: &str) -> String {
-        let host = self.address.trim_start_matches("http://");
-        let mut stream = std::net::TcpStream::connect(host).unwrap();
-        write!(
-            stream,
-            "{method} /facts HTTP/1.0\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n"
-        )
-        .unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).unwrap();
-        response
-    }
-
-    /// `None` where moto is not installed.
-    fn start() -> Option<Self> {
-        let installed = Command::new("python3")
-            .args(["-c", "import moto.server, flask"])
-            .stderr(Stdio::null())
-            .status();
-        if !installed.is_ok_and(|status| status.success()) {
-            let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-            assert!(!required, "moto[server] is not installed");
-            say(format_args!(
-                "skipped: moto[server] for Python is not installed"
-            ));
-            return None;
-        }
-        let port = free_port();
-        let process = Command::new("python3")
-            .args([
-                "-m",
-                "moto.server",
-                "-H",
-                "127.0.0.1",
-                "-p",
-                &port.to_string(),
-            ])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let server = S3 {
-            process,
-            address: format!("http://127.0.0.1:{port}"),
-        };
-        for _ in 0..300 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some(server);
-            }
-            thread::sleep(Duration::from_millis(100));
-        }
-        panic!("moto does not answer");
-    }
-}
-
-impl Drop for S3 {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn options(command: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn commands_in_examples_have_the_options_that_they_use() {
-    let group = ["rules", "cache"];
+    let group = ["rules", "cache", "sweep"];
     let commands = [
         "check",
         "facts",

@@ -1,0 +1,51 @@
+//! Where plans are.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use imgcheck::{Checker, Error, ErrorCode, Result, SweepPlan};
+
+use super::super::output;
+
+/// Where a plan is: `store:NAME`, or a file.
+#[derive(Debug, Clone)]
+pub enum PlanPlace {
+    Store(String),
+    File(PathBuf),
+}
+
+impl PlanPlace {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("store:") {
+            Some("") => Err("the name is missing: write store:NAME".to_owned()),
+            Some(name) => Ok(PlanPlace::Store(name.to_owned())),
+            None => Ok(PlanPlace::File(text.into())),
+        }
+    }
+
+    /// Reads the plan.
+    pub fn read(&self, checker: &Checker) -> Result<SweepPlan> {
+        let path = match self {
+            PlanPlace::Store(name) => return checker.get_plan(name),
+            PlanPlace::File(path) => path,
+        };
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| match Error::io(&name, error) {
+            error if error.code() == ErrorCode::NotFound => {
+                error.with_help("make it with `imgcheck sweep plan SOURCE -o PLAN`")
+            }
+            error => error,
+        })?;
+        SweepPlan::read(&name, BufReader::new(file))
+    }
+
+    /// Writes the plan.
+    pub fn write(&self, checker: &Checker, plan: &SweepPlan) -> Result<()> {
+        let path = match self {
+            PlanPlace::Store(name) => return checker.put_plan(name, plan),
+            PlanPlace::File(path) => path,
+        };
+        output::write_whole(path, |writer| plan.write(writer))
+    }
+}

@@ -1,0 +1,149 @@
+//! `imgcheck sweep plan`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use imgcheck::{Checker, Day, Error, Result, SweepPlan, SweepRequest, SweepTotals};
+use indicatif::{DecimalBytes, HumanCount};
+
+use super::super::formats::TextOrJson;
+use super::super::interrupt::Stop;
+use super::super::output::{self, one_line};
+use super::super::policy::NOT_JUDGED;
+use super::place::PlanPlace;
+use super::settings::{StoreArguments, SweepReading, start, unless_stopped};
+
+/// Arguments of `imgcheck sweep plan`.
+#[derive(Debug, Args)]
+pub struct PlanArguments {
+    /// What to list: registry:HOST[/PREFIX]; cluster:[CONTEXT], the Pods that run; pods:FILE, the output of `kubectl get pods -A -o json`;
+    /// a file with an image in each line, and perhaps the reference to compare it with (- for standard input); a directory of archives
+    #[arg(value_name = "SOURCE", required = true)]
+    sources: Vec<String>,
+    /// Write the plan to this file, or to the store: store:NAME
+    #[arg(short, long, value_name = "FILE|store:NAME", value_parser = PlanPlace::parse)]
+    output: PlanPlace,
+    /// Only references that match, such as 'registry.example/team/*'; repeatable
+    #[arg(long, value_name = "PATTERN")]
+    include: Vec<String>,
+    /// No references that match; repeatable
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// Only tags that match, such as 'v2.*'; repeatable
+    #[arg(long, value_name = "PATTERN")]
+    tag: Vec<String>,
+    /// Only images that were built on this day or later, such as 2026-01-31, by their own account
+    #[arg(long, value_name = "DAY")]
+    since: Option<Day>,
+    /// Take over what an earlier, incomplete plan has
+    #[arg(long, value_name = "PLAN", value_parser = PlanPlace::parse)]
+    resume: Option<PlanPlace>,
+    /// Platform of multi-platform images, such as linux/arm64 [default: linux and the architecture of this machine, or the only platform]
+    #[arg(
+        long,
+        value_name = "OS/ARCH",
+        env = "IMGCHECK_PLATFORM",
+        conflicts_with = "all_platforms"
+    )]
+    platform: Option<String>,
+    /// Every platform of multi-platform images
+    #[arg(long, env = "IMGCHECK_ALL_PLATFORMS", value_parser = BoolishValueParser::new())]
+    all_platforms: bool,
+    /// Format of what is printed about the plan
+    #[arg(short, long, value_enum, default_value = "text")]
+    format: TextOrJson,
+    #[command(flatten)]
+    store: StoreArguments,
+    #[command(flatten)]
+    reading: SweepReading,
+}
+
+/// Writes a plan. The exit code is 3 if it is incomplete.
+pub fn run(arguments: &PlanArguments) -> Result<ExitCode, Stop> {
+    if let PlanPlace::File(path) = &arguments.output {
+        output::check_directory("-o", path)?;
+    }
+    let mut request = arguments.request()?;
+    let checker = arguments
+        .store
+        .apply(arguments.reading.apply(Checker::builder())?);
+    let started = start(checker, arguments.reading.no_progress)?;
+    if let Some(place) = &arguments.resume {
+        request = request.resume(place.read(&started.checker)?);
+    }
+    let (make, platform) = (started.make, arguments.platform.clone());
+    let all_platforms = arguments.all_platforms;
+    let request = request.reading(move |image| {
+        let request = make(image).all_platforms(all_platforms);
+        match &platform {
+            Some(platform) => request.platform(platform),
+            None => request,
+        }
+    });
+    let planned = started.checker.plan_sweep(&request);
+    let (plan, totals) = unless_stopped(&started.run, planned)?;
+    arguments.output.write(&started.checker, &plan)?;
+    match arguments.format {
+        TextOrJson::Text => output::print(&describe(&plan, &totals))?,
+        TextOrJson::Json => {
+            let json = serde_json::to_string_pretty(&totals);
+            let json = json.map_err(|error| Error::output("the totals", error))?;
+            output::print(&format!("{json}\n"))?;
+        }
+    }
+    Ok(match plan.is_complete() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(NOT_JUDGED),
+    })
+}
+
+impl PlanArguments {
+    fn request(&self) -> Result<SweepRequest> {
+        let mut request = SweepRequest::new(&self.sources)?;
+        request = self.include.iter().fold(request, SweepRequest::include);
+        request = self.exclude.iter().fold(request, SweepRequest::exclude);
+        request = self.tag.iter().fold(request, SweepRequest::tag);
+        if let Some(day) = self.since {
+            request = request.since(day);
+        }
+        Ok(request)
+    }
+}
+
+fn describe(plan: &SweepPlan, totals: &SweepTotals) -> String {
+    let count = |count: u64| HumanCount(count).to_string();
+    let bytes = |bytes: u64| DecimalBytes(bytes).to_string();
+    let skipped: u64 = totals.skipped.values().sum();
+    let mut text = format!(
+        "listed   {}  = planned {} + skipped {}\n",
+        count(totals.listed),
+        count(totals.planned),
+        count(skipped)
+    );
+    for (code, number) in &totals.skipped {
+        text += &format!("           {} {}\n", count(*number), one_line(code));
+    }
+    if totals.filtered > 0 {
+        text += &format!(
+            "left out {}  by filters, and what is no image\n",
+            count(totals.filtered)
+        );
+    }
+    text += &format!(
+        "images   {}\nlayers   {}, {} to read\nbytes    {} referenced, {} unique, {} to read\n",
+        count(totals.images),
+        count(totals.layers),
+        count(totals.missing_layers),
+        bytes(totals.referenced_bytes),
+        bytes(totals.unique_bytes),
+        bytes(totals.missing_bytes),
+    );
+    for (host, number) in &totals.hosts {
+        text += &format!("           {} from {}\n", bytes(*number), one_line(host));
+    }
+    for (source, problem) in plan.unlisted() {
+        text += &format!("INCOMPLETE {}: {}\n", one_line(source), one_line(problem));
+    }
+    text
+}

@@ -1,0 +1,108 @@
+//! What all parts of a sweep share: the store, how images are reached, and how a run ends.
+
+use std::sync::Arc;
+
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use imgcheck::{CacheKey, Checker, CheckerBuilder, Error, ImageRequest, Result};
+
+use super::super::interrupt::{Run, Stop};
+use super::super::limits::LimitArguments;
+use super::super::progress;
+use super::super::registry::RegistryArguments;
+
+/// The store of a sweep.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Store")]
+pub struct StoreArguments {
+    /// Where facts are kept: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, or file:///DIRECTORY
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "IMGCHECK_STORE",
+        hide_env_values = true
+    )]
+    store: Option<String>,
+    /// Sign what is written to the store with this key, and believe nothing else: FILE, or env://NAME for a variable. A store that others
+    /// can write to needs one
+    #[arg(
+        long,
+        value_name = "FILE|env://NAME",
+        env = "IMGCHECK_STORE_KEY",
+        value_parser = CacheKey::read
+    )]
+    store_key: Option<CacheKey>,
+}
+
+impl StoreArguments {
+    pub fn apply(&self, checker: CheckerBuilder) -> CheckerBuilder {
+        match &self.store {
+            Some(store) => checker.store(store, self.store_key.clone()),
+            None => checker,
+        }
+    }
+
+    /// As [`apply`](Self::apply), for a command that needs a store.
+    pub fn required(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
+        match &self.store {
+            Some(_) => Ok(self.apply(checker)),
+            None => Err(Error::usage("--store is missing")
+                .with_help("name the store of the sweep: --store s3://BUCKET/PREFIX, or --store file:///DIRECTORY")),
+        }
+    }
+}
+
+/// How images are reached.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Reading")]
+pub struct SweepReading {
+    /// Do not show progress
+    #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
+    pub no_progress: bool,
+    #[command(flatten)]
+    limits: LimitArguments,
+    #[command(flatten)]
+    registry: RegistryArguments,
+}
+
+impl SweepReading {
+    pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
+        let checker = self.limits.apply(checker);
+        Ok(checker.registries(self.registry.options()?))
+    }
+}
+
+/// A run of one part, and what makes its requests.
+pub struct Started<M> {
+    pub checker: Arc<Checker>,
+    pub run: Run,
+    pub make: M,
+}
+
+/// From now on signals end the run, and its time counts.
+pub fn start(
+    checker: CheckerBuilder,
+    no_progress: bool,
+) -> Result<Started<impl Fn(&str) -> ImageRequest + Clone + Send + Sync + 'static>> {
+    let checker = Arc::new(checker.build()?);
+    let display = progress::display(no_progress);
+    let bars = display.bars();
+    let clear = move || {
+        // The process is about to exit: a terminal that cannot be written to changes nothing.
+        let _ = bars.clear();
+    };
+    let run = Run::start(&checker, clear)?;
+    let (end, progress) = (run.cancellation(), display.request());
+    let make = move |image: &str| {
+        ImageRequest::new(image)
+            .cancellation(end.clone())
+            .progress(Arc::clone(&progress))
+    };
+    Ok(Started { checker, run, make })
+}
+
+/// A cancelled run says which signal ended it.
+pub fn unless_stopped<T>(run: &Run, result: Result<T>) -> Result<T, Stop> {
+    run.check()?;
+    Ok(result?)
+}

@@ -1,0 +1,11 @@
+//! A reference as a source lists it.
+
+/// A reference as a source lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// What people call it; `None` for what the image records of itself.
+    pub reference: Option<String>,
+    /// Where it is read, as `imgcheck check` takes it.
+    pub source: String,
+    pub pods: Option<u64>,
+}

@@ -1,0 +1,33 @@
+//! Many images on many machines: a plan is a file, layers are read once into an object store, verdicts come from the store.
+//!
+//! ```text
+//!  sources ── planner ── plan ──┬── worker (shard I of N) ── store
+//!                               └── judging ◄───────────────── store
+//! ```
+//!
+//! There is no scheduler: an engine that people have (Kubernetes, Slurm, CI) starts workers, which agree by conditional writes to the
+//! store. Work is idempotent: a shard may be repeated, overlap with another, or die.
+
+mod claims;
+mod judging;
+mod listed;
+mod plan;
+mod plan_file;
+mod planner;
+mod pods;
+mod shard;
+mod sources;
+mod ticker;
+mod worker;
+
+pub use judging::EachRecord;
+pub use plan::{SweepPlan, SweepTotals};
+pub use planner::SweepRequest;
+pub use shard::Shard;
+pub use worker::{SweepOutcome, WorkerOptions};
+
+/// Whether a text is a list of Pods, for fuzzing.
+#[doc(hidden)]
+pub fn images_of_pods(text: &str) -> crate::error::Result<usize> {
+    Ok(pods::images("pods", text)?.len())
+}

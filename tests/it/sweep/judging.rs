@@ -1,0 +1,218 @@
+//! Verdicts from the store.
+
+use serde_json::json;
+
+use super::*;
+use crate::s3::S3;
+
+/// A plan of the samples, read into the store.
+fn read(case: &Case) -> testkit::registry::Server {
+    let server = samples().serve();
+    let (totals, code) = case.plan(&[&format!("registry:{}", server.address)]);
+    assert_eq!((totals["images"].as_u64(), code), (Some(1), 0));
+    assert_eq!(case.run(&[]).status.code(), Some(0));
+    server
+}
+
+fn find<'r>(records: &'r [Value], tag: &str) -> &'r Value {
+    let has = |it: &&Value| it["reference"].as_str().unwrap().contains(tag);
+    records.iter().find(has).unwrap()
+}
+
+#[test]
+fn each_tag_is_judged_as_a_check_judges_it_and_no_registry_is_asked() {
+    let case = Case::new();
+    let server = read(&case);
+    let before = server.seen().len();
+    let (records, code) = case.judge(&[]);
+    assert_eq!((records.len(), code), (2, 1));
+    assert_eq!(server.seen().len(), before);
+    assert_eq!(find(&records, ":2.8.0")["verdict"], "pass");
+    let lying = find(&records, ":2.9.0");
+    assert_eq!(lying["verdict"], "fail");
+    let reference = lying["reference"].as_str().unwrap();
+    let output = imgcheck()
+        .args(["check", "-f", "json", &format!("docker://{reference}")])
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rules = |findings: &Value| {
+        let findings = findings.as_array().unwrap().iter();
+        findings
+            .map(|it| (it["rule"].clone(), it["message"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        rules(&lying["findings"]),
+        rules(&report["images"][0]["findings"])
+    );
+    assert_eq!(lying["digest"], report["images"][0]["digest"]);
+    assert_eq!(lying["stack"]["torch"], "2.8.0+cu128");
+}
+
+#[test]
+fn a_change_of_driver_or_gpu_is_judged_before_it_is_made() {
+    let case = Case::new();
+    let _server = read(&case);
+    let arguments = [
+        "--gpu",
+        "h100",
+        "--driver",
+        "570.86.10",
+        "--against",
+        "driver=470.82.01",
+    ];
+    let (records, code) = case.judge(&arguments);
+    assert_eq!(code, 1);
+    let record = find(&records, ":2.8.0");
+    assert_eq!(
+        (&record["verdict"], &record["against"]["verdict"]),
+        (&json!("pass"), &json!("fail"))
+    );
+    let new = &record["against"]["new"][0];
+    assert!(
+        new["message"].as_str().unwrap().contains("470.82.01"),
+        "{new}"
+    );
+    assert_eq!(record["targets"][0]["runs"], "yes");
+    let (records, _) = case.judge(&["--against", "strict", "--against", "gpu=k80"]);
+    assert_eq!(find(&records, ":2.8.0")["against"]["verdict"], "fail");
+    let output = case
+        .sweep(&["judge", "plan", "--against", "weather=good"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn each_class_of_nodes_is_a_target() {
+    let case = Case::new();
+    let _server = read(&case);
+    let node = |name: &str, product: &str, driver: &str| {
+        let (major, rest) = driver.split_once('.').unwrap();
+        json!({"kind": "Node", "metadata": {"name": name, "labels": {
+            "kubernetes.io/arch": "amd64", "nvidia.com/gpu.product": product, "nvidia.com/gpu.count": "8",
+            "nvidia.com/cuda.driver.major": major, "nvidia.com/cuda.driver.minor": rest.split('.').next(),
+            "nvidia.com/cuda.driver.rev": rest.split('.').nth(1), "nvidia.com/cuda.driver-version.full": driver}},
+            "status": {"allocatable": {"nvidia.com/gpu": "8"}}})
+    };
+    let nodes = json!({"kind": "List", "items": [
+        node("a", "NVIDIA-H100-80GB-HBM3", "570.86.10"), node("b", "NVIDIA-H100-80GB-HBM3", "570.86.10"),
+        node("c", "Tesla-K80", "470.82.01")]});
+    write(&case, "nodes.json", &nodes.to_string());
+    let (records, code) = case.judge(&["--nodes", "nodes.json"]);
+    assert_eq!(code, 1);
+    let targets = find(&records, ":2.8.0")["targets"]
+        .as_array()
+        .unwrap()
+        .clone();
+    assert_eq!(targets.len(), 2, "{targets:?}");
+    let runs: Vec<&Value> = targets.iter().map(|it| &it["runs"]).collect();
+    assert!(
+        runs.contains(&&json!("yes")) && runs.contains(&&json!("no")),
+        "{targets:?}"
+    );
+}
+
+#[test]
+fn what_no_worker_of_this_version_has_read_is_not_judged() {
+    let case = Case::new();
+    let _server = read(&case);
+    // Facts that were read within other limits are those of another version.
+    let (records, code) = case.judge(&["--limit", "symbols=1000"]);
+    assert_eq!((records.len(), code), (2, 3));
+    for record in records {
+        assert_eq!(
+            (&record["status"], &record["code"]),
+            (&json!("failed"), &json!("not-found"))
+        );
+        assert!(
+            record["message"]
+                .as_str()
+                .unwrap()
+                .contains("imgcheck sweep run")
+        );
+    }
+}
+
+#[test]
+fn all_formats_are_written_at_once() {
+    let case = Case::new();
+    let _server = read(&case);
+    let outputs = [
+        "jsonl=fleet.jsonl",
+        "csv=fleet.csv",
+        "html=fleet.html",
+        "sarif=fleet.sarif",
+        "text=fleet.txt",
+    ];
+    let arguments: Vec<&str> = outputs.iter().flat_map(|it| ["-o", it]).collect();
+    let words = [&["judge", "plan"][..], &arguments].concat();
+    let output = case.sweep(&words).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    for file in [
+        "fleet.csv",
+        "fleet.html",
+        "fleet.sarif",
+        "fleet.txt",
+        "fleet.jsonl",
+    ] {
+        let written = std::fs::read_to_string(case.path(file)).unwrap();
+        assert!(
+            written.contains("claim-torch-version") || file == "fleet.txt",
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn a_bucket_is_a_store_and_a_key_signs_it() {
+    let Some(server) = S3::start() else {
+        return;
+    };
+    assert!(server.request("PUT").contains(" 200 "));
+    let case = Case::new();
+    let registry = samples().serve();
+    let run = |arguments: &[&str], key: &str| {
+        let mut command = imgcheck();
+        command
+            .current_dir(case.path(""))
+            .args(["sweep"])
+            .args(arguments)
+            .args([
+                "--store",
+                "s3://facts/sweep",
+                "--no-progress",
+                "--store-key",
+                "env://KEY",
+            ])
+            .env("AWS_ENDPOINT", &server.address)
+            .env("AWS_ALLOW_HTTP", "true")
+            .env("AWS_ACCESS_KEY_ID", "key")
+            .env("AWS_SECRET_ACCESS_KEY", "secret")
+            .env("KEY", key);
+        command.output().unwrap()
+    };
+    const KEY: &str = "0123456789abcdef";
+    let source = format!("registry:{}", registry.address);
+    let planned = run(&["plan", "-o", "store:all", &source], KEY);
+    assert!(planned.status.success(), "{}", text(&planned.stderr));
+    let read = run(&["run", "store:all"], KEY);
+    assert!(read.status.success(), "{}", text(&read.stderr));
+    let judged = run(&["judge", "store:all", "-f", "jsonl"], KEY);
+    assert_eq!(
+        (lines(&judged.stdout).len(), judged.status.code()),
+        (2, Some(1))
+    );
+    // Others do not believe it.
+    let other = run(
+        &["judge", "store:all", "-f", "jsonl"],
+        "another key of somebody",
+    );
+    assert_eq!(other.status.code(), Some(3));
+    assert!(
+        text(&other.stderr).contains("no plan `all`"),
+        "{}",
+        text(&other.stderr)
+    );
+}

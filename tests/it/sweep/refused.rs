@@ -1,0 +1,167 @@
+//! Plans and stores that cannot be used.
+
+use testkit::registry::{Server, respond, with};
+
+use super::*;
+
+fn refused(case: &Case, arguments: &[&str], code: i32, problem: &str) {
+    let output = case.sweep(arguments).output().unwrap();
+    let shown = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {shown}");
+    assert!(shown.contains(problem), "{arguments:?}: {shown}");
+}
+
+#[test]
+fn a_plan_that_is_damaged_is_refused() {
+    let case = Case::new();
+    let samples = crate::program::repository("testdata/sample");
+    case.plan(&[samples.to_str().unwrap()]);
+    let plan = std::fs::read_to_string(case.path("plan")).unwrap();
+    let cut = &plan[..plan.len() - 40];
+    let edited = plan.replace("pytorch-cuda:v2.9", "pytorch-cuda:v2.8");
+    let newer = plan.replace("sweep-plan/v1", "sweep-plan/v7");
+    for (content, problem) in [
+        (cut, "cut off"),
+        (&edited, "edited"),
+        (&newer, "sweep-plan/v7"),
+        ("<html>\n", "not a plan"),
+        ("", "cut off"),
+    ] {
+        write(&case, "plan", content);
+        refused(&case, &["run", "plan"], 3, problem);
+        refused(&case, &["judge", "plan"], 3, problem);
+    }
+    refused(&case, &["run", "no-such-plan"], 3, "imgcheck sweep plan");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to_is_said_at_the_start() {
+    let case = Case::new();
+    let server = fleet().serve();
+    case.plan(&[&format!("registry:{}", server.address)]);
+    let before = server.seen().len();
+    write(&case, "file", "");
+    let url = format!("file://{}", case.path("file/store").display());
+    let mut command = imgcheck();
+    let plan = case.path("plan");
+    let output = command
+        .args(["sweep", "run", plan.to_str().unwrap(), "--store", &url])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("the store file://"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(server.seen().len(), before);
+}
+
+#[test]
+fn a_store_that_ignores_conditions_is_said_at_the_start() {
+    let case = Case::new();
+    let registry = fleet().serve();
+    case.plan(&[&format!("registry:{}", registry.address)]);
+    let before = registry.seen().len();
+    let store = Server::new(|seen| match seen.method.as_str() {
+        "POST" => respond(
+            200,
+            "<DeleteResult><Deleted><Key>x</Key></Deleted></DeleteResult>",
+        ),
+        "HEAD" => {
+            let answer = with(
+                respond(200, ""),
+                "last-modified",
+                "Mon, 23 Nov 2026 10:00:00 GMT",
+            );
+            with(with(answer, "content-length", "0"), "etag", "\"x\"")
+        }
+        _ => with(respond(200, ""), "etag", "\"x\""),
+    });
+    let plan = case.path("plan");
+    let output = imgcheck()
+        .args([
+            "sweep",
+            "run",
+            plan.to_str().unwrap(),
+            "--store",
+            "s3://facts/sweep",
+            "--store-key",
+            "env://KEY",
+        ])
+        .env("AWS_ENDPOINT", format!("http://{}", store.address))
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_ACCESS_KEY_ID", "key")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")
+        .env("KEY", "0123456789abcdef")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("ignores conditions"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(registry.seen().len(), before);
+}
+
+#[test]
+fn a_store_that_others_can_write_to_needs_a_key() {
+    let case = Case::new();
+    let samples = crate::program::repository("testdata/sample");
+    let output = imgcheck()
+        .args(["sweep", "plan", samples.to_str().unwrap(), "-o"])
+        .arg(case.path("plan"))
+        .args(["--store", "s3://facts/sweep"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("--store-key"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn mistakes_of_the_command_line_are_named() {
+    let case = Case::new();
+    refused(
+        &case,
+        &["plan", "no-such-source", "-o", "plan"],
+        2,
+        "registry:HOST",
+    );
+    refused(
+        &case,
+        &["plan", "registry:nowhere", "-o", "plan"],
+        2,
+        "host of a registry",
+    );
+    refused(
+        &case,
+        &["run", "plan", "--shard", "9/8"],
+        2,
+        "no shard 9 of 8",
+    );
+    write(&case, "list.txt", "a b c\n");
+    refused(
+        &case,
+        &["plan", "list.txt", "-o", "plan"],
+        2,
+        "list.txt, line 1",
+    );
+    write(&case, "pods.json", "[]");
+    refused(
+        &case,
+        &["plan", "pods:pods.json", "-o", "plan"],
+        3,
+        "kubectl get pods",
+    );
+    let output = imgcheck().args(["sweep", "run", "plan"]).output().unwrap();
+    assert!(
+        text(&output.stderr).contains("--store"),
+        "{}",
+        text(&output.stderr)
+    );
+}
