@@ -10,20 +10,24 @@ pub(super) fn on_target(target: &TargetFacts, facts: &Inspection) -> FleetTarget
     let driver = target.driver.iter().map(|it| with_driver(it, facts));
     let gpus = target.gpus.iter().map(|it| on_gpu(it, facts));
     let all: Vec<FleetRuns> = gpus.chain(driver).collect();
-    // The worst decides; a driver that is new enough does not make code for a GPU.
-    let order = [
+    FleetTarget {
+        name: name(target),
+        runs: worst(&all),
+    }
+}
+
+/// The worst decides; a driver that is new enough is no code for a GPU.
+fn worst(all: &[FleetRuns]) -> FleetRuns {
+    const ORDER: [FleetRuns; 4] = [
         FleetRuns::No,
         FleetRuns::Unknown,
         FleetRuns::NoGpuCode,
         FleetRuns::Yes,
     ];
-    let mut order = order.into_iter();
-    FleetTarget {
-        name: name(target),
-        runs: order
-            .find(|it| all.contains(it))
-            .unwrap_or(FleetRuns::Unknown),
-    }
+    let mut order = ORDER.into_iter();
+    order
+        .find(|it| all.contains(it))
+        .unwrap_or(FleetRuns::Unknown)
 }
 
 /// `prod`, or `H100, driver 535.183.06`.
@@ -40,31 +44,37 @@ fn name(target: &TargetFacts) -> String {
 }
 
 fn on_gpu(gpu: &GpuFacts, facts: &Inspection) -> FleetRuns {
-    // Packages that are meant for certain chips choose others elsewhere.
-    let packages = gpu.packages.iter().filter(|package| !package.specific);
-    let packages: Vec<&PackageCode> = packages.collect();
-    let (installed, imported): (Vec<&PackageCode>, Vec<&PackageCode>) =
-        packages.iter().copied().partition(|it| it.only_installed);
-    let of = |packages: &[&PackageCode]| {
-        let all: Vec<FleetRuns> = packages.iter().map(|it| with_code(&it.support)).collect();
-        match () {
-            () if all.contains(&FleetRuns::Yes) => FleetRuns::Yes,
-            () if all.contains(&FleetRuns::Unknown) => FleetRuns::Unknown,
-            () => FleetRuns::No,
-        }
-    };
-    match (&gpu.torch, imported.as_slice(), installed.as_slice()) {
-        (Some(torch), _, _) => with_code(torch),
-        (None, [], []) if is_cpu_build(facts) => without_gpu(facts),
-        (None, [], []) if gpu.packages.is_empty() => FleetRuns::NoGpuCode,
-        (None, [], []) => FleetRuns::Unknown,
-        // Nothing shows that the program imports what is only installed.
-        (None, [], installed) => match of(installed) {
-            FleetRuns::No => FleetRuns::Unknown,
-            other => other,
-        },
-        (None, imported, _) => of(imported),
+    match &gpu.torch {
+        Some(torch) => with_code(torch),
+        None if gpu.packages.is_empty() && is_cpu_build(facts) => without_gpu(facts),
+        None => of_packages(&gpu.packages),
     }
+}
+
+/// Without PyTorch the packages decide that the program imports.
+fn of_packages(packages: &[PackageCode]) -> FleetRuns {
+    if packages.is_empty() {
+        return FleetRuns::NoGpuCode;
+    }
+    // Packages that are meant for certain chips choose others elsewhere.
+    let general = packages.iter().filter(|package| !package.specific);
+    let (installed, imported): (Vec<&PackageCode>, Vec<&PackageCode>) =
+        general.partition(|package| package.only_installed);
+    match (imported.is_empty(), best(&installed)) {
+        (false, _) => best(&imported),
+        // Nothing shows that the program imports what is only installed.
+        (true, FleetRuns::No) => FleetRuns::Unknown,
+        (true, best) => best,
+    }
+}
+
+fn best(packages: &[&PackageCode]) -> FleetRuns {
+    let runs = packages.iter().map(|it| with_code(&it.support));
+    let runs: Vec<FleetRuns> = runs.collect();
+    let mut order = [FleetRuns::Yes, FleetRuns::Unknown, FleetRuns::No].into_iter();
+    order
+        .find(|it| runs.contains(it))
+        .unwrap_or(FleetRuns::Unknown)
 }
 
 fn with_code(support: &Support) -> FleetRuns {
@@ -100,5 +110,76 @@ fn with_driver(driver: &DriverFacts, facts: &Inspection) -> FleetRuns {
         "none" => FleetRuns::No,
         _ if uses_cuda => FleetRuns::Unknown,
         _ => FleetRuns::NoGpuCode,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn support(how: CodeKind, compiles: Option<bool>) -> Support {
+        Support {
+            how,
+            compiles,
+            ..Support::default()
+        }
+    }
+
+    fn package(how: CodeKind, only_installed: bool, specific: bool) -> PackageCode {
+        PackageCode {
+            only_installed,
+            specific,
+            support: support(how, None),
+            ..PackageCode::default()
+        }
+    }
+
+    #[test]
+    fn ptx_that_the_driver_cannot_compile_does_not_run() {
+        let runs = |how, compiles| with_code(&support(how, compiles));
+        assert_eq!(runs(CodeKind::Sass, None), FleetRuns::Yes);
+        assert_eq!(runs(CodeKind::Ptx, None), FleetRuns::Yes);
+        assert_eq!(runs(CodeKind::Ptx, Some(false)), FleetRuns::No);
+        assert_eq!(runs(CodeKind::None, None), FleetRuns::No);
+        assert_eq!(runs(CodeKind::Unknown, None), FleetRuns::Unknown);
+    }
+
+    /// As `gpu-not-covered` judges them: what is only installed proves nothing, and packages for certain chips choose others.
+    #[test]
+    fn imported_packages_decide() {
+        use CodeKind::{None, Sass, Unknown};
+        assert_eq!(of_packages(&[]), FleetRuns::NoGpuCode);
+        assert_eq!(of_packages(&[package(None, false, false)]), FleetRuns::No);
+        assert_eq!(
+            of_packages(&[package(None, false, false), package(Sass, true, false)]),
+            FleetRuns::No
+        );
+        assert_eq!(
+            of_packages(&[package(None, false, false), package(Sass, false, false)]),
+            FleetRuns::Yes
+        );
+        assert_eq!(
+            of_packages(&[package(None, false, false), package(Unknown, false, false)]),
+            FleetRuns::Unknown
+        );
+        assert_eq!(
+            of_packages(&[package(None, true, false)]),
+            FleetRuns::Unknown
+        );
+        assert_eq!(of_packages(&[package(Sass, true, false)]), FleetRuns::Yes);
+        assert_eq!(
+            of_packages(&[package(None, false, true)]),
+            FleetRuns::Unknown
+        );
+    }
+
+    #[test]
+    fn the_worst_machine_of_a_target_decides() {
+        use FleetRuns::{No, NoGpuCode, Unknown, Yes};
+        assert_eq!(worst(&[Yes, No, Unknown]), No);
+        assert_eq!(worst(&[Yes, Unknown, NoGpuCode]), Unknown);
+        assert_eq!(worst(&[Yes, NoGpuCode]), NoGpuCode);
+        assert_eq!(worst(&[Yes]), Yes);
+        assert_eq!(worst(&[]), Unknown);
     }
 }
