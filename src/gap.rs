@@ -38,11 +38,13 @@ pub enum GapCode {
     LazyLayer,
     /// A volume, Secret or ConfigMap of a workload replaces something that decides what is loaded, and is not in the manifest.
     OverlayUnknown,
+    /// An SBOM beside the image could not be read, so it was not compared with what the image contains.
+    SbomUnread,
 }
 
 impl GapCode {
     /// All codes.
-    pub const ALL: [GapCode; 7] = [
+    pub const ALL: [GapCode; 8] = [
         GapCode::FrameworkNotReached,
         GapCode::LaunchNotUnderstood,
         GapCode::PythonStartup,
@@ -50,6 +52,7 @@ impl GapCode {
         GapCode::ProgramsLeftOut,
         GapCode::LazyLayer,
         GapCode::OverlayUnknown,
+        GapCode::SbomUnread,
     ];
 
     /// The code in kebab case, as in the JSON report.
@@ -62,6 +65,7 @@ impl GapCode {
             GapCode::ProgramsLeftOut => "programs-left-out",
             GapCode::LazyLayer => "lazy-layer",
             GapCode::OverlayUnknown => "overlay-unknown",
+            GapCode::SbomUnread => "sbom-unread",
         }
     }
 

@@ -13,9 +13,10 @@ use crate::error::{Error, Result};
 pub const FACTS: &str = "application/vnd.imgcheck.facts.v1";
 /// The type of such a layer: the facts of one layer as JSON, compressed with zstd.
 pub const LAYER_FACTS: &str = "application/vnd.imgcheck.layer-facts.v1+zstd";
-/// The empty configuration, and its type.
+/// The empty configuration.
 pub const EMPTY: &[u8] = b"{}";
-const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
+/// The type of the empty configuration.
+pub const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 /// The type of a manifest.
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// The type of an index.
@@ -273,11 +274,16 @@ pub fn statements<'m>(
 
 /// Whether annotations name one of these predicates, or none at all.
 fn may_say(annotations: Option<&HashMap<String, String>>, predicates: &[&str]) -> bool {
+    predicate_of(annotations).is_none_or(|it| predicates.contains(&it))
+}
+
+/// The predicate that annotations name.
+pub fn predicate_of(annotations: Option<&HashMap<String, String>>) -> Option<&str> {
     let named = annotations.and_then(|it| {
         it.get(PREDICATE_TYPE)
             .or_else(|| it.get(LEGACY_PREDICATE_TYPE))
     });
-    named.is_none_or(|it| predicates.contains(&it.as_str()))
+    named.map(String::as_str)
 }
 
 fn json_bytes(value: &Value) -> Result<Vec<u8>> {

@@ -101,6 +101,11 @@ impl Envelope {
         }
     }
 
+    /// The statement, whoever signed it.
+    pub fn payload(&self) -> Option<Vec<u8>> {
+        decode(&self.payload)
+    }
+
     /// The statement, if one of the keys signed it.
     pub fn verify(&self, keys: &[PublicKey]) -> Option<Vec<u8>> {
         let payload = decode(&self.payload)?;

@@ -91,9 +91,12 @@ impl Checker {
     /// Reads and analyzes the images of a request, one by one, so that the facts of one are freed before the next is analyzed.
     fn analyze_all(&self, request: &ImageRequest) -> Result<Vec<Analysis>> {
         let (images, mut models) = (self.images(request)?.into_iter(), Models::default());
-        images
-            .map(|(facts, subject)| Analysis::of(self, &mut models, &facts, &subject))
-            .collect()
+        let analyze = |(facts, subject): (ImageFacts, Subject)| {
+            let mut analysis = Analysis::of(self, &mut models, &facts, &subject)?;
+            self.read_sboms(request, &subject, &mut analysis)?;
+            Ok(analysis)
+        };
+        images.map(analyze).collect()
     }
 
     fn judge_all(&self, report: &mut Report, images: Vec<Analysis>) {

@@ -23,6 +23,7 @@ mod render;
 mod report;
 mod request;
 mod rules;
+mod sboms;
 mod state;
 mod stored;
 mod subject;

@@ -131,6 +131,7 @@ pub(super) fn subject(
             access: image.access,
             layers: layers.collect(),
             digest: image.digest,
+            attestations: image.attestations,
             reading,
         },
         reference: request.reference.clone().or(image.reference),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::NaiveDate;
+use oci_spec::image::Descriptor;
 
 use crate::cancellation::Cancellation;
 use crate::launch::Overlay;
@@ -48,6 +49,8 @@ pub(super) struct Origin {
     pub digest: Option<String>,
     /// As many as the image has layers, or none.
     pub layers: Vec<LayerOrigin>,
+    /// Manifests of attestations about the image in the index that lists it.
+    pub attestations: Vec<Descriptor>,
     /// How long reading took.
     pub reading: Duration,
 }
@@ -81,6 +84,7 @@ impl Subject {
                 access: None,
                 digest: None,
                 layers: Vec::new(),
+                attestations: Vec::new(),
                 reading: Duration::ZERO,
             },
         }

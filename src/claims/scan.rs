@@ -113,6 +113,7 @@ impl<'t> Scan<'t> {
                 version: reading.version,
                 origin: self.origin.to_owned(),
                 text: self.text[reading.place].to_owned(),
+                document: None,
             })
             .collect()
     }

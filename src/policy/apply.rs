@@ -180,16 +180,24 @@ impl Policy {
             .collect()
     }
 
-    /// The severity of a finding; `None` if its rule is disabled. An override by id wins over one by pattern, and a later pattern
-    /// over an earlier one.
+    /// Whether a rule is disabled.
+    pub fn disables(&self, rule: &str) -> bool {
+        self.change(rule).is_some_and(|it| it.severity.is_none())
+    }
+
+    /// The severity of a finding; `None` if its rule is disabled.
     fn severity(&self, finding: &Finding) -> Option<Severity> {
+        self.change(&finding.rule)
+            .map_or(Some(finding.severity), |change| change.severity)
+    }
+
+    /// What overrides the severity of a rule. One by id wins over one by pattern, and a later pattern over an earlier one.
+    fn change(&self, id: &str) -> Option<&SeverityChange> {
         let last = |matches: &dyn Fn(&str) -> bool| {
             let mut changes = self.severities.iter().rev();
             changes.find(|change| matches(&change.rule))
         };
-        last(&|rule| rule == finding.rule)
-            .or_else(|| last(&|pattern| glob(&finding.rule, pattern)))
-            .map_or(Some(finding.severity), |change| change.severity)
+        last(&|rule| rule == id).or_else(|| last(&|pattern| glob(id, pattern)))
     }
 }
 

@@ -78,12 +78,15 @@ struct GivenClaim {
     subject: String,
     /// What is promised of it.
     version: String,
-    /// `tag`, `repository`, `label` or `env`.
+    /// `tag`, `repository`, `label`, `env` or `sbom`.
     #[serde(default = "tag")]
     origin: String,
     /// The version, if it is not given.
     #[serde(default)]
     text: Option<String>,
+    /// The document of the SBOM.
+    #[serde(default)]
+    document: Option<String>,
 }
 
 fn tag() -> String {
@@ -203,6 +206,7 @@ impl GivenClaim {
             version: self.version.clone(),
             origin: self.origin.clone(),
             text: self.text.clone().unwrap_or_else(|| self.version.clone()),
+            document: self.document.clone(),
         }
     }
 }

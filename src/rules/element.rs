@@ -61,6 +61,7 @@ pub fn claim(item: &dyn Val) -> Option<Claim> {
         version: text("version")?,
         origin: text("origin")?,
         text: text("text")?,
+        document: text("document"),
     })
 }
 

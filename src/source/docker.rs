@@ -140,5 +140,6 @@ fn image(
         config_digest: Some(config_digest.clone()),
         config: Arc::clone(config),
         layers,
+        attestations: Vec::new(),
     })
 }

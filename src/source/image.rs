@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use oci_spec::image::ImageConfiguration;
+use oci_spec::image::{Descriptor, ImageConfiguration};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,6 +32,8 @@ pub struct Image {
     pub config: Arc<ImageConfiguration>,
     /// The layers, lowest first.
     pub layers: Vec<LayerBlob>,
+    /// The manifests of attestations about the image in the index that lists it, as BuildKit writes them.
+    pub attestations: Vec<Descriptor>,
 }
 
 /// How an image is stored; the `source` of the report.

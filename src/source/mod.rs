@@ -5,6 +5,7 @@
 
 mod apptainer;
 mod archive_file;
+pub mod attached;
 mod bare_reference;
 mod blobs;
 mod containerd;

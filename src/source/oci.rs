@@ -16,10 +16,12 @@ use super::{json_names, names};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 use documents::{
-    Content, Document, Manifest, error, is_attestation, is_complete, is_foreign, names_a_platform,
-    other_name, read, recorded_name,
+    Content, Document, Manifest, attested_digest, error, is_attestation, is_complete, is_foreign,
+    names_a_platform, other_name, read, recorded_name,
 };
 
+/// Manifests of attestations about one image that are looked at; BuildKit writes one.
+const ATTESTATIONS: usize = 4;
 /// Indexes may list indexes; two levels occur in practice.
 const INDEX_DEPTH: usize = 4;
 
@@ -27,6 +29,8 @@ const INDEX_DEPTH: usize = 4;
 #[derive(Debug)]
 struct Listed {
     descriptor: Descriptor,
+    /// What the same index has about it.
+    attestations: Vec<Descriptor>,
     /// Present if it had to be read to determine the platform; otherwise it is read only if it is selected.
     manifest: Option<Box<Manifest>>,
 }
@@ -222,15 +226,20 @@ impl ImageList {
             let problem = format!("indexes are nested more than {INDEX_DEPTH} deep");
             return Err(error(blobs, problem));
         }
-        for descriptor in list
-            .into_iter()
-            .filter(|descriptor| !is_attestation(descriptor))
-        {
+        let (about, list): (Vec<_>, Vec<_>) = list.into_iter().partition(is_attestation);
+        let mut attestations = by_image(about);
+        for descriptor in list {
             self.seen += 1;
             let checked = self.limits.check(Limit::Manifests, self.seen);
             checked.map_err(|exceeded| Error::limit(blobs.subject(), exceeded))?;
             let reference = recorded_name(&descriptor).or_else(|| name.cloned());
+            let digest = descriptor.digest().to_string();
+            let before = self.listed.len();
             self.follow(blobs, descriptor, reference, depth)?;
+            let about = attestations.remove(&digest);
+            if let (Some(about), [(_, listed)]) = (about, &mut self.listed[before..]) {
+                listed.attestations = about;
+            }
         }
         Ok(())
     }
@@ -253,6 +262,7 @@ impl ImageList {
                 reference,
                 Listed {
                     descriptor,
+                    attestations: Vec::new(),
                     manifest,
                 },
             ));
@@ -266,6 +276,7 @@ impl ImageList {
                     reference,
                     Listed {
                         descriptor,
+                        attestations: Vec::new(),
                         manifest,
                     },
                 ));
@@ -324,6 +335,19 @@ impl ImageList {
     }
 }
 
+/// Manifests of attestations by the digest of the image that they are about.
+fn by_image(attestations: Vec<Descriptor>) -> HashMap<String, Vec<Descriptor>> {
+    let mut by_image: HashMap<_, Vec<Descriptor>> = HashMap::new();
+    for attestation in attestations {
+        let image = attested_digest(&attestation).map(str::to_owned);
+        let about = image.map(|image| by_image.entry(image).or_default());
+        if let Some(about) = about.filter(|it| it.len() < ATTESTATIONS) {
+            about.push(attestation);
+        }
+    }
+    by_image
+}
+
 fn config(blobs: &dyn Blobs, manifest: &Manifest) -> Result<ImageConfiguration> {
     blobs::read(
         blobs,
@@ -355,6 +379,7 @@ fn image(
         config_digest: Some(manifest.config.digest().to_string()),
         layers: layers.collect::<Result<_>>()?,
         config: config.into(),
+        attestations: candidate.item.attestations,
     })
 }
 

@@ -49,5 +49,6 @@ pub(super) fn open(path: &Path) -> Result<Image> {
             size: 0,
             data: LayerData::Directory(path.to_owned()),
         }],
+        attestations: Vec::new(),
     })
 }

@@ -211,6 +211,25 @@ impl Store {
         })
     }
 
+    /// The bytes of a blob; its digest is verified.
+    ///
+    /// # Errors
+    /// It is missing, damaged, or longer than `longest` bytes.
+    pub fn bytes(&self, descriptor: &Descriptor, longest: u64) -> Result<Vec<u8>> {
+        let digest = descriptor.digest().to_string();
+        let name = self.blob_name(&digest)?;
+        let blob = self.blob(&name)?;
+        if blob.length > longest {
+            let problem = format!("{name} has {} bytes, more than {longest}", blob.length);
+            return Err(self.damaged(problem));
+        }
+        let bytes = blob
+            .read()
+            .map_err(|error| Error::io(self.subject(), error))?;
+        blobs::verify(&self.subject(), &name, &bytes, &digest)?;
+        Ok(bytes)
+    }
+
     fn find(&self, name: &str, follow: Follow) -> Result<Option<Blob>> {
         match &self.files {
             Files::Directory(directory) => self.find_file(directory, name),

@@ -29,3 +29,5 @@ mod layers;
 mod program;
 #[path = "../support/samples.rs"]
 mod samples;
+#[path = "../support/sample_image.rs"]
+mod sample_image;

@@ -49,6 +49,7 @@ mod quiet_ways;
 mod requests;
 mod rules;
 mod sample;
+mod sboms;
 mod schemas;
 mod small_images;
 mod source;
@@ -74,3 +75,5 @@ mod reports;
 mod s3;
 #[path = "../support/samples.rs"]
 mod samples;
+#[path = "../support/sample_image.rs"]
+mod sample_image;

@@ -57,6 +57,7 @@ fn claim(text: &str) -> Claim {
         version: text.to_owned(),
         origin: "env".to_owned(),
         text: text.to_owned(),
+        document: None,
     }
 }
 

@@ -82,6 +82,7 @@ mod tests {
             version: "2.9".into(),
             origin: "tag".into(),
             text: "2.9".into(),
+            document: None,
         };
         let mut out = String::new();
         caret(&mut out, Some("torch2.9/x:2.9"), Some(&claim));

@@ -224,6 +224,7 @@ impl Description<'_> {
             config_digest: Some(self.id.to_owned()),
             config: config.into(),
             layers: layers.unwrap_or_else(|| engine_only(&diff_ids)),
+            attestations: Vec::new(),
         })
     }
 

@@ -84,6 +84,16 @@ pub(super) fn is_attestation(descriptor: &Descriptor) -> bool {
     platform.is_some_and(|platform| Platform::of_descriptor(platform).is_unknown())
 }
 
+/// The digest of the image that such a manifest is about, as BuildKit annotates it.
+pub(super) fn attested_digest(descriptor: &Descriptor) -> Option<&str> {
+    let annotations = descriptor.annotations().as_ref()?;
+    let is_attestation = annotations.get(REFERENCE_TYPE)? == "attestation-manifest";
+    let digest = annotations.get(REFERENCE_DIGEST).map(String::as_str);
+    digest.filter(|_| is_attestation)
+}
+
+const REFERENCE_TYPE: &str = "vnd.docker.reference.type";
+const REFERENCE_DIGEST: &str = "vnd.docker.reference.digest";
 const CONTAINERD_NAME: &str = "io.containerd.image.name";
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 

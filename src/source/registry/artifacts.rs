@@ -7,6 +7,7 @@ use super::access::Access;
 use super::address::Address;
 use super::body::Body;
 use super::failure::{Failure, Kind};
+use super::first_that_has;
 use super::images::RepositoryBlobs;
 use super::near_tags::next_query;
 use super::repository::Repository;
@@ -17,7 +18,7 @@ use crate::digest::sha256;
 use crate::error::{ErrorCode, Result};
 use crate::limits::Limit;
 use crate::reference::name::Name;
-use crate::source::blobs::DocumentKind;
+use crate::source::blobs::{self, DocumentKind};
 use crate::source::request::Request;
 
 /// Referrers of one manifest that are listed.
@@ -50,6 +51,19 @@ impl Artifacts {
             blobs: RepositoryBlobs::new(reference, repository, cache, limits),
             reference: reference.to_owned(),
         })
+    }
+
+    /// The repository that has an image, in a mirror or its registry, and the list of what refers to a manifest there, as
+    /// [`referrers`](Self::referrers).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`referrers`](Self::referrers).
+    pub fn beside(reference: &str, digest: &str, request: &Request) -> Result<(Self, ImageIndex)> {
+        let (blobs, list) = first_that_has(reference, request, |blobs, _| {
+            blobs.repository.run(blobs.referrers(digest))
+        })?;
+        let reference = reference.to_owned();
+        Ok((Artifacts { reference, blobs }, list))
     }
 
     /// The manifest or index with a digest or tag; `None` if there is none.
@@ -85,6 +99,14 @@ impl Artifacts {
         })?;
         serde_json::from_slice(&found.bytes)
             .map_err(|error| damaged(format!("{digest} is not a manifest: {error}")))
+    }
+
+    /// The manifest with a digest, from the cache if that has it.
+    ///
+    /// # Errors
+    /// As [`image_manifest`](Self::image_manifest).
+    pub fn cached_manifest(&self, digest: &str) -> Result<ImageManifest> {
+        blobs::read(&self.blobs, DocumentKind::Manifest, digest)
     }
 
     /// A blob of at most `longest` bytes, from the cache if that has it. Its digest is verified.
@@ -126,16 +148,30 @@ impl Artifacts {
     /// # Errors
     /// The registry did not answer, or what it sent is not a list.
     pub fn referrers(&self, digest: &str) -> Result<ImageIndex> {
-        self.run(async {
-            match self.listed(digest).await {
-                Err(failure) if has_no_api(&failure) => self.tagged(digest).await,
-                listed => listed,
-            }
-        })
+        self.run(self.blobs.referrers(digest))
+    }
+
+    pub(super) fn repository(&self) -> &Repository {
+        &self.blobs.repository
+    }
+
+    pub(super) fn run<T>(&self, future: impl Future<Output = Result<T, Failure>>) -> Result<T> {
+        let answer = self.repository().run(future);
+        answer.map_err(|failure| failure.into_error(&self.reference))
+    }
+}
+
+impl RepositoryBlobs {
+    async fn referrers(&self, digest: &str) -> Result<ImageIndex, Failure> {
+        match self.listed(digest).await {
+            Err(failure) if has_no_api(&failure) => self.tagged(digest).await,
+            listed => listed,
+        }
     }
 
     async fn listed(&self, digest: &str) -> Result<ImageIndex, Failure> {
-        let repository = self.repository();
+        let repository = &self.repository;
+        let longest = self.limits().of(Limit::DocumentBytes).saturating_add(1);
         let mut all = ImageIndex::default();
         let mut entries = Vec::new();
         let mut next = Some(format!("referrers/{digest}"));
@@ -144,7 +180,6 @@ impl Artifacts {
             let (bytes, query) = retry(repository.policy(), async || {
                 let response = repository.get(&path, |request| request).await?;
                 let query = next_query(&response);
-                let longest = self.limit().saturating_add(1);
                 let mut body = Body::new(response, repository.policy());
                 Ok((body.read_all(longest).await?, query))
             })
@@ -162,7 +197,7 @@ impl Artifacts {
 
     async fn tagged(&self, digest: &str) -> Result<ImageIndex, Failure> {
         let tag = referrers_tag(digest);
-        let mut list = match self.blobs.fetch(DocumentKind::Manifest, &tag).await {
+        let mut list = match self.fetch(DocumentKind::Manifest, &tag).await {
             Ok(bytes) => index(&bytes)?,
             Err(failure) if failure.code() == ErrorCode::NotFound => ImageIndex::default(),
             Err(failure) => return Err(failure),
@@ -171,19 +206,6 @@ impl Artifacts {
         entries.truncate(MAX_REFERRERS);
         list.set_manifests(entries);
         Ok(list)
-    }
-
-    fn limit(&self) -> u64 {
-        self.blobs.limits().of(Limit::DocumentBytes)
-    }
-
-    pub(super) fn repository(&self) -> &Repository {
-        &self.blobs.repository
-    }
-
-    pub(super) fn run<T>(&self, future: impl Future<Output = Result<T, Failure>>) -> Result<T> {
-        let answer = self.repository().run(future);
-        answer.map_err(|failure| failure.into_error(&self.reference))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The image that is checked, and how a check may end.
 
 use std::fs;
-use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::sample_image::mislabelled;
 use testkit::{Compression, Image, file, oci_layout, tar, write_directory};
 
 /// An image with a wrong label, whose layers are plain.
@@ -94,21 +94,7 @@ impl Case {
 
 /// The mislabelled image, with layers of files that cannot be compressed and a program in each.
 pub fn image(bytes: usize) -> Image {
-    let sample = fs::read(MISLABELLED).unwrap();
-    let members: Vec<(String, Vec<u8>)> = tar::Archive::new(&sample[..])
-        .entries()
-        .unwrap()
-        .map(|member| {
-            let mut member = member.unwrap();
-            let mut content = Vec::new();
-            member.read_to_end(&mut content).unwrap();
-            (member.path().unwrap().display().to_string(), content)
-        })
-        .collect();
-    let member = |name: &str| &members.iter().find(|(it, _)| it == name).unwrap().1;
-    let manifest: Value = serde_json::from_slice(member("manifest.json")).unwrap();
-    let names = manifest[0]["Layers"].as_array().unwrap().iter();
-    let own = names.map(|name| member(name.as_str().unwrap()).clone());
+    let sample = mislabelled();
     let program = fs::read("/bin/sh").unwrap();
     let added = (0..4_u8).map(|at| {
         tar(&[
@@ -117,8 +103,8 @@ pub fn image(bytes: usize) -> Image {
         ])
     });
     Image {
-        layers: own.chain(added).collect(),
-        ..Image::new("pytorch-cuda:v2.9", &[])
+        layers: sample.layers.iter().cloned().chain(added).collect(),
+        ..sample
     }
 }
 

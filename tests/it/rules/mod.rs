@@ -259,6 +259,7 @@ fn claim(subject: &str, version: &str) -> Claim {
         version: version.to_owned(),
         origin: "tag".to_owned(),
         text: version.to_owned(),
+        document: None,
     }
 }
 
