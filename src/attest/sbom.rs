@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::artifact::{EMPTY_TYPE, predicate_of};
-use super::envelope::Envelope;
+use super::envelope::{BUNDLE, Envelope};
 use crate::digest;
 use crate::excerpt::{shortened, without_controls};
 
@@ -48,22 +48,30 @@ pub struct Package {
     pub version: String,
 }
 
-/// Whether an artifact in a list of referrers has an SBOM, as its type or annotations say.
+/// Whether an artifact in a list of referrers may have an SBOM, as its type or annotations say. Where there is no referrers API, cosign
+/// lists its bundles under the type of the configuration, and without annotations.
 pub fn is_listed(entry: &Descriptor) -> bool {
     let kind = entry.artifact_type().as_ref().map(ToString::to_string);
-    is_format(kind.as_deref()) || is_format(predicate_of(entry.annotations().as_ref()))
+    let predicate = predicate_of(entry.annotations().as_ref());
+    let is_unnamed =
+        predicate.is_none() && matches!(kind.as_deref(), None | Some(BUNDLE | EMPTY_TYPE));
+    is_unnamed || is_format(kind.as_deref()) || is_format(predicate)
 }
 
-/// The layers of an artifact that was listed as an SBOM, or of BuildKit's manifest of attestations.
+/// The layers of an artifact that are SBOMs: all of one whose type or predicate is, statements with such a predicate of others, such as
+/// BuildKit's manifest of attestations.
 pub fn layers(manifest: &ImageManifest) -> impl Iterator<Item = &Descriptor> {
-    manifest.layers().iter().filter(|layer| {
+    let kind = manifest.artifact_type().as_ref().map(ToString::to_string);
+    let of_all =
+        is_format(kind.as_deref()) || is_format(predicate_of(manifest.annotations().as_ref()));
+    manifest.layers().iter().filter(move |layer| {
         let kind = layer.media_type().to_string();
         let predicate = layer.annotations().as_ref();
         let predicate = predicate.and_then(|it| it.get(PREDICATE_TYPE));
         match kind.as_str() {
             IN_TOTO => is_format(predicate.map(String::as_str)),
             // The types of other files need not be named: `oras attach` asks for none.
-            kind => kind != EMPTY_TYPE,
+            kind => kind != EMPTY_TYPE && (of_all || is_format(Some(kind))),
         }
     })
 }

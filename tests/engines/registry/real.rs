@@ -109,7 +109,8 @@ fn free_address() -> String {
     listener.local_addr().unwrap().to_string()
 }
 
-fn push(layout: &Path, registry: &Registry, name: &str) {
+/// Copies a layout into the registry.
+pub fn push(layout: &Path, registry: &Registry, name: &str) {
     let from = format!("oci:{}", layout.display());
     let to = format!("docker://{}/{name}", registry.address);
     testkit::tools::run(
