@@ -87,9 +87,12 @@ impl Attachments<'_> {
             }
             _ if self.attestations.is_empty() => return Ok(None),
             (SourceKind::Oci, _, Some(path)) => Store::directory(path, request.limits)?,
-            (SourceKind::OciArchive, _, Some(path)) if path.is_file() => {
-                Store::archive(path, request)?
-            }
+            // One that is compressed as a whole was read as a stream.
+            (SourceKind::OciArchive, _, Some(path)) => match Store::archive(path, request) {
+                Ok(store) => store,
+                Err(error) if error.is_interrupted() => return Err(error),
+                Err(_) => return Ok(None),
+            },
             _ => return Ok(None),
         };
         Ok(Some((Beside::Layout(beside), Vec::new())))

@@ -95,6 +95,7 @@ pub(super) fn described(
         config_digest: document.map(|bytes| digest::sha256(&bytes)),
         config: Arc::new(configuration.unwrap_or_default()),
         layers: vec![blob(image, path)],
+        attestations: Vec::new(),
     }
 }
 
