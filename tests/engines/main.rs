@@ -27,7 +27,7 @@ mod gate_server;
 mod layers;
 #[path = "../support/program.rs"]
 mod program;
-#[path = "../support/samples.rs"]
-mod samples;
 #[path = "../support/sample_image.rs"]
 mod sample_image;
+#[path = "../support/samples.rs"]
+mod samples;

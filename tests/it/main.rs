@@ -73,7 +73,7 @@ mod program;
 mod reports;
 #[path = "../support/s3.rs"]
 mod s3;
-#[path = "../support/samples.rs"]
-mod samples;
 #[path = "../support/sample_image.rs"]
 mod sample_image;
+#[path = "../support/samples.rs"]
+mod samples;
