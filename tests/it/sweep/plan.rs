@@ -6,6 +6,8 @@ use testkit::registry::{Server, error, respond, with};
 
 use super::*;
 
+type Fault = fn(&testkit::registry::Seen) -> testkit::registry::Answer;
+
 fn source(server: &Server) -> String {
     format!("registry:{}", server.address)
 }
