@@ -239,6 +239,7 @@ impl Package {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const IMAGE: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";

@@ -56,10 +56,7 @@ fn every_tag_of_every_repository_is_planned_and_every_image_asked_for_once() {
 
 #[test]
 fn a_list_that_cannot_be_read_to_its_end_makes_the_plan_incomplete() {
-    let faults: [(
-        &str,
-        fn(&testkit::registry::Seen) -> testkit::registry::Answer,
-    ); 4] = [
+    let faults: [(&str, Fault); 4] = [
         ("again and again", |seen| {
             let answer = respond(200, json!({"tags": ["v0"]}).to_string());
             with(
