@@ -90,7 +90,8 @@ pub use attest::key::PublicKey;
 pub use cache::{CacheKey, CacheOptions};
 pub use cancellation::Cancellation;
 pub use checker::{
-    AttestRequest, Attestation, AttestedImage, Signer, Verification, VerifiedImage, VerifyRequest,
+    AttestRequest, Attestation, AttestedImage, Signer, Verification, VerifiedImage, VerifiedIndex,
+    VerifyRequest,
 };
 pub use checker::{
     CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,

@@ -120,7 +120,7 @@ impl PrivateKey {
     }
 
     /// The signature of bytes, in DER.
-    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+    pub fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let signature = self.pair.sign(&self.random, bytes);
         let signature = signature.map_err(|_| Error::output("the signature", "no random bytes"))?;
         Ok(signature.as_ref().to_vec())

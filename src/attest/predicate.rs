@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::digest::hexadecimal;
 use crate::json_schema;
 
 /// The type of [`FactsPredicate`].
@@ -78,6 +79,9 @@ pub struct VerdictPredicate {
     pub targets: Vec<String>,
     /// The day on which the knowledge of releases was last compared with what is published: `2026-11-21`.
     pub knowledge: String,
+    /// Digest of the rules that judged, with the severities of the configuration. Absent before version 0.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<String>,
     /// When it was judged (RFC 3339).
     pub judged_at: String,
     /// The images of an index.
@@ -102,7 +106,7 @@ pub fn schema() -> Schema {
 }
 
 /// A verification summary: what policy engines understand that do not know imgcheck.
-pub fn summary(resource: &str, passes: bool, at: DateTime<Utc>) -> Value {
+pub fn summary(resource: &str, rules: &str, passes: bool, at: DateTime<Utc>) -> Value {
     let (result, level) = match passes {
         true => ("PASSED", "IMGCHECK_PASS"),
         false => ("FAILED", "FAILED"),
@@ -111,7 +115,7 @@ pub fn summary(resource: &str, passes: bool, at: DateTime<Utc>) -> Value {
         "verifier": {"id": VERIFIER, "version": {"imgcheck": env!("CARGO_PKG_VERSION")}},
         "timeVerified": time(at),
         "resourceUri": resource,
-        "policy": {"uri": VERIFIER},
+        "policy": {"uri": VERIFIER, "digest": {"sha256": hexadecimal(rules).unwrap_or_default()}},
         "verificationResult": result,
         "verifiedLevels": [level],
     })

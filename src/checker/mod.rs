@@ -33,7 +33,8 @@ mod targeted;
 mod torch_pythons;
 
 pub use attest::{
-    AttestRequest, Attestation, AttestedImage, Signer, Verification, VerifiedImage, VerifyRequest,
+    AttestRequest, Attestation, AttestedImage, Signer, Verification, VerifiedImage, VerifiedIndex,
+    VerifyRequest,
 };
 pub use builder::CheckerBuilder;
 pub use facts::ImageFacts;

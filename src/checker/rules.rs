@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::facts;
 use super::state::Checker;
+use super::{attest, facts};
 use crate::attest::predicate;
+use crate::digest;
+use crate::embedded;
 use crate::error::{Error, Result};
 use crate::policy;
 use crate::report::{self, printable};
@@ -30,6 +32,8 @@ pub enum Schema {
     Facts,
     /// The verdict that [`Checker::attest`](crate::Checker::attest) signs.
     Verdict,
+    /// What [`Checker::verify`](crate::Checker::verify) verified, in JSON.
+    Verify,
     /// [`FleetRecord`](crate::FleetRecord), a line of the results of a sweep.
     Fleet,
 }
@@ -44,6 +48,7 @@ impl Schema {
             Schema::Preflight => report::json::preflight_schema(),
             Schema::Facts => facts::schema(),
             Schema::Verdict => predicate::schema(),
+            Schema::Verify => attest::schema(),
             Schema::Fleet => report::fleet::schema(),
         };
         // The schema itself has its keys in a readable order, its value does not.
@@ -53,6 +58,21 @@ impl Schema {
 
 /// The rules of a checker.
 impl Checker {
+    /// The digest of the rules that judge: the built-in ones, those of the user in the order of their ids, and what the configuration says of
+    /// severities. Rules with one digest have the same findings on the same facts, targets and requirements, if the knowledge is of one day.
+    pub(super) fn rules_digest(&self) -> String {
+        let mut own: Vec<_> = self.rules.rules().filter(|rule| !rule.builtin).collect();
+        own.sort_by_key(|rule| &rule.id);
+        let mut text = embedded::COMPILED_RULES.to_owned();
+        for rule in own {
+            text += &format!("\0{}", rule.source.text);
+        }
+        for change in &self.policy.severities {
+            text += &format!("\0{}: {:?}", change.rule, change.severity);
+        }
+        digest::sha256(text.as_bytes())
+    }
+
     /// A table of all rules: id, severity, title. `width` is the width of the terminal in columns.
     pub fn rule_table(&self, width: Option<u16>) -> String {
         report::text::rules(&pages::list_table(&self.rules), width)

@@ -51,6 +51,9 @@ enum Command {
         /// The verdict that `imgcheck attest` signs
         #[arg(long, group = "document")]
         verdict: bool,
+        /// What `imgcheck verify --format json` prints
+        #[arg(long, group = "document")]
+        verify: bool,
         /// Lines of the results of a sweep (`jsonl`)
         #[arg(long, group = "document")]
         fleet: bool,
@@ -80,6 +83,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
             config,
             facts,
             verdict,
+            verify,
             fleet,
         } => {
             let documents = [
@@ -88,6 +92,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
                 (config, Schema::Configuration),
                 (facts, Schema::Facts),
                 (verdict, Schema::Verdict),
+                (verify, Schema::Verify),
                 (fleet, Schema::Fleet),
             ];
             let named = documents.into_iter().find(|(is_named, _)| **is_named);

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use imgcheck::{
-    Checker, Format, PublicKey, Result, Verification, VerifiedImage, VerifyRequest, View,
+    Checker, Format, PublicKey, Result, Verification, VerifiedImage, VerifiedIndex, VerifyRequest,
+    View,
 };
 
 use super::formats::TextOrJson;
@@ -65,30 +66,49 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode, Stop> {
 }
 
 fn text(verification: &Verification, width: Option<u16>) -> Result<String> {
+    let index: String = verification.index.iter().map(attested_index).collect();
     let images: String = verification.images.iter().map(attested).collect();
     let report = &verification.report;
     let today = match report.images.is_empty() {
         true => String::new(),
         false => report.render(View::Findings, Format::Text, width)?,
     };
-    Ok(format!("{images}{today}"))
+    Ok(format!("{index}{images}{today}"))
+}
+
+/// What is attested of an index, and what of it does not hold.
+fn attested_index(index: &VerifiedIndex) -> String {
+    let mut text = format!("{}  {} (index)\n", head(&index.problems), index.digest);
+    text += &verdict(index.attested.as_deref(), index.judged_at.as_deref());
+    text + &lines(&index.problems)
 }
 
 /// What is attested of an image, and what of it does not hold.
 fn attested(image: &VerifiedImage) -> String {
-    let head = match image.problems.as_slice() {
-        [] => "VERIFIED",
-        _ => "NOT VERIFIED",
-    };
-    let mut text = format!("{head}  {} ({})\n", image.digest, one_line(&image.platform));
-    if let (Some(verdict), Some(at)) = (&image.attested, &image.judged_at) {
-        text += &format!("  attested: {}, {}\n", one_line(verdict), one_line(at));
-    }
+    let platform = one_line(&image.platform);
+    let mut text = format!("{}  {} ({platform})\n", head(&image.problems), image.digest);
+    text += &verdict(image.attested.as_deref(), image.judged_at.as_deref());
     if let Some(version) = &image.facts_by {
         text += &format!("  facts: read by imgcheck {}\n", one_line(version));
     }
-    for problem in &image.problems {
-        text += &format!("  {}\n", one_line(problem));
+    text + &lines(&image.problems)
+}
+
+fn head(problems: &[String]) -> &'static str {
+    match problems {
+        [] => "VERIFIED",
+        _ => "NOT VERIFIED",
     }
-    text
+}
+
+fn verdict(attested: Option<&str>, judged_at: Option<&str>) -> String {
+    let (Some(verdict), Some(at)) = (attested, judged_at) else {
+        return String::new();
+    };
+    format!("  attested: {}, {}\n", one_line(verdict), one_line(at))
+}
+
+fn lines(problems: &[String]) -> String {
+    let line = |problem: &String| format!("  {}\n", one_line(problem));
+    problems.iter().map(line).collect()
 }

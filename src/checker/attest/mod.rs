@@ -6,9 +6,10 @@
 mod attested;
 mod request;
 mod statements;
+mod verification;
 mod verify;
 mod write;
 
 pub use request::{AttestRequest, Signer, VerifyRequest};
-pub use verify::{Verification, VerifiedImage};
+pub use verification::{Verification, VerifiedImage, VerifiedIndex, schema};
 pub use write::{Attestation, AttestedImage};

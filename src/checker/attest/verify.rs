@@ -4,123 +4,33 @@ use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use ring::rand::{SecureRandom, SystemRandom};
-use serde::Serialize;
 
 use super::attested::{self, Found, foreign};
 use super::request::VerifyRequest;
 use super::statements::Statements;
+use super::verification::{Verification, VerifiedImage, VerifiedIndex};
+use crate::attest::artifact::INDEX;
 use crate::attest::predicate::{FACTS, FactsPredicate, VERDICT, VerdictPredicate};
 use crate::cache::Cache;
 use crate::checker::facts::ImageFacts;
 use crate::checker::read::{source_request, subject};
-use crate::checker::report::{Report, Unread};
+use crate::checker::report::Unread;
 use crate::checker::{Checker, Subject};
 use crate::error::{Error, Result};
 use crate::image::is_extended;
 use crate::knowledge;
-use crate::report::{Verdict, safe_json};
+use crate::reference::name::Name;
 use crate::source::registry::{Access, Artifacts};
 use crate::source::{self, Image};
 
-const SCHEMA: &str = "imgcheck/verify/v1";
 /// How far the clock of who signed may be ahead, in seconds.
 const AHEAD: i64 = 300;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
-
-/// What was verified.
-#[derive(Debug)]
-pub struct Verification {
-    /// The images that are attested.
-    pub images: Vec<VerifiedImage>,
-    /// What today's rules say about them; and the images that are not attested, or whose facts could not be read.
-    pub report: Report,
-}
-
-/// An image, and what is attested of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct VerifiedImage {
-    /// The reference.
-    pub reference: String,
-    /// Digest of the manifest.
-    pub digest: String,
-    /// `os/architecture[/variant]`.
-    pub platform: String,
-    /// The version of imgcheck that read the image; `None` if no facts are attested.
-    pub facts_by: Option<String>,
-    /// The verdict that was attested last: `pass`, `incomplete` or `fail`.
-    pub attested: Option<String>,
-    /// When (RFC 3339).
-    pub judged_at: Option<String>,
-    /// What does not hold.
-    pub problems: Vec<String>,
-}
-
-impl Verification {
-    /// 0 if all signatures and today's judgement hold, 1 if one does not, 3 if there was nothing to verify, it could not be read, or not
-    /// everything could be judged.
-    pub fn exit_code(&self) -> u8 {
-        let is_broken = self.images.iter().any(|it| !it.problems.is_empty());
-        match self.report.verdict() {
-            _ if !self.report.errors.is_empty() => 3,
-            Verdict::Fail => 1,
-            _ if is_broken => 1,
-            Verdict::Incomplete => 3,
-            Verdict::Pass => 0,
-        }
-    }
-
-    /// What was verified, without today's findings, as JSON.
-    ///
-    /// # Errors
-    /// None that an image can cause.
-    pub fn to_json(&self) -> Result<String> {
-        #[derive(Serialize)]
-        struct Document<'d> {
-            schema: &'d str,
-            images: Vec<Today<'d>>,
-            errors: Vec<Unverified<'d>>,
-        }
-        #[derive(Serialize)]
-        struct Today<'d> {
-            #[serde(flatten)]
-            image: &'d VerifiedImage,
-            /// Today's verdict.
-            verdict: Option<&'static str>,
-            findings: Vec<&'d crate::finding::Finding>,
-        }
-        #[derive(Serialize)]
-        struct Unverified<'d> {
-            reference: &'d str,
-            code: crate::error::ErrorCode,
-            message: String,
-            help: Option<String>,
-        }
-        let images = self.images.iter().map(|image| {
-            let report = self.report.images.iter();
-            let mut report = report.filter(|it| it.facts.digest.as_ref() == Some(&image.digest));
-            let report = report.next();
-            Today {
-                image,
-                verdict: report.map(|it| it.verdict.as_str()),
-                findings: report.iter().flat_map(|it| &it.findings).collect(),
-            }
-        });
-        let errors = self.report.errors.iter().map(|it| Unverified {
-            reference: &it.name,
-            code: it.error.code(),
-            message: it.error.message(),
-            help: it.error.help(),
-        });
-        let document = Document {
-            schema: SCHEMA,
-            images: images.collect(),
-            errors: errors.collect(),
-        };
-        let text = serde_json::to_string_pretty(&document);
-        let text = text.map_err(|error| Error::output("the report", error))?;
-        Ok(safe_json(&text) + "\n")
-    }
-}
+/// The types of an index.
+const INDEX_TYPES: [&str; 2] = [
+    INDEX,
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+];
 
 impl Checker {
     /// Verifies the statements about the images of a reference, and judges the images again from the facts that were signed. No layer is
@@ -135,7 +45,7 @@ impl Checker {
             return Err(Error::usage(problem).with_help("name it docker://REFERENCE"));
         };
         if let Some(reference) = &request.image.reference {
-            reference.parse::<crate::reference::name::Name>()?;
+            reference.parse::<Name>()?;
         }
         let artifacts = self.artifacts(&request.image, reference, Access::Pull)?;
         let opened = source::open(&request.image.target, &source_request(self, &request.image))?;
@@ -157,7 +67,58 @@ impl Checker {
         }
         let mut report = self.check_facts(&known);
         report.errors.extend(errors);
-        Ok(Verification { images, report })
+        let index = match images.is_empty() {
+            true => None,
+            false => self.verified_index(request, &artifacts, reference, &images)?,
+        };
+        Ok(Verification {
+            index,
+            images,
+            report,
+            rules: self.rules_digest(),
+        })
+    }
+
+    /// What is attested of the index of a reference; `None` if it names an image, or nobody whose key counts attested the index.
+    fn verified_index(
+        &self,
+        request: &VerifyRequest,
+        artifacts: &Artifacts,
+        reference: &str,
+        images: &[VerifiedImage],
+    ) -> Result<Option<VerifiedIndex>> {
+        let name = reference.parse::<Name>()?.canonical();
+        let top = name.digest.or(name.tag).unwrap_or_default();
+        if images.iter().any(|it| it.digest == top) {
+            return Ok(None);
+        }
+        let manifest = artifacts.manifest(&top)?;
+        let Some(index) = manifest.filter(|it| INDEX_TYPES.contains(&&*it.media_type)) else {
+            return Ok(None);
+        };
+        let digest = index.digest();
+        let statements = Statements::read(artifacts, &digest, &request.keys, &[VERDICT])?;
+        let newest = Newest::of(&statements, request);
+        let Some(verdict) = newest.verdict else {
+            return Ok(None);
+        };
+        let mut problems = newest.problems;
+        for image in images {
+            if !verdict.images.iter().any(|it| it.digest == image.digest) {
+                let (platform, image) = (&image.platform, &image.digest);
+                problems.push(format!(
+                    "the verdict on the index does not cover {image} ({platform})"
+                ));
+            }
+        }
+        Ok(Some(VerifiedIndex {
+            digest,
+            attested: Some(verdict.verdict),
+            judged_at: Some(verdict.judged_at),
+            rules: verdict.rules,
+            images: verdict.images,
+            problems,
+        }))
     }
 
     fn verified(
@@ -177,6 +138,7 @@ impl Checker {
             facts_by: None,
             attested: None,
             judged_at: None,
+            rules: None,
             problems: Vec::new(),
         };
         if statements.signed.is_empty() {
@@ -192,7 +154,19 @@ impl Checker {
                 _ => Ok((verified, None)),
             };
         }
-        verified.set_verdict(&statements, request);
+        let newest = Newest::of(&statements, request);
+        verified.problems.extend(newest.problems);
+        match newest.verdict {
+            Some(verdict) => {
+                verified.attested = Some(verdict.verdict);
+                verified.judged_at = Some(verdict.judged_at);
+                verified.rules = verdict.rules;
+            }
+            None if request.max_age_days.is_some() => {
+                verified.problems.push("no verdict is attested".to_owned());
+            }
+            None => {}
+        }
         let limits = self.limits_of(&request.image);
         let (facts, predicate) = match attested::facts(artifacts, &statements, &image, &limits)? {
             Found::Facts(facts, predicate) => (*facts, predicate),
@@ -244,9 +218,15 @@ impl Checker {
     }
 }
 
-impl VerifiedImage {
-    /// The newest verdict, and whether it is too old.
-    fn set_verdict(&mut self, statements: &Statements, request: &VerifyRequest) {
+/// The verdict that was attested last, and what does not hold of it.
+#[derive(Default)]
+struct Newest {
+    verdict: Option<VerdictPredicate>,
+    problems: Vec<String>,
+}
+
+impl Newest {
+    fn of(statements: &Statements, request: &VerifyRequest) -> Self {
         let verdicts = statements.of(VERDICT).filter_map(|it| {
             let verdict: VerdictPredicate =
                 serde_json::from_value(it.statement.predicate.clone()).ok()?;
@@ -254,28 +234,26 @@ impl VerifiedImage {
             Some((at.with_timezone(&Utc), verdict))
         });
         let Some((at, verdict)) = verdicts.max_by_key(|(at, _)| *at) else {
-            if request.max_age_days.is_some() {
-                self.problems.push("no verdict is attested".to_owned());
-            }
-            return;
+            return Newest::default();
         };
+        let mut problems = Vec::new();
         let age = (request.at - at).num_seconds();
         if age < -AHEAD {
-            let problem = format!(
+            problems.push(format!(
                 "the verdict is of {}, which is in the future",
                 verdict.judged_at
-            );
-            self.problems.push(problem);
+            ));
         }
         if let Some(days) = request.max_age_days
             && age > i64::from(days) * SECONDS_A_DAY
         {
             let age = age / SECONDS_A_DAY;
-            let problem = format!("the verdict is {age} days old, and may be {days}");
-            self.problems.push(problem);
+            problems.push(format!("the verdict is {age} days old, and may be {days}"));
         }
-        self.attested = Some(verdict.verdict);
-        self.judged_at = Some(verdict.judged_at);
+        Newest {
+            verdict: Some(verdict),
+            problems,
+        }
     }
 }
 

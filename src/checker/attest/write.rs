@@ -59,6 +59,8 @@ struct Attesting<'a> {
     artifacts: Option<Artifacts>,
     /// The repository with its registry.
     repository: String,
+    /// Digest of the rules.
+    rules: String,
     done: Attestation,
 }
 
@@ -90,6 +92,7 @@ impl Checker {
             signer,
             artifacts,
             repository: repository(&request.image.typed()),
+            rules: self.rules_digest(),
             done: Attestation {
                 images: Vec::new(),
                 bundles: Vec::new(),
@@ -226,6 +229,7 @@ impl Attesting<'_> {
             findings: Value::Null,
             targets: Vec::new(),
             knowledge: self.checker.knowledge.date.clone(),
+            rules: Some(self.rules.clone()),
             judged_at: predicate::time(self.request.at),
             images: Vec::new(),
         }
@@ -236,7 +240,7 @@ impl Attesting<'_> {
         let passes = verdict == Verdict::Pass;
         Said {
             predicate_type: SUMMARY,
-            predicate: predicate::summary(&resource, passes, self.request.at),
+            predicate: predicate::summary(&resource, &self.rules, passes, self.request.at),
         }
     }
 

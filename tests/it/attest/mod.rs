@@ -1,13 +1,17 @@
 //! `imgcheck attest` and `imgcheck verify` against a registry that stores what is pushed to it.
 
+mod false_facts;
 mod many_writers;
+mod other_programs;
 mod tampering;
 mod written;
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::LazyLock;
 
-use serde_json::Value;
+use jsonschema::Validator;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::registry::{Content, Server};
 use testkit::writable::Writable;
@@ -21,6 +25,19 @@ struct Place {
     server: Server,
     keys: TempDir,
 }
+
+const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
+/// The schema of what `verify` prints.
+static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
+    let schema = imgcheck()
+        .args(["rules", "schema", "--verify"])
+        .output()
+        .unwrap();
+    let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
+    jsonschema::draft202012::new(&schema).unwrap()
+});
 
 /// The reference without its transport.
 const TAG: &str = "1";
@@ -68,7 +85,14 @@ impl Place {
     fn verify(&self, key: &str, arguments: &[&str]) -> (i32, Value, String) {
         let arguments = [&["-f", "json"], arguments].concat();
         let output = self.run("verify", &format!("{key}.pub"), &arguments);
-        let document = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        if !document.is_null() {
+            let faults: Vec<String> = SCHEMA
+                .iter_errors(&document)
+                .map(|it| it.to_string())
+                .collect();
+            assert_eq!(faults, [""; 0], "{document:#}");
+        }
         (
             output.status.code().unwrap(),
             document,
@@ -110,6 +134,19 @@ pub fn make_keys(directory: &Path, name: &str) {
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Replaces all referrers by one bundle of a stranger.
+fn push_bundle(place: &Place, subject: &str, bundle: &[u8]) {
+    let blob = place.registry.put_blob(bundle);
+    let config = place.registry.put_blob(b"{}");
+    let manifest = json!({
+        "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": BUNDLE,
+        "config": {"mediaType": "application/vnd.oci.empty.v1+json", "digest": config, "size": 2},
+        "layers": [{"mediaType": BUNDLE, "digest": blob, "size": bundle.len()}],
+        "subject": {"mediaType": MANIFEST, "digest": subject, "size": 1},
+    });
+    place.registry.put("stranger", manifest.to_string());
 }
 
 /// The statement in an envelope or bundle.

@@ -2,23 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Place, image, statement, text};
-
-const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-
-/// Replaces all referrers by one bundle of a stranger.
-fn push_bundle(place: &Place, subject: &str, bundle: &[u8]) {
-    let blob = place.registry.put_blob(bundle);
-    let config = place.registry.put_blob(b"{}");
-    let manifest = json!({
-        "schemaVersion": 2, "mediaType": MANIFEST, "artifactType": BUNDLE,
-        "config": {"mediaType": "application/vnd.oci.empty.v1+json", "digest": config, "size": 2},
-        "layers": [{"mediaType": BUNDLE, "digest": blob, "size": bundle.len()}],
-        "subject": {"mediaType": MANIFEST, "digest": subject, "size": 1},
-    });
-    place.registry.put("stranger", manifest.to_string());
-}
+use super::{BUNDLE, MANIFEST, Place, image, push_bundle, statement, text};
 
 /// The bundles that a key made for the image of a place, by the end of their predicate's type.
 fn bundles(place: &Place) -> Vec<(String, Value)> {

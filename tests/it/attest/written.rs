@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use imgcheck::internals::attest::envelope::Envelope;
+use imgcheck::internals::attest::key::PrivateKey;
+use imgcheck::internals::attest::statement::Statement;
 use serde_json::{Value, json};
 
-use super::{Place, image, statement, text};
+use super::{BUNDLE, Place, image, push_bundle, statement, text};
 use crate::program::imgcheck;
 
-const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 const FACTS: &str = "application/vnd.imgcheck.facts.v1";
 
 /// The manifests about a digest, by the type of the artifact.
@@ -136,6 +138,72 @@ fn every_platform_and_the_index_are_attested() {
     assert_eq!(platforms, ["linux/amd64", "linux/arm64"]);
     let (code, verified, _) = place.verify("own", &["--all-platforms"]);
     assert_eq!((code, verified["images"].as_array().unwrap().len()), (0, 2));
+    assert_eq!(verified["index"]["digest"], place.digest());
+    assert_eq!(verified["index"]["attested"], "pass");
+    assert_eq!(verified["index"]["images"].as_array().unwrap().len(), 2);
+    assert_eq!(verified["index"]["problems"], json!([]));
+    let printed = text(&place.run("verify", "own.pub", &["--all-platforms"]).stdout);
+    let index = format!("VERIFIED  {} (index)\n  attested: pass, ", place.digest());
+    assert!(printed.starts_with(&index), "{printed}");
+}
+
+#[test]
+fn a_verdict_on_an_index_that_does_not_cover_an_image_is_a_problem() {
+    let place = Place::of(&[image("amd64"), image("arm64")], true);
+    place.attest("own", &["--platform", "linux/amd64"]);
+    let (code, verified, _) = place.verify("own", &["--platform", "linux/amd64"]);
+    assert_eq!(
+        (code, &verified["index"]),
+        (0, &Value::Null),
+        "nobody attested the index"
+    );
+
+    let amd64 = verified["images"][0]["digest"].as_str().unwrap();
+    let key = PrivateKey::read(place.key("own.pem").to_str().unwrap()).unwrap();
+    let sign = |images: &Value| {
+        let verdict = json!({
+            "engine": {"name": "imgcheck", "version": "0.1.0"}, "verdict": "pass",
+            "knowledge": "2026-11-22", "judgedAt": "2026-11-22T00:00:00Z", "images": images,
+        });
+        let kind = "https://github.com/imgcheck/imgcheck/predicate/verdict/v1";
+        let said = Statement::new("team/image", &place.digest(), kind, &verdict).unwrap();
+        let envelope = Envelope::sign(&said.to_json().unwrap(), |it| key.sign(it)).unwrap();
+        let bundle = envelope.to_bundle(&key.public().unwrap()).unwrap();
+        push_bundle(&place, &place.digest(), &bundle);
+    };
+    sign(&json!([]));
+    let (code, verified, _) = place.verify("own", &["--platform", "linux/amd64"]);
+    assert_eq!(code, 1);
+    let problem = format!("the verdict on the index does not cover {amd64} (linux/amd64)");
+    assert_eq!(verified["index"]["problems"], json!([problem]));
+}
+
+#[test]
+fn the_verdict_names_the_rules_that_judged() {
+    let place = Place::new(true);
+    place.attest("own", &[]);
+    let rules = |arguments: &[&str]| {
+        let (_, verified, _) = place.verify("own", arguments);
+        (
+            verified["rules"].clone(),
+            verified["images"][0]["rules"].clone(),
+        )
+    };
+    let (today, then) = rules(&[]);
+    assert_eq!(today, then);
+    assert!(today.as_str().unwrap().starts_with("sha256:"));
+    let config = place.key("severities.yaml");
+    std::fs::write(&config, "severities: {claim-os: note}\n").unwrap();
+    let rule = crate::program::repository("tests/it/attest/example-rule.yaml");
+    let rule = rule.display().to_string();
+    for arguments in [
+        ["--config", &config.display().to_string()],
+        ["--rules", &rule],
+    ] {
+        let (other, then) = rules(&arguments);
+        assert_eq!(then, today);
+        assert_ne!(other, today, "{arguments:?}");
+    }
 }
 
 #[test]
