@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use super::state::Checker;
 use super::{attest, facts};
 use crate::attest::predicate;
-use crate::digest;
-use crate::embedded;
 use crate::error::{Error, Result};
 use crate::policy;
 use crate::report::{self, printable};
@@ -61,16 +59,9 @@ impl Checker {
     /// The digest of the rules that judge: the built-in ones, those of the user in the order of their ids, and what the configuration says of
     /// severities. Rules with one digest have the same findings on the same facts, targets and requirements, if the knowledge is of one day.
     pub(super) fn rules_digest(&self) -> String {
-        let mut own: Vec<_> = self.rules.rules().filter(|rule| !rule.builtin).collect();
-        own.sort_by_key(|rule| &rule.id);
-        let mut text = embedded::COMPILED_RULES.to_owned();
-        for rule in own {
-            text += &format!("\0{}", rule.source.text);
-        }
-        for change in &self.policy.severities {
-            text += &format!("\0{}: {:?}", change.rule, change.severity);
-        }
-        digest::sha256(text.as_bytes())
+        let changes = self.policy.severities.iter();
+        let changes = changes.map(|it| format!("{}: {:?}", it.rule, it.severity));
+        self.rules.digest(changes)
     }
 
     /// A table of all rules: id, severity, title. `width` is the width of the terminal in columns.

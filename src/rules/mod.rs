@@ -41,6 +41,7 @@ use tables::Tables;
 
 use crate::beneath::Tree;
 use crate::cancellation::Cancellation;
+use crate::digest;
 use crate::embedded;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
@@ -174,6 +175,17 @@ impl RuleSet {
     /// The rule of an id.
     pub fn get(&self, id: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.id == id)
+    }
+
+    /// A digest of all rules and of these settings: of the built-in rules, of the text of the others in the order of their ids, and of the
+    /// settings in their order.
+    pub fn digest(&self, settings: impl Iterator<Item = String>) -> String {
+        let mut own: Vec<&Rule> = self.rules.iter().filter(|rule| !rule.builtin).collect();
+        own.sort_by_key(|rule| &rule.id);
+        let own = own.iter().map(|rule| rule.source.text.to_string());
+        let builtin = [embedded::COMPILED_RULES.to_owned()].into_iter();
+        let all: Vec<String> = builtin.chain(own).chain(settings).collect();
+        digest::sha256(all.join("\0").as_bytes())
     }
 
     /// The knowledge tables.
