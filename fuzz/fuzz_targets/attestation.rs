@@ -1,15 +1,12 @@
 //! What a registry may hold beside an image: envelopes, statements, lists of referrers, keys. Nothing that nobody signed is believed, and
 //! an entry that was added is not added again.
 
-#![no_main]
-
 use std::sync::LazyLock;
 
 use imgcheck::PublicKey;
 use imgcheck::internals::attest::artifact::{Blob, with_entries, with_envelopes};
 use imgcheck::internals::attest::envelope::Envelope;
 use imgcheck::internals::attest::statement::Statement;
-use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 
 /// A key of which nobody has the private part.
@@ -22,7 +19,7 @@ nXBkLlkgGkuUT2jU2DJC6Mwn9ilcXVM1HM6DW35Po6h768DHgSnz14LtAg==
 static KEYS: LazyLock<[PublicKey; 1]> =
     LazyLock::new(|| [PublicKey::of_pem("the key", KEY.as_bytes()).expect("a public key")]);
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn fuzz(bytes: &[u8]) {
     let _ = PublicKey::of_pem("fuzzed", bytes);
     if let Ok(envelope) = Envelope::parse(bytes) {
         assert!(envelope.verify(&*KEYS).is_none());
@@ -39,4 +36,4 @@ fuzz_target!(|bytes: &[u8]| {
         let again = with_envelopes(Some(&manifest.bytes), &envelopes, |_| false);
         assert_eq!(again, Ok(None));
     }
-});
+}

@@ -1,7 +1,5 @@
 //! A cache file and its content. Layer facts that are decoded from it can be encoded, decoded again and merged.
 
-#![no_main]
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -11,7 +9,6 @@ use imgcheck::internals::digest::sha256;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::cache::{FactsCache, version};
 use imgcheck_fuzz::layers::CONTEXT;
-use libfuzzer_sys::fuzz_target;
 
 /// A directory of this process. It is left behind, with one small file: `fuzz/run` removes it.
 static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -26,7 +23,7 @@ static CACHE: LazyLock<Cache> = LazyLock::new(|| {
     Cache::open(&places).expect("a cache")
 });
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn fuzz(bytes: &[u8]) {
     let diff_id = sha256(b"a layer");
     let key = Key::Facts {
         diff_id: diff_id.clone(),
@@ -51,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
         Some(found),
         "facts are read as they were written"
     );
-});
+}
 
 /// The same bytes as the file itself.
 fn damaged(key: &Key, bytes: &[u8]) {

@@ -1,12 +1,9 @@
 //! The table of contents of a lazily read layer (zstd:chunked and eStargz): a fuzzed table after a fixed layer, with the correct
 //! digest in the manifest. Whatever the table contains, no request leaves the blob.
 
-#![no_main]
-
 use imgcheck::internals::layer::ReadMethod;
 use imgcheck_fuzz::chunked::Lazy;
 use imgcheck_fuzz::layers::scan;
-use libfuzzer_sys::fuzz_target;
 use testkit::chunked::Format;
 
 /// What the layer has in front of the table: a file of each kind of content that is kept.
@@ -16,7 +13,7 @@ const FILES: [&[u8]; 3] = [
     b"Name: torch\nVersion: 2.8.0\n",
 ];
 
-fuzz_target!(|table: &[u8]| {
+pub fn fuzz(table: &[u8]) {
     for format in [Format::ZstdChunked, Format::Estargz] {
         let mut layer = Lazy::new(format);
         for content in FILES {
@@ -26,4 +23,4 @@ fuzz_target!(|table: &[u8]| {
             assert!(scanned.method != ReadMethod::Seek);
         }
     }
-});
+}

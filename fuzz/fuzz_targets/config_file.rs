@@ -1,7 +1,5 @@
 //! Configuration files, recipe tables, and arbitrary YAML. Every error names the file.
 
-#![no_main]
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -12,7 +10,6 @@ use imgcheck::internals::error::Error;
 use imgcheck::internals::policy::{Config, Expectation, Subjects};
 use imgcheck::internals::targets::GpuTable;
 use imgcheck::internals::yaml;
-use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 static GPUS: LazyLock<GpuTable> =
@@ -20,7 +17,7 @@ static GPUS: LazyLock<GpuTable> =
 
 const NAME: &str = "fuzzed.yaml";
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let known: Result<Value, Error> = yaml::parse(NAME, text);
     named(known.as_ref().err());
     named(Recipes::parse(NAME, text).as_ref().err());
@@ -43,7 +40,7 @@ fuzz_target!(|text: &str| {
     for line in text.lines() {
         let _ = Expectation::parse(line, "--expect");
     }
-});
+}
 
 fn named(error: Option<&Error>) {
     if let Some(error) = error {

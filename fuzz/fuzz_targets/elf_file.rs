@@ -2,13 +2,10 @@
 //!
 //! The first bytes of the input say how it is streamed; see [`imgcheck_fuzz::streamed`].
 
-#![no_main]
-
 use imgcheck_fuzz::streamed::{Way, compare};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn fuzz(bytes: &[u8]) {
     if let Some((way, rest)) = Way::read(bytes) {
         compare(way.file(rest), way);
     }
-});
+}

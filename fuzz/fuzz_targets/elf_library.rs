@@ -3,15 +3,12 @@
 //! The input is how the file streams by ([`imgcheck_fuzz::streamed`]), a byte for the machine, and records: a kind, a name behind
 //! its length, bytes behind theirs.
 
-#![no_main]
-
 use imgcheck_fuzz::streamed::{Way, compare};
-use libfuzzer_sys::fuzz_target;
 use testkit::elf::{SharedObject, Symbol, SymbolKind};
 
 const MACHINES: [u16; 2] = [62, 183];
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn fuzz(bytes: &[u8]) {
     let Some((way, [machine, records @ ..])) = Way::read(bytes) else {
         return;
     };
@@ -26,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         rest = behind;
     }
     compare(library.bytes(), way);
-});
+}
 
 /// The next record: its kind, name and bytes, and what follows. One that is cut has what is there.
 fn record(bytes: &[u8]) -> Option<(u8, String, Vec<u8>, &[u8])> {

@@ -1,13 +1,10 @@
 //! GPU code: containers and entries of any shape, in the sections where nvcc puts them, with the wrappers that point to them, and
 //! in a file without section headers.
 
-#![no_main]
-
 use imgcheck_fuzz::streamed::{Way, compare};
-use libfuzzer_sys::fuzz_target;
 use testkit::elf::SharedObject;
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn fuzz(bytes: &[u8]) {
     let Some((way, content)) = Way::read(bytes) else {
         return;
     };
@@ -33,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
     for file in [plain, named] {
         compare(file.bytes(), way);
     }
-});
+}
 
 /// A wrapper for each place of the bytes that could be a container's.
 fn wrappers(content: &[u8]) -> Vec<u8> {

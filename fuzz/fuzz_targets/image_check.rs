@@ -1,8 +1,6 @@
 //! A whole image: its only layer has the files of the input, and the file `config` is its configuration. It is read, judged by the
 //! built-in rules, and reported in every format; no report has a control character that a terminal would interpret.
 
-#![no_main]
-
 use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
 
@@ -10,7 +8,6 @@ use imgcheck::internals::digest::sha256;
 use imgcheck::{Checker, Day, Format, ImageRequest, Report, View};
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
-use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
 static CHECKER: LazyLock<Checker> =
@@ -19,7 +16,7 @@ static CHECKER: LazyLock<Checker> =
 /// The member of the configuration that is made up.
 const CONFIG: &str = "config";
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let (config, files): (Vec<_>, Vec<_>) = documents(text)
         .into_iter()
         .partition(|document| document.name == CONFIG);
@@ -32,7 +29,7 @@ fuzz_target!(|text: &str| {
         let obeyed = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t' | '\r');
         assert!(!written.contains(obeyed), "{written:?}");
     }
-});
+}
 
 /// A text without the colours, which are the program's own and which it takes out again where no terminal is.
 fn plain(text: &str) -> String {

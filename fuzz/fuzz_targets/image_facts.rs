@@ -3,8 +3,6 @@
 //!
 //! The input describes an image.
 
-#![no_main]
-
 use std::sync::LazyLock;
 
 use imgcheck::internals::claims::Grammar;
@@ -18,7 +16,6 @@ use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
 use imgcheck::internals::stack::{self, Catalogue, ToolkitRow};
 use imgcheck::internals::targets::{self, Target, TargetInput};
 use imgcheck_fuzz::described::Described;
-use libfuzzer_sys::fuzz_target;
 
 struct Tables {
     grammar: Grammar,
@@ -40,7 +37,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
     rules: RuleSet::builtin().expect("the rules"),
 });
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let tables = &*TABLES;
     let image = Described::new(text);
     let root = RootFilesystem::merge(&image.layers);
@@ -125,7 +122,7 @@ fuzz_target!(|text: &str| {
     for finding in findings {
         assert!(!finding.message.is_empty(), "{} says nothing", finding.rule);
     }
-});
+}
 
 fn target([name, gpu, driver]: &[String; 3]) -> Target {
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());

@@ -1,8 +1,6 @@
 //! Manifests, indexes and configurations: a docker archive or an OCI layout with fuzzed documents. The archive and the directory
 //! contain the same images, and each image has as many layers as diff ids, all of which are digests.
 
-#![no_main]
-
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +14,6 @@ use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Image, Request};
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
-use libfuzzer_sys::fuzz_target;
 
 /// A directory of this process, empty between two runs.
 static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -24,7 +21,7 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
     std::env::temp_dir().join(name)
 });
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let documents = documents(text);
     let file = file(&archive(&documents));
     let path = PathBuf::from(format!("/proc/self/fd/{}", Arc::as_ref(&file).as_raw_fd()));
@@ -51,7 +48,7 @@ fuzz_target!(|text: &str| {
         &ImageReference::DockerArchive(path, first),
         &Request::default(),
     );
-});
+}
 
 fn open(target: &ImageReference, request: &Request) -> Result<Vec<Image>> {
     source::open(target, request)

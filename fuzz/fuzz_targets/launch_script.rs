@@ -3,8 +3,6 @@
 //!
 //! A line `== PATH` starts another file, which the script may source.
 
-#![no_main]
-
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -13,7 +11,6 @@ use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::knowledge;
 use imgcheck::internals::launch::{Knowledge, Launch};
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use libfuzzer_sys::fuzz_target;
 use oci_spec::image::ImageConfiguration;
 use serde_json::json;
 
@@ -35,7 +32,7 @@ const PROGRAMS: [&str; 12] = [
 ];
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let layer = layer(text);
     let root = RootFilesystem::merge([&layer]);
     for shell in ["bash", "dash"] {
@@ -57,7 +54,7 @@ fuzz_target!(|text: &str| {
             }
         }
     }
-});
+}
 
 fn config(shell: &str) -> ImageConfiguration {
     serde_json::from_value(json!({

@@ -1,16 +1,13 @@
 //! Bytes as the blob of a layer, compressed or not. A blob that is accepted was decompressed completely: its diff id is that of other
 //! decoders, and without its last byte it is an error.
 
-#![no_main]
-
 use std::io::Read;
 
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::layer::{Compression, SNIFFED, sniff};
 use imgcheck_fuzz::layers::{scan, scan_stream, stored};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|blob: &[u8]| {
+pub fn fuzz(blob: &[u8]) {
     let Ok(streamed) = scan_stream(blob) else {
         return;
     };
@@ -30,7 +27,7 @@ fuzz_target!(|blob: &[u8]| {
             "a part passes for the whole"
         );
     }
-});
+}
 
 /// The whole blob, by decoders that nothing of the program uses in this way.
 fn plain(compression: Compression, blob: &[u8]) -> Vec<u8> {

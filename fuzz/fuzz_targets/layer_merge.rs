@@ -1,14 +1,11 @@
 //! Layers on top of each other. Each node of the merged tree is found by its path, and without links the tree is equal to a plain
 //! table of paths.
 
-#![no_main]
-
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
 use imgcheck::internals::image::{Node, RootFilesystem};
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use libfuzzer_sys::fuzz_target;
 
 /// The kernel finds nothing at a path of this length or more.
 const PATH_MAX: usize = 4096;
@@ -70,13 +67,13 @@ enum Made {
 }
 
 #[derive(Debug, Clone, Arbitrary)]
-struct Item {
+pub struct Item {
     path: Path,
     made: Made,
     mode: u16,
 }
 
-fuzz_target!(|layers: Vec<Vec<Item>>| {
+pub fn fuzz(layers: Vec<Vec<Item>>) {
     let layers: Vec<LayerFacts> = layers.iter().map(|items| facts(items)).collect();
     let tree = RootFilesystem::merge(&layers);
     for node in tree.walk_tree() {
@@ -89,7 +86,7 @@ fuzz_target!(|layers: Vec<Vec<Item>>| {
     if !has_links {
         assert_eq!(listed(&tree), expected(&layers));
     }
-});
+}
 
 fn facts(items: &[Item]) -> LayerFacts {
     let entries = items.iter().enumerate().map(|(at, item)| Entry {

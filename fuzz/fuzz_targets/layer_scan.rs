@@ -1,18 +1,15 @@
 //! An archive as a layer. From a file, as a stream, compressed with gzip and with zstd, it has the same facts or the same kind of
 //! error. A truncated archive is never accepted.
 
-#![no_main]
-
 use std::sync::Arc;
 
 use imgcheck::internals::digest::sha256;
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::{Compression, SNIFFED, sniff};
 use imgcheck_fuzz::layers::{assert_same, scan, scan_stream, stored};
-use libfuzzer_sys::fuzz_target;
 use testkit::{gzip, repair_checksums, zstd};
 
-fuzz_target!(|input: &[u8]| {
+pub fn fuzz(input: &[u8]) {
     let Some((archive, cut)) = input.split_last_chunk::<2>() else {
         return;
     };
@@ -43,4 +40,4 @@ fuzz_target!(|input: &[u8]| {
     if let Ok(facts) = &at_rest {
         let _ = RootFilesystem::merge([facts]).files().count();
     }
-});
+}

@@ -1,20 +1,17 @@
 //! `ld.so.cache`, of any format: what is read is bounded, is found again by its name, and survives being written.
 
-#![no_main]
-
 use std::cmp::Ordering;
 
 use imgcheck::internals::loader::abi::Abi;
 use imgcheck::internals::loader::cache::{Cache, Format, Hwcap, compare_names};
 use imgcheck::internals::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
 use imgcheck_fuzz::ld_so_cache;
-use libfuzzer_sys::fuzz_target;
 
 /// Libraries that are looked up. Each look-up may walk over all that have the same name.
 const LOOKED_UP: usize = 64;
 const ABIS: [Abi; 4] = [Abi::X86_64, Abi::X32, Abi::I386, Abi::Aarch64];
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn fuzz(bytes: &[u8]) {
     let Ok(cache) = Cache::parse(bytes) else {
         return;
     };
@@ -27,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     lookups(&cache);
     order(&cache);
     written(&cache);
-});
+}
 
 /// What answers a request has its name, and is for the processor; and something answers where the order is right.
 fn lookups(cache: &Cache) {

@@ -1,7 +1,5 @@
 //! What `ldconfig` would write in an image with any configuration, links and libraries.
 
-#![no_main]
-
 use imgcheck::internals::image::RootFilesystem;
 use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
 use imgcheck::internals::loader::abi::Abi;
@@ -10,17 +8,16 @@ use imgcheck::internals::loader::hwcaps::GlibcVersion;
 use imgcheck::internals::loader::ldconfig::{rebuild, staleness};
 use imgcheck_fuzz::described::Described;
 use imgcheck_fuzz::ld_so_cache;
-use libfuzzer_sys::fuzz_target;
 
 /// Before and after `ldconfig` lost its older directories.
 const RELEASES: [GlibcVersion; 2] = [GlibcVersion::new(2, 31), GlibcVersion::new(2, 40)];
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let image = Described::new(text);
     for glibc in RELEASES {
         check(&image.layers, glibc);
     }
-});
+}
 
 fn check(layers: &[LayerFacts], glibc: GlibcVersion) {
     let root = RootFilesystem::merge(layers);

@@ -3,8 +3,6 @@
 //!
 //! The first letter is the kind of the file; a line `%% NAME` starts another file.
 
-#![no_main]
-
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -15,13 +13,12 @@ use imgcheck::internals::rules::evaluate::{Surroundings, evaluate};
 use imgcheck::internals::rules::{Facts, RuleSet};
 use imgcheck::internals::stack::Catalogue;
 use imgcheck_fuzz::place::check;
-use libfuzzer_sys::fuzz_target;
 
 static CATALOGUE: LazyLock<Catalogue> =
     LazyLock::new(|| imgcheck::internals::knowledge::catalogue().expect("the built-in catalogue"));
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::builtin().expect("the built-in rules"));
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let Some((letter, text)) = text.split_at_checked(1) else {
         return;
     };
@@ -58,7 +55,7 @@ fuzz_target!(|text: &str| {
         cancellation: &Cancellation::default(),
     };
     evaluate(rules, &Facts::of_sources(sources), &surroundings).expect("a judgement");
-});
+}
 
 fn places(sources: &Sources, files: &HashMap<&str, &str>) {
     for stage in &sources.stages {

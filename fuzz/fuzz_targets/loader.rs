@@ -2,20 +2,17 @@
 //!
 //! The input describes an image; lines `open NAME [global] [lazy]` are what each of its programs then opens.
 
-#![no_main]
-
 use std::collections::HashSet;
 
 use imgcheck::internals::image::{Node, RootFilesystem, configuration};
 use imgcheck::internals::loader::{Object, OpenMode, Process, System};
 use imgcheck_fuzz::described::Described;
-use libfuzzer_sys::fuzz_target;
 
 /// Programs that are started, and things that each opens, at most.
 const PROGRAMS: usize = 3;
 const OPENED: usize = 8;
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let image = Described::new(text);
     let root = RootFilesystem::merge(&image.layers);
     let environment = configuration::environment(&image.configuration());
@@ -29,7 +26,7 @@ fuzz_target!(|text: &str| {
             assert_eq!(first, run(&system, program, text), "another result");
         }
     }
-});
+}
 
 /// Starts a program and lets it open things; what is loaded at the end, and what went wrong on the way.
 fn run(system: &System, program: Node, text: &str) -> String {

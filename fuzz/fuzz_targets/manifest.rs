@@ -1,8 +1,6 @@
 //! Manifests of any text, several in one input after lines `%% NAME`. Each reported place is in its file, and the rules about workloads can
 //! be evaluated.
 
-#![no_main]
-
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -13,13 +11,12 @@ use imgcheck::internals::rules::evaluate::{Surroundings, evaluate};
 use imgcheck::internals::rules::{Facts, RuleSet};
 use imgcheck::internals::workload::{self, Container, Kinds, WorkloadFacts};
 use imgcheck_fuzz::place::check;
-use libfuzzer_sys::fuzz_target;
 
 static KINDS: LazyLock<Kinds> =
     LazyLock::new(|| knowledge::table("workloads").expect("the built-in table"));
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::builtin().expect("the built-in rules"));
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let parts = text.split("\n%% ").enumerate();
     let files: Vec<(String, String)> = parts
         .map(|(index, part)| {
@@ -48,7 +45,7 @@ fuzz_target!(|text: &str| {
             evaluate(rules, &facts, &surroundings).expect("a judgement");
         }
     }
-});
+}
 
 fn places(container: &Container, texts: &HashMap<&str, &str>) {
     let variables = container.env.iter().map(|it| &it.location);

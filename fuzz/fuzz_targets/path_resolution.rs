@@ -3,8 +3,6 @@
 //!
 //! The input describes an image; lines `path PATH` are resolved, and so are all links of the image.
 
-#![no_main]
-
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
@@ -12,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use imgcheck::internals::image::{Node, ResolveError, RootFilesystem};
 use imgcheck_fuzz::described::Described;
-use libfuzzer_sys::fuzz_target;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let image = Described::new(text);
     let root = RootFilesystem::merge(&image.layers);
     let links = root
@@ -36,7 +33,7 @@ fuzz_target!(|text: &str| {
             real.compare(&root, path);
         }
     }
-});
+}
 
 /// The image's tree on disk.
 struct Tree {

@@ -1,15 +1,12 @@
 //! What a user types as an image, and its claims. A reference that is printed is parsed as the same one, its canonical form is
 //! stable, and a claim quotes the text that it was read from.
 
-#![no_main]
-
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use imgcheck::internals::claims::Grammar;
 use imgcheck::internals::reference::name::{Name, is_tag};
 use imgcheck::internals::reference::transport::ImageReference;
-use libfuzzer_sys::fuzz_target;
 
 static GRAMMAR: LazyLock<Grammar> =
     LazyLock::new(|| imgcheck::internals::knowledge::grammar().expect("the built-in grammar"));
@@ -24,7 +21,7 @@ const NAMES: [&str; 6] = [
     "OTHER",
 ];
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let target = ImageReference::parse(text);
     assert_eq!(ImageReference::parse(&target.to_string()), target);
     if let Ok(name) = text.parse::<Name>() {
@@ -41,7 +38,7 @@ fuzz_target!(|text: &str| {
             .any(|(name, value)| claim.text == format!("{name}={value}"));
         assert!(quoted, "{claim:?}");
     }
-});
+}
 
 fn reference(text: &str, name: &Name) {
     assert_eq!(name.to_string(), text);

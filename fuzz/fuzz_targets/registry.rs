@@ -4,8 +4,6 @@
 //!
 //! All requests go through a proxy, which is the registry itself: `fuzz/run` sets `http_proxy` and `https_proxy`.
 
-#![no_main]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +17,6 @@ use imgcheck::internals::source::registry::{Options, Registries, RetryPolicy};
 use imgcheck::internals::source::{self, Request};
 use imgcheck_fuzz::documents::documents;
 use imgcheck_fuzz::layers::scan;
-use libfuzzer_sys::fuzz_target;
 
 /// Runs between two clients: each remembers all repositories that were requested.
 const RUNS: u64 = 500;
@@ -29,7 +26,7 @@ static ANSWERS: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 static ADDRESS: LazyLock<String> = LazyLock::new(listen);
 static CLIENT: Mutex<Option<(u64, Registries)>> = Mutex::new(None);
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let address = &*ADDRESS;
     let (credentials, answers): (Vec<_>, Vec<_>) = documents(text)
         .into_iter()
@@ -53,7 +50,7 @@ fuzz_target!(|text: &str| {
             }
         }
     }
-});
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

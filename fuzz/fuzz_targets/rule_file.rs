@@ -1,12 +1,9 @@
 //! Rule files of any text. An accepted rule can be evaluated, has a page, and its tests can be run; the error of another one names
 //! the file.
 
-#![no_main]
-
 use imgcheck::internals::rules::{Facts, RuleSet, pages, testing};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let mut rules = RuleSet::default();
     if let Err(error) = rules.add_text("fuzzed.yaml", text) {
         assert!(error.to_string().contains("fuzzed.yaml"), "{error}");
@@ -17,4 +14,4 @@ fuzz_target!(|text: &str| {
     for rule in rules.rules() {
         assert!(pages::render(rule).contains(&rule.id));
     }
-});
+}

@@ -1,7 +1,5 @@
 //! SIF files: the root filesystem of an image that can be opened is a range of the file.
 
-#![no_main]
-
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -9,13 +7,12 @@ use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Request};
 use imgcheck_fuzz::file;
 use imgcheck_fuzz::layers::CONTEXT;
-use libfuzzer_sys::fuzz_target;
 
 /// Where the file says what it is.
 const MAGIC_AT: usize = 32;
 const MAGIC: &[u8] = b"SIF_MAGIC\0";
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn fuzz(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     if let Some(magic) = bytes.get_mut(MAGIC_AT..MAGIC_AT + MAGIC.len()) {
         magic.copy_from_slice(MAGIC);
@@ -30,4 +27,4 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(image.layers[0].size <= bytes.len() as u64);
         let _ = CONTEXT.read_layer(&image.layers[0]);
     }
-});
+}

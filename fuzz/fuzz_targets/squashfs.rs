@@ -1,7 +1,5 @@
 //! SquashFS images: in a SIF file one has the same facts as alone, and the same facts when it is read again.
 
-#![no_main]
-
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
@@ -11,10 +9,9 @@ use imgcheck::internals::reference::transport::ImageReference;
 use imgcheck::internals::source::{self, Request};
 use imgcheck_fuzz::file;
 use imgcheck_fuzz::layers::{CONTEXT, assert_same};
-use libfuzzer_sys::fuzz_target;
 use testkit::sif::{PRIMARY, SQUASHFS, partition, sif};
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn fuzz(bytes: &[u8]) {
     if !bytes.starts_with(b"hsqs") {
         return;
     }
@@ -25,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
     if alone.is_ok() && inside.is_ok() {
         assert_same(&alone, &inside, "in a SIF file");
     }
-});
+}
 
 fn facts(bytes: &[u8]) -> Result<LayerFacts> {
     let file = file(bytes);

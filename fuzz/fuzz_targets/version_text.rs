@@ -3,8 +3,6 @@
 //!
 //! The lines of the input: three versions, specifiers, a marker, a requirement.
 
-#![no_main]
-
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
@@ -12,7 +10,6 @@ use imgcheck::internals::targets::{Capability, DriverVersion, GpuTable};
 use imgcheck::internals::version::marker::{self, Environment};
 use imgcheck::internals::version::requirement::{MAX_REQUIREMENT, Requirement, normalized};
 use imgcheck::internals::version::{compare, debian, fits, meets, newer, release, satisfies};
-use libfuzzer_sys::fuzz_target;
 
 static GPUS: LazyLock<GpuTable> =
     LazyLock::new(|| imgcheck::internals::knowledge::gpus().expect("the GPUs"));
@@ -23,7 +20,7 @@ const ENVIRONMENT: Environment = Environment {
     machine: "x86_64",
 };
 
-fuzz_target!(|text: &str| {
+pub fn fuzz(text: &str) {
     let mut lines = text.split('\n');
     let mut line = || lines.next().unwrap_or_default();
     let versions = [line(), line(), line()];
@@ -41,7 +38,7 @@ fuzz_target!(|text: &str| {
     }
     marked(line());
     required(line());
-});
+}
 
 /// A comparison is an order, where all three can be compared.
 fn orders([a, b, c]: [&str; 3], compare: impl Fn(&str, &str) -> Option<Ordering>) {
