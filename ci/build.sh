@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Builds the binary of a release, so that whoever builds it again gets the same bytes: no path of the machine is in it.
 #
-#     ci/build.sh TARGET
+#     ci/build.sh TARGET [WHEELS]
 #
-# Wants cargo-auditable, which puts the list of crates into the binary. Prints the path of the binary.
+# Wants cargo-auditable, which puts the list of crates into the binary. Prints the path of the binary. With WHEELS, a directory, it also
+# writes a wheel for Python there, for which it wants maturin.
 set -euo pipefail
 
-target=${1:?usage: ci/build.sh TARGET}
+target=${1:?usage: ci/build.sh TARGET [WHEELS]}
+wheels=${2:+$(realpath --canonicalize-missing "$2")}
 cd "$(dirname "$0")/.."
 output=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")
 
@@ -22,5 +24,12 @@ export CARGO_ENCODED_RUSTFLAGS CFLAGS="${c[*]}" CARGO_TARGET_DIR=$output
 # A hash map below parquet takes its seed from the build.
 export CONST_RANDOM_SEED=imgcheck
 
-cargo auditable build --release --locked --features gate,kube,otel,parquet --target "$target" >&2
+features=gate,kube,otel,parquet
+cargo auditable build --release --locked --features "$features" --target "$target" >&2
+if [[ $wheels ]]; then
+  # A static binary runs with glibc and with musl.
+  tags=(pypi)
+  [[ $target != *-musl ]] || tags=(musllinux_1_2 manylinux2014)
+  maturin build --release --features "$features" --target "$target" --compatibility "${tags[@]}" --out "$wheels" >&2
+fi
 echo "$output/$target/release/imgcheck"

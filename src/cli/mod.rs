@@ -15,6 +15,7 @@ mod knowledge;
 mod limits;
 mod lint;
 mod output;
+mod plugin;
 mod policy;
 mod preflight;
 mod progress;
@@ -26,7 +27,7 @@ mod sweep;
 mod tree;
 mod verify;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -104,10 +105,23 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn run() -> ExitCode {
-    let matches = without_empty_variables(Cli::command()).try_get_matches();
+    match plugin::start(std::env::args_os().collect()) {
+        Ok(plugin::Start::Run(arguments)) => exit_code(run_command(arguments)),
+        Ok(plugin::Start::Describe(plugin)) => exit_code(described(&plugin)),
+        Err(error) => exit_code(Err(error.into())),
+    }
+}
+
+fn described(plugin: &str) -> Result<ExitCode, Stop> {
+    output::print(plugin)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_command(arguments: Vec<OsString>) -> Result<ExitCode, Stop> {
+    let matches = without_empty_variables(Cli::command()).try_get_matches_from(arguments);
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = cli.unwrap_or_else(|error| output::misuse(error));
-    let result = match cli.command {
+    match cli.command {
         None => check_by_default(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments),
         Some(Command::Facts(arguments)) => facts::run(&arguments),
@@ -125,7 +139,10 @@ pub fn run() -> ExitCode {
         Some(Command::Knowledge(arguments)) => knowledge::run(&arguments),
         Some(Command::Completions(arguments)) => completions::completions::<Cli>(&arguments),
         Some(Command::Man(arguments)) => completions::man::<Cli>(&arguments),
-    };
+    }
+}
+
+fn exit_code(result: Result<ExitCode, Stop>) -> ExitCode {
     match result {
         Ok(code) => code,
         Err(Stop::Error(error)) => {

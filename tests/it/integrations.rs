@@ -2,6 +2,7 @@
 //! Their own scripts are run here, with this build of the program, on the sample images.
 
 mod action;
+mod plugin;
 mod release;
 
 use std::fs;
@@ -204,7 +205,10 @@ fn the_shell_of_all_scripts_is_sound() {
     let mut files: Vec<PathBuf> = [
         ".ci/run",
         "ci/install.sh",
+        "ci/build.sh",
+        "ci/image.sh",
         "ci/package.sh",
+        "ci/smoke.sh",
         "ci/github/check.sh",
     ]
     .map(repository)
