@@ -5,10 +5,14 @@ set -euo pipefail
 arguments=()
 [[ -z $FAIL_ON ]] || arguments+=(--fail-on "$FAIL_ON")
 [[ -z $SARIF_FILE ]] || arguments+=(-o "sarif=$SARIF_FILE")
-# Words of `args`: parted at blanks and line ends, nothing expanded.
-while read -r -a words; do
-  arguments+=("${words[@]}")
-done <<<"$ARGS"
+# Words of `args`: parted and quoted as in a shell, nothing expanded.
+words=$(mktemp "$RUNNER_TEMP/imgcheck.XXXXXX")
+if ! xargs --no-run-if-empty printf '%s\0' <<<"$ARGS" >"$words"; then
+  echo "error: \`args\` cannot be parted into words: $ARGS" >&2
+  echo "verdict=error" >>"$GITHUB_OUTPUT"
+  exit 2
+fi
+mapfile -d '' -t -O "${#arguments[@]}" arguments <"$words"
 
 checked=()
 while read -r line; do

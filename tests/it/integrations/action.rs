@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
+use regex::Regex;
 use serde_json::Value;
 
 use super::{HONEST, MISLABELLED, gitlab, said, sample, scripts, shell, text, yaml};
@@ -19,6 +21,11 @@ struct Run {
 
 /// Runs the steps of action.yml as the runner does.
 fn action(inputs: &[(&str, &str)]) -> Run {
+    action_after(inputs, |_| {})
+}
+
+/// Runs them after `prepare` got the temporary directory of the runner.
+fn action_after(inputs: &[(&str, &str)], prepare: impl FnOnce(&Path)) -> Run {
     let action = yaml("action.yml", &text("action.yml"));
     let value = |input: &str| -> String {
         let given = inputs.iter().find(|(name, _)| *name == input);
@@ -35,6 +42,7 @@ fn action(inputs: &[(&str, &str)]) -> Run {
     let directory = tempfile::tempdir().unwrap();
     let outputs = directory.path().join("outputs");
     fs::write(&outputs, "").unwrap();
+    prepare(directory.path());
     let mut run = Run {
         code: 0,
         outputs: BTreeMap::new(),
@@ -42,7 +50,9 @@ fn action(inputs: &[(&str, &str)]) -> Run {
         directory,
     };
     for step in action["runs"]["steps"].as_array().unwrap() {
-        if step["if"] == "inputs.version != 'installed'" && value("version") == "installed" {
+        let skipped =
+            step["if"] == "inputs.version != 'installed'" && value("version") == "installed";
+        if skipped || step["uses"].is_string() {
             continue;
         }
         let mut command = shell("bash", run.directory.path());
@@ -57,12 +67,14 @@ fn action(inputs: &[(&str, &str)]) -> Run {
         );
         command.env("RUNNER_TEMP", run.directory.path());
         for (name, expression) in step["env"].as_object().unwrap() {
-            let input = expression.as_str().unwrap();
-            let input = input
-                .strip_prefix("${{ inputs.")
-                .and_then(|rest| rest.strip_suffix(" }}"));
-            command.env(name, value(input.unwrap()));
+            let expression = expression.as_str().unwrap();
+            let between = |start| expression.strip_prefix(start)?.strip_suffix(" }}");
+            let output =
+                between("${{ steps.binary.outputs.").map(|name| written(&outputs)[name].clone());
+            let value = output.or_else(|| between("${{ inputs.").map(value));
+            command.env(name, value.unwrap());
         }
+        command.env("RUNNER_OS", "Linux").env("RUNNER_ARCH", "X64");
         let output = command.output().unwrap();
         run.said.push_str(&said(&output));
         run.code = output.status.code().unwrap();
@@ -70,11 +82,54 @@ fn action(inputs: &[(&str, &str)]) -> Run {
             break;
         }
     }
-    for line in fs::read_to_string(&outputs).unwrap().lines() {
-        let (name, value) = line.split_once('=').unwrap();
-        run.outputs.insert(name.to_owned(), value.to_owned());
-    }
+    run.outputs = written(&outputs);
     run
+}
+
+/// What the steps wrote to the file of their outputs.
+fn written(outputs: &Path) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(outputs).unwrap();
+    let pairs = text.lines().map(|line| line.split_once('=').unwrap());
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_action_takes_the_binary_that_was_kept() {
+    if !tool("bash") {
+        return;
+    }
+    // The runner's cache action put it there: nothing is fetched or built, or the release 9.9.9 would be missed.
+    let kept = |directory: &Path| {
+        fs::create_dir(directory.join("imgcheck-bin")).unwrap();
+        let program = env!("CARGO_BIN_EXE_imgcheck");
+        std::os::unix::fs::symlink(program, directory.join("imgcheck-bin/imgcheck")).unwrap();
+    };
+    let run = action_after(&[("image", &sample(HONEST)), ("version", "9.9.9")], kept);
+    assert_eq!(run.code, 0, "{}", run.said);
+    assert_eq!(run.outputs["version"], "9.9.9");
+    let key = Regex::new("^imgcheck-Linux-X64-9.9.9-[0-9a-f]{16}$").unwrap();
+    assert!(key.is_match(&run.outputs["key"]), "{:?}", run.outputs);
+}
+
+#[test]
+fn the_action_reads_arguments_as_a_shell_does() {
+    if !tool("bash") {
+        return;
+    }
+    let image = sample(HONEST);
+    for (args, code) in [
+        ("--expect 'torch==2.8.*'", 0),
+        ("--expect \"torch>=2.9, <3\"", 1),
+        ("--as $(id) --no-progress", 2),
+        ("--expect 'torch==2.8", 2),
+    ] {
+        let run = action(&[("image", &image), ("version", "installed"), ("args", args)]);
+        assert_eq!(run.code, code, "{args}: {}", run.said);
+        let verdict = ["pass", "fail", "error"][usize::try_from(code).unwrap()];
+        assert_eq!(run.outputs["verdict"], verdict, "{args}");
+    }
 }
 
 #[test]
