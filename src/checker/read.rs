@@ -147,6 +147,7 @@ pub(super) fn source_request(checker: &Checker, request: &ImageRequest) -> Reque
         platform: request.platform.clone(),
         all_platforms: request.all_platforms,
         registries: registries.clone(),
+        without_registry: request.without_registry.clone(),
         credentials: request.credentials.clone(),
         cache: checker.cache.with_cancellation(&request.cancellation),
         limits: checker.limits_of(request),

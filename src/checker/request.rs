@@ -35,6 +35,7 @@ pub struct ImageRequest {
     pub(super) cached_only: bool,
     pub(super) depth: Depth,
     pub(super) reference: Option<String>,
+    pub(super) without_registry: Option<String>,
     pub(super) credentials: Option<Credentials>,
     pub(super) limits: Option<Limits>,
     pub(super) cancellation: Cancellation,
@@ -55,6 +56,7 @@ impl ImageRequest {
             cached_only: false,
             depth: Depth::Default,
             reference: None,
+            without_registry: None,
             credentials: None,
             limits: None,
             cancellation: Cancellation::default(),
@@ -96,6 +98,14 @@ impl ImageRequest {
     #[must_use]
     pub fn compare_with(mut self, reference: impl Into<String>) -> Self {
         self.reference = Some(reference.into());
+        self
+    }
+
+    /// Looks a reference without a transport up in container engines only, because it may be a misspelled file name. If no engine
+    /// has it, that is a usage error with this help.
+    #[must_use]
+    pub fn without_registry(mut self, help: impl Into<String>) -> Self {
+        self.without_registry = Some(help.into());
         self
     }
 

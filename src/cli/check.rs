@@ -30,12 +30,13 @@ impl CheckArguments {
 }
 
 /// Checks every image. The exit code is 1 if one fails, and 3 if one could not be read or judged; the others are reported anyway.
-pub fn run(arguments: &CheckArguments) -> Result<ExitCode, Stop> {
+/// `commands` are those that a misspelled image may mean.
+pub fn run(arguments: &CheckArguments, commands: &[&str]) -> Result<ExitCode, Stop> {
     let (image, policy) = (&arguments.image, &arguments.policy);
     arguments.output.validate(&requests(image.images()))?;
     let checker = Checker::builder().loader_trees(arguments.output.includes(CheckFormat::Html));
     let checker = policy.apply(image.reading.apply(checker)?)?;
-    let reader = image.reading.start(checker, image.images())?;
+    let reader = image.reading.start(checker, image.images(), commands)?;
     let report = reader.check()?;
     formats::write(&arguments.output, &report)?;
     for advice in reader.checker.advice(&report) {
@@ -49,5 +50,5 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode, Stop> {
         Verdict::Fail if !is_baseline => 1,
         _ => 0,
     };
-    Ok(finish(&report, ExitCode::from(code)))
+    Ok(finish(&report, code))
 }

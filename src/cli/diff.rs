@@ -35,14 +35,14 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
     let (reading, policy, output) = (&arguments.reading, &arguments.policy, &arguments.output);
     output.validate(&requests(&names))?;
     let checker = policy.apply(reading.apply(Checker::builder())?)?;
-    let reader = reading.start(checker, &names)?;
+    let reader = reading.start(checker, &names, &[])?;
     let mut images = Vec::new();
     for request in &reader.requests {
         // One by one, because their versions need not agree.
         let mut report = reader.checker.check(std::slice::from_ref(request));
         reader.finish()?;
         if !report.errors.is_empty() {
-            return Ok(finish(&report, ExitCode::SUCCESS));
+            return Ok(finish(&report, 0));
         }
         match (report.images.pop(), report.images.len()) {
             (Some(image), 0) => images.push(image),

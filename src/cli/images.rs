@@ -10,7 +10,7 @@ use imgcheck::{Checker, CheckerBuilder, Depth, Error, ImageRequest, PublicKey, R
 use super::interrupt::{Run, Stop};
 use super::limits::LimitArguments;
 use super::output::one_line;
-use super::{cache, output, progress, registry};
+use super::{cache, names, output, progress, registry};
 
 /// The images to read, and how.
 #[derive(Debug, Args)]
@@ -99,11 +99,17 @@ impl ReadingArguments {
         })
     }
 
-    /// Starts to read images: from now on signals end the run, and its time counts.
+    /// Starts to read images: from now on signals end the run, and its time counts. `commands` are those that a misspelled image
+    /// may mean.
     ///
     /// # Errors
-    /// `--as` is given for several images, or several images are standard input.
-    pub fn start(&self, checker: CheckerBuilder, images: &[String]) -> Result<Reader> {
+    /// `--as` is given for several images, several images are standard input, or none of the images is a file that exists.
+    pub fn start(
+        &self,
+        checker: CheckerBuilder,
+        images: &[String],
+        commands: &[&str],
+    ) -> Result<Reader> {
         if self.reference.is_some() && images.len() > 1 {
             return Err(Error::usage("--as needs exactly one image")
                 .with_help("check the images one by one"));
@@ -112,9 +118,14 @@ impl ReadingArguments {
             return Err(Error::usage("only one image can come from standard input")
                 .with_help("save the others to files, and name these"));
         }
+        let words = names::help_of_words(images, commands)?;
         let (checker, run, make) = self.begin(checker)?;
+        let requests = images.iter().zip(words).map(|(image, help)| match help {
+            Some(help) => make(image).without_registry(help),
+            None => make(image),
+        });
         Ok(Reader {
-            requests: images.iter().map(|image| make(image)).collect(),
+            requests: requests.collect(),
             checker,
             run,
         })
@@ -221,11 +232,11 @@ pub fn requests(images: &[String]) -> Vec<ImageRequest> {
     images.iter().map(ImageRequest::new).collect()
 }
 
-/// Prints what could not be read; the highest of its exit codes takes precedence.
-pub fn finish(report: &Report, otherwise: ExitCode) -> ExitCode {
+/// Prints what could not be read. The highest exit code counts: that of an error, or `otherwise`.
+pub fn finish(report: &Report, otherwise: u8) -> ExitCode {
     for unread in &report.errors {
         output::error_about(&unread.name, &unread.error);
     }
     let codes = report.errors.iter().map(|unread| unread.error.exit_code());
-    codes.max().map_or(otherwise, ExitCode::from)
+    ExitCode::from(codes.fold(otherwise, u8::max))
 }

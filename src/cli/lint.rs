@@ -92,7 +92,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
         .policy
         .write_baseline(report.errors.is_empty(), baseline)?;
     let failed = report.verdict() == Verdict::Fail && !is_baseline;
-    Ok(finish(&report, ExitCode::from(u8::from(failed))))
+    Ok(finish(&report, u8::from(failed)))
 }
 
 fn request(arguments: &LintArguments) -> LintRequest {

@@ -14,6 +14,7 @@ mod interrupt;
 mod knowledge;
 mod limits;
 mod lint;
+mod names;
 mod output;
 mod plugin;
 mod policy;
@@ -123,7 +124,7 @@ fn run_command(arguments: Vec<OsString>) -> Result<ExitCode, Stop> {
     let cli = cli.unwrap_or_else(|error| output::misuse(error));
     match cli.command {
         None => check_by_default(&cli.check),
-        Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Check(arguments)) => check::run(&arguments, &[]),
         Some(Command::Facts(arguments)) => facts::run(&arguments),
         Some(Command::Claims(arguments)) => claims::run(&arguments),
         Some(Command::Diff(arguments)) => diff::run(&arguments),
@@ -176,7 +177,7 @@ fn check_by_default(arguments: &check::CheckArguments) -> Result<ExitCode, Stop>
         .first()
         .filter(|first| images.len() > 1 && !first.contains(['/', ':', '.']));
     if let Some(first) = misspelled
-        && let Some(name) = similar(first, &names)
+        && let Some(name) = names::near(first, names.iter().copied())
         && !Path::new(first).exists()
     {
         let error = Error::usage(format!("unknown command `{first}`"));
@@ -186,17 +187,7 @@ fn check_by_default(arguments: &check::CheckArguments) -> Result<ExitCode, Stop>
             ))
             .into());
     }
-    check::run(arguments)
-}
-
-/// The command that a misspelled word probably means: at most one edit for three letters.
-fn similar<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
-    let most = (word.len() / 3).max(1);
-    let distances = names
-        .iter()
-        .map(|name| (strsim::osa_distance(word, name), *name));
-    let nearest = distances.filter(|(distance, _)| *distance <= most).min();
-    nearest.map(|(_, name)| name)
+    check::run(arguments, &names)
 }
 
 /// Treats an empty variable like one that is not set: CI systems set empty variables for inputs that are left out.

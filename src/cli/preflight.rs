@@ -102,11 +102,7 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
         Verdict::Fail if !is_baseline => 1,
         _ => 0,
     };
-    let finished = finish(&report, ExitCode::from(code));
-    Ok(match code {
-        NOT_JUDGED => ExitCode::from(NOT_JUDGED),
-        _ => finished,
-    })
+    Ok(finish(&report, code))
 }
 
 impl PreflightArguments {

@@ -31,10 +31,12 @@ pub fn run(arguments: &TreeArguments) -> Result<ExitCode, Stop> {
     let (reading, output) = (&arguments.reading, &arguments.output);
     output.validate(&requests(images))?;
     let checker = Checker::builder().without_rules().loader_trees(true);
-    let report = reading.start(reading.apply(checker)?, images)?.check()?;
+    let report = reading
+        .start(reading.apply(checker)?, images, &[])?
+        .check()?;
     let view = View::Loader(arguments.library.as_deref());
     // A library that is not there is an error in every format.
     report.render(view, Format::Text, None)?;
     output::write_text(output, |format| report.render(view, format, None))?;
-    Ok(finish(&report, ExitCode::SUCCESS))
+    Ok(finish(&report, 0))
 }

@@ -60,9 +60,9 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode, Stop> {
         Format::Json => verification.to_json(),
         _ => text(&verification, arguments.output.width()),
     })?;
-    let code = ExitCode::from(verification.exit_code());
+    let code = verification.exit_code();
     finish(&verification.report, code);
-    Ok(code)
+    Ok(ExitCode::from(code))
 }
 
 fn text(verification: &Verification, width: Option<u16>) -> Result<String> {

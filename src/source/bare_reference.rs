@@ -1,10 +1,11 @@
 //! A reference without a transport: the image of the local Docker engine, else that of the registry.
 
-use super::daemon::{self, Daemon, EngineKind, Lookup};
+use super::daemon::{self, Attempt, Daemon, EngineKind, Lookup};
 use super::image::Image;
 use super::registry;
 use super::request::{LayerConsumer, Request, Source};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::reference::name::Name;
 
 /// An image reference such as `busybox:1`.
 pub(super) struct BareReference(pub String);
@@ -12,6 +13,10 @@ pub(super) struct BareReference(pub String);
 impl Source for BareReference {
     fn images(&self, request: &Request, layers: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
         let reference = &self.0;
+        let without_registry = request.without_registry.as_deref();
+        if let (Some(help), Err(_)) = (without_registry, reference.parse::<Name>()) {
+            return Err(unknown(reference, &[], help));
+        }
         let docker = Daemon {
             kind: EngineKind::Docker,
             reference: reference.clone(),
@@ -24,6 +29,9 @@ impl Source for BareReference {
                 (attempts, is_unexpected)
             }
         };
+        if let Some(help) = without_registry {
+            return Err(unknown(reference, &attempts, help));
+        }
         let attempts = daemon::describe_all(&attempts);
         let images = registry::open(reference, request)
             .map_err(|error| error.in_context(format!("{attempts}; then the registry: ")))?;
@@ -34,4 +42,16 @@ impl Source for BareReference {
         }
         Ok(images)
     }
+}
+
+/// A name that may be a misspelled file name and is no image of an engine. Engines that nobody expects to run are not mentioned.
+fn unknown(reference: &str, attempts: &[Attempt], help: &str) -> Error {
+    let attempts = attempts.iter().filter(|attempt| attempt.is_unexpected());
+    let attempts = daemon::describe_all(attempts);
+    let engines = match attempts.is_empty() {
+        true => String::new(),
+        false => format!(", and no such image in a container engine ({attempts})"),
+    };
+    let problem = format!("`{reference}`: no such command or file{engines}");
+    Error::usage(problem).with_help(help)
 }

@@ -40,6 +40,7 @@ mod loader_chroot;
 mod loader_glibc;
 mod loader_hostile;
 mod loader_rules;
+mod names;
 mod policy;
 mod preflight;
 mod process;

@@ -58,9 +58,9 @@ impl Attempt {
 }
 
 /// All attempts in one line.
-pub(super) fn describe_all(attempts: &[Attempt]) -> String {
+pub(super) fn describe_all<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> String {
     let texts: Vec<String> = attempts
-        .iter()
+        .into_iter()
         .map(|attempt| format!("{}: {}", attempt.address, attempt.problem))
         .collect();
     texts.join("; ")

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use imgcheck::internals::digest;
 
 use super::proxy::{self, Manner};
-use super::{failure, failure_with, report};
+use super::{failure, failure_with, report, run};
 use testkit::engine::Daemon;
 use testkit::{file, write_archive};
 
@@ -233,4 +233,23 @@ fn a_missing_platform_is_reported() {
         let error = failure_with("docker:base:1", &arguments, &[("DOCKER_HOST", host)]);
         assert!(error.contains("has the image only for linux/"), "{error}");
     }
+}
+
+#[test]
+fn a_word_is_an_image_only_if_an_engine_has_it() {
+    let Some(daemon) = with_image() else {
+        return;
+    };
+    let host = daemon.host();
+    daemon.run(&["tag", "base:1", "base"]);
+    let found = report("base", &[("DOCKER_HOST", &host)]);
+    assert_eq!(found["images"][0]["source"], "docker-daemon");
+    let (code, _, error) = run("bass", &[("DOCKER_HOST", &host)], None);
+    assert_eq!(code, 2, "{error}");
+    assert!(
+        error.contains(&format!(
+            "`bass`: no such command or file, and no such image in a container engine ({host} (DOCKER_HOST): image not found)"
+        )),
+        "{error}"
+    );
 }

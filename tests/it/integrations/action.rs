@@ -140,7 +140,7 @@ fn the_action_reports_the_verdict() {
     for (image, code, verdict) in [
         (sample(HONEST), 0, "pass"),
         (sample(MISLABELLED), 1, "fail"),
-        (sample("testdata/sample/none.tar"), 3, "error"),
+        (sample("Cargo.toml"), 3, "error"),
     ] {
         let run = action(&[
             ("image", &image),
