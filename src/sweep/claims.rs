@@ -107,15 +107,16 @@ impl<'s> Claims<'s> {
 
     /// Writes all claims again, so that they do not expire. One that cannot be written may expire; then something is read twice.
     pub fn renew(&self) {
-        let held: Vec<_> = self
-            .held()
-            .iter()
-            .map(|(what, at)| name(what, *at))
-            .collect();
-        for name in held {
+        let all: Vec<String> = self.held().keys().cloned().collect();
+        for what in all {
+            // Locked, so that no claim is written that was given up meanwhile.
+            let held = self.held();
+            let Some(number) = held.get(&what) else {
+                continue;
+            };
             let content = self.worker.clone().into_bytes();
             // The holder notices problems of the store when it writes what it has read.
-            let _ = self.store.put(&name, content, &self.end);
+            let _ = self.store.put(&name(&what, *number), content, &self.end);
         }
     }
 
@@ -172,4 +173,35 @@ fn worker() -> Result<String> {
     let filled = SystemRandom::new().fill(&mut random);
     filled.map_err(|_| Error::io("random numbers", std::io::Error::other("there are none")))?;
     Ok(Uuid::new_v8(random).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::object_storage::Patience;
+
+    #[test]
+    fn a_claim_that_was_given_up_is_not_renewed() {
+        let directory = tempfile::tempdir().unwrap();
+        let patience = Patience {
+            whole: Duration::from_secs(10),
+            retries: 0,
+        };
+        let url = format!("file://{}", directory.path().display());
+        let store = ObjectStorage::new(&url, patience).unwrap();
+        let end = Cancellation::default();
+        let claims = Claims::open(&store, Duration::from_secs(60), &end).unwrap();
+        std::thread::scope(|scope| {
+            let work = scope.spawn(|| {
+                for _ in 0..500 {
+                    drop(claims.claim("layer").unwrap().unwrap());
+                }
+            });
+            while !work.is_finished() {
+                claims.renew();
+            }
+        });
+        assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+    }
 }

@@ -10,7 +10,7 @@ use super::listed::Listed;
 use super::pods;
 use crate::checker::{Checker, ImageRequest};
 use crate::cluster::{self, Connection};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{Limit, Limits};
 use crate::parallel;
 use crate::sweep::plan::{REGISTRY, Unlisted};
@@ -163,8 +163,11 @@ fn list_registry(
     })?;
     end.check()?;
     for (name, listing) in tags {
-        if let Some(error) = listing.error {
-            incomplete(format!("registry:{name}"), error);
+        match listing.error {
+            // A repository without tags: a catalog keeps it after its last tag was deleted, or before the first was pushed.
+            Some(error) if error.code() == ErrorCode::NotFound => {}
+            Some(error) => incomplete(format!("registry:{name}"), error),
+            None => {}
         }
         into.listed.extend(listing.names.into_iter().map(|tag| {
             let reference = format!("{name}:{tag}");

@@ -20,7 +20,8 @@ trap 'rm -rf "$work"' EXIT
 apt() {
   local suite=$1 mirror
   shift
-  mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null | head -1 | tr -d ' ')
+  # Of the two places, one may be missing.
+  mirror=$({ grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null || true; } | head -1 | tr -d ' ')
   mkdir -p "$work/lists-$suite/partial"
   printf '%s [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
     deb "$mirror" "$suite" deb-src "$mirror" "$suite" >"$work/$suite.list"

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -264,6 +265,19 @@ pub fn broken(bytes: &[u8], length: usize) -> Answer {
     });
     let body = Body::from_stream(piece.chain(end));
     with(respond(200, body), "content-length", &length.to_string())
+}
+
+/// These bytes, but not before the gate is open.
+pub fn held(gate: Arc<AtomicBool>, bytes: &[u8]) -> Answer {
+    let bytes = Bytes::copy_from_slice(bytes);
+    let length = bytes.len().to_string();
+    let body = Body::from_stream(stream::once(async move {
+        while !gate.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok::<_, Infallible>(bytes)
+    }));
+    with(respond(200, body), "content-length", &length)
 }
 
 /// Promises `length` bytes and gives one of them now and then.

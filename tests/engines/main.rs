@@ -15,6 +15,7 @@ mod overlay;
 mod real_images;
 mod registry;
 mod source_docker;
+mod sweep;
 mod threads;
 
 #[path = "../support/formats.rs"]
@@ -31,3 +32,5 @@ mod program;
 mod sample_image;
 #[path = "../support/samples.rs"]
 mod samples;
+#[path = "../support/sweep_case.rs"]
+mod sweep_case;

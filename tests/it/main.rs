@@ -78,3 +78,5 @@ mod s3;
 mod sample_image;
 #[path = "../support/samples.rs"]
 mod samples;
+#[path = "../support/sweep_case.rs"]
+mod sweep_case;

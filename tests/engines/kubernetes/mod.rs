@@ -4,6 +4,7 @@
 mod admission;
 mod certificate;
 mod live;
+mod sweep;
 mod watched;
 
 #[cfg(feature = "gate")]

@@ -25,6 +25,8 @@ const AUTH: &str = "dXNlcjpzZWNyZXQ=";
 pub struct Registry {
     process: Child,
     pub address: String,
+    /// Its access log: a line for each request that it has answered.
+    pub log: PathBuf,
 }
 
 impl Drop for Registry {
@@ -73,15 +75,20 @@ impl Storage {
         // JSON is YAML.
         let file = self.path(&address);
         fs::write(&file, configuration.to_string()).unwrap();
+        let log = self.path(&format!("{address}.log"));
         let process = Command::new("docker-registry")
             .arg("serve")
             .arg(file)
             .envs(environment.iter().copied())
-            .stdout(Stdio::null())
+            .stdout(fs::File::create(&log).unwrap())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let registry = Registry { process, address };
+        let registry = Registry {
+            process,
+            address,
+            log,
+        };
         let start = Instant::now();
         while TcpStream::connect(&registry.address).is_err() {
             assert!(start.elapsed() < Duration::from_secs(60), "no registry");

@@ -98,6 +98,20 @@ fn a_list_that_cannot_be_read_to_its_end_makes_the_plan_incomplete() {
 }
 
 #[test]
+fn a_repository_without_tags_lacks_nothing() {
+    let case = Case::new();
+    let fleet = fleet();
+    let server = Server::new(move |seen| match seen.path.as_str() {
+        "/v2/text/train/tags/list" => {
+            error(404, "NAME_UNKNOWN", "repository name not known to registry")
+        }
+        _ => fleet.answer(seen),
+    });
+    let (totals, code) = case.plan(&[&source(&server)]);
+    assert_eq!((&totals["listed"], code), (&json!(10), 0), "{totals}");
+}
+
+#[test]
 fn an_incomplete_plan_is_resumed_without_asking_again() {
     let case = Case::new();
     let content = fleet();
