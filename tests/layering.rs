@@ -358,6 +358,8 @@ fn only_the_cache_and_requested_reports_are_written() {
         // `imgcheck man` and `imgcheck rules docs`.
         "src/cli/completions.rs",
         "src/rules/pages.rs",
+        // `imgcheck init` and `imgcheck rules new`.
+        "src/cli/init/mod.rs",
         // The queue of `imgcheck serve`.
         "src/gate/queue/store.rs",
         // The certificate of `imgcheck serve --self-signed`.

@@ -6,6 +6,7 @@ mod analyze;
 mod attest;
 mod builder;
 mod check;
+mod codes;
 mod facts;
 mod fleet;
 mod inline_ignores;

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::state::Checker;
-use super::{attest, facts};
+use super::{attest, codes, facts};
 use crate::attest::predicate;
 use crate::error::{Error, Result};
 use crate::policy;
 use crate::report::{self, printable};
 use crate::rules::{RuleSet, file, pages, testing};
+use crate::spelling::nearest;
 
 /// A JSON Schema that imgcheck publishes.
 ///
@@ -74,16 +75,34 @@ impl Checker {
     /// # Errors
     /// No rule has this id.
     pub fn rule_page(&self, id: &str) -> Result<String> {
-        let rule = self.rules.get(id);
-        rule.map(|rule| printable(&pages::render(rule)))
-            .ok_or_else(|| {
-                let ids = self.rules.rules().map(|rule| rule.id.as_str());
-                let similar: Vec<&str> = ids.filter(|known| known.contains(id)).collect();
-                Error::usage(format!("there is no rule {id}")).with_help(match similar.as_slice() {
-                    [] => "run `imgcheck rules list` to list them".to_owned(),
-                    similar => format!("did you mean {}?", similar.join(", ")),
-                })
-            })
+        let rule = self.rules.get(id).ok_or_else(|| self.unknown_rule(id))?;
+        Ok(printable(&pages::render(rule, self.rules.tables())))
+    }
+
+    /// What a rule, the code of a gap or the code of an error means, for a terminal of this width in columns: an example, why it
+    /// matters, and what to do. A name may be written as in a report: `error[claim-torch-version]`.
+    ///
+    /// # Errors
+    /// Neither rule nor code has this name.
+    pub fn explain(&self, name: &str, width: Option<u16>) -> Result<String> {
+        let id = name.rsplit('[').next().unwrap_or(name);
+        let id = id.trim_end_matches([']', ':']);
+        let page = match self.rules.get(id) {
+            Some(rule) => pages::explanation(rule, self.rules.tables()),
+            None => codes::page(id).ok_or_else(|| self.unknown_rule(id))?,
+        };
+        Ok(report::text::page(&page, width))
+    }
+
+    fn unknown_rule(&self, id: &str) -> Error {
+        let ids: Vec<&str> = self.rules.rules().map(|rule| rule.id.as_str()).collect();
+        let contains = ids.iter().filter(|known| known.contains(id));
+        let mut similar: Vec<&str> = contains.copied().collect();
+        similar.extend(nearest(id, ids.into_iter().chain(codes::names())));
+        Error::usage(format!("there is no rule {id}")).with_help(match similar.as_slice() {
+            [] => "run `imgcheck rules list` to list them".to_owned(),
+            similar => format!("did you mean {}?", similar.join(", ")),
+        })
     }
 
     /// Runs the tests in these rule files, or the tests of all rules of the checker if no file is given. Returns a summary, and

@@ -113,6 +113,18 @@ Examples:
   imgcheck tree image.tar libcudnn                        why this cuDNN, and which others exist
   imgcheck tree -f dot image.tar | dot -Tsvg > loader.svg";
 
+/// Of `imgcheck explain`.
+pub const EXPLAIN: &str = "\
+Examples:
+  imgcheck explain claim-torch-version
+  imgcheck explain launch-not-understood                  the code of a gap";
+
+/// Of `imgcheck init`.
+pub const INIT: &str = "\
+Examples:
+  imgcheck init
+  imgcheck init --stdout                                  show what it would write";
+
 /// Of `imgcheck rules`.
 pub const RULES: &str = "\
 Examples:

@@ -7,9 +7,11 @@ mod claims;
 mod completions;
 mod diff;
 mod examples;
+mod explain;
 mod facts;
 mod formats;
 mod images;
+mod init;
 mod interrupt;
 mod knowledge;
 mod limits;
@@ -88,6 +90,12 @@ enum Command {
     /// Show which libraries the processes of an image load, who needs them, where they are found, and why
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
+    /// Explain a rule, or the code of a gap or error: an example, why it matters, what to do
+    #[command(after_help = examples::EXPLAIN)]
+    Explain(explain::ExplainArguments),
+    /// Write a commented .imgcheck.yaml, and a CI job for GitHub or GitLab; existing files are kept
+    #[command(after_help = examples::INIT)]
+    Init(init::InitArguments),
     /// List, show and test the rules
     #[command(after_help = examples::RULES)]
     Rules(rules::RulesArguments),
@@ -135,6 +143,8 @@ fn run_command(arguments: Vec<OsString>) -> Result<ExitCode, Stop> {
         Some(Command::Verify(arguments)) => verify::run(&arguments),
         Some(Command::Sweep(arguments)) => sweep::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
+        Some(Command::Explain(arguments)) => explain::run(&arguments),
+        Some(Command::Init(arguments)) => init::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),
         Some(Command::Cache(arguments)) => cache::run(&arguments),
         Some(Command::Knowledge(arguments)) => knowledge::run(&arguments),

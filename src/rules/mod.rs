@@ -8,6 +8,7 @@ pub mod check;
 pub mod deadline;
 mod element;
 pub mod evaluate;
+pub mod example;
 pub mod expression;
 pub mod facts;
 pub mod file;

@@ -6,11 +6,13 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::RuleSet;
+use super::example::{self, example};
 use super::facts::Facts;
 use super::functions::FUNCTIONS;
 use super::level::{Level, Named};
 use super::rule::Rule;
 use super::shape::{Shape, json_schema_of};
+use super::tables::Tables;
 use super::template::Cases;
 use crate::error::{Error, Result};
 use crate::finding::{Confidence, Severity};
@@ -18,17 +20,56 @@ use crate::finding::{Confidence, Severity};
 /// The command that generates the pages.
 pub const COMMAND: &str = "cargo run -- rules docs docs/src/rules";
 
-/// The page of a rule, in Markdown.
-pub fn render(rule: &Rule) -> String {
-    let mut page = format!(
-        "# {}\n\n{}.\n\nSeverity: {}. Confidence: {}. Since {}.\n\n## Why it matters\n\n{}\n",
-        rule.id,
-        rule.title,
+/// What a rule is about, in Markdown: an example, why it matters, and where people met it, without its expressions.
+pub fn explanation(rule: &Rule, tables: &Tables) -> String {
+    let mut page = head(rule, tables);
+    reports(&mut page, rule);
+    page
+}
+
+/// Why a rule matters and where people met it, in Markdown.
+pub fn reason(rule: &Rule) -> String {
+    let mut page = why(rule);
+    reports(&mut page, rule);
+    page
+}
+
+fn why(rule: &Rule) -> String {
+    format!("## Why it matters\n\n{}\n", rule.why.trim_end())
+}
+
+/// Title, example and reason of a rule.
+fn head(rule: &Rule, tables: &Tables) -> String {
+    let mut page = format!("# {}\n\n{}.\n\n", rule.id, rule.title);
+    if let Some(finding) = example(rule, tables) {
+        block(&mut page, &example::text(&finding));
+        page.push('\n');
+    }
+    let _ = write!(
+        page,
+        "Severity: {}. Confidence: {}. Since {}.\n\n{}",
         level(&rule.severity),
         level(&rule.confidence),
         rule.since,
-        rule.why.trim_end(),
+        why(rule),
     );
+    page
+}
+
+fn reports(page: &mut String, rule: &Rule) {
+    if rule.references.is_empty() {
+        return;
+    }
+    page.push_str("\n## Reports\n\n");
+    for reference in &rule.references {
+        // Writing to a text cannot fail.
+        let _ = writeln!(page, "- <{reference}>");
+    }
+}
+
+/// The page of a rule, in Markdown.
+pub fn render(rule: &Rule, tables: &Tables) -> String {
+    let mut page = head(rule, tables);
     page.push_str("\n## Message\n\n");
     cases(&mut page, &rule.message);
     if let Some(help) = &rule.help {
@@ -71,13 +112,7 @@ pub fn render(rule: &Rule) -> String {
         );
     }
     page.push_str("\nIf a fact is missing, the rule does not apply.\n");
-    if !rule.references.is_empty() {
-        page.push_str("\n## Reports\n\n");
-        for reference in &rule.references {
-            // Writing to a text cannot fail.
-            let _ = writeln!(page, "- <{reference}>");
-        }
-    }
+    reports(&mut page, rule);
     page
 }
 
@@ -172,7 +207,7 @@ pub fn list_table(set: &RuleSet) -> Vec<[String; 3]> {
 pub fn all(set: &RuleSet) -> Vec<(String, String)> {
     let pages = set
         .rules()
-        .map(|rule| (format!("{}.md", rule.id), render(rule)));
+        .map(|rule| (format!("{}.md", rule.id), render(rule, set.tables())));
     let fixed = [("README.md", index(set)), ("facts.md", facts())];
     pages
         .chain(fixed.map(|(name, page)| (name.to_owned(), page)))

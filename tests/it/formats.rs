@@ -387,3 +387,30 @@ fn a_comment_fits_github_and_says_what_is_left_out() {
     assert!(text.ends_with("to see everything.\n"));
     assert!(text.contains("FAIL (500 errors)"));
 }
+
+/// Rules without results, and expressions, would make it half a megabyte.
+#[test]
+fn sarif_of_four_findings_is_small() {
+    let output = imgcheck()
+        .arg("check")
+        .arg(repository(MISLABELLED))
+        .args([
+            "-f",
+            "sarif",
+            "--expect",
+            "torch==2.9.*",
+            "--expect",
+            "cudnn==8.*",
+        ])
+        .args(["--gpu", "sm_52"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let log = sarif(&text);
+    let run = &log["runs"][0];
+    let (results, rules) = (&run["results"], &run["tool"]["driver"]["rules"]);
+    assert!(results.as_array().unwrap().len() >= 4, "{results}");
+    assert!(rules.as_array().unwrap().len() <= results.as_array().unwrap().len());
+    assert!(text.len() <= 40_000, "{} bytes", text.len());
+    assert!(!text.contains("claims.filter("));
+}

@@ -17,6 +17,7 @@ mod elf_fat_binary;
 mod elf_object;
 mod elf_refusal;
 mod entrypoints;
+mod explain;
 mod fleet;
 mod formats;
 mod gaps;

@@ -6,7 +6,7 @@
 mod locations;
 mod model;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::details::{Unique, detail_lines, gap_text, ignore_text, severity};
 use super::{Report, Subject, Verdict, escape, one_line, printable};
@@ -23,7 +23,7 @@ pub(super) const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// imgcheck and its rules, as the `driver` of a run.
 pub(super) fn tool(rules: &RuleSet) -> impl Serialize {
-    driver(rules)
+    driver(rules.rules())
 }
 
 /// A text of a message, without placeholders and links.
@@ -33,6 +33,7 @@ pub(super) fn message_text(text: &str) -> impl Serialize {
 
 /// The report as a SARIF log with one run.
 pub fn report(report: &Report) -> serde_json::Result<String> {
+    let rules = rules_of(report);
     let mut results = Vec::new();
     let mut seen = Unique::default();
     let mut bases = BTreeMap::new();
@@ -48,7 +49,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
         for (finding, ignore) in active.chain(ignored) {
             results.push(SarifResult {
                 rule_id: finding.rule.clone(),
-                rule_index: index_of(report.rules, &finding.rule),
+                rule_index: rules.iter().position(|rule| rule.id == finding.rule),
                 level: severity(finding.severity),
                 message: message(subject, finding),
                 locations: [locations::location(index, subject, finding)],
@@ -66,7 +67,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
         version: "2.1.0",
         runs: [Run {
             tool: Tool {
-                driver: driver(report.rules),
+                driver: driver(rules.into_iter()),
             },
             invocations: [invocation(report)],
             original_uri_base_ids: bases,
@@ -77,8 +78,17 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
     })
 }
 
-fn index_of(rules: &RuleSet, id: &str) -> Option<usize> {
-    rules.rules().position(|rule| rule.id == id)
+/// The rules that have results. The others would make a log of a few findings some hundred kilobytes long.
+fn rules_of<'r>(report: &Report<'r>) -> Vec<&'r Rule> {
+    let mut named = BTreeSet::new();
+    for subject in report.subjects() {
+        named.extend(subject.findings().iter().map(|it| it.rule.as_str()));
+        named.extend(subject.ignored().iter().map(|it| it.finding.rule.as_str()));
+    }
+    let rules = report.rules.rules();
+    rules
+        .filter(|rule| named.contains(rule.id.as_str()))
+        .collect()
 }
 
 fn suppression(ignore: &IgnoreReason) -> Suppression {
@@ -88,12 +98,12 @@ fn suppression(ignore: &IgnoreReason) -> Suppression {
     }
 }
 
-fn driver(rules: &RuleSet) -> Driver {
+fn driver<'r>(rules: impl Iterator<Item = &'r Rule>) -> Driver {
     Driver {
         name: env!("CARGO_PKG_NAME"),
         semantic_version: env!("CARGO_PKG_VERSION"),
         information_uri: "https://github.com/imgcheck/imgcheck",
-        rules: rules.rules().map(descriptor).collect(),
+        rules: rules.map(descriptor).collect(),
     }
 }
 
@@ -112,7 +122,7 @@ fn descriptor(rule: &Rule) -> Descriptor {
         },
         help: Help {
             text: rule.why.trim_end().to_owned(),
-            markdown: pages::render(rule),
+            markdown: pages::reason(rule),
         },
         help_uri: rule.url(),
         default_configuration: Configuration {

@@ -7,10 +7,12 @@ mod file;
 mod finding;
 mod gaps;
 mod heading;
+mod page;
 pub(super) mod style;
 mod summary;
 mod targets;
 mod workloads;
+pub(super) mod wrap;
 
 use super::details::full_tally;
 use super::{ImageReport, Report, one_line};
@@ -21,6 +23,7 @@ pub use claims::claims;
 pub use facts::facts;
 pub use file::files;
 pub(super) use finding::head as finding_head;
+pub use page::page;
 pub use workloads::workloads;
 
 /// The report of a check. `width` is that of the terminal, in columns; without it nothing is wrapped.

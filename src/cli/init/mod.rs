@@ -1,0 +1,141 @@
+//! `imgcheck init`: a commented configuration file, and a CI job for what is in the directory.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use imgcheck::{Error, Result};
+
+use super::interrupt::Stop;
+use super::output::{self, one_line};
+
+const CONFIGURATION: &str = include_str!("imgcheck.yaml");
+const GITHUB: &str = include_str!("github.yml");
+const GITLAB: &str = include_str!("gitlab.yml");
+
+/// Arguments of `imgcheck init`.
+#[derive(Debug, Args)]
+pub struct InitArguments {
+    /// Directory of the repository
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+    /// Print the files instead of writing them
+    #[arg(long)]
+    stdout: bool,
+}
+
+/// A file to write.
+struct Draft {
+    /// Below the directory.
+    path: &'static str,
+    text: String,
+    /// What the user must do for it to be used.
+    next: Option<String>,
+}
+
+/// Writes the files that do not exist. None is ever overwritten.
+pub fn run(arguments: &InitArguments) -> Result<ExitCode, Stop> {
+    let directory = &arguments.directory;
+    if !directory.is_dir() {
+        let problem = format!("{}: no such directory", directory.display());
+        return Err(Error::usage(problem).into());
+    }
+    for draft in drafts(directory) {
+        let path = directory.join(draft.path);
+        if arguments.stdout {
+            output::print(&format!("# {}\n{}\n", draft.path, draft.text))?;
+            continue;
+        }
+        let shown = one_line(&path.display().to_string());
+        match create(&path, &draft.text)? {
+            true => output::print(&format!("wrote {shown}\n"))?,
+            false => output::print(&format!("kept {shown}, which exists\n"))?,
+        }
+        if let Some(next) = draft.next {
+            output::print(&format!("{next}\n"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn drafts(directory: &Path) -> Vec<Draft> {
+    let has = |name: &str| directory.join(name).exists();
+    let configuration = match has(".imgcheck.yml") {
+        true => ".imgcheck.yml",
+        false => ".imgcheck.yaml",
+    };
+    let mut drafts = vec![Draft {
+        path: configuration,
+        text: CONFIGURATION.to_owned(),
+        next: None,
+    }];
+    if has(".github") {
+        drafts.push(Draft {
+            path: ".github/workflows/imgcheck.yml",
+            text: github(directory),
+            next: None,
+        });
+    }
+    if has(".gitlab-ci.yml") {
+        let next =
+            "add it to .gitlab-ci.yml:\n  include:\n    - local: .gitlab/imgcheck.gitlab-ci.yml";
+        drafts.push(Draft {
+            path: ".gitlab/imgcheck.gitlab-ci.yml",
+            text: GITLAB.to_owned(),
+            next: Some(next.to_owned()),
+        });
+    } else if has(".gitlab") {
+        drafts.push(Draft {
+            path: ".gitlab-ci.yml",
+            text: GITLAB.to_owned(),
+            next: None,
+        });
+    }
+    drafts
+}
+
+/// The workflow; it builds the image if there is a Dockerfile.
+fn github(directory: &Path) -> String {
+    let file = ["Dockerfile", "Containerfile", "docker/Dockerfile"];
+    let file = file.iter().find(|name| directory.join(name).is_file());
+    let build = file.map(|name| {
+        let option = match *name {
+            "Dockerfile" => String::new(),
+            name => format!(" --file {name}"),
+        };
+        format!("      - run: docker build{option} --tag \"$IMAGE\" .\n")
+    });
+    let image = format!("registry.example/{}:ci", repository_name(directory));
+    GITHUB
+        .replace("{image}", &image)
+        .replace("{build}", &build.unwrap_or_default())
+}
+
+/// The name of the directory as a repository may be called.
+fn repository_name(directory: &Path) -> String {
+    let directory = fs::canonicalize(directory).unwrap_or_default();
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.to_ascii_lowercase();
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    match words.is_empty() {
+        true => "image".to_owned(),
+        false => words.join("-"),
+    }
+}
+
+/// Writes a file; `false` if it exists.
+fn create(path: &Path, text: &str) -> Result<bool> {
+    let failed = |error| Error::output(path.display().to_string(), error);
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(text.as_bytes()).map_err(failed)?,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(failed(error)),
+    }
+    Ok(true)
+}

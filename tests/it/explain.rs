@@ -1,0 +1,139 @@
+//! `imgcheck explain` and `imgcheck init`.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::tempdir;
+
+use crate::program::{failure, imgcheck, repository};
+
+fn explained(name: &str) -> String {
+    let output = imgcheck().args(["explain", name]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{name}");
+    assert!(
+        text.lines().all(|line| line.starts_with("    ")
+            || line.contains("://")
+            || line.chars().count() <= 80),
+        "{text}"
+    );
+    text
+}
+
+#[test]
+fn a_rule_is_explained_by_an_example_without_its_expressions() {
+    let text = explained("claim-torch-version");
+    assert!(
+        text.starts_with("claim-torch-version\n\nTag claims a different PyTorch version"),
+        "{text}"
+    );
+    assert!(text.contains("    error[claim-torch-version]: the tag claims PyTorch 2.9"));
+    assert!(text.contains("Why it matters"));
+    assert!(!text.contains("size(found)"), "{text}");
+    assert_eq!(explained("error[claim-torch-version]"), text);
+}
+
+#[test]
+fn codes_of_gaps_and_errors_are_explained() {
+    assert!(explained("launch-not-understood").contains("- gap: launch-not-understood"));
+    assert!(explained("NOT JUDGED[python-startup]").contains("Python runs code"));
+    assert!(explained("unauthorized").contains("A login is required"));
+    let error = failure(2, &["explain", "claim-torch-versoin"]);
+    assert!(
+        error.contains("did you mean claim-torch-version?"),
+        "{error}"
+    );
+    let error = failure(2, &["explain", "lazy-leyer"]);
+    assert!(error.contains("did you mean lazy-layer?"), "{error}");
+}
+
+fn init(directory: &Path, arguments: &[&str]) -> String {
+    let output = imgcheck()
+        .current_dir(directory)
+        .arg("init")
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn init_writes_what_is_missing_and_overwrites_nothing() {
+    let directory = tempdir().unwrap();
+    let root = directory.path().join("My Train_job");
+    fs::create_dir_all(root.join(".github/workflows")).unwrap();
+    fs::write(root.join("Containerfile"), "FROM scratch\n").unwrap();
+    let preview = init(&root, &["--stdout"]);
+    assert!(!root.join(".imgcheck.yaml").exists());
+    let text = init(&root, &[]);
+    assert!(text.contains("wrote ./.imgcheck.yaml"), "{text}");
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let workflow = read(".github/workflows/imgcheck.yml");
+    assert!(preview.contains(&workflow) && preview.contains(&read(".imgcheck.yaml")));
+    assert!(workflow.contains("IMAGE: registry.example/my-train-job:ci\n"));
+    assert!(workflow.contains("run: docker build --file Containerfile --tag \"$IMAGE\" .\n"));
+    fs::write(root.join(".imgcheck.yaml"), "fail-on: note\n").unwrap();
+    let text = init(&root, &[]);
+    assert!(
+        text.contains("kept ./.imgcheck.yaml, which exists"),
+        "{text}"
+    );
+    assert_eq!(read(".imgcheck.yaml"), "fail-on: note\n");
+}
+
+#[test]
+fn init_serves_gitlab() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join(".gitlab-ci.yml"), "stages: [test]\n").unwrap();
+    let text = init(directory.path(), &[]);
+    assert!(
+        text.contains("- local: .gitlab/imgcheck.gitlab-ci.yml"),
+        "{text}"
+    );
+    assert!(
+        directory
+            .path()
+            .join(".gitlab/imgcheck.gitlab-ci.yml")
+            .is_file()
+    );
+    let other = tempdir().unwrap();
+    fs::create_dir(other.path().join(".gitlab")).unwrap();
+    init(other.path(), &[]);
+    assert!(other.path().join(".gitlab-ci.yml").is_file());
+}
+
+/// The file is accepted as it is, and with all keys that it has as comments.
+#[test]
+fn the_configuration_of_init_is_valid() {
+    let directory = tempdir().unwrap();
+    init(directory.path(), &[]);
+    let file = directory.path().join(".imgcheck.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let lines = text.lines().map(|line| {
+        let bare = line.strip_prefix("# ").unwrap_or(line);
+        let is_key =
+            bare.starts_with("  ") || regex::Regex::new(r"^[a-z-]+:( |$)").unwrap().is_match(bare);
+        if is_key && !bare.starts_with("yaml-language-server") {
+            bare
+        } else {
+            line
+        }
+    });
+    let whole = lines.collect::<Vec<_>>().join("\n");
+    assert!(whole.contains("\ntargets:\n  - {name"), "{whole}");
+    for text in [text, whole] {
+        fs::write(&file, text).unwrap();
+        let output = imgcheck()
+            .env_remove("IMGCHECK_NO_CONFIG")
+            .arg("--config")
+            .arg(&file)
+            .arg(repository(
+                "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar",
+            ))
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() < Some(2), "{error}");
+    }
+}
