@@ -118,6 +118,7 @@ pub use report::fleet::{
     FleetComparison, FleetFinding, FleetFormat, FleetLayer, FleetOutput, FleetRecord, FleetRuns,
     FleetSchema, FleetStatus, FleetTarget, FleetTotals,
 };
+pub use report::text::options::{TextLevel, TextOptions};
 pub use report::{ClassReport, ContainerReport, ImageReport, Verdict, WorkloadReport};
 pub use source::registry::{Credentials, Options as RegistryOptions};
 pub use sweep::{Shard, SweepOutcome, SweepPlan, SweepRequest, SweepTotals, WorkerOptions};

@@ -50,6 +50,7 @@ pub struct CheckerBuilder {
     registries: Options,
     without_rules: bool,
     loader_trees: bool,
+    skipped_rules: bool,
     no_lazy: bool,
     guarded: bool,
     facts_from_registry: bool,
@@ -229,6 +230,13 @@ impl CheckerBuilder {
         self
     }
 
+    /// Adds the rules that lack a fact to reports, which [`TextLevel::Verbose`](crate::TextLevel) shows.
+    #[must_use]
+    pub fn skipped_rules(mut self, wanted: bool) -> Self {
+        self.skipped_rules = wanted;
+        self
+    }
+
     /// Reads the configuration and the rules, and checks everything that was given.
     ///
     /// # Errors
@@ -285,6 +293,7 @@ impl CheckerBuilder {
             facts_keys,
             remarks: Mutex::default(),
             loader_trees: self.loader_trees,
+            skipped_rules: self.skipped_rules,
         })
     }
 

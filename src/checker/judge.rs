@@ -1,7 +1,7 @@
 //! Judges analyzed images by the rules, the targets and the policy.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
 use chrono::NaiveDate;
@@ -84,6 +84,12 @@ fn judge_on(
         .rules
         .evaluate_some(&facts, limits, cancellation, applies);
     let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
+    let skipped = match checker.skipped_rules {
+        true => checker
+            .rules
+            .skipped(&facts, limits, cancellation, applies)?,
+        false => BTreeMap::new(),
+    };
     let mut judged = policy.apply(found, typed, day);
     let mut coverage = policy.acknowledge(&inspection.gaps, typed, day);
     judged.used.append(&mut coverage.used);
@@ -103,6 +109,7 @@ fn judge_on(
             muted: judged.muted,
             gaps: coverage.gaps,
             acknowledged: coverage.acknowledged,
+            skipped,
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         },
         used_ignores: judged.used,

@@ -5,6 +5,7 @@ use super::report::baseline;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::report::difference::{self, Difference};
+use crate::report::text::options::TextOptions;
 use crate::report::tree::{self, TreeQuery};
 use crate::report::{self, ImageReport};
 
@@ -106,6 +107,11 @@ impl Report {
         }
     }
 
+    /// Writes the report of a check or lint for people.
+    pub fn text(&self, options: &TextOptions) -> String {
+        self.with_view(|report| report::text::report(report, options))
+    }
+
     fn findings_in(
         &self,
         report: &report::Report,
@@ -115,7 +121,7 @@ impl Report {
         let failed = |error: serde_json::Error| Error::output("the report", error);
         match format {
             Format::Text if self.is_preflight => Ok(report::text::workloads(report, self.fail_on)),
-            Format::Text => Ok(report::text::report(report, width)),
+            Format::Text => Ok(report::text::report(report, &TextOptions::wide(width))),
             Format::Json if self.is_preflight => {
                 report::json::preflight(report, self.fail_on).map_err(failed)
             }

@@ -59,6 +59,7 @@ pub struct Checker {
     /// What users should know, as [`remarks`](Checker::remarks) hands it over.
     pub(super) remarks: Mutex<Vec<String>>,
     pub(super) loader_trees: bool,
+    pub(super) skipped_rules: bool,
 }
 
 impl Checker {

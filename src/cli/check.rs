@@ -10,6 +10,7 @@ use super::images::{ImageArguments, finish, requests};
 use super::interrupt::Stop;
 use super::output::{self, OutputArguments};
 use super::policy::{ImagePolicyArguments, NOT_JUDGED};
+use super::view::ViewArguments;
 
 /// Arguments of `imgcheck check`.
 #[derive(Debug, Args)]
@@ -18,6 +19,8 @@ pub struct CheckArguments {
     image: ImageArguments,
     #[command(flatten)]
     policy: ImagePolicyArguments,
+    #[command(flatten)]
+    view: ViewArguments,
     #[command(flatten)]
     output: OutputArguments<CheckFormat>,
 }
@@ -34,13 +37,17 @@ impl CheckArguments {
 pub fn run(arguments: &CheckArguments, commands: &[&str]) -> Result<ExitCode, Stop> {
     let (image, policy) = (&arguments.image, &arguments.policy);
     arguments.output.validate(&requests(image.images()))?;
-    let checker = Checker::builder().loader_trees(arguments.output.includes(CheckFormat::Html));
+    let checker = Checker::builder()
+        .loader_trees(arguments.output.includes(CheckFormat::Html))
+        .skipped_rules(arguments.view.is_verbose());
     let checker = policy.apply(image.reading.apply(checker)?)?;
     let reader = image.reading.start(checker, image.images(), commands)?;
     let report = reader.check()?;
-    formats::write(&arguments.output, &report)?;
-    for advice in reader.checker.advice(&report) {
-        output::styled_remark(&advice);
+    formats::write(&arguments.output, Some(&arguments.view), &report)?;
+    if !arguments.view.is_quiet() {
+        for advice in reader.checker.advice(&report) {
+            output::styled_remark(&advice);
+        }
     }
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
     let is_baseline = policy.write_baseline(report.errors.is_empty(), baseline)?;

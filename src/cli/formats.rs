@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use imgcheck::{Format, Report, Result, View};
 
 use super::output::{self, OutputArguments, ReportFormat, one_line};
+use super::view::ViewArguments;
 
 /// Defines the formats of a command: some of [`Format`], each with its help.
 macro_rules! formats {
@@ -79,16 +80,21 @@ formats! {
     Json "For programs"
 }
 
-/// Writes a report to all destinations, each in its format; with `--format github` within GitHub Actions also the summary of the
+/// Writes a report to all destinations, each in its format, of which `view` is for text; with `--format github` within GitHub Actions also the summary of the
 /// step.
 ///
 /// # Errors
 /// As [`output::write`].
 pub fn write<F: ReportFormat + Into<Format>>(
     arguments: &OutputArguments<F>,
+    view: Option<&ViewArguments>,
     report: &Report,
 ) -> Result<()> {
-    let render = |format: Format| report.render(View::Findings, format, arguments.width());
+    let width = arguments.width();
+    let render = |format: Format| match (format, view) {
+        (Format::Text, Some(view)) => Ok(report.text(&view.options(width))),
+        _ => report.render(View::Findings, format, width),
+    };
     output::write_text(arguments, render)?;
     let is_github = arguments.printed().map(Into::into) == Some(Format::Github);
     let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty());

@@ -13,6 +13,7 @@ use super::interrupt::{Run, Stop};
 use super::limits::LimitArguments;
 use super::output::OutputArguments;
 use super::policy::{PolicyArguments, today};
+use super::view::ViewArguments;
 
 /// Arguments of `imgcheck lint`.
 #[derive(Debug, Args)]
@@ -39,6 +40,8 @@ pub struct LintArguments {
     limits: LimitArguments,
     #[command(flatten)]
     policy: PolicyArguments,
+    #[command(flatten)]
+    view: ViewArguments,
     #[command(flatten)]
     output: OutputArguments<LintFormat>,
 }
@@ -86,7 +89,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
     let report = checker.lint(&request(arguments), today(), &run.cancellation());
     run.check()?;
     let report = report?;
-    formats::write(&arguments.output, &report)?;
+    formats::write(&arguments.output, Some(&arguments.view), &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
     let is_baseline = arguments
         .policy

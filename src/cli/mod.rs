@@ -29,6 +29,7 @@ mod serve;
 mod sweep;
 mod tree;
 mod verify;
+mod view;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -89,7 +89,7 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
     let report = checker.preflight(&arguments.request().reading(make));
     finish_reading(&checker, &run)?;
     let report = report?;
-    formats::write(&arguments.output, &report)?;
+    formats::write(&arguments.output, None, &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
     let is_baseline = policy.write_baseline(report.errors.is_empty(), baseline)?;
     let containers = report.workloads.iter().flat_map(|it| &it.containers);

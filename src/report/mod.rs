@@ -19,7 +19,7 @@ pub mod text;
 pub mod tree;
 mod workload;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -164,6 +164,8 @@ pub struct ImageReport {
     pub gaps: Vec<Gap>,
     /// Gaps that the configuration acknowledges.
     pub acknowledged: Vec<AcknowledgedGap>,
+    /// The ids of the rules that do not apply because a fact is missing, by the name of the fact; empty unless requested.
+    pub skipped: BTreeMap<String, Vec<String>>,
     /// Elapsed time for this image, in milliseconds.
     pub elapsed_ms: u64,
 }

@@ -169,6 +169,21 @@ impl Expression {
         }
     }
 
+    /// The name of the fact that it lacks; `None` if it has a value.
+    ///
+    /// # Errors
+    ///
+    /// It is no valid CEL.
+    pub fn missing(&self, context: &cel::Context<'_, '_>) -> Result<Option<String>> {
+        match Value::resolve_val(&self.compiled()?.tree, context) {
+            Err(ExecutionError::NoSuchKey(name) | ExecutionError::UndeclaredReference(name)) => {
+                Ok(Some(name.to_string()))
+            }
+            Err(ExecutionError::IndexOutOfBounds(_)) => Ok(Some("an element of a list".to_owned())),
+            _ => Ok(None),
+        }
+    }
+
     /// An error at a byte range of the expression, shown at its location in the file.
     pub fn fault(&self, range: Range<usize>, problem: &str, help: Option<&str>) -> Error {
         let written = self

@@ -15,6 +15,7 @@ pub mod file;
 pub mod functions;
 pub mod level;
 pub mod loader;
+pub mod missing;
 pub mod pages;
 pub mod precedence;
 pub mod questions;
@@ -28,7 +29,7 @@ pub mod validate;
 mod value;
 mod variables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -236,6 +237,31 @@ impl RuleSet {
         };
         let rules = self.rules().filter(|rule| wanted(rule));
         evaluate::evaluate(rules, facts, &surroundings)
+    }
+
+    /// The ids of the `wanted` rules that do not apply to an image because a fact is missing, by the name of the fact. Rules about files
+    /// and workloads do not count.
+    ///
+    /// # Errors
+    ///
+    /// As [`RuleSet::evaluate_within`].
+    pub fn skipped(
+        &self,
+        facts: &Facts,
+        limits: &Limits,
+        cancellation: &Cancellation,
+        wanted: impl Fn(&Rule) -> bool,
+    ) -> Result<BTreeMap<String, Vec<String>>> {
+        let surroundings = Surroundings {
+            tables: &self.tables,
+            limits,
+            cancellation,
+        };
+        let rules = self.rules().filter(|rule| wanted(rule));
+        let mut skipped = missing::missing_facts(rules, facts, &surroundings)?;
+        // Facts of files, of workloads, and of the configuration.
+        skipped.retain(|fact, _| !matches!(fact.as_str(), "lint" | "workload" | "ignores"));
+        Ok(skipped)
     }
 }
 

@@ -87,6 +87,16 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
         expression.evaluate(&self.context)
     }
 
+    /// The name of the fact or binding that an expression lacks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Expression::evaluate`].
+    pub fn missing(&mut self, expression: &Expression) -> Result<Option<String>> {
+        self.bind(expression)?;
+        expression.missing(&self.context)
+    }
+
     /// Evaluates an expression to true or false.
     ///
     /// # Errors

@@ -60,6 +60,7 @@ mod startup_code;
 mod sweep;
 mod targets;
 mod threat_model;
+mod views;
 
 #[path = "../support/browser.rs"]
 mod browser;

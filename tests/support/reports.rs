@@ -96,6 +96,7 @@ pub fn image(text: &str) -> ImageReport {
     ImageReport {
         gaps: Vec::new(),
         acknowledged: Vec::new(),
+        skipped: Default::default(),
         facts: Inspection {
             title: None,
             gaps: Vec::new(),

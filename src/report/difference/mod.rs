@@ -2,6 +2,7 @@
 
 mod compare;
 mod model;
+mod prefix;
 pub mod text;
 
 use super::ImageReport;

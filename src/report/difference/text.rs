@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use super::model::{Change, Difference, Side};
+use super::prefix;
 use crate::finding::Finding;
 use crate::report::one_line;
 use crate::report::text::finding_head;
-use crate::report::text::style::{BOLD, DIM, colored, line, table};
+use crate::report::text::style::{BOLD, DIM, colored, line, show, table};
+use crate::report::text::wrap::wrap;
 
 /// How many rows of a table are shown.
 const ROWS_SHOWN: usize = 40;
@@ -31,11 +33,12 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
     }
     gpu(&mut out, difference, width);
     if !difference.same.is_empty() {
-        let names = one_line(&difference.same.join(", "));
-        let _ = writeln!(out, "\n{DIM}Same in both: {names}{DIM:#}");
+        let names = format!("Same in both: {}", difference.same.join(", "));
+        let names = wrap(&one_line(&names), 0, width);
+        let _ = writeln!(out, "\n{DIM}{names}{DIM:#}");
     }
-    findings(&mut out, "New in B", &difference.findings.new);
-    findings(&mut out, "Fixed in B", &difference.findings.fixed);
+    findings(&mut out, "New in B", &difference.findings.new, width);
+    findings(&mut out, "Fixed in B", &difference.findings.fixed, width);
     let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", difference.findings);
     out
 }
@@ -57,19 +60,34 @@ fn section(out: &mut String, title: &str, changes: &[Change], width: Option<u16>
     if changes.is_empty() {
         return;
     }
-    let mut table = table(width, &[title, "A", "B"]);
-    for change in changes.iter().take(ROWS_SHOWN) {
-        table.add_row([
+    let rows = changes.iter().take(ROWS_SHOWN).map(|change| {
+        [
             one_line(&change.name),
             value(change.from.as_deref()),
             value(change.to.as_deref()),
-        ]);
-    }
-    let _ = writeln!(out, "\n{}", table.trim_fmt());
+        ]
+    });
+    write_table(out, &[title, "A", "B"], rows.collect(), width);
     if changes.len() > ROWS_SHOWN {
         let more = changes.len() - ROWS_SHOWN;
         let _ = writeln!(out, "  and {more} more: see -f json");
     }
+}
+
+/// A table whose paths are relative to the directory that they have in common, which is named above it.
+fn write_table(
+    out: &mut String,
+    header: &[&str; 3],
+    mut rows: Vec<[String; 3]>,
+    width: Option<u16>,
+) {
+    out.push('\n');
+    if let Some(directory) = prefix::strip(&mut rows) {
+        let _ = writeln!(out, " {DIM}{} below {directory}{DIM:#}", header[0]);
+    }
+    let mut table = table(width, header);
+    table.add_rows(rows);
+    let _ = writeln!(out, "{}", show(table));
 }
 
 fn value(value: Option<&str>) -> String {
@@ -80,27 +98,27 @@ fn gpu(out: &mut String, difference: &Difference, width: Option<u16>) {
     if difference.gpu.is_empty() {
         return;
     }
-    let mut table = table(width, &["GPU CODE", "ONLY IN A", "ONLY IN B"]);
     let list = |names: &[String]| match names {
         [] => "-".to_owned(),
         names => one_line(&names.join(" ")),
     };
-    for change in &difference.gpu {
-        table.add_row([
+    let rows = difference.gpu.iter().map(|change| {
+        [
             one_line(&change.name),
             list(&change.lost),
             list(&change.gained),
-        ]);
-    }
-    let _ = writeln!(out, "\n{}", table.trim_fmt());
+        ]
+    });
+    let header = ["GPU CODE", "ONLY IN A", "ONLY IN B"];
+    write_table(out, &header, rows.collect(), width);
 }
 
-fn findings(out: &mut String, title: &str, findings: &[Finding]) {
+fn findings(out: &mut String, title: &str, findings: &[Finding], width: Option<u16>) {
     if findings.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n{BOLD}{title}:{BOLD:#}");
     for finding in findings {
-        finding_head(out, finding);
+        finding_head(out, finding, width);
     }
 }

@@ -3,7 +3,7 @@
 use anstyle::AnsiColor;
 
 use super::finding::{advice, caret, head};
-use super::style::{BOLD, color, line, separate, table};
+use super::style::{BOLD, color, line, separate, show, table};
 use crate::report::details::count;
 use crate::report::{ReferenceReport, one_line};
 
@@ -31,13 +31,14 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
                 let cells = [&claim.subject, &claim.version, &read_from];
                 table.add_row(cells.map(|text| one_line(text)));
             }
-            line(&mut out, &table.trim_fmt());
+            line(&mut out, &show(table));
         }
         for finding in &report.findings {
             out.push('\n');
-            head(&mut out, finding);
-            caret(&mut out, Some(&report.reference), finding.claim.as_ref());
-            advice(&mut out, finding);
+            head(&mut out, finding, width);
+            let reference = Some(report.reference.as_str());
+            caret(&mut out, reference, finding.claim.as_ref(), width);
+            advice(&mut out, finding, width);
         }
         if !report.ignored.is_empty() {
             let ignored = count(report.ignored.len(), "finding");

@@ -1,7 +1,7 @@
 //! The contents of images.
 
 use super::heading::heading;
-use super::style::{BOLD, field, line, separate, table};
+use super::style::{BOLD, field, line, separate, show, table};
 use crate::lexical::directory_of;
 use crate::report::details::{evidence_text, layer_text};
 use crate::report::{Inspection, one_line, started};
@@ -14,22 +14,22 @@ pub fn facts(images: &[Inspection], width: Option<u16>) -> String {
         separate(&mut out);
         heading(&mut out, image, None, None);
         if let Some(chain) = started::chain(&image.launch) {
-            field(&mut out, "starts", &chain);
+            field(&mut out, "starts", &chain, width);
         }
         for change in started::changes(&image.launch) {
-            field(&mut out, "sets", &change);
+            field(&mut out, "sets", &change, width);
         }
         line(&mut out, &stack_table(&image.stack, width));
         for it in image.stack.iter() {
-            component(&mut out, it, image);
+            component(&mut out, it, image, width);
         }
-        unidentified(&mut out, image);
+        unidentified(&mut out, image, width);
     }
     out
 }
 
 /// The files with GPU code that no recipe knows and that are of no package in the stack.
-fn unidentified(out: &mut String, image: &Inspection) {
+fn unidentified(out: &mut String, image: &Inspection, width: Option<u16>) {
     let owned: Vec<String> = image.stack.iter().map(directory_of_package).collect();
     let is_known = |path: &str| owned.iter().any(|directory| path.starts_with(directory));
     let libraries = image.gpu.libraries.iter();
@@ -53,7 +53,8 @@ fn unidentified(out: &mut String, image: &Inspection) {
         field(
             out,
             "file",
-            &format!("{} ({})", one_line(&library.path), code.join(" ")),
+            &format!("{} ({})", library.path, code.join(" ")),
+            width,
         );
     }
 }
@@ -91,10 +92,10 @@ fn stack_table(stack: &[Component], width: Option<u16>) -> String {
             one_line(&component.path),
         ]);
     }
-    table.trim_fmt()
+    show(table)
 }
 
-fn component(out: &mut String, component: &Component, facts: &Inspection) {
+fn component(out: &mut String, component: &Component, facts: &Inspection, width: Option<u16>) {
     line(
         out,
         &format!(
@@ -105,16 +106,17 @@ fn component(out: &mut String, component: &Component, facts: &Inspection) {
         ),
     );
     if let Some(layer) = component.layer {
-        field(out, "layer", &layer_text(facts, layer));
+        field(out, "layer", &layer_text(facts, layer), width);
     }
     for (name, value) in &component.details {
-        field(out, "detail", &format!("{name}: {value}"));
+        field(out, "detail", &format!("{name}: {value}"), width);
     }
     for evidence in &component.evidence {
         field(
             out,
             "evidence",
             &evidence_text(evidence, Some(&component.path)),
+            width,
         );
     }
 }

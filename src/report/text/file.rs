@@ -4,14 +4,20 @@ use std::collections::BTreeMap;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use super::options::TextOptions;
+use super::reasons;
 use super::style::{BOLD, colored};
+use super::wrap::wrap;
 use crate::finding::{Finding, Location, Severity};
 use crate::report::details::full_tally;
 use crate::report::{FileReport, one_line, printable};
 
 /// The report for a terminal, with ANSI styles; the caller strips them for other outputs.
-pub fn files(files: &[FileReport]) -> String {
-    let blocks: Vec<String> = files.iter().map(block).collect();
+pub fn files(files: &[FileReport], options: &TextOptions) -> String {
+    let shown = files
+        .iter()
+        .filter(|it| options.shows(it.verdict, &it.findings));
+    let blocks: Vec<String> = shown.map(|file| block(file, options)).collect();
     blocks.join("\n")
 }
 
@@ -31,11 +37,17 @@ pub(super) fn kinds(out: &mut String, files: &[FileReport]) {
     }
 }
 
-fn block(file: &FileReport) -> String {
+fn block(file: &FileReport, options: &TextOptions) -> String {
     let (verdict, name) = (colored(file.verdict), one_line(&file.file));
     let mut out = format!("{verdict}  {BOLD}{name}{BOLD:#}\n");
-    for finding in &file.findings {
-        out.push_str(&format!("\n{}\n", diagnostic(finding)));
+    for finding in options.shown(&file.findings) {
+        out.push_str(&format!("\n{}\n", diagnostic(finding, options.width)));
+    }
+    if options.is_verbose() {
+        reasons::ignored(&mut out, &file.ignored, options.width);
+    }
+    if options.is_quiet() {
+        return out;
     }
     if !file.findings.is_empty() || !file.ignored.is_empty() {
         let (words, ignored) = full_tally(&file.findings, &file.ignored);
@@ -44,8 +56,11 @@ fn block(file: &FileReport) -> String {
     out
 }
 
+/// Columns in front of the help of a diagnostic: the line number, ` = help: `.
+const MARGIN: u16 = 14;
+
 /// A finding in the style of compiler diagnostics.
-pub(super) fn diagnostic(finding: &Finding) -> String {
+pub(super) fn diagnostic(finding: &Finding, width: Option<u16>) -> String {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -65,7 +80,12 @@ pub(super) fn diagnostic(finding: &Finding) -> String {
         None => annotate_snippets::Group::with_title(title),
     };
     if let Some(help) = &finding.help {
-        group = group.element(Level::HELP.message(printable(help.trim_end())));
+        let help = wrap(
+            &printable(help.trim_end()),
+            0,
+            width.map(|it| it.saturating_sub(MARGIN)),
+        );
+        group = group.element(Level::HELP.message(help));
     }
     if !finding.docs.is_empty() {
         group = group.element(Level::NOTE.message(format!("see {}", one_line(&finding.docs))));

@@ -2,53 +2,73 @@
 
 use anstyle::AnsiColor;
 
+use super::options::TextOptions;
 use super::style::{BOLD, color, field, line, paragraph};
+use super::wrap::wrap;
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
-use crate::report::details::{EVIDENCE_SHOWN, details, place_of_claim};
+use crate::report::details::{EVIDENCE_SHOWN, details, evidence_text, place_of_claim};
 use crate::report::{Inspection, one_line};
 
 /// The first line of a finding: severity, rule and message.
-pub(in crate::report) fn head(out: &mut String, finding: &Finding) {
+pub(in crate::report) fn head(out: &mut String, finding: &Finding, width: Option<u16>) {
     let (word, style) = match finding.severity {
         Severity::Error => ("error", color(AnsiColor::Red)),
         Severity::Warning => ("warning", color(AnsiColor::Yellow)),
         Severity::Note => ("note", color(AnsiColor::Cyan)),
     };
-    line(
-        out,
-        &format!(
-            "{style}{word}[{}]{style:#}{BOLD}: {}{BOLD:#}",
-            one_line(&finding.rule),
-            one_line(&finding.message)
-        ),
+    let label = format!("{word}[{}]", one_line(&finding.rule));
+    let text = wrap(
+        &format!("{label}: {}", one_line(&finding.message)),
+        2,
+        width,
     );
+    let text = text.strip_prefix(&label).unwrap_or(&text);
+    line(out, &format!("{style}{label}{style:#}{BOLD}{text}{BOLD:#}"));
 }
 
 /// Writes a finding on an image.
-pub(super) fn write(out: &mut String, finding: &Finding, facts: &Inspection) {
+pub(super) fn write(
+    out: &mut String,
+    finding: &Finding,
+    facts: &Inspection,
+    options: &TextOptions,
+) {
+    let width = options.width;
     out.push('\n');
-    head(out, finding);
-    caret(out, facts.reference.as_deref(), finding.claim.as_ref());
+    head(out, finding, width);
+    let reference = facts.reference.as_deref();
+    caret(out, reference, finding.claim.as_ref(), width);
     for (label, text) in details(Some(facts), finding) {
         if !matches!(label, "claim" | "help") {
-            field(out, label, &text);
+            field(out, label, &text, width);
         }
     }
-    let more = finding.evidence.len().saturating_sub(EVIDENCE_SHOWN);
-    if more > 0 {
-        field(out, "", &format!("and {more} more (see `imgcheck facts`)"));
+    let more = finding.evidence.iter().skip(EVIDENCE_SHOWN);
+    if options.is_verbose() {
+        for evidence in more {
+            let text = evidence_text(evidence, finding.path.as_deref());
+            field(out, "evidence", &text, width);
+        }
+    } else if let more @ 1.. = more.count() {
+        let text = format!("and {more} more (see `imgcheck facts`)");
+        field(out, "", &text, width);
     }
-    advice(out, finding);
+    advice(out, finding, width);
 }
 
 /// Underlines the part of the reference that makes the claim.
-pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Claim>) {
+pub(super) fn caret(
+    out: &mut String,
+    reference: Option<&str>,
+    claim: Option<&Claim>,
+    width: Option<u16>,
+) {
     let (Some(reference), Some(claim)) = (reference, claim) else {
         return;
     };
     if !matches!(claim.origin.as_str(), "tag" | "repository") {
-        return field(out, &claim.origin, &claim.text);
+        return field(out, &claim.origin, &claim.text, width);
     }
     let Some(place) = place_of_claim(reference, claim) else {
         return;
@@ -62,12 +82,12 @@ pub(super) fn caret(out: &mut String, reference: Option<&str>, claim: Option<&Cl
 }
 
 /// Writes help and the link to the documentation.
-pub(super) fn advice(out: &mut String, finding: &Finding) {
+pub(super) fn advice(out: &mut String, finding: &Finding, width: Option<u16>) {
     if let Some(help) = &finding.help {
-        paragraph(out, "help", help.trim_end());
+        paragraph(out, "help", help.trim_end(), width);
     }
     if !finding.docs.is_empty() {
-        field(out, "docs", &finding.docs);
+        field(out, "docs", &finding.docs, width);
     }
 }
 
@@ -85,7 +105,7 @@ mod tests {
             document: None,
         };
         let mut out = String::new();
-        caret(&mut out, Some("torch2.9/x:2.9"), Some(&claim));
+        caret(&mut out, Some("torch2.9/x:2.9"), Some(&claim), None);
         let plain = anstream::adapter::strip_str(&out).to_string();
         assert_eq!(plain, "  torch2.9/x:2.9\n             ^^^\n");
     }

@@ -3,6 +3,7 @@
 use anstyle::AnsiColor;
 
 use super::style::{DIM, color, field, line};
+use super::wrap::wrap;
 use crate::report::details::{ignore_text, layer_text};
 use crate::report::{ImageReport, Verdict, one_line};
 
@@ -11,27 +12,27 @@ const SHOWN: usize = 20;
 const HELP: &str = "check these by hand, then acknowledge each in the configuration: `ignore: [{gap: CODE, reason: …}]`";
 
 /// Writes a line for each gap, and what to do if they prevent a pass.
-pub(super) fn write(out: &mut String, image: &ImageReport) {
+pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
     let style = color(AnsiColor::Yellow);
     for gap in image.gaps.iter().take(SHOWN) {
-        let message = one_line(&gap.message);
-        line(
-            out,
-            &format!("\n{style}NOT JUDGED[{}]{style:#}: {message}", gap.code),
-        );
+        let label = format!("NOT JUDGED[{}]", gap.code);
+        let text = wrap(&format!("{label}: {}", one_line(&gap.message)), 2, width);
+        let text = text.strip_prefix(&label).unwrap_or(&text);
+        line(out, &format!("\n{style}{label}{style:#}{text}"));
         if let Some(layer) = gap.layer {
-            field(out, "layer", &layer_text(&image.facts, layer));
+            field(out, "layer", &layer_text(&image.facts, layer), width);
         }
     }
     if let more @ 1.. = image.gaps.len().saturating_sub(SHOWN) {
         line(out, &format!("NOT JUDGED: {more} more (see --format json)"));
     }
     if image.verdict == Verdict::Incomplete {
-        field(out, "help", HELP);
+        field(out, "help", HELP, width);
     }
     for acknowledged in &image.acknowledged {
         let (gap, reason) = (&acknowledged.gap, ignore_text(&acknowledged.ignore));
         let text = format!("not judged[{}], acknowledged: {reason}", gap.code);
-        line(out, &format!("{DIM}{}{DIM:#}", one_line(&text)));
+        let text = wrap(&one_line(&text), 2, width);
+        line(out, &format!("{DIM}{text}{DIM:#}"));
     }
 }

@@ -11,18 +11,7 @@ pub(super) fn heading(
     verdict: Option<Verdict>,
     elapsed_ms: Option<u64>,
 ) {
-    let name = one_line(facts.name());
-    let heading = match verdict {
-        None => format!("{BOLD}{name}{BOLD:#}"),
-        Some(verdict) => {
-            let remark = match &facts.reference {
-                Some(_) => String::new(),
-                None => format!(" {DIM}(no reference to compare with: use --as REFERENCE){DIM:#}"),
-            };
-            format!("{}  {BOLD}{name}{BOLD:#}{remark}", colored(verdict))
-        }
-    };
-    line(out, &heading);
+    name(out, facts, verdict);
     let mut about = vec![source_name(facts)];
     if !facts.platform.is_empty() {
         about.push(one_line(&facts.platform));
@@ -42,6 +31,22 @@ pub(super) fn heading(
         about.push(format!("{:.2} s", elapsed as f64 / 1000.0));
     }
     line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
+}
+
+/// Writes the verdict and the name.
+pub(super) fn name(out: &mut String, facts: &Inspection, verdict: Option<Verdict>) {
+    let name = one_line(facts.name());
+    let heading = match verdict {
+        None => format!("{BOLD}{name}{BOLD:#}"),
+        Some(verdict) => {
+            let remark = match &facts.reference {
+                Some(_) => String::new(),
+                None => format!(" {DIM}(no reference to compare with: use --as REFERENCE){DIM:#}"),
+            };
+            format!("{}  {BOLD}{name}{BOLD:#}{remark}", colored(verdict))
+        }
+    };
+    line(out, &heading);
 }
 
 /// What everything was judged by.

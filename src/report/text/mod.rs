@@ -7,17 +7,21 @@ mod file;
 mod finding;
 mod gaps;
 mod heading;
+pub mod options;
 mod page;
+mod reasons;
 pub(super) mod style;
 mod summary;
 mod targets;
+mod totals;
 mod workloads;
 pub(super) mod wrap;
 
 use super::details::full_tally;
-use super::{ImageReport, Report, one_line};
+use super::{ImageReport, Report, Verdict, one_line};
 use heading::{heading, judged_by};
-use style::{BOLD, line, separate, table};
+use options::TextOptions;
+use style::{BOLD, line, separate, show, table};
 
 pub use claims::claims;
 pub use facts::facts;
@@ -26,33 +30,59 @@ pub(super) use finding::head as finding_head;
 pub use page::page;
 pub use workloads::workloads;
 
-/// The report of a check. `width` is that of the terminal, in columns; without it nothing is wrapped.
-pub fn report(report: &Report, width: Option<u16>) -> String {
+/// The report of a check, and of a lint.
+pub fn report(report: &Report, options: &TextOptions) -> String {
     let mut out = String::new();
     for image in report.images {
-        separate(&mut out);
-        heading(
-            &mut out,
-            &image.facts,
-            Some(image.verdict),
-            Some(image.elapsed_ms),
-        );
-        summary::write(&mut out, image, width);
-        out.push_str(&targets::lines(&image.targets));
-        for finding in &image.findings {
-            finding::write(&mut out, finding, &image.facts);
+        if options.shows(image.verdict, &image.findings) {
+            separate(&mut out);
+            write(&mut out, image, options);
         }
-        gaps::write(&mut out, image);
-        closing(&mut out, image);
     }
-    let files = files(report.files);
+    let files = files(report.files, options);
     if !files.is_empty() {
         separate(&mut out);
     }
     out.push_str(&files);
+    if options.is_quiet() {
+        if !out.is_empty() {
+            totals::write(&mut out, report);
+        }
+        return out;
+    }
     file::kinds(&mut out, report.files);
+    totals::write(&mut out, report);
     judged_by(&mut out, report);
     out
+}
+
+fn write(out: &mut String, image: &ImageReport, options: &TextOptions) {
+    let is_quiet = options.is_quiet();
+    let elapsed = Some(image.elapsed_ms);
+    match is_quiet {
+        true => heading::name(out, &image.facts, Some(image.verdict)),
+        false => {
+            heading(out, &image.facts, Some(image.verdict), elapsed);
+            summary::write(out, image, options.width);
+            out.push_str(&targets::lines(&image.targets));
+        }
+    }
+    if options.is_verbose() {
+        reasons::claims_and_evidence(out, image, options.width);
+    }
+    for finding in options.shown(&image.findings) {
+        finding::write(out, finding, &image.facts, options);
+    }
+    if !is_quiet || image.verdict == Verdict::Incomplete {
+        gaps::write(out, image, options.width);
+    }
+    if options.is_verbose() {
+        reasons::ignored(out, &image.ignored, options.width);
+        reasons::skipped(out, image, options.width);
+    }
+    if !is_quiet {
+        closing(out, image, options);
+    }
 }
 
 /// A table of rules: id, severity and title.
@@ -60,10 +90,14 @@ pub fn rules(rows: &[[String; 3]], width: Option<u16>) -> String {
     let mut table = table(width, &["RULE", "SEVERITY", "TITLE"]);
     let cells = |row: &[String; 3]| row.each_ref().map(|text| one_line(text));
     table.add_rows(rows.iter().map(cells));
-    format!("{}\n", table.trim_fmt())
+    format!("{}\n", show(table))
 }
 
-fn closing(out: &mut String, image: &ImageReport) {
+fn closing(out: &mut String, image: &ImageReport, options: &TextOptions) {
     let (words, ignored) = full_tally(&image.findings, &image.ignored);
-    line(out, &format!("\n{BOLD}{words}{BOLD:#}{ignored}"));
+    let hidden = match options.hidden(image) {
+        0 => String::new(),
+        hidden => format!(" · {hidden} not shown"),
+    };
+    line(out, &format!("\n{BOLD}{words}{BOLD:#}{ignored}{hidden}"));
 }

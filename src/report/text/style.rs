@@ -1,8 +1,11 @@
 //! Styles and layout of text for a terminal.
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{Cell, Color, ContentArrangement, Table, presets::NOTHING};
+use comfy_table::{
+    Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets::NOTHING,
+};
 
+use super::wrap::wrap;
 use crate::report::{Verdict, one_line, printable};
 
 pub(in crate::report) const BOLD: Style = Style::new().bold();
@@ -52,18 +55,38 @@ pub(in crate::report) fn color(color: AnsiColor) -> Style {
     color.on_default().bold()
 }
 
-pub(in crate::report) fn field(out: &mut String, name: &str, text: &str) {
-    labelled(out, name, &one_line(text));
+/// The table as text. Columns are at least as wide as their longest word, so that no word is broken.
+pub(in crate::report) fn show(mut table: Table) -> String {
+    let mut longest: Vec<u16> = Vec::new();
+    for row in table.header().into_iter().chain(table.row_iter()) {
+        for (index, cell) in row.cell_iter().enumerate() {
+            let content = cell.content();
+            let words = content.split_whitespace().map(|word| word.chars().count());
+            let word = u16::try_from(words.max().unwrap_or(0)).unwrap_or(u16::MAX);
+            match longest.get_mut(index) {
+                Some(known) => *known = word.max(*known),
+                None => longest.push(word),
+            }
+        }
+    }
+    for (column, word) in table.column_iter_mut().zip(longest) {
+        // The padding is part of the width.
+        let width = Width::Fixed(word.saturating_add(2));
+        column.set_constraint(ColumnConstraint::LowerBoundary(width));
+    }
+    table.trim_fmt()
+}
+
+/// Columns in front of the text of a field.
+const LABEL: usize = 12;
+
+pub(in crate::report) fn field(out: &mut String, name: &str, text: &str, width: Option<u16>) {
+    paragraph(out, name, &one_line(text), width);
 }
 
 /// A field whose text may have several lines.
-pub(in crate::report) fn paragraph(out: &mut String, name: &str, text: &str) {
-    labelled(out, name, &printable(text).replace('\n', "\n            "));
-}
-
-fn labelled(out: &mut String, name: &str, shown: &str) {
-    line(
-        out,
-        &format!("  {DIM}{:>8}{DIM:#}  {shown}", one_line(name)),
-    );
+pub(in crate::report) fn paragraph(out: &mut String, name: &str, text: &str, width: Option<u16>) {
+    let text = wrap(&printable(text), LABEL, width);
+    let name = one_line(name);
+    line(out, &format!("  {DIM}{name:>8}{DIM:#}  {text}"));
 }

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, Color};
 
-use super::style::{line, table};
+use super::style::{line, show, table};
 use crate::finding::Severity;
 use crate::report::summary::{Agreement, Row, rows};
 use crate::report::{ImageReport, one_line};
@@ -17,7 +17,7 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
         for row in rows {
             table.add_row(cells(row));
         }
-        line(out, &table.trim_fmt());
+        line(out, &show(table));
     }
     if facts.config_digest.is_none() {
         line(

@@ -5,6 +5,7 @@ use anstyle::AnsiColor;
 
 use super::file::{diagnostic, files};
 use super::heading::judged_by;
+use super::options::TextOptions;
 use super::style::{BOLD, DIM, color, colored, line, separate};
 use crate::finding::Severity;
 use crate::report::details::{count, full_tally};
@@ -24,7 +25,7 @@ pub fn workloads(report: &Report, fail_on: Option<Severity>) -> String {
     let others: Vec<_> = report.files.iter().filter(unread).cloned().collect();
     if !others.is_empty() {
         separate(&mut out);
-        out.push_str(&files(&others));
+        out.push_str(&files(&others, &TextOptions::default()));
     }
     judged_by(&mut out, report);
     out
@@ -37,7 +38,7 @@ fn write(out: &mut String, workload: &WorkloadReport, fail_on: Option<Severity>)
         heading(out, container, fail_on);
         classes(out, container);
         for finding in container.findings() {
-            line(out, &format!("\n{}", diagnostic(finding)));
+            line(out, &format!("\n{}", diagnostic(finding, None)));
         }
         let gaps = container.judged.iter().flat_map(|it| &it.gaps);
         for gap in gaps {

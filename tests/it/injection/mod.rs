@@ -91,7 +91,15 @@ type Format = (&'static str, fn(&Told, &RuleSet) -> String, Shape);
 const FORMATS: [Format; 22] = [
     (
         "text",
-        |it, rules| report::text::report(&it.report(rules), None),
+        |it, rules| {
+            report::text::report(
+                &it.report(rules),
+                &imgcheck::TextOptions {
+                    level: imgcheck::TextLevel::Verbose,
+                    ..Default::default()
+                },
+            )
+        },
         shape::lines,
     ),
     (

@@ -1,0 +1,130 @@
+//! What the text of a report shows: `--quiet`, `--verbose`, `--severity`, several images, narrow terminals.
+
+use std::fs;
+
+use imgcheck::{Checker, Comparison, Format, ImageRequest, TextLevel, TextOptions};
+
+use crate::program::{imgcheck, lint, repository};
+
+const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
+const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
+
+/// Exit code and standard output of a check.
+fn run(images: &[&str], options: &[&str]) -> (i32, String) {
+    let output = imgcheck()
+        .arg("check")
+        .args(options)
+        .args(images.iter().map(|image| repository(image)))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.code().unwrap(), text)
+}
+
+#[test]
+fn quiet_shows_only_problems() {
+    assert_eq!(run(&[HONEST], &["-q"]), (0, String::new()));
+    let (code, text) = run(&[HONEST, MISLABELLED], &["-q"]);
+    assert_eq!(code, 1);
+    assert!(
+        text.starts_with("FAIL  pytorch-cuda:v2.9\n\nerror[claim-torch-version]"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("\n2 images: 1 fail, 1 pass · 1 error\n"),
+        "{text}"
+    );
+    for word in ["CLAIMED", "Knowledge tables", HONEST] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn verbose_shows_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("imgcheck.yaml");
+    let ignore = "ignore: [{rule: claim-torch-version, reason: retagged in March}]\n";
+    fs::write(&file, ignore).unwrap();
+    let arguments = ["-v", "--config", file.to_str().unwrap()];
+    let (code, text) = run(&[MISLABELLED], &arguments);
+    assert_eq!(code, 0);
+    for words in [
+        " CLAIMS\n  torch 2.9 (tag: `v2.9`)\n",
+        " EVIDENCE\n",
+        "2.8.0 (Python metadata torch 2.8.0 in /usr/local/lib/python3.11/site-packages/torch-2.8.0",
+        "ignored error[claim-torch-version]: the tag claims PyTorch 2.9",
+        "reason  retagged in March",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let (_, text) = run(&[MISLABELLED], &arguments[1..]);
+    assert!(!text.contains("retagged"), "{text}");
+}
+
+#[test]
+fn a_rule_that_lacks_a_fact_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join("etc")).unwrap();
+    fs::write(root.path().join("etc/os-release"), "ID=debian\n").unwrap();
+    let output = imgcheck().arg("-v").arg(root.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(" RULES THAT LACK A FACT\n"), "{text}");
+    assert!(!text.contains("\n  lint: "), "{text}");
+}
+
+#[test]
+fn the_severity_filter_changes_only_what_is_shown() {
+    let expect = ["--expect", "torch==2.9.*", "--fail-on", "error"];
+    let all = run(&[HONEST], &expect);
+    let shown = run(&[HONEST], &[&expect[..], &["--severity", "error"]].concat());
+    assert_eq!((all.0, shown.0), (1, 1));
+    assert!(shown.1.contains("error[policy-expectation]"));
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("requirements.txt"), "torch\n").unwrap();
+    let arguments = ["requirements.txt", "--fail-on", "note"];
+    let (code, all, _) = lint(root.path(), &arguments);
+    let (same, shown, _) = lint(
+        root.path(),
+        &[&arguments[..], &["--severity", "error"]].concat(),
+    );
+    assert_eq!((code, same), (1, 1), "{all}");
+    assert!(all.contains("lint-unpinned-stack"), "{all}");
+    assert!(!shown.contains("lint-unpinned-stack"), "{shown}");
+}
+
+#[test]
+fn lines_are_wrapped_between_words() {
+    let checker = Checker::builder().expect("cudnn==8.*").skipped_rules(true);
+    let checker = checker.build().unwrap();
+    let requests =
+        [MISLABELLED, HONEST].map(|it| ImageRequest::new(repository(it).to_str().unwrap()));
+    let report = checker.check(&requests);
+    let comparison = Comparison::between(("A", &report.images[0]), ("B", &report.images[1]));
+    let options = |width| TextOptions {
+        width,
+        level: TextLevel::Verbose,
+        severity: None,
+    };
+    let words = |text: &str| -> Vec<String> {
+        let plain = anstream::adapter::strip_str(text).to_string();
+        plain.split_whitespace().map(str::to_owned).collect()
+    };
+    let mut all = words(&report.text(&options(None)));
+    all.sort();
+    for width in [1, 20, 40, 80, 200] {
+        let text = report.text(&options(Some(width)));
+        let mut wrapped = words(&text);
+        wrapped.sort();
+        assert!(wrapped == all, "{width}: {text}");
+        comparison.render(Format::Text, Some(width)).unwrap();
+    }
+    let text = report.text(&options(Some(80)));
+    let plain = anstream::adapter::strip_str(&text).to_string();
+    let prose = plain
+        .lines()
+        .filter(|line| line.starts_with("error[") || line.starts_with("      help"));
+    assert!(prose.clone().count() > 2);
+    for line in prose {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
