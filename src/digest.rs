@@ -34,6 +34,18 @@ pub fn sha256(bytes: &[u8]) -> String {
     hasher.finish()
 }
 
+/// The chain ids of layers with these diff ids, lowest first (OCI image specification, "Layer ChainID").
+pub fn chain_ids(diff_ids: &[&str]) -> Vec<String> {
+    let mut chain_ids: Vec<String> = Vec::with_capacity(diff_ids.len());
+    for diff_id in diff_ids {
+        chain_ids.push(match chain_ids.last() {
+            Some(below) => sha256(format!("{below} {diff_id}").as_bytes()),
+            None => (*diff_id).to_owned(),
+        });
+    }
+    chain_ids
+}
+
 /// The hexadecimal part of a valid digest. `None` for any other algorithm or spelling, so that nothing else is ever used as a
 /// file name or a key.
 pub fn hexadecimal(digest: &str) -> Option<&str> {

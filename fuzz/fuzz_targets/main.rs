@@ -8,6 +8,7 @@ mod cache_entry;
 mod chunked_layer;
 mod chunked_table;
 mod config_file;
+mod containerd;
 mod elf_file;
 mod elf_library;
 mod expression;
@@ -57,6 +58,7 @@ targets! {
     chunked_layer
     chunked_table
     config_file
+    containerd
     elf_file
     elf_library
     expression

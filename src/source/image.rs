@@ -56,6 +56,8 @@ pub enum SourceKind {
     DockerDaemon,
     /// Held by Podman.
     Podman,
+    /// Held by containerd.
+    Containerd,
     /// A registry.
     Registry,
     /// A file of saved facts.

@@ -8,7 +8,7 @@ mod archive_file;
 pub mod attached;
 mod bare_reference;
 mod blobs;
-mod containerd;
+pub mod containerd;
 mod daemon;
 mod docker;
 mod enroot;

@@ -16,8 +16,8 @@ use super::{json_names, names};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 use documents::{
-    Content, Document, Manifest, attested_digest, error, is_attestation, is_complete, is_foreign,
-    names_a_platform, other_name, read, recorded_name,
+    CONTAINERD_NAME, Content, Document, Manifest, attested_digest, error, is_attestation,
+    is_complete, is_foreign, names_a_platform, other_name, read, recorded_name,
 };
 
 /// Manifests of attestations about one image that are looked at; BuildKit writes one.
@@ -130,6 +130,13 @@ fn check_names(store: &Store, descriptors: &[Descriptor]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The descriptor of an image whose name is recorded elsewhere.
+pub(super) fn with_name(mut descriptor: Descriptor, name: &str) -> Descriptor {
+    let name = (CONTAINERD_NAME.to_owned(), name.to_owned());
+    descriptor.set_annotations(Some([name].into()));
+    descriptor
 }
 
 /// The selected images among those that the descriptors lead to.

@@ -1,5 +1,6 @@
 //! Container engines for one test, without network. Each ends with the test.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -96,10 +97,79 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // SIGTERM, so that it unmounts what it has mounted.
-        let _ = Command::new("kill")
-            .arg(self.process.id().to_string())
-            .status();
-        let _ = self.process.wait();
+        end(&mut self.process);
     }
+}
+
+/// A containerd with its own directories.
+pub struct Containerd {
+    process: Child,
+    directory: tempfile::TempDir,
+}
+
+impl Containerd {
+    /// Starts it; `None` if containerd is not installed.
+    ///
+    /// # Panics
+    /// It does not answer; it is not installed, and `IMGCHECK_REQUIRE_TOOLS=1`.
+    pub fn start() -> Option<Self> {
+        if !tool("containerd") || !tool("ctr") {
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let below = |name: &str| directory.path().join(name).display().to_string();
+        let configuration = format!(
+            "version = 2\nroot = {:?}\nstate = {:?}\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n\
+             [grpc]\naddress = {:?}\n[ttrpc]\naddress = {:?}\n",
+            below("root"),
+            below("state"),
+            below("socket"),
+            below("socket.ttrpc"),
+        );
+        fs::write(below("config.toml"), configuration).unwrap();
+        let process = Command::new("containerd")
+            .args(["--config", &below("config.toml")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let containerd = Containerd { process, directory };
+        let end = Instant::now() + Duration::from_secs(30);
+        while containerd.ctr(&["version"]).is_err() {
+            assert!(Instant::now() < end, "containerd does not answer");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Some(containerd)
+    }
+
+    /// Its root directory.
+    pub fn root(&self) -> PathBuf {
+        self.directory.path().join("root")
+    }
+
+    /// Standard output of a `ctr` command; `Err` with what it complains of.
+    pub fn ctr(&self, arguments: &[&str]) -> Result<String, String> {
+        let output = Command::new("ctr")
+            .arg("--address")
+            .arg(self.directory.path().join("socket"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+            false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    }
+}
+
+impl Drop for Containerd {
+    fn drop(&mut self) {
+        end(&mut self.process);
+    }
+}
+
+/// Sends SIGTERM, so that an engine unmounts what it has mounted.
+fn end(process: &mut Child) {
+    let _ = Command::new("kill").arg(process.id().to_string()).status();
+    let _ = process.wait();
 }

@@ -4,6 +4,7 @@
 //! depend on imgcheck, so a fault in imgcheck cannot hide in what it is tested with. A builder panics when it fails.
 
 mod archive;
+pub mod bolt;
 pub mod chunked;
 mod compression;
 mod digest;

@@ -51,16 +51,12 @@ impl DockerStorage {
 
     /// The layers with these diff ids, lowest first; `None` unless all exist.
     pub fn layers(&self, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
-        let mut chain = String::new();
-        let layers = diff_ids.iter().map(|diff_id| {
-            // OCI image specification, "Layer ChainID".
-            chain = match chain.is_empty() {
-                true => diff_id.clone(),
-                false => digest::sha256(format!("{chain} {diff_id}").as_bytes()),
-            };
-            self.layer(&chain, diff_id)
-        });
-        layers.collect()
+        let borrowed: Vec<&str> = diff_ids.iter().map(String::as_str).collect();
+        let chain_ids = digest::chain_ids(&borrowed);
+        let layers = chain_ids.iter().zip(diff_ids);
+        layers
+            .map(|(chain_id, diff_id)| self.layer(chain_id, diff_id))
+            .collect()
     }
 
     fn layer(&self, chain: &str, diff_id: &str) -> Option<LayerBlob> {

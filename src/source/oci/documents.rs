@@ -94,7 +94,7 @@ pub(super) fn attested_digest(descriptor: &Descriptor) -> Option<&str> {
 
 const REFERENCE_TYPE: &str = "vnd.docker.reference.type";
 const REFERENCE_DIGEST: &str = "vnd.docker.reference.digest";
-const CONTAINERD_NAME: &str = "io.containerd.image.name";
+pub(super) const CONTAINERD_NAME: &str = "io.containerd.image.name";
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 pub(super) fn recorded_name(descriptor: &Descriptor) -> Option<String> {

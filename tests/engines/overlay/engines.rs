@@ -3,11 +3,10 @@
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use super::listing::{Listing, real};
-use testkit::engine::Daemon;
+use testkit::engine::{Containerd, Daemon};
 use testkit::tools::{say, tool};
 use testkit::{Compression, Image, docker_archive, oci_layout, write_archive, write_directory};
 
@@ -21,19 +20,9 @@ pub struct Engine {
 
 enum Kind {
     Docker(Daemon),
-    Containerd { _process: Process },
+    Containerd(Containerd),
     Podman,
     Umoci,
-}
-
-/// A service that ends with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
-        let _ = self.0.wait();
-    }
 }
 
 impl Drop for Engine {
@@ -94,39 +83,12 @@ fn umoci() -> Option<Engine> {
 }
 
 fn containerd() -> Option<Engine> {
-    if !tool("containerd") || !tool("ctr") {
-        return None;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let below = |name: &str| place.path().join(name).display().to_string();
-    let configuration = format!(
-        "version = 2\nroot = {:?}\nstate = {:?}\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n\
-         [grpc]\naddress = {:?}\n[ttrpc]\naddress = {:?}\n",
-        below("root"),
-        below("state"),
-        below("socket"),
-        below("socket.ttrpc"),
-    );
-    fs::write(below("config.toml"), configuration).unwrap();
-    let process = Command::new("containerd")
-        .args(["--config", &below("config.toml")])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let found = engine(
+    let containerd = Containerd::start()?;
+    engine(
         "containerd",
-        place,
-        Kind::Containerd {
-            _process: Process(process),
-        },
-    )?;
-    let end = Instant::now() + Duration::from_secs(30);
-    while found.try_run(&mut found.ctr(&["version"])).is_err() {
-        assert!(Instant::now() < end, "containerd does not answer");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    Some(found)
+        tempfile::tempdir().unwrap(),
+        Kind::Containerd(containerd),
+    )
 }
 
 impl Engine {
@@ -137,7 +99,7 @@ impl Engine {
 
     /// Whether it gives directories that a layer does not list the permissions that they have in the layer below.
     pub fn keeps_modes(&self) -> bool {
-        matches!(self.kind, Kind::Containerd { .. } | Kind::Umoci)
+        matches!(self.kind, Kind::Containerd(_) | Kind::Umoci)
     }
 
     /// The tree of an image of these layers. `Err` says why the engine refuses it.
@@ -153,7 +115,7 @@ impl Engine {
         write_archive(&archive, &docker_archive(std::slice::from_ref(&image)));
         match &self.kind {
             Kind::Docker(daemon) => self.docker(daemon, &reference),
-            Kind::Containerd { .. } => self.containerd(&reference),
+            Kind::Containerd(containerd) => self.containerd(containerd, &reference),
             Kind::Podman => self.podman(&reference),
             Kind::Umoci => self.umoci(image),
         }
@@ -178,8 +140,8 @@ impl Engine {
         Ok(listing)
     }
 
-    fn containerd(&self, reference: &str) -> Result<Listing, String> {
-        let ctr = |arguments: &[&str]| self.try_run(&mut self.ctr(arguments));
+    fn containerd(&self, containerd: &Containerd, reference: &str) -> Result<Listing, String> {
+        let ctr = |arguments: &[&str]| containerd.ctr(arguments);
         let mount = self.text("mount");
         let archive = self.text("image.tar");
         let unpacked = ctr(&["images", "import", &archive])
@@ -223,14 +185,6 @@ impl Engine {
         let mut command = Command::new("umoci");
         self.try_run(command.args(["unpack", "--image", &layout, &self.text("bundle")]))?;
         Ok(real(&self.path("bundle/rootfs")))
-    }
-
-    fn ctr(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("ctr");
-        command
-            .args(["--address", &self.text("socket")])
-            .args(arguments);
-        command
     }
 
     fn run(&self, program: &str, arguments: &[&str]) {

@@ -1,6 +1,7 @@
 //! Opening images in every storage, and the errors for damaged ones.
 
 mod compressed;
+mod containerd;
 mod damaged;
 mod selection;
 
