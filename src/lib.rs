@@ -33,6 +33,7 @@ mod limits;
 mod object_storage;
 mod parallel;
 mod progress;
+mod required_version;
 mod spelling;
 mod tls;
 mod vocabulary;

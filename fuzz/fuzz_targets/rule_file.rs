@@ -12,6 +12,6 @@ pub fn fuzz(text: &str) {
     let _ = rules.evaluate(&Facts::default());
     let _ = testing::run(rules.rules());
     for rule in rules.rules() {
-        assert!(pages::render(rule).contains(&rule.id));
+        assert!(pages::render(rule, rules.tables()).contains(&rule.id));
     }
 }

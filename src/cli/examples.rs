@@ -129,7 +129,9 @@ Examples:
 pub const RULES: &str = "\
 Examples:
   imgcheck rules list
+  imgcheck rules list --rules ci/rules
   imgcheck rules show torch-cudnn-runtime
+  imgcheck rules new team-python --directory ci/rules
   imgcheck rules test ci/rules                            run the tests of your own rules";
 
 /// Of `imgcheck cache`.

@@ -1,38 +1,65 @@
 //! `imgcheck rules`: list, show and test the rules.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use imgcheck::{Checker, Schema};
+use imgcheck::{Checker, CheckerBuilder, Error, Result, Schema};
 
+use super::init::create;
 use super::interrupt::Stop;
-use super::output;
-use super::policy::RuleArguments;
+use super::output::{self, one_line};
+use super::policy::ConfigArguments;
+
+/// The file of a new rule.
+const NEW: &str = include_str!("init/rule.yaml");
 
 /// Arguments of `imgcheck rules`.
 #[derive(Debug, Args)]
 pub struct RulesArguments {
     #[command(subcommand)]
     command: Command,
-    #[command(flatten)]
-    rules: RuleArguments,
+    /// Add a rule file, or all rule files of a directory; repeatable, or several separated by ':'
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "IMGCHECK_RULES",
+        value_delimiter = ':',
+        global = true,
+        help_heading = "Rules and policy"
+    )]
+    rules: Vec<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List all rules with their severity and title
-    List,
+    /// List all rules with their severity and title, those of --rules and of the configuration at the end
+    List {
+        #[command(flatten)]
+        config: ConfigArguments,
+    },
     /// Show a rule: what goes wrong, how it looks, how to confirm it, what to do
     Show {
         /// ID of the rule, such as claim-torch-version
         id: String,
+        #[command(flatten)]
+        config: ConfigArguments,
     },
     /// Run the tests of all rules, or of some rule files
     Test {
         /// Rule files, or directories of rule files
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
+        #[command(flatten)]
+        config: ConfigArguments,
+    },
+    /// Write the file of a new rule, with tests that pass, to start from; an existing file is kept
+    New {
+        /// ID of the rule: lower-case words with dashes
+        id: String,
+        /// Directory of the file
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        directory: PathBuf,
     },
     /// Print a JSON Schema: of rule files, or of one of the documents below
     Schema {
@@ -68,12 +95,20 @@ enum Command {
 
 /// Runs one of the commands; `test` exits with 1 if a test fails.
 pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
-    let checker = || arguments.rules.apply(Checker::builder()).build();
+    let checker = |config: Option<&ConfigArguments>| {
+        let rules = arguments.rules.iter();
+        let checker = rules.fold(Checker::builder(), CheckerBuilder::rules);
+        match config {
+            Some(config) => config.apply(checker)?.build(),
+            None => checker.build(),
+        }
+    };
     let text = match &arguments.command {
-        Command::List => checker()?.rule_table(output::width()),
-        Command::Show { id } => checker()?.rule_page(id)?,
-        Command::Test { paths } => {
-            let (summary, passed) = checker()?.test_rules(paths)?;
+        Command::List { config } => checker(Some(config))?.rule_table(output::width()),
+        Command::Show { id, config } => checker(Some(config))?.rule_page(id)?,
+        Command::New { id, directory } => new(id, directory)?,
+        Command::Test { paths, config } => {
+            let (summary, passed) = checker(Some(config))?.test_rules(paths)?;
             output::print(&format!("{summary}\n"))?;
             return Ok(ExitCode::from(u8::from(!passed)));
         }
@@ -99,10 +134,29 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
             named.map_or(Schema::Rule, |(_, schema)| schema).to_json()
         }
         Command::Docs { directory } => {
-            checker()?.write_rule_pages(directory)?;
+            checker(None)?.write_rule_pages(directory)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the file of a new rule.
+fn new(id: &str, directory: &Path) -> Result<String> {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if id.is_empty() || !id.chars().all(is_allowed) {
+        let problem = format!("`{id}` is not an ID");
+        let help = "use lower-case words with dashes, such as team-python";
+        return Err(Error::usage(problem).with_help(help));
+    }
+    let path = directory.join(format!("{id}.yaml"));
+    let shown = one_line(&path.display().to_string());
+    if !create(&path, &NEW.replace("{id}", id))? {
+        let problem = format!("{shown} exists");
+        return Err(Error::usage(problem).with_help("choose a different ID"));
+    }
+    Ok(format!(
+        "wrote {shown}\nnext: imgcheck rules test {shown}\n"
+    ))
 }

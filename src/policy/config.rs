@@ -21,6 +21,7 @@ use crate::gap::GapCode;
 use crate::glob::glob;
 use crate::json_schema;
 use crate::limits::{Limit, Limits};
+use crate::required_version;
 use crate::spelling::{InvalidInput, nearest};
 use crate::targets::{DriverVersion, GpuTable, Target};
 use crate::yaml::{self, Pairs, Spanned};
@@ -89,6 +90,7 @@ impl Config {
     }
 
     fn parse(name: &str, text: &str, directory: &Path, gpus: &GpuTable) -> Result<Self> {
+        required_version::check(name, text)?;
         let file: Option<File> = yaml::parse(name, text)?;
         let file = file.unwrap_or_default();
         let source = Source {

@@ -32,6 +32,9 @@ pub(super) const FAIL_ON: [(&str, Option<Severity>); 4] = [
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 #[schemars(title = "imgcheck configuration")]
 pub(super) struct File {
+    /// The versions of imgcheck that may read this file, as cargo writes them: `>=0.2, <1`. Others refuse it.
+    #[allow(dead_code)] // checked before the other keys
+    pub required_version: Option<String>,
     /// The lowest severity that makes the exit code 1.
     #[schemars(schema_with = "fail_on")]
     pub fail_on: Option<Spanned<String>>,

@@ -32,8 +32,8 @@ pub struct RuleTest {
     pub expect: Expect,
 }
 
-/// Facts of a test. With `stack`, `copies`, `loader`, `container_toolkit` or `python` an image was read, without them only its
-/// reference.
+/// Facts of a test. With `stack`, `copies`, `loader`, `container_toolkit`, `python`, or an `image` without a name (such as `image: {}`) an
+/// image was read, and what is not given of it is empty; otherwise only its reference is known.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Given {
@@ -44,7 +44,7 @@ pub struct Given {
     /// Copies that it does not get.
     copies: Option<Vec<ComponentFacts>>,
     /// The image itself.
-    image: ImageFacts,
+    image: Option<ImageFacts>,
     /// GPU code, as in the report.
     gpu: Option<Value>,
     /// The driver floor, as in the report.
@@ -124,7 +124,8 @@ impl Given {
             || self.copies.is_some()
             || self.loader.is_some()
             || self.container_toolkit.is_some()
-            || self.python.is_some();
+            || self.python.is_some()
+            || self.image.as_ref().is_some_and(has_no_name);
         let loaded = self.stack.clone().unwrap_or_default();
         let others = self.copies.clone().unwrap_or_default();
         for component in loaded.iter().chain(&others) {
@@ -136,16 +137,17 @@ impl Given {
             .iter()
             .map(|component| (component.name.clone(), component.clone()))
             .collect();
+        let given_image = self.image.clone().unwrap_or_default();
         let image = ImageFacts {
             scanned,
-            env: scanned.then(|| self.image.env.clone().unwrap_or_default()),
+            env: scanned.then(|| given_image.env.clone().unwrap_or_default()),
             process_env: scanned.then(|| {
-                let own = self.image.process_env.clone();
-                own.or(self.image.env.clone()).unwrap_or_default()
+                let own = given_image.process_env.clone();
+                own.or(given_image.env.clone()).unwrap_or_default()
             }),
-            labels: scanned.then(|| self.image.labels.clone().unwrap_or_default()),
-            machines: scanned.then(|| self.image.machines.clone().unwrap_or_default()),
-            ..self.image.clone()
+            labels: scanned.then(|| given_image.labels.clone().unwrap_or_default()),
+            machines: scanned.then(|| given_image.machines.clone().unwrap_or_default()),
+            ..given_image
         };
         let toolkit = scanned
             .then(|| self.container_toolkit(&image))
@@ -168,6 +170,12 @@ impl Given {
             typed: TypedName::default(),
         })
     }
+}
+
+/// Whether the image is not given as a reference.
+fn has_no_name(image: &ImageFacts) -> bool {
+    let names = [&image.reference, &image.registry, &image.repository];
+    names.iter().all(|it| it.is_empty()) && image.tag.is_none() && image.digest.is_none()
 }
 
 impl Given {

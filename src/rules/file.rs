@@ -30,6 +30,9 @@ pub struct File {
     /// The name: lower-case words with dashes.
     #[schemars(with = "String", regex(pattern = "^[a-z0-9-]+$"))]
     pub id: Spanned<String>,
+    /// The versions of imgcheck that may read this file, as cargo writes them: `>=0.2, <1`. Others refuse it.
+    #[serde(rename = "required-version", default)]
+    pub required_version: Option<String>,
     /// What is wrong, in one line.
     pub title: String,
     /// `error`, `warning`, `note`, or an expression that gives one of them.

@@ -10,6 +10,7 @@ use super::scope::{Binding, ELEMENT};
 use super::template::Cases;
 use crate::error::Result;
 use crate::finding::{Confidence, Severity};
+use crate::required_version;
 use crate::yaml::{self, Pairs, Spanned};
 
 /// The text before a last key `tests`; the whole text if another key follows.
@@ -79,7 +80,9 @@ impl Rule {
     ///
     /// The file is not YAML, a key is missing or unknown, or the id is not made of words and dashes.
     pub fn read(name: &str, text: &str) -> Result<Self> {
-        Rule::from_file(File::read(name, without_tests(text))?, name, text)
+        let head = without_tests(text);
+        required_version::check(name, head)?;
+        Rule::from_file(File::read(name, head)?, name, text)
     }
 
     /// The rule of a file that was read already.

@@ -1,9 +1,12 @@
 //! Runs the tests that rules carry.
 
+use std::collections::BTreeMap;
+
 use super::case::{Expect, RuleTest};
 use super::evaluate::{Surroundings, evaluate};
 use super::functions::glob;
 use super::level::Named;
+use super::missing::missing_facts;
 use super::rule::Rule;
 use super::tables::Tables;
 use crate::cancellation::Cancellation;
@@ -94,7 +97,17 @@ impl RuleTest {
             cancellation: &Cancellation::default(),
         };
         match evaluate(std::iter::once(rule), &facts, &surroundings) {
-            Ok(findings) => self.expect.problem(&findings),
+            Ok(findings) => {
+                let problem = self.expect.problem(&findings)?;
+                let missing = match findings.is_empty() {
+                    true => missing_facts(std::iter::once(rule), &facts, &surroundings),
+                    false => Ok(BTreeMap::new()),
+                };
+                match missing.unwrap_or_default().into_keys().next() {
+                    Some(fact) => Some(format!("{problem}not applicable: `{fact}` missing")),
+                    None => Some(problem),
+                }
+            }
             Err(error) => Some(error.to_string()),
         }
     }

@@ -127,7 +127,7 @@ fn repository_name(directory: &Path) -> String {
 }
 
 /// Writes a file; `false` if it exists.
-fn create(path: &Path, text: &str) -> Result<bool> {
+pub fn create(path: &Path, text: &str) -> Result<bool> {
     let failed = |error| Error::output(path.display().to_string(), error);
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(failed)?;

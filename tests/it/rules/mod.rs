@@ -2,6 +2,7 @@
 
 mod builtin;
 mod evaluation;
+mod own;
 mod tables;
 
 use std::path::Path;
