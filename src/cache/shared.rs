@@ -38,9 +38,18 @@ impl Shared {
     /// The shared part of a cache.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a URL that is not that of a store.
+    /// [`Error::Usage`] for a URL that is not that of a store, or that of a directory that does not exist.
     pub fn new(url: &str) -> Result<Self> {
-        Self::open(url, "--cache", false)
+        let shared = Self::open(url, "--cache", false)?;
+        match shared.objects.directory() {
+            // A typing error must not make a directory, and perhaps a file system is not mounted.
+            Some(path) if matches!(path.try_exists(), Ok(false)) => {
+                let path = path.display();
+                let problem = format!("--cache {url}: the directory {path} does not exist");
+                Err(Error::usage(problem).with_help(format!("create it: mkdir -p {path}")))
+            }
+            _ => Ok(shared),
+        }
     }
 
     /// The store of a sweep.

@@ -1,4 +1,4 @@
-//! A reference without a transport: the image of the local Docker engine, else that of the registry.
+//! A reference without a transport: the image of the local container engine, else that of the registry.
 
 use super::daemon::{self, Attempt, Daemon, EngineKind, Lookup};
 use super::image::Image;
@@ -17,18 +17,19 @@ impl Source for BareReference {
         if let (Some(help), Err(_)) = (without_registry, reference.parse::<Name>()) {
             return Err(unknown(reference, &[], help));
         }
-        let docker = Daemon {
-            kind: EngineKind::Docker,
-            reference: reference.clone(),
-        };
-        let (attempts, is_unexpected) = match docker.find(request)? {
-            Lookup::Image(image) => return image.read(request, layers),
-            Lookup::NoSuchImage(attempts) => (attempts, false),
-            Lookup::NoEngine(attempts) => {
-                let is_unexpected = attempts.iter().any(|attempt| attempt.is_unexpected());
-                (attempts, is_unexpected)
+        let mut attempts = Vec::new();
+        let mut is_unexpected = false;
+        for kind in engines() {
+            let reference = reference.clone();
+            match (Daemon { kind, reference }).find(request)? {
+                Lookup::Image(image) => return image.read(request, layers),
+                Lookup::NoSuchImage(more) => attempts.extend(more),
+                Lookup::NoEngine(more) => {
+                    is_unexpected |= more.iter().any(Attempt::is_unexpected);
+                    attempts.extend(more);
+                }
             }
-        };
+        }
         if let Some(help) = without_registry {
             return Err(unknown(reference, &attempts, help));
         }
@@ -37,11 +38,18 @@ impl Source for BareReference {
             .map_err(|error| error.in_context(format!("{attempts}; then the registry: ")))?;
         if is_unexpected {
             layers.progress().note(&format!(
-                "Docker could not be reached ({attempts}); checking the image of the registry"
+                "a container engine could not be reached ({attempts}); checking the image of the registry"
             ));
         }
         Ok(images)
     }
+}
+
+/// Docker; and Podman, if the user says where it is.
+fn engines() -> impl Iterator<Item = EngineKind> {
+    let podman = std::env::var_os("CONTAINER_HOST").filter(|host| !host.is_empty());
+    let podman = podman.map(|_| EngineKind::Podman);
+    std::iter::once(EngineKind::Docker).chain(podman)
 }
 
 /// A name that may be a misspelled file name and is no image of an engine. Engines that nobody expects to run are not mentioned.

@@ -1,8 +1,10 @@
 //! The address of a repository: its registry, or a mirror of it.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::host_certificates;
 use crate::error::{Error, Result};
 use crate::reference::name::Name;
 
@@ -102,6 +104,11 @@ impl Address {
             host: mirror.host.clone(),
             scheme: mirror.scheme,
         }
+    }
+
+    /// The directories of this machine with certificates for the host.
+    pub fn certificate_directories(&self) -> Vec<PathBuf> {
+        host_certificates::directories(&self.host)
     }
 
     /// The starts of URLs to be tried in turn. Plain HTTP is tried only on this machine, or where the user allows it.

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::failure::{Failure, Kind, chain};
 use super::guard::Guard;
+use super::host_certificates::HostCertificates;
 use super::options::Options;
 use super::retry::RetryPolicy;
 use crate::error::{Error, ErrorCode, Result};
@@ -38,10 +39,12 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// A client with the certificates that a registry has on this machine.
+    ///
     /// # Errors
-    /// A certificate of the options cannot be read.
-    pub fn new(options: &Options) -> Result<Self> {
-        let mut extra = Vec::new();
+    /// A certificate cannot be read.
+    pub fn new(options: &Options, own: HostCertificates) -> Result<Self> {
+        let mut extra = own.authorities;
         for path in &options.ca_certificates {
             extra.extend(certificates(path)?);
         }
@@ -49,7 +52,7 @@ impl Client {
             true => Trust::Anyone,
             false => Trust::Authorities(extra),
         };
-        let (config, no_authorities) = match tls::client_config(trust) {
+        let (config, no_authorities) = match tls::client_config_as(trust, own.identity) {
             Ok(config) => (config, None),
             // A machine without certificate authorities may still reach registries without TLS.
             Err(error) => {

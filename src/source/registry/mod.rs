@@ -13,6 +13,7 @@ pub(super) mod credentials;
 mod download;
 mod failure;
 mod guard;
+mod host_certificates;
 mod images;
 mod listing;
 mod near_tags;

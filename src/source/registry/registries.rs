@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::access::Access;
 use super::address::Address;
 use super::client::Client;
 use super::credentials::Credentials;
+use super::host_certificates::HostCertificates;
 use super::options::Options;
 use super::repository::{Repository, Session};
 use crate::cancellation::Cancellation;
@@ -26,7 +28,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    client: Option<Client>,
+    /// By the directories with certificates that are for one registry only; most have none, and share a client.
+    clients: HashMap<Vec<PathBuf>, Client>,
     sessions: HashMap<Address, Arc<Session>>,
 }
 
@@ -73,9 +76,15 @@ impl Registries {
         cancellation: Cancellation,
     ) -> Result<Repository> {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let client = match &state.client {
+        let directories = address.certificate_directories();
+        let client = match state.clients.get(&directories) {
             Some(client) => client.clone(),
-            None => state.client.insert(Client::new(&self.0.options)?).clone(),
+            None => {
+                let own = HostCertificates::read(&directories)?;
+                let client = Client::new(&self.0.options, own)?;
+                state.clients.insert(directories, client.clone());
+                client
+            }
         };
         let session = match (&credentials, access) {
             (None, Access::Pull | Access::Catalog) => {

@@ -267,6 +267,91 @@ fn a_registry_with_tls() {
     }
 }
 
+/// A certificate that a server made for itself, and its key, as files.
+fn self_signed(storage: &Storage, name: &str, params: CertificateParams) -> (PathBuf, PathBuf) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let write = |end: &str, text: String| {
+        let path = storage.path(&format!("{name}.{end}"));
+        fs::write(&path, text).unwrap();
+        path
+    };
+    (
+        write("pem", certificate.pem()),
+        write("key", key.serialize_pem()),
+    )
+}
+
+#[test]
+fn a_registry_with_a_certificate_of_its_own() {
+    let Some(storage) = Storage::new() else {
+        return;
+    };
+    storage.fill();
+    let named = || CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    // As `openssl req -x509` makes it.
+    let mut authority = named();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    for (name, params) in [("leaf", named()), ("authority", authority)] {
+        let (certificate, key) = self_signed(&storage, name, params);
+        let tls = json!({"tls": {"certificate": certificate, "key": key}});
+        let registry = storage.serve(tls, Value::Null);
+        let run = || Run::new(&registry.reference("team/image:1"));
+        run().arg("--ca-cert").arg(&certificate).go().report();
+        run().go().fails_with(&["is not trusted: "]);
+        let (other, _) = self_signed(&storage, "other", named());
+        let outcome = run().arg("--ca-cert").arg(other).go();
+        outcome.fails_with(&["is not trusted: "]);
+        // Where Docker and Podman have it.
+        let text = fs::read_to_string(&certificate).unwrap();
+        let place = format!(".config/containers/certs.d/{}/ca.crt", registry.address);
+        run().home_file(&place, &text).go().report();
+        let place = ".config/containers/certs.d/127.0.0.1/ca.crt";
+        run()
+            .home_file(place, &text)
+            .go()
+            .fails_with(&["is not trusted: "]);
+    }
+    let wrong = CertificateParams::new(vec!["other.example".to_owned()]).unwrap();
+    let mut expired = named();
+    expired.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    for (name, params, problem) in [
+        ("wrong", wrong, "not valid for name"),
+        ("expired", expired, "expired"),
+    ] {
+        let (certificate, key) = self_signed(&storage, name, params);
+        let tls = json!({"tls": {"certificate": certificate, "key": key}});
+        let registry = storage.serve(tls, Value::Null);
+        let run = Run::new(&registry.reference("team/image:1"));
+        run.arg("--ca-cert")
+            .arg(&certificate)
+            .go()
+            .fails_with(&[problem]);
+    }
+}
+
+#[test]
+fn a_registry_that_asks_for_a_client_certificate() {
+    let Some(storage) = Storage::new() else {
+        return;
+    };
+    storage.fill();
+    let (certificate, key, authority) = certificates(&storage);
+    let tls = json!({"tls": {"certificate": certificate, "key": key, "clientcas": [authority]}});
+    let registry = storage.serve(tls, Value::Null);
+    let run = || Run::new(&registry.reference("team/image:1"));
+    let place = |name: &str| format!(".config/docker/certs.d/{}/{name}", registry.address);
+    let text = |path: &PathBuf| fs::read_to_string(path).unwrap();
+    let run = || run().home_file(&place("ca.crt"), &text(&authority));
+    assert_eq!(run().go().code, 3);
+    // The server's own certificate serves as that of a client, too.
+    run()
+        .home_file(&place("client.cert"), &text(&certificate))
+        .home_file(&place("client.key"), &text(&key))
+        .go()
+        .report();
+}
+
 /// A server of tokens, and the section of docker-registry's configuration that trusts it.
 fn token_server(storage: &Storage) -> (Server, Value) {
     let key = KeyPair::generate().unwrap();

@@ -6,6 +6,7 @@ use crate::s3::{S3, free_port};
 #[test]
 fn a_directory_is_shared() {
     let case = Case::new();
+    fs::create_dir(case.path("shared")).unwrap();
     let url = format!("file://{}", case.path("shared").display());
     share(&case, &url, |command| command);
     // Facts, and that the blob of each has its diff ID.
@@ -22,6 +23,7 @@ fn a_directory_is_shared() {
 #[test]
 fn an_image_of_a_registry_is_read_with_a_shared_cache() {
     let case = Case::new();
+    fs::create_dir(case.path("shared")).unwrap();
     let url = format!("file://{}", case.path("shared").display());
     let server = crate::samples::content().serve();
     let image = server.reference(crate::samples::TAG);
@@ -50,6 +52,7 @@ fn share(case: &Case, url: &str, environment: impl Fn(&mut Command) -> &mut Comm
 fn an_entry_that_the_key_did_not_sign_is_not_believed() {
     let case = Case::new();
     let shared = case.path("shared");
+    fs::create_dir(&shared).unwrap();
     let url = format!("file://{}", shared.display());
     let run = |cache: &str, key: &str| {
         let mut command = case.command(cache);
@@ -143,4 +146,24 @@ fn an_invalid_store_is_an_error() {
         assert_eq!(output.status.code(), Some(2), "{url}: {message}");
         assert!(message.contains("s3://BUCKET/PREFIX"), "{message}");
     }
+}
+
+#[test]
+fn a_directory_that_does_not_exist_is_not_created() {
+    let case = Case::new();
+    let missing = case.path("missing");
+    let url = format!("file://{}", missing.display());
+    let output = case
+        .command("cache")
+        .args(["--cache", &url])
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    let help = format!("help: create it: mkdir -p {}", missing.display());
+    assert!(
+        error.contains("does not exist") && error.contains(&help),
+        "{error}"
+    );
+    assert!(!missing.exists());
 }
