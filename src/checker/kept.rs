@@ -63,6 +63,11 @@ pub(crate) struct Reports<'c> {
 }
 
 impl Checker {
+    /// When registries may be asked.
+    pub(crate) fn pace(&self) -> &registry::Pace {
+        self.registries.pace()
+    }
+
     /// Lists the repositories of a registry.
     pub(crate) fn repositories(&self, registry: &str, request: &ImageRequest) -> registry::Listing {
         registry::repositories(registry, &source_request(self, request))

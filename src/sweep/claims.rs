@@ -23,14 +23,15 @@ pub(super) struct Claims<'s> {
     worker: String,
     /// After this time without a renewal a claim has expired.
     expiry: Duration,
-    clock: Clock,
+    pub clock: Clock,
     /// What this worker holds: the number of each claim.
     held: Mutex<HashMap<String, u32>>,
     end: Cancellation,
 }
 
 /// The time of the store.
-struct Clock {
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
     then: SystemTime,
     seen: Instant,
 }
@@ -51,7 +52,8 @@ impl<'s> Claims<'s> {
         let probe = format!("probe-{worker}");
         let failed = |failure| problem(store, failure);
         store.delete(&probe, end).map_err(failed)?;
-        let first = store.create(&probe, Vec::new(), end).map_err(failed)?;
+        let first = store.create(&probe, Vec::new(), end);
+        let first = first.map_err(|failure| refused(store, &probe, failure, end))?;
         let seen = Instant::now();
         let state = store.state(&probe, end).map_err(failed)?;
         let second = store.create(&probe, Vec::new(), end).map_err(failed)?;
@@ -85,11 +87,11 @@ impl<'s> Claims<'s> {
         for number in 0.. {
             let name = name(what, number);
             let content = self.worker.clone().into_bytes();
-            if self
-                .store
-                .create(&name, content, &self.end)
-                .map_err(failed)?
-            {
+            self.end.check()?;
+            // Not cancelled halfway: nobody would know of a claim that was created nevertheless.
+            let whole = Cancellation::default();
+            let is_created = self.store.create(&name, content, &whole);
+            if is_created.map_err(failed)? {
                 self.held().insert(what.to_owned(), number);
                 return Ok(Some(Claim {
                     claims: self,
@@ -126,13 +128,20 @@ impl<'s> Claims<'s> {
     }
 
     fn has_expired(&self, written: SystemTime) -> bool {
-        let now = self.clock.then + self.clock.seen.elapsed();
+        let now = self.clock.now();
         now.duration_since(written)
             .is_ok_and(|age| age > self.expiry)
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<String, u32>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clock {
+    /// The store's time now, to the second.
+    pub fn now(&self) -> SystemTime {
+        self.then + self.seen.elapsed()
     }
 }
 
@@ -155,6 +164,26 @@ pub(super) fn problem(store: &ObjectStorage, failure: Failure) -> Error {
         Failure::Cancelled => Error::Cancelled,
         Failure::Problem(problem) => unusable(store, &problem),
     }
+}
+
+/// Why the store did not create the first object: it cannot be written to, or it can, but not conditionally.
+fn refused(store: &ObjectStorage, probe: &str, failure: Failure, end: &Cancellation) -> Error {
+    let Failure::Problem(problem) = &failure else {
+        return Error::Cancelled;
+    };
+    let is_writable = store.put(probe, Vec::new(), end).is_ok();
+    if !is_writable {
+        return self::problem(store, failure);
+    }
+    // It may be left, and does no harm.
+    let _ = store.delete(probe, end);
+    let problem = format!(
+        "it refuses conditional writes (If-None-Match), by which workers agree who reads what: {problem}"
+    );
+    let subject = format!("the store {}", store.address());
+    Error::new(ErrorCode::Unsupported, subject, problem).with_help(
+        "use a store with conditional writes: Amazon S3, Google Cloud Storage, Azure Blob Storage, MinIO, Ceph, or a directory",
+    )
 }
 
 fn unusable(store: &ObjectStorage, problem: &str) -> Error {

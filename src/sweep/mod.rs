@@ -8,9 +8,11 @@
 //! There is no scheduler: an engine that people have (Kubernetes, Slurm, CI) starts workers, which agree by conditional writes to the
 //! store. Work is idempotent: a shard may be repeated, overlap with another, or die.
 
+mod builder;
 mod claims;
 mod judging;
 mod listed;
+mod pauses;
 mod plan;
 mod plan_file;
 mod planner;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use super::builder::{Builder, Planned};
 use super::listed::Listed;
 use super::plan::{
-    PlannedImage, PlannedLayer, PlannedReference, REGISTRY, Skipped, SweepPlan, SweepTotals,
+    PlannedImage, PlannedLayer, PlannedReference, REGISTRY, SweepPlan, SweepTotals, Unlisted,
 };
 use super::sources::{Listing, Source};
 use super::ticker::Ticker;
@@ -21,8 +22,8 @@ use crate::source::Image;
 
 /// Requests at once: they wait for the network.
 const REQUESTS: usize = 16;
-/// Why an image is skipped that a filter leaves out after its configuration was read.
-const FILTERED: &str = "filtered";
+/// References that are described together: an interrupted plan has those before.
+const CHUNK: usize = 512;
 
 /// What a plan is made of.
 ///
@@ -49,15 +50,6 @@ pub struct SweepRequest {
 
 /// What a source has: the same for all references with a digest.
 type Described = Arc<std::result::Result<Vec<Planned>, (String, String)>>;
-
-/// An image before its layers have positions.
-struct Planned {
-    image: PlannedImage,
-    layers: Vec<PlannedLayer>,
-    /// What the image records of itself.
-    reference: Option<String>,
-    created: Option<DateTime<Utc>>,
-}
 
 impl SweepRequest {
     /// Sources: `registry:HOST[/PREFIX]`, `cluster:[CONTEXT]`, `pods:FILE`, a file with an image in each line, or a directory of archives.
@@ -133,10 +125,10 @@ impl Checker {
     /// Lists the references of a sweep and describes their images. No layer is read.
     ///
     /// What cannot be described is skipped, with a reason; a list that cannot be read to its end makes the plan
-    /// [incomplete](SweepPlan::is_complete).
+    /// [incomplete](SweepPlan::is_complete), and so does a cancellation after the lists were read.
     ///
     /// # Errors
-    /// A file cannot be read or is wrong, a cluster or the store does not answer, or the run was cancelled.
+    /// A file cannot be read or is wrong, a cluster or the store does not answer, or the run was cancelled while lists were read.
     pub fn plan_sweep(&self, request: &SweepRequest) -> Result<(SweepPlan, SweepTotals)> {
         let mut listing = Listing::default();
         for source in &request.sources {
@@ -169,49 +161,77 @@ impl Checker {
                 builder.take_over(known, same.copied(), it.pods) == 0
             });
         }
-        self.describe_all(request, &listed, &mut builder)?;
+        let is_whole = self.describe_all(request, &listed, &mut builder)?;
         let plan = builder.finish();
-        let known = self.known_layers(&request.make)?;
+        let known = match is_whole {
+            true => self.known_layers(&request.make)?,
+            false => HashSet::new(),
+        };
         let totals = plan.totals(&known);
         Ok((plan, totals))
     }
 
+    /// Describes references, chunk by chunk. Returns `false` if the run was cancelled: then the plan has the chunks before, and says so.
     fn describe_all(
         &self,
         request: &SweepRequest,
         listed: &[Listed],
         builder: &mut Builder,
+    ) -> Result<bool> {
+        let progress = (request.make)("").own_progress();
+        let ticker = Ticker::new(&*progress, "references described", listed.len());
+        let mut described = HashMap::new();
+        for (chunk, number) in listed.chunks(CHUNK).zip(0..) {
+            let chunk = self.describe_chunk(request, chunk, &mut described, builder, &ticker);
+            match chunk {
+                Err(Error::Cancelled | Error::Deadline) => {
+                    let left = listed.len() - number * CHUNK;
+                    builder.plan.unlisted.push(Unlisted {
+                        source: "the plan".to_owned(),
+                        message: format!("it was interrupted: {left} references are not described"),
+                    });
+                    return Ok(false);
+                }
+                chunk => chunk?,
+            }
+        }
+        Ok(true)
+    }
+
+    fn describe_chunk(
+        &self,
+        request: &SweepRequest,
+        listed: &[Listed],
+        described: &mut HashMap<String, Described>,
+        builder: &mut Builder,
+        ticker: &Ticker,
     ) -> Result<()> {
         let end = (request.make)("").own_cancellation();
-        let progress = (request.make)("").own_progress();
-        let ticker = Ticker::new(&*progress, "references resolved", listed.len());
         let pinned = parallel::map(REQUESTS, listed.len(), |at| {
             end.check()?;
-            let pinned = self.pinned(&(request.make)(&listed[at].source).in_own_registry());
-            ticker.tick();
-            Ok::<_, Error>(pinned)
+            Ok::<_, Error>(self.pinned(&(request.make)(&listed[at].source).in_own_registry()))
         })?;
         end.check()?;
-        let mut sources: Vec<&str> = Vec::new();
-        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut new: Vec<&str> = Vec::new();
+        let mut seen = HashSet::new();
         for source in pinned.iter().flatten() {
-            places.entry(key_of(source)).or_insert_with(|| {
-                sources.push(source);
-                sources.len() - 1
-            });
+            let key = key_of(source);
+            if !described.contains_key(key) && seen.insert(key) {
+                new.push(source);
+            }
         }
-        let ticker = Ticker::new(&*progress, "images described", sources.len());
-        let described: Vec<Described> = parallel::map(REQUESTS, sources.len(), |at| {
+        let images: Vec<Described> = parallel::map(REQUESTS, new.len(), |at| {
             end.check()?;
-            let images = self.describe(&(request.make)(sources[at]).in_own_registry());
-            ticker.tick();
-            let images = images.and_then(|images| planned(sources[at], images));
+            let images = self.describe(&(request.make)(new[at]).in_own_registry());
+            let images = images.and_then(|images| planned(new[at], images));
             Ok::<_, Error>(Arc::new(images.map_err(|error| reason(&error))))
         })?;
         end.check()?;
+        let keys = new.iter().map(|source| key_of(source).to_owned());
+        described.extend(keys.zip(images));
         for (listed, source) in listed.iter().zip(&pinned) {
             match source {
-                Ok(source) => match &*described[places[key_of(source)]] {
+                Ok(source) => match &*described[key_of(source)] {
                     Ok(images) => builder.add(listed, images),
                     Err((code, message)) => builder.skip(listed, code, message),
                 },
@@ -220,6 +240,7 @@ impl Checker {
                     builder.skip(listed, &code, &message);
                 }
             }
+            ticker.tick();
         }
         Ok(())
     }
@@ -318,107 +339,4 @@ fn planned(source: &str, images: Vec<Image>) -> Result<Vec<Planned>> {
         })
     };
     images.into_iter().map(image).collect()
-}
-
-/// Adds images to a plan, each image and each layer once.
-struct Builder {
-    plan: SweepPlan,
-    since: Option<DateTime<Utc>>,
-    layers: HashMap<String, u32>,
-    images: HashMap<String, u32>,
-}
-
-impl Builder {
-    fn new(plan: SweepPlan, since: Option<NaiveDate>) -> Self {
-        Builder {
-            plan,
-            since: since.and_then(|day| Some(day.and_hms_opt(0, 0, 0)?.and_utc())),
-            layers: HashMap::new(),
-            images: HashMap::new(),
-        }
-    }
-
-    fn skip(&mut self, listed: &Listed, code: &str, message: &str) {
-        self.plan.skipped.push(Skipped {
-            reference: listed.reference.as_ref().unwrap_or(&listed.source).clone(),
-            source: listed.source.clone(),
-            code: code.to_owned(),
-            message: message.to_owned(),
-        });
-    }
-
-    fn add(&mut self, listed: &Listed, images: &[Planned]) {
-        let is_old = |it: &&Planned| self.since > it.created && it.created.is_some();
-        if let Some(created) = images.iter().find(is_old).and_then(|it| it.created) {
-            let day = created.date_naive();
-            self.skip(listed, FILTERED, &format!("it was built on {day}"));
-            return;
-        }
-        for planned in images {
-            let image = self.image(&planned.image, &planned.layers);
-            let recorded = || planned.reference.clone();
-            let reference = listed.reference.clone().or_else(recorded);
-            self.plan.references.push(PlannedReference {
-                reference: reference.unwrap_or_else(|| listed.source.clone()),
-                image,
-                pods: listed.pods,
-            });
-        }
-    }
-
-    fn image(&mut self, image: &PlannedImage, layers: &[PlannedLayer]) -> u32 {
-        if let Some(at) = self.images.get(&image.name) {
-            return *at;
-        }
-        let layers = layers.iter().map(|layer| self.layer(layer)).collect();
-        let at = u32::try_from(self.plan.images.len()).unwrap_or(u32::MAX);
-        self.images.insert(image.name.clone(), at);
-        self.plan.images.push(PlannedImage {
-            layers,
-            ..image.clone()
-        });
-        at
-    }
-
-    fn layer(&mut self, layer: &PlannedLayer) -> u32 {
-        if let Some(at) = self.layers.get(&layer.diff_id) {
-            return *at;
-        }
-        let at = u32::try_from(self.plan.layers.len()).unwrap_or(u32::MAX);
-        self.layers.insert(layer.diff_id.clone(), at);
-        self.plan.layers.push(layer.clone());
-        at
-    }
-
-    /// Adds these references of an earlier plan, and returns how many they are.
-    fn take_over<'p>(
-        &mut self,
-        known: &'p SweepPlan,
-        references: impl Iterator<Item = &'p PlannedReference>,
-        pods: Option<u64>,
-    ) -> usize {
-        let mut taken = 0;
-        for it in references {
-            let Some(image) = known.images.get(it.image as usize) else {
-                continue;
-            };
-            let layers = image
-                .layers
-                .iter()
-                .filter_map(|at| known.layer(*at).cloned());
-            let image = self.image(image, &layers.collect::<Vec<_>>());
-            self.plan.references.push(PlannedReference {
-                image,
-                pods,
-                reference: it.reference.clone(),
-            });
-            taken += 1;
-        }
-        taken
-    }
-
-    fn finish(mut self) -> SweepPlan {
-        self.plan.sort();
-        self.plan
-    }
 }

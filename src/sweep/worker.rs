@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::claims::{Claim, Claims, problem};
+use super::pauses::Pauses;
 use super::plan::{PlannedImage, PlannedLayer, SweepPlan};
 use super::shard::Shard;
 use super::ticker::Ticker;
@@ -21,6 +22,8 @@ use crate::progress::{NoProgress, Progress};
 
 /// How long to wait before looking again at what another worker reads.
 const POLL: Duration = Duration::from_millis(500);
+/// How often to ask the store which registries want to be left alone.
+const LEARN: Duration = Duration::from_secs(5);
 
 /// How a worker of a sweep works.
 ///
@@ -93,15 +96,25 @@ impl Checker {
             bytes_read: AtomicU64::new(0),
             progress: settings.own_progress(),
         };
+        let hosts = plan.images.iter().filter(|it| it.is_in_registry());
+        let mut pauses = Pauses::new(store, self.pace(), claims.clock, &worker.end);
+        pauses.learn(hosts.map(PlannedImage::host));
+        let pauses = Mutex::new(pauses);
         let is_done = AtomicBool::new(false);
-        let renew = || {
-            let pause = claims.interval().min(Duration::from_secs(1));
-            let mut waited = Duration::ZERO;
+        let beside = || {
+            let mut pauses = pauses.lock().unwrap_or_else(PoisonError::into_inner);
+            let (mut renewed, mut learned) = (Instant::now(), Instant::now());
             while !is_done.load(Ordering::Relaxed) {
-                std::thread::sleep(pause.min(POLL));
-                waited += pause.min(POLL);
-                if waited >= claims.interval() {
-                    waited = Duration::ZERO;
+                std::thread::sleep(POLL);
+                for note in pauses.tell() {
+                    worker.progress.note(&note);
+                }
+                if learned.elapsed() >= claims.interval().min(LEARN) {
+                    learned = Instant::now();
+                    pauses.learn([]);
+                }
+                if renewed.elapsed() >= claims.interval() {
+                    renewed = Instant::now();
                     claims.renew();
                 }
             }
@@ -111,7 +124,7 @@ impl Checker {
             is_done.store(true, Ordering::Relaxed);
             result
         };
-        parallel::both(renew, work).1
+        parallel::both(beside, work).1
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Seen {
     pub query: String,
     pub authorization: Option<String>,
     pub range: Option<String>,
+    /// `If-None-Match`.
+    pub condition: Option<String>,
     pub user_agent: String,
     pub content_type: String,
     pub body: String,
@@ -116,6 +118,7 @@ async fn understand(request: Request, log: &Mutex<Vec<Seen>>) -> Seen {
         query: parts.uri.query().unwrap_or_default().to_owned(),
         authorization: header("authorization"),
         range: header("range"),
+        condition: header("if-none-match"),
         user_agent: header("user-agent").unwrap_or_default(),
         content_type: header("content-type").unwrap_or_default(),
         body: String::from_utf8_lossy(&body).into_owned(),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use imgcheck::{CacheKey, Checker, CheckerBuilder, Error, ImageRequest, Result};
+use imgcheck::{
+    CacheKey, Checker, CheckerBuilder, Error, ImageRequest, Limit, RegistryOptions, Result,
+};
 
 use super::super::interrupt::{Run, Stop};
 use super::super::limits::LimitArguments;
@@ -61,14 +63,22 @@ pub struct SweepReading {
     pub no_progress: bool,
     #[command(flatten)]
     limits: LimitArguments,
+    /// Send at most this many requests per second to each registry, from this process
+    #[arg(long, value_name = "NUMBER", env = "IMGCHECK_REQUESTS_PER_SECOND", value_parser = clap::value_parser!(u32).range(1..))]
+    requests_per_second: Option<u32>,
     #[command(flatten)]
     registry: RegistryArguments,
 }
 
 impl SweepReading {
     pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
+        // A sweep takes as long as it takes.
+        let checker = checker.limits([(Limit::Time, u64::MAX)]);
         let checker = self.limits.apply(checker);
-        Ok(checker.registries(self.registry.options()?))
+        Ok(checker.registries(RegistryOptions {
+            requests_per_second: self.requests_per_second,
+            ..self.registry.options()?
+        }))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use reqwest::redirect::Policy;
 use reqwest::{Client as Http, ClientBuilder, RequestBuilder, Response};
@@ -14,7 +15,8 @@ use super::failure::{Failure, Kind, chain};
 use super::guard::Guard;
 use super::host_certificates::HostCertificates;
 use super::options::Options;
-use super::retry::RetryPolicy;
+use super::pace::Pace;
+use super::retry::{RetryPolicy, retry_after};
 use crate::error::{Error, ErrorCode, Result};
 use crate::source::runtime::Runtime;
 use crate::tls::{self, Trust};
@@ -33,6 +35,7 @@ pub(super) struct Client {
     pub local_token_server: bool,
     pub offline: bool,
     pub runtime: Runtime,
+    pace: Arc<Pace>,
     guard: Option<Guard>,
     /// Why no certificate can be trusted, if so.
     no_authorities: Option<String>,
@@ -43,7 +46,7 @@ impl Client {
     ///
     /// # Errors
     /// A certificate cannot be read.
-    pub fn new(options: &Options, own: HostCertificates) -> Result<Self> {
+    pub fn new(options: &Options, own: HostCertificates, pace: Arc<Pace>) -> Result<Self> {
         let mut extra = own.authorities;
         for path in &options.ca_certificates {
             extra.extend(certificates(path)?);
@@ -79,18 +82,24 @@ impl Client {
             offline: options.offline,
             guard: options.guard.clone(),
             runtime: Runtime::new().map_err(|error| Error::io("HTTP client", error))?,
+            pace,
         })
     }
 
-    /// Sends one request to a host and waits for the headers of the response, whatever its status.
+    /// Sends one request to a host, in its turn, and waits for the headers of the response, whatever its status. If the host asks for a
+    /// pause, all requests to it wait.
     pub async fn send(&self, host: &str, request: RequestBuilder) -> Result<Response, Failure> {
         let (http, request) = request.build_split();
         let request = request.map_err(|error| Failure::of_connection(host, error))?;
         if let Some(guard) = &self.guard {
             guard.check(request.url()).map_err(refused)?;
         }
+        self.pace.turn(host).await;
         let error = match timeout(self.policy.stall, http.execute(request)).await {
-            Ok(Ok(response)) => return Ok(response),
+            Ok(Ok(response)) => {
+                self.heed(host, &response);
+                return Ok(response);
+            }
             Ok(Err(error)) => error,
             Err(_) => {
                 let seconds = self.policy.stall.as_secs();
@@ -111,6 +120,15 @@ impl Client {
                 "install the package ca-certificates, or name a file of certificates with --ca-cert FILE",
             )),
             _ => Err(failure),
+        }
+    }
+
+    /// A pause that is longer than this program waits concerns only the request that was refused, which fails.
+    fn heed(&self, host: &str, response: &Response) {
+        let is_busy = matches!(response.status().as_u16(), 429 | 503);
+        let wait = retry_after(response.headers()).filter(|_| is_busy);
+        if let Some(wait) = wait.filter(|wait| *wait <= self.policy.longest_wait) {
+            self.pace.pause(host, wait);
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct Options {
     pub mirrors: Vec<Mirror>,
     /// Time limits and further attempts.
     pub policy: RetryPolicy,
+    /// Requests to a host in a second; `None` for as many as there are.
+    pub requests_per_second: Option<u32>,
     /// Send no requests: only images in the cache can be read.
     pub offline: bool,
     /// Which addresses may be connected to; `None` for all.

@@ -11,6 +11,7 @@ use super::client::Client;
 use super::credentials::Credentials;
 use super::host_certificates::HostCertificates;
 use super::options::Options;
+use super::pace::Pace;
 use super::repository::{Repository, Session};
 use crate::cancellation::Cancellation;
 use crate::error::Result;
@@ -23,6 +24,7 @@ pub struct Registries(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     options: Options,
+    pace: Arc<Pace>,
     state: Mutex<State>,
 }
 
@@ -42,8 +44,10 @@ impl fmt::Debug for State {
 impl Registries {
     /// Reads nothing and connects to nothing yet.
     pub fn new(options: Options) -> Self {
+        let pace = Arc::new(Pace::new(options.requests_per_second));
         Registries(Arc::new(Shared {
             options,
+            pace,
             state: Mutex::default(),
         }))
     }
@@ -54,6 +58,11 @@ impl Registries {
             offline: true,
             ..self.0.options.clone()
         })
+    }
+
+    /// When hosts may be asked.
+    pub fn pace(&self) -> &Pace {
+        &self.0.pace
     }
 
     /// The mirrors of a repository, then its registry.
@@ -81,7 +90,7 @@ impl Registries {
             Some(client) => client.clone(),
             None => {
                 let own = HostCertificates::read(&directories)?;
-                let client = Client::new(&self.0.options, own)?;
+                let client = Client::new(&self.0.options, own, Arc::clone(&self.0.pace))?;
                 state.clients.insert(directories, client.clone());
                 client
             }

@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::registry::Content;
 use testkit::{Image, descriptor, file, hex, sha256};
 
-use super::push::Pusher;
+use super::push::{Pusher, Repository};
 use super::*;
 use crate::registry::real::Storage;
 
@@ -40,7 +40,7 @@ fn chart() -> Content {
 }
 
 /// All images, by repository and tag, and their layers.
-fn fleet() -> (Vec<(String, Vec<(String, Content)>)>, Layers) {
+fn fleet() -> (Vec<Repository>, Layers) {
     let mut layers = Layers::new();
     let mut repositories = Vec::new();
     for team in 0..REPOSITORIES {

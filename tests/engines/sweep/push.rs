@@ -10,6 +10,9 @@ use tokio::runtime::Runtime;
 /// Where layers are that all images share.
 const SHARED: &str = "shared/layers";
 
+/// A repository and its images by tag.
+pub type Repository = (String, Vec<(String, Content)>);
+
 /// Pushes to one registry.
 pub struct Pusher {
     client: Client,
@@ -29,7 +32,7 @@ impl Pusher {
     }
 
     /// Pushes images of one repository each: the blobs that several have once, then all repositories at the same time.
-    pub fn push(&self, repositories: &[(String, Vec<(String, Content)>)]) {
+    pub fn push(&self, repositories: &[Repository]) {
         let mut seen = BTreeSet::new();
         let mut shared = BTreeSet::new();
         let contents = repositories.iter().flat_map(|(_, images)| images);

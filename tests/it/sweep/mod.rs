@@ -3,6 +3,8 @@
 mod judging;
 mod plan;
 mod refused;
+mod stores;
+mod throttled;
 mod workers;
 
 use std::path::PathBuf;

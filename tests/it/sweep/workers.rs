@@ -138,7 +138,7 @@ fn a_worker_that_is_stopped_keeps_what_it_has_read() {
     testkit::tools::run("kill", &["-TERM", &stopped.id().to_string()]);
     let output = stopped.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(143), "{}", text(&output.stderr));
-    assert!(case.objects("claim-").is_empty());
+    assert_eq!(case.objects("claim-"), [""; 0]);
     let output = case.run(&[]);
     assert!(
         text(&output.stdout).contains("read 1 layers"),

@@ -1,0 +1,109 @@
+//! When a host may be asked: not while it wants to be left alone (`Retry-After`), and no more often than was agreed.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// When hosts may be asked. All requests of a checker share it.
+#[derive(Debug, Default)]
+pub struct Pace {
+    hosts: Mutex<HashMap<String, Host>>,
+    /// The least time between two requests to a host.
+    interval: Duration,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Host {
+    /// The host asked to be left alone until then.
+    paused_until: Option<Instant>,
+    /// When the next request may be sent.
+    next: Option<Instant>,
+}
+
+impl Pace {
+    /// At most so many requests per second to a host; as many as there are without a number.
+    pub(super) fn new(requests_per_second: Option<u32>) -> Self {
+        let interval = requests_per_second.map(|number| Duration::from_secs(1) / number.max(1));
+        Pace {
+            hosts: Mutex::default(),
+            interval: interval.unwrap_or_default(),
+        }
+    }
+
+    /// Waits until the host may be asked.
+    pub(super) async fn turn(&self, host: &str) {
+        let turn = self.reserve(host, Instant::now());
+        tokio::time::sleep_until(turn.into()).await;
+        // The host may have asked for a pause meanwhile.
+        while let Some(end) = self.paused_until(host, Instant::now()) {
+            tokio::time::sleep_until(end.into()).await;
+        }
+    }
+
+    /// Leaves a host alone for some time. A shorter pause does not end a longer one.
+    pub fn pause(&self, host: &str, wait: Duration) {
+        let end = Instant::now().checked_add(wait);
+        let mut hosts = self.hosts();
+        let host = hosts.entry(host.to_owned()).or_default();
+        host.paused_until = host.paused_until.max(end);
+    }
+
+    /// The hosts that were asked so far, and until when each is to be left alone.
+    pub fn pauses(&self) -> Vec<(String, Option<Instant>)> {
+        let hosts = self.hosts();
+        let pauses = hosts
+            .iter()
+            .map(|(host, it)| (host.clone(), it.paused_until));
+        pauses.collect()
+    }
+
+    fn reserve(&self, host: &str, now: Instant) -> Instant {
+        let mut hosts = self.hosts();
+        let host = hosts.entry(host.to_owned()).or_default();
+        let turn = host.next.into_iter().chain(host.paused_until).max();
+        let turn = turn.unwrap_or(now).max(now);
+        host.next = turn.checked_add(self.interval);
+        turn
+    }
+
+    fn paused_until(&self, host: &str, now: Instant) -> Option<Instant> {
+        let end = self.hosts().get(host)?.paused_until;
+        end.filter(|end| *end > now)
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, HashMap<String, Host>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_to_a_host_are_spread() {
+        let (pace, now) = (Pace::new(Some(10)), Instant::now());
+        let turns = [(); 3].map(|()| pace.reserve("a", now).duration_since(now).as_millis());
+        assert_eq!(turns, [0, 100, 200]);
+        assert_eq!(pace.reserve("b", now), now);
+        let later = now + Duration::from_secs(9);
+        assert_eq!(pace.reserve("a", later), later);
+        let unlimited = Pace::new(None);
+        assert!((0..9).all(|_| unlimited.reserve("a", now) == now));
+    }
+
+    #[test]
+    fn the_longest_pause_counts() {
+        let (pace, now) = (Pace::default(), Instant::now());
+        assert_eq!(pace.paused_until("a", now), None);
+        pace.pause("a", Duration::from_secs(30));
+        pace.pause("a", Duration::from_secs(3));
+        let end = pace
+            .paused_until("a", now)
+            .map(|end| end.duration_since(now));
+        assert!(end >= Some(Duration::from_secs(30)), "{end:?}");
+        assert!(pace.reserve("a", now) > now + Duration::from_secs(29));
+        assert_eq!(pace.paused_until("a", now + Duration::from_secs(60)), None);
+        assert_eq!(pace.paused_until("b", now), None);
+    }
+}
