@@ -25,11 +25,11 @@ export CARGO_ENCODED_RUSTFLAGS CFLAGS="${c[*]}" CARGO_TARGET_DIR=$output
 export CONST_RANDOM_SEED=imgcheck
 
 features=gate,kube,otel,parquet
-cargo auditable build --release --locked --features "$features" --target "$target" >&2
+cargo auditable build --profile dist --locked --features "$features" --target "$target" >&2
 if [[ $wheels ]]; then
   # A static binary runs with glibc and with musl.
   tags=(pypi)
   [[ $target != *-musl ]] || tags=(musllinux_1_2 manylinux2014)
-  maturin build --release --features "$features" --target "$target" --compatibility "${tags[@]}" --out "$wheels" >&2
+  maturin build --profile dist --features "$features" --target "$target" --compatibility "${tags[@]}" --out "$wheels" >&2
 fi
-echo "$output/$target/release/imgcheck"
+echo "$output/$target/dist/imgcheck"
