@@ -19,6 +19,15 @@ pub(super) struct Planned {
     pub created: Option<DateTime<Utc>>,
 }
 
+/// An image of the plan, and what it records of itself.
+pub(super) struct Placed {
+    image: u32,
+    reference: Option<String>,
+}
+
+/// The images to which a source leads, or the code and the message why it is skipped.
+pub(super) type Described = std::result::Result<Vec<Placed>, (String, String)>;
+
 /// Adds images to a plan, each image and each layer once.
 pub(super) struct Builder {
     pub plan: SweepPlan,
@@ -46,20 +55,27 @@ impl Builder {
         });
     }
 
-    pub fn add(&mut self, listed: &Listed, images: &[Planned]) {
+    /// Adds images, unless one of them was built too long ago.
+    pub fn place(&mut self, images: Vec<Planned>) -> Described {
         let is_old = |it: &&Planned| self.since > it.created && it.created.is_some();
         if let Some(created) = images.iter().find(is_old).and_then(|it| it.created) {
             let day = created.date_naive();
-            self.skip(listed, FILTERED, &format!("it was built on {day}"));
-            return;
+            return Err((FILTERED.to_owned(), format!("it was built on {day}")));
         }
-        for planned in images {
-            let image = self.image(&planned.image, &planned.layers);
-            let recorded = || planned.reference.clone();
-            let reference = listed.reference.clone().or_else(recorded);
+        let images = images.into_iter().map(|planned| Placed {
+            image: self.image(&planned.image, &planned.layers),
+            reference: planned.reference,
+        });
+        Ok(images.collect())
+    }
+
+    /// Adds what was listed and leads to these images.
+    pub fn add(&mut self, listed: &Listed, images: &[Placed]) {
+        for placed in images {
+            let reference = listed.reference.as_ref().or(placed.reference.as_ref());
             self.plan.references.push(PlannedReference {
-                reference: reference.unwrap_or_else(|| listed.source.clone()),
-                image,
+                reference: reference.unwrap_or(&listed.source).clone(),
+                image: placed.image,
                 pods: listed.pods,
             });
         }

@@ -1,11 +1,10 @@
 //! From sources to a plan: lists references, asks for their digests, and describes each image once.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::builder::{Builder, Planned};
+use super::builder::{Builder, Described, Planned};
 use super::listed::Listed;
 use super::plan::{
     PlannedImage, PlannedLayer, PlannedReference, REGISTRY, SweepPlan, SweepTotals, Unlisted,
@@ -47,9 +46,6 @@ pub struct SweepRequest {
     known: Option<SweepPlan>,
     make: Box<dyn Fn(&str) -> ImageRequest + Send + Sync>,
 }
-
-/// What a source has: the same for all references with a digest.
-type Described = Arc<std::result::Result<Vec<Planned>, (String, String)>>;
 
 impl SweepRequest {
     /// Sources: `registry:HOST[/PREFIX]`, `cluster:[CONTEXT]`, `pods:FILE`, a file with an image in each line, or a directory of archives.
@@ -220,18 +216,20 @@ impl Checker {
                 new.push(source);
             }
         }
-        let images: Vec<Described> = parallel::map(REQUESTS, new.len(), |at| {
+        let images = parallel::map(REQUESTS, new.len(), |at| {
             end.check()?;
             let images = self.describe(&(request.make)(new[at]).in_own_registry());
-            let images = images.and_then(|images| planned(new[at], images));
-            Ok::<_, Error>(Arc::new(images.map_err(|error| reason(&error))))
+            Ok::<_, Error>(images.and_then(|images| planned(new[at], images)))
         })?;
         end.check()?;
-        let keys = new.iter().map(|source| key_of(source).to_owned());
-        described.extend(keys.zip(images));
+        for (source, images) in new.iter().zip(images) {
+            let images = images.map_err(|error| reason(&error));
+            let placed = images.and_then(|images| builder.place(images));
+            described.insert(key_of(source).to_owned(), placed);
+        }
         for (listed, source) in listed.iter().zip(&pinned) {
             match source {
-                Ok(source) => match &*described[key_of(source)] {
+                Ok(source) => match &described[key_of(source)] {
                     Ok(images) => builder.add(listed, images),
                     Err((code, message)) => builder.skip(listed, code, message),
                 },
