@@ -96,7 +96,7 @@ pub use checker::{
 };
 pub use checker::{
     CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,
-    KnowledgeStatus, LintRequest, PreflightRequest, Report, Schema, Subject, Unread, View,
+    KnowledgeStatus, LineFix, LintRequest, PreflightRequest, Report, Schema, Subject, Unread, View,
 };
 pub use chrono::NaiveDate as Day;
 pub use claims::Claim;

@@ -8,6 +8,7 @@ mod builder;
 mod check;
 mod codes;
 mod facts;
+mod fix;
 mod fleet;
 mod inline_ignores;
 mod judge;
@@ -39,6 +40,7 @@ pub use attest::{
 };
 pub use builder::CheckerBuilder;
 pub use facts::ImageFacts;
+pub use fix::LineFix;
 pub(crate) use kept::{Reports, SharedLayers, UnreadReason};
 pub use lint_request::LintRequest;
 #[cfg(feature = "gate")]

@@ -9,6 +9,7 @@ mod diff;
 mod examples;
 mod explain;
 mod facts;
+mod fix;
 mod formats;
 mod images;
 mod init;

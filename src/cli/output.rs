@@ -307,6 +307,22 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     written.map_err(|error| Error::output(path.display().to_string(), error))
 }
 
+/// Replaces a file by a new one with these permissions, at once.
+///
+/// # Errors
+/// [`Error::Output`].
+pub fn replace(path: &Path, bytes: &[u8], permissions: fs::Permissions) -> Result<()> {
+    let failed = |error| Error::output(path.display().to_string(), error);
+    let mut file =
+        NamedTempFile::new_in(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.as_file()
+        .set_permissions(permissions)
+        .map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
 /// Writes a file beside its place and then renames it: a run that is killed leaves no half of it.
 ///
 /// # Errors

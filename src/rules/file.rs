@@ -8,6 +8,7 @@ use serde::de::{self, SeqAccess, Visitor, value};
 use serde::{Deserialize, Deserializer};
 
 use super::case::RuleTest;
+use super::fix::Fix;
 use crate::error::Result;
 use crate::json_schema;
 use crate::yaml::{self, Pairs, Spanned};
@@ -81,6 +82,9 @@ pub struct File {
     #[serde(default)]
     #[schemars(with = "Option<Texts>")]
     pub help: Option<Spanned<Texts>>,
+    /// Replacements in the line of a finding, of which `imgcheck lint --fix` writes the first that applies: only what cannot be wrong.
+    #[serde(default)]
+    pub fixes: Vec<Fix>,
     /// Markdown: what goes wrong at run time, how it looks, how to confirm it.
     pub why: String,
     /// Public threads where people met it.
