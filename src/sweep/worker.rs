@@ -82,13 +82,16 @@ impl Checker {
         let settings = make("");
         let end = settings.own_cancellation();
         let claims = Claims::open(store, options.claim_expiry, &end)?;
+        let layers = plan.layers.iter().map(|it| self.layer_key(&it.diff_id));
+        let images = plan.images.iter().map(|it| self.image_key(&it.name));
+        let wanted = layers.chain(images).filter_map(|key| key.name()).collect();
         let worker = Worker {
             checker: self,
             plan,
             options,
             make: &make,
             store,
-            known: Mutex::new(names(store, &end)?),
+            known: Mutex::new(names(store, &wanted, &end)?),
             claims: &claims,
             end,
             broken: Mutex::default(),
@@ -134,11 +137,15 @@ pub(super) fn no_store() -> Error {
         .with_help("name one: --store s3://BUCKET/PREFIX, or --store file:///DIRECTORY")
 }
 
-/// The names of all objects.
-fn names(store: &ObjectStorage, end: &Cancellation) -> Result<HashSet<String>> {
+/// The names of the objects that are wanted and that the store has. Not of all that it has: other plans may share it.
+fn names(
+    store: &ObjectStorage,
+    wanted: &HashSet<String>,
+    end: &Cancellation,
+) -> Result<HashSet<String>> {
     let mut names = HashSet::new();
     let listed = store.list(end, |name| {
-        names.insert(name.to_owned());
+        names.extend(wanted.get(name).cloned());
     });
     listed.map_err(|failure| problem(store, failure))?;
     Ok(names)

@@ -22,8 +22,8 @@ pub(super) struct List<'p> {
     pub reason: &'static str,
     pub rows: Vec<&'p Row>,
     pub total: String,
-    /// How many are not in `rows`.
-    pub left_out: Option<String>,
+    /// Whether not all are in `rows`.
+    pub is_cut: bool,
     /// Whether it comes before the tables.
     pub is_before: bool,
 }
@@ -87,7 +87,7 @@ pub(super) fn lists(counts: &Counts) -> Vec<List<'_>> {
         reason,
         rows: Vec::new(),
         total: grouped(top.total),
-        left_out: None,
+        is_cut: false,
         is_before: false,
     };
     let filled = |empty: List<'static>, top| fill(empty, top);
@@ -136,9 +136,8 @@ pub(super) fn lists(counts: &Counts) -> Vec<List<'_>> {
 
 fn fill<'p>(list: List<'static>, top: &'p Top<Row>) -> List<'p> {
     let rows = top.items();
-    let left_out = top.total - rows.len() as u64;
     List {
-        left_out: (left_out > 0).then(|| grouped(left_out)),
+        is_cut: top.total > rows.len() as u64,
         rows,
         ..list
     }
