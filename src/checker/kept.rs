@@ -23,7 +23,7 @@ use crate::layer::{
     EntryKind, LayerFacts, ReadContext, ReadLayer, ReadMethod, SourceLayers, Trust,
 };
 use crate::report::ImageReport;
-use crate::source::{self, Image, LayerBlob, registry};
+use crate::source::{self, EngineKind, Image, LayerBlob, registry};
 
 /// An image in the store.
 #[derive(Serialize, Deserialize)]
@@ -76,6 +76,18 @@ impl Checker {
     /// Lists the tags of a repository.
     pub(crate) fn tags(&self, repository: &str, request: &ImageRequest) -> registry::Listing {
         registry::tags(repository, &source_request(self, request))
+    }
+
+    /// The names of all images of a container engine.
+    ///
+    /// # Errors
+    /// No engine answers, or the request was cancelled.
+    pub(crate) fn engine_images(
+        &self,
+        kind: EngineKind,
+        request: &ImageRequest,
+    ) -> Result<Vec<String>> {
+        source::images_of_engine(kind, &request.cancellation)
     }
 
     /// The images of a request, as their source describes them. No layer is read.

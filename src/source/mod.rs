@@ -34,11 +34,12 @@ mod tar_index;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::progress::{NoProgress, Progress};
 use crate::reference::transport::{ImageReference, Remote};
 use archive_file::{ArchiveFile, ArchiveFormat};
-use daemon::EngineKind;
+pub use daemon::EngineKind;
 pub use image::{
     AccessMethod, Annotations, Image, LayerBlob, LayerData, LayerLocation, SourceKind,
 };
@@ -65,6 +66,14 @@ pub fn read(
 /// As [`read`]; also if the images can only be read once.
 pub fn open(reference: &ImageReference, request: &Request) -> Result<Vec<Image>> {
     read(reference, request, &mut NoLayers)
+}
+
+/// The names of all images of a container engine.
+///
+/// # Errors
+/// No engine answers, or it was cancelled.
+pub fn images_of_engine(kind: EngineKind, end: &Cancellation) -> Result<Vec<String>> {
+    daemon::Daemon::names(kind, end)
 }
 
 /// The source of a reference.

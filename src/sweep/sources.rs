@@ -13,6 +13,7 @@ use crate::cluster::{self, Connection};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{Limit, Limits};
 use crate::parallel;
+use crate::source::EngineKind;
 use crate::sweep::plan::{REGISTRY, Unlisted};
 use crate::sweep::ticker::Ticker;
 
@@ -30,6 +31,8 @@ pub(super) enum Source {
     Pods(PathBuf),
     /// `cluster:[CONTEXT]`: the Pods that run now.
     Cluster(Option<String>),
+    /// `docker-daemon:` or `podman:`: all images of the container engine.
+    Engine(EngineKind),
     /// A directory with archives and OCI layouts.
     Directory(PathBuf),
 }
@@ -59,6 +62,9 @@ impl FromStr for Source {
                 prefix: prefix.to_owned(),
             });
         }
+        if let Some((_, kind)) = ENGINES.iter().find(|(prefix, _)| *prefix == text) {
+            return Ok(Source::Engine(*kind));
+        }
         if let Some(file) = text.strip_prefix("pods:") {
             return Ok(Source::Pods(file.into()));
         }
@@ -74,7 +80,7 @@ impl FromStr for Source {
             return Ok(Source::List(path.into()));
         }
         Err(Error::usage(format!("`{text}` is no file and no other source of images")).with_help(
-            "write registry:HOST[/PREFIX], cluster:[CONTEXT], pods:FILE, a file with an image in each line, or a directory of archives",
+            "write registry:HOST[/PREFIX], cluster:[CONTEXT], pods:FILE, docker-daemon:, podman:, a file with an image in each line, or a directory of archives",
         ))
     }
 }
@@ -115,6 +121,17 @@ impl Source {
                 let end = make("").own_cancellation();
                 let pods = cluster::pods(&connection, &end)?;
                 into.listed.extend(pods::images("the cluster", &pods)?);
+                Ok(())
+            }
+            Source::Engine(kind) => {
+                let names = checker.engine_images(*kind, &make(""))?;
+                let prefix = ENGINES.iter().find(|(_, it)| it == kind);
+                let prefix = prefix.map_or("", |(prefix, _)| prefix);
+                into.listed.extend(names.into_iter().map(|name| Listed {
+                    source: format!("{prefix}{name}"),
+                    reference: Some(name),
+                    pods: None,
+                }));
                 Ok(())
             }
             Source::Directory(directory) => list_directory(directory, into),
@@ -233,6 +250,12 @@ fn list_directory(directory: &Path, into: &mut Listing) -> Result<()> {
     Ok(())
 }
 
+/// Container engines, as `imgcheck check` spells them.
+const ENGINES: [(&str, EngineKind); 2] = [
+    ("docker-daemon:", EngineKind::Docker),
+    ("podman:", EngineKind::Podman),
+];
+
 /// What the name of an archive ends in.
 const ARCHIVES: [&str; 5] = ["tar", "gz", "tgz", "zst", "sif"];
 
@@ -267,6 +290,8 @@ mod tests {
             }
         );
         assert_eq!("cluster:".parse::<Source>().unwrap(), Source::Cluster(None));
+        let docker = Source::Engine(EngineKind::Docker);
+        assert_eq!("docker-daemon:".parse::<Source>().unwrap(), docker);
         assert!("registry:nvidia".parse::<Source>().is_err());
         assert!("no-such-file.txt".parse::<Source>().is_err());
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use bollard::models::{ImageHistoryResponseItem, ImageInspect, SystemInfo};
+use bollard::query_parameters::ListImagesOptions;
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -96,6 +97,17 @@ impl Connection {
             false => docker,
         };
         self.query(docker.inspect_image(name))
+    }
+
+    /// The names of all images: their tags, or the digests of those without a tag.
+    pub fn names(&self) -> Result<Vec<String>, EngineError> {
+        let images = self.query(self.docker.list_images(None::<ListImagesOptions>))?;
+        let names = images.into_iter().flat_map(|image| match image.repo_tags {
+            tags if tags.is_empty() => image.repo_digests,
+            tags => tags,
+        });
+        // An image without a name is `<none>:<none>`.
+        Ok(names.filter(|name| !name.starts_with('<')).collect())
     }
 
     /// The build steps of an image, the last one first.

@@ -17,12 +17,13 @@ mod storage_root;
 use super::image::Image;
 use super::platform::{self, Platform};
 use super::request::{LayerConsumer, Request, Source};
+use crate::cancellation::Cancellation;
 use crate::error::{Error, ErrorCode, Result};
 use crate::reference::name::Name;
 use address::{Address, addresses};
 use connection::{Connection, EngineError};
 pub(super) use image::DaemonImage;
-pub(super) use kind::EngineKind;
+pub use kind::EngineKind;
 
 /// `docker-daemon:REFERENCE` or `podman:REFERENCE`.
 pub(super) struct Daemon {
@@ -104,31 +105,45 @@ impl Daemon {
         })
     }
 
+    /// The names of all images of the first engine that answers.
+    ///
+    /// # Errors
+    /// The configuration is invalid, no engine answers, or the request was cancelled.
+    pub fn names(kind: EngineKind, end: &Cancellation) -> Result<Vec<String>> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let all = Daemon {
+            kind,
+            reference: format!("the images of {}", kind.name()),
+        };
+        let mut attempts = Vec::new();
+        for address in addresses(kind, &variable)? {
+            let connection = connect(&address, end);
+            let names = connection.and_then(|it| it.names().map_err(|it| refusal(&address, it)));
+            match names {
+                Ok(names) => return Ok(names),
+                Err(Refusal::Error(error)) => return Err(error),
+                Err(Refusal::Attempt(attempt)) => attempts.push(*attempt),
+            }
+        }
+        Err(all.no_engine(&attempts))
+    }
+
     fn ask(&self, address: &Address, request: &Request) -> Result<DaemonImage, Refusal> {
-        let attempt = |code, problem, has_no_socket| {
+        let not_found = |problem| {
             Refusal::Attempt(Box::new(Attempt {
                 address: address.clone(),
-                code,
+                code: ErrorCode::NotFound,
                 problem,
-                has_no_socket,
+                has_no_socket: false,
             }))
         };
-        let connection =
-            Connection::open(address, &request.cancellation).map_err(|error| match error {
-                EngineError::Interrupted(error) => Refusal::Error(error),
-                EngineError::NoSocket(problem) => attempt(ErrorCode::Unreachable, problem, true),
-                EngineError::Failed(code, problem) => attempt(code, problem, false),
-                EngineError::NoSuchImage => {
-                    let problem = "not a container engine".to_owned();
-                    attempt(ErrorCode::Unreachable, problem, false)
-                }
-            })?;
+        let connection = connect(address, &request.cancellation)?;
         let inspect = match connection.inspect(&self.reference) {
             Ok(inspect) => inspect,
             Err(EngineError::Interrupted(error)) => return Err(Refusal::Error(error)),
             Err(EngineError::NoSuchImage) => {
                 let problem = "image not found".to_owned();
-                return Err(attempt(ErrorCode::NotFound, problem, false));
+                return Err(not_found(problem));
             }
             Err(EngineError::NoSocket(problem)) => {
                 return Err(self.failed(address, ErrorCode::Unreachable, &problem));
@@ -142,7 +157,7 @@ impl Daemon {
         if platform::choose("", &platforms, &selection).is_err() {
             let platforms: Vec<String> = platforms.iter().map(Platform::to_string).collect();
             let problem = format!("has the image only for {}", platforms.join(", "));
-            return Err(attempt(ErrorCode::NotFound, problem, false));
+            return Err(not_found(problem));
         }
         DaemonImage::new(self.kind, connection, &self.reference, &inspect, request)
             .map_err(Refusal::Error)
@@ -190,6 +205,29 @@ impl Daemon {
             }
         }
     }
+}
+
+fn connect(address: &Address, end: &Cancellation) -> Result<Connection, Refusal> {
+    Connection::open(address, end).map_err(|error| refusal(address, error))
+}
+
+/// Why an engine cannot be asked.
+fn refusal(address: &Address, error: EngineError) -> Refusal {
+    let (code, problem, has_no_socket) = match error {
+        EngineError::Interrupted(error) => return Refusal::Error(error),
+        EngineError::NoSocket(problem) => (ErrorCode::Unreachable, problem, true),
+        EngineError::Failed(code, problem) => (code, problem, false),
+        EngineError::NoSuchImage => {
+            let problem = "not a container engine".to_owned();
+            (ErrorCode::Unreachable, problem, false)
+        }
+    };
+    Refusal::Attempt(Box::new(Attempt {
+        address: address.clone(),
+        code,
+        problem,
+        has_no_socket,
+    }))
 }
 
 /// Why an address does not lead to the image.

@@ -1,5 +1,6 @@
 //! Sweeps with programs of others: docker-registry, Slurm.
 
+mod engine;
 mod killed;
 mod push;
 mod slurm;
