@@ -107,9 +107,16 @@ impl Report {
         }
     }
 
-    /// Writes the report of a check or lint for people.
+    /// Writes the report for people.
     pub fn text(&self, options: &TextOptions) -> String {
-        self.with_view(|report| report::text::report(report, options))
+        self.with_view(|report| self.text_of(report, options))
+    }
+
+    fn text_of(&self, report: &report::Report, options: &TextOptions) -> String {
+        match self.is_preflight {
+            true => report::text::workloads(report, self.fail_on, options),
+            false => report::text::report(report, options),
+        }
     }
 
     fn findings_in(
@@ -120,8 +127,7 @@ impl Report {
     ) -> Result<String> {
         let failed = |error: serde_json::Error| Error::output("the report", error);
         match format {
-            Format::Text if self.is_preflight => Ok(report::text::workloads(report, self.fail_on)),
-            Format::Text => Ok(report::text::report(report, &TextOptions::wide(width))),
+            Format::Text => Ok(self.text_of(report, &TextOptions::wide(width))),
             Format::Json if self.is_preflight => {
                 report::json::preflight(report, self.fail_on).map_err(failed)
             }

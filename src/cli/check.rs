@@ -43,7 +43,7 @@ pub fn run(arguments: &CheckArguments, commands: &[&str]) -> Result<ExitCode, St
     let checker = policy.apply(image.reading.apply(checker)?)?;
     let reader = image.reading.start(checker, image.images(), commands)?;
     let report = reader.check()?;
-    formats::write(&arguments.output, Some(&arguments.view), &report)?;
+    formats::write(&arguments.output, &arguments.view, &report)?;
     if !arguments.view.is_quiet() {
         for advice in reader.checker.advice(&report) {
             output::styled_remark(&advice);

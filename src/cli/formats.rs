@@ -87,12 +87,12 @@ formats! {
 /// As [`output::write`].
 pub fn write<F: ReportFormat + Into<Format>>(
     arguments: &OutputArguments<F>,
-    view: Option<&ViewArguments>,
+    view: &ViewArguments,
     report: &Report,
 ) -> Result<()> {
     let width = arguments.width();
-    let render = |format: Format| match (format, view) {
-        (Format::Text, Some(view)) => Ok(report.text(&view.options(width))),
+    let render = |format: Format| match format {
+        Format::Text => Ok(report.text(&view.options(width))),
         _ => report.render(View::Findings, format, width),
     };
     output::write_text(arguments, render)?;

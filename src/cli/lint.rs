@@ -107,7 +107,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
         }
         report = lint()?;
     }
-    formats::write(&arguments.output, Some(&arguments.view), &report)?;
+    formats::write(&arguments.output, &arguments.view, &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
     let is_baseline = arguments
         .policy

@@ -13,6 +13,7 @@ use super::images::{ReadingArguments, finish, finish_reading};
 use super::interrupt::Stop;
 use super::output::OutputArguments;
 use super::policy::{ImagePolicyArguments, NOT_JUDGED};
+use super::view::ViewArguments;
 
 /// Arguments of `imgcheck preflight`.
 #[derive(Debug, Args)]
@@ -66,6 +67,8 @@ pub struct PreflightArguments {
     #[command(flatten)]
     policy: ImagePolicyArguments,
     #[command(flatten)]
+    view: ViewArguments,
+    #[command(flatten)]
     output: OutputArguments<CheckFormat>,
 }
 
@@ -89,7 +92,7 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
     let report = checker.preflight(&arguments.request().reading(make));
     finish_reading(&checker, &run)?;
     let report = report?;
-    formats::write(&arguments.output, None, &report)?;
+    formats::write(&arguments.output, &arguments.view, &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
     let is_baseline = policy.write_baseline(report.errors.is_empty(), baseline)?;
     let containers = report.workloads.iter().flat_map(|it| &it.containers);

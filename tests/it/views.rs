@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use imgcheck::{Checker, Comparison, Format, ImageRequest, TextLevel, TextOptions};
+use imgcheck::{
+    Cancellation, Checker, Comparison, Format, ImageRequest, LintRequest, TextLevel, TextOptions,
+};
 
 use crate::program::{imgcheck, lint, repository};
 
@@ -127,4 +129,50 @@ fn lines_are_wrapped_between_words() {
     for line in prose {
         assert!(line.chars().count() <= 80, "{line}");
     }
+}
+
+#[test]
+fn findings_on_files_are_wrapped() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("Dockerfile");
+    fs::write(
+        &file,
+        "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN pip install torch\nENV LD_LIBRARY_PATH=/a:\n",
+    )
+    .unwrap();
+    let checker = Checker::builder().build().unwrap();
+    let day = imgcheck::Day::from_ymd_opt(2026, 11, 22).unwrap();
+    let report = checker.lint(&LintRequest::new([&file]), day, &Cancellation::default());
+    let text = report.unwrap().text(&TextOptions::wide(Some(80)));
+    let plain = anstream::adapter::strip_str(&text).to_string();
+    assert!(plain.contains("lint-unpinned-stack"), "{plain}");
+    for line in plain
+        .lines()
+        .filter(|line| !line.contains("://") && !line.contains("Dockerfile"))
+    {
+        assert!(line.chars().count() <= 80, "{line}\n{plain}");
+    }
+}
+
+#[test]
+fn a_quiet_preflight_shows_only_containers_with_problems() {
+    let run = |options: &[&str]| {
+        let output = imgcheck()
+            .current_dir(repository(""))
+            .arg("preflight")
+            .args(options)
+            .args(["--images", "testdata/preflight/images.yaml"])
+            .args(["--nodes", "testdata/preflight/nodes.json"])
+            .arg("testdata/preflight/deployment.yaml")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text)
+    };
+    let (all, quiet) = (run(&[]), run(&["-q"]));
+    assert_eq!(all.0, quiet.0);
+    let warning = "warning[deploy-some-node-classes]";
+    assert!(quiet.1.contains(warning), "{}", quiet.1);
+    assert!(!quiet.1.contains("Knowledge tables"), "{}", quiet.1);
+    assert_eq!(run(&["-q", "--severity", "error"]), (all.0, String::new()));
 }

@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use super::options::TextOptions;
 use super::reasons;
 use super::style::{BOLD, colored};
-use super::wrap::wrap;
+use super::wrap::{WIDEST, wrap};
 use crate::finding::{Finding, Location, Severity};
 use crate::report::details::full_tally;
 use crate::report::{FileReport, one_line, printable};
@@ -67,9 +67,13 @@ pub(super) fn diagnostic(finding: &Finding, width: Option<u16>) -> String {
         Severity::Note => Level::NOTE,
     };
     let place = finding.location.as_ref().map(Shown::from);
+    let id = one_line(&finding.rule);
+    // `warning[lint-numpy]: `
+    let label = u16::try_from(id.chars().count() + "warning[]: ".len()).unwrap_or(u16::MAX);
+    let room = |margin: u16| width.map(|it| it.min(WIDEST).saturating_sub(margin));
     let title = level
-        .primary_title(one_line(&finding.message))
-        .id(one_line(&finding.rule));
+        .primary_title(wrap(&one_line(&finding.message), 0, room(label)))
+        .id(id);
     let mut group = match &place {
         Some(place) => title.element(
             Snippet::source(place.text.as_str())
@@ -80,11 +84,7 @@ pub(super) fn diagnostic(finding: &Finding, width: Option<u16>) -> String {
         None => annotate_snippets::Group::with_title(title),
     };
     if let Some(help) = &finding.help {
-        let help = wrap(
-            &printable(help.trim_end()),
-            0,
-            width.map(|it| it.saturating_sub(MARGIN)),
-        );
+        let help = wrap(&printable(help.trim_end()), 0, room(MARGIN));
         group = group.element(Level::HELP.message(help));
     }
     if !finding.docs.is_empty() {

@@ -6,39 +6,61 @@ use anstyle::AnsiColor;
 use super::file::{diagnostic, files};
 use super::heading::judged_by;
 use super::options::TextOptions;
+use super::reasons;
 use super::style::{BOLD, DIM, color, colored, line, separate};
 use crate::finding::Severity;
 use crate::report::details::{count, full_tally};
 use crate::report::{ClassReport, ContainerReport, Report, Verdict, WorkloadReport, one_line};
 
 /// The report for a terminal, with ANSI styles; the caller strips them for other outputs.
-pub fn workloads(report: &Report, fail_on: Option<Severity>) -> String {
+pub fn workloads(report: &Report, fail_on: Option<Severity>, options: &TextOptions) -> String {
     let mut out = String::new();
     for workload in report.workloads {
-        separate(&mut out);
-        write(&mut out, workload, fail_on);
+        let containers = workload.containers.iter();
+        let shown: Vec<_> = containers
+            .filter(|it| options.shows(it.verdict(fail_on), it.findings()))
+            .collect();
+        if !shown.is_empty() || !options.is_quiet() {
+            separate(&mut out);
+            write(&mut out, workload, &shown, fail_on, options);
+        }
     }
     let unread = |file: &&crate::report::FileReport| {
         let containers = report.workloads.iter().flat_map(|it| &it.containers);
         !containers.clone().any(|it| it.title == file.file)
     };
     let others: Vec<_> = report.files.iter().filter(unread).cloned().collect();
+    let others = files(&others, options);
     if !others.is_empty() {
         separate(&mut out);
-        out.push_str(&files(&others, &TextOptions::default()));
+        out.push_str(&others);
     }
-    judged_by(&mut out, report);
+    if !options.is_quiet() {
+        judged_by(&mut out, report);
+    }
     out
 }
 
-fn write(out: &mut String, workload: &WorkloadReport, fail_on: Option<Severity>) {
+fn write(
+    out: &mut String,
+    workload: &WorkloadReport,
+    containers: &[&ContainerReport],
+    fail_on: Option<Severity>,
+    options: &TextOptions,
+) {
     let (file, title) = (one_line(&workload.file), one_line(&workload.title));
     line(out, &format!("{BOLD}{title}{BOLD:#} {DIM}({file}){DIM:#}"));
-    for container in &workload.containers {
+    for container in containers {
         heading(out, container, fail_on);
         classes(out, container);
-        for finding in container.findings() {
-            line(out, &format!("\n{}", diagnostic(finding, None)));
+        for finding in options.shown(container.findings()) {
+            line(out, &format!("\n{}", diagnostic(finding, options.width)));
+        }
+        if options.is_verbose() {
+            reasons::ignored(out, container.ignored(), options.width);
+        }
+        if options.is_quiet() && container.verdict(fail_on) != Verdict::Incomplete {
+            continue;
         }
         let gaps = container.judged.iter().flat_map(|it| &it.gaps);
         for gap in gaps {

@@ -119,10 +119,10 @@ mod tests {
             .join(".config/containers/certs.d/r.example:5000");
         fs::create_dir_all(&own).unwrap();
         let found = |host: &str| directories_of(&variable, host);
-        assert_eq!(found("r.example:5000"), [own.clone()]);
-        assert_eq!(found("r.example"), [PathBuf::new(); 0]);
+        assert_eq!(found("r.example:5000"), vec![own.clone()]);
+        assert!(found("r.example").is_empty());
         for host in ["", ".", "..", "a/../b"] {
-            assert_eq!(found(host), [PathBuf::new(); 0], "{host}");
+            assert!(found(host).is_empty(), "{host}");
         }
         fs::write(own.join("ca.crt"), "no certificate").unwrap();
         let error = HostCertificates::read(&found("r.example:5000"))
