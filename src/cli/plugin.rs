@@ -81,6 +81,7 @@ fn metadata() -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn run(words: &str) -> Result<Start, Error> {
