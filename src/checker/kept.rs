@@ -78,6 +78,16 @@ impl Checker {
         registry::tags(repository, &source_request(self, request))
     }
 
+    /// Lists the tags of a Harbor, or of one of its projects.
+    pub(crate) fn harbor(
+        &self,
+        host: &str,
+        project: Option<&str>,
+        request: &ImageRequest,
+    ) -> registry::HarborListing {
+        registry::harbor(host, project, &source_request(self, request))
+    }
+
     /// The names of all images of a container engine.
     ///
     /// # Errors

@@ -25,6 +25,11 @@ const LISTINGS: usize = 8;
 pub(super) enum Source {
     /// `registry:HOST[/PREFIX]`: all tags of all repositories.
     Registry { host: String, prefix: String },
+    /// `harbor:HOST[/PROJECT]`: all tags of a Harbor, by its API.
+    Harbor {
+        host: String,
+        project: Option<String>,
+    },
     /// A file with an image in each line; `-` is standard input.
     List(PathBuf),
     /// `pods:FILE`: the output of `kubectl get pods -A -o json`.
@@ -49,18 +54,13 @@ impl FromStr for Source {
 
     fn from_str(text: &str) -> Result<Self> {
         if let Some(place) = text.strip_prefix("registry:") {
-            let place = place.trim_start_matches("//").trim_end_matches('/');
-            let (host, prefix) = place.split_once('/').unwrap_or((place, ""));
-            let is_host = host.contains(['.', ':']) || host == "localhost";
-            if !is_host {
-                let problem = format!("`{host}` is not the host of a registry");
-                return Err(Error::usage(problem)
-                    .with_help("write registry:HOST[/PREFIX], such as registry:nvcr.io/nvidia"));
-            }
-            return Ok(Source::Registry {
-                host: host.to_owned(),
-                prefix: prefix.to_owned(),
-            });
+            let (host, prefix) = host_and_prefix(place)?;
+            return Ok(Source::Registry { host, prefix });
+        }
+        if let Some(place) = text.strip_prefix("harbor:") {
+            let (host, project) = host_and_prefix(place)?;
+            let project = Some(project).filter(|it| !it.is_empty());
+            return Ok(Source::Harbor { host, project });
         }
         if let Some((_, kind)) = ENGINES.iter().find(|(prefix, _)| *prefix == text) {
             return Ok(Source::Engine(*kind));
@@ -80,7 +80,7 @@ impl FromStr for Source {
             return Ok(Source::List(path.into()));
         }
         Err(Error::usage(format!("`{text}` is no file and no other source of images")).with_help(
-            "write registry:HOST[/PREFIX], cluster:[CONTEXT], pods:FILE, docker-daemon:, podman:, a file with an image in each line, or a directory of archives",
+            "write registry:HOST[/PREFIX], harbor:HOST[/PROJECT], cluster:[CONTEXT], pods:FILE, docker-daemon:, podman:, a file with an image in each line, or a directory of archives",
         ))
     }
 }
@@ -98,6 +98,23 @@ impl Source {
     ) -> Result<()> {
         match self {
             Source::Registry { host, prefix } => list_registry(checker, make, host, prefix, into),
+            Source::Harbor { host, project } => {
+                let request = make("");
+                let listing = checker.harbor(host, project.as_deref(), &request);
+                request.own_cancellation().check()?;
+                into.unlisted
+                    .extend(listing.errors.into_iter().map(|(what, error)| Unlisted {
+                        source: format!("harbor:{what}"),
+                        message: error.to_string(),
+                    }));
+                let tags = listing.tags.into_iter();
+                into.listed.extend(tags.map(|(name, tag, digest)| Listed {
+                    source: format!("{REGISTRY}{host}/{name}@{digest}"),
+                    reference: Some(format!("{host}/{name}:{tag}")),
+                    pods: None,
+                }));
+                Ok(())
+            }
             Source::List(file) => {
                 let text = text_of(file, checker.limits())?;
                 let name = file.display().to_string();
@@ -137,6 +154,19 @@ impl Source {
             Source::Directory(directory) => list_directory(directory, into),
         }
     }
+}
+
+/// The host of a registry, and what follows.
+fn host_and_prefix(place: &str) -> Result<(String, String)> {
+    let place = place.trim_start_matches("//").trim_end_matches('/');
+    let (host, prefix) = place.split_once('/').unwrap_or((place, ""));
+    let is_host = host.contains(['.', ':']) || host == "localhost";
+    if !is_host {
+        let problem = format!("`{host}` is not the host of a registry");
+        return Err(Error::usage(problem)
+            .with_help("write registry:HOST[/PREFIX], such as registry:nvcr.io/nvidia"));
+    }
+    Ok((host.to_owned(), prefix.to_owned()))
 }
 
 /// All tags of all repositories below a prefix.

@@ -3,7 +3,9 @@
 /// A container engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
+    /// `docker-daemon:`
     Docker,
+    /// `podman:`
     Podman,
 }
 

@@ -141,6 +141,22 @@ impl Authorizer<'_> {
         Ok(Authorization { header, login })
     }
 
+    /// The user name and password without a challenge; `None` if there are none.
+    pub async fn basic_if_known(&self) -> Result<Option<Authorization>, Failure> {
+        let lookup = self.lookup().await;
+        if !matches!(lookup.credentials, Some(Credentials::Password { .. })) {
+            return Ok(None);
+        }
+        let login = Login {
+            registry: self.address.registry.clone(),
+            origin: lookup.origin.clone(),
+            is_basic: true,
+            problems: String::new(),
+        };
+        let header = self.basic(&lookup, &login)?;
+        Ok(Some(Authorization { header, login }))
+    }
+
     /// A credential helper may hang, so it runs on a thread of its own.
     async fn lookup(&self) -> Lookup {
         if let Some(credentials) = self.credentials {

@@ -57,6 +57,21 @@ impl Repository {
         self.request(Method::GET, path, prepare).await
     }
 
+    /// Requests a path of the server once, such as `/api/v2.0/projects`.
+    pub async fn get_absolute(&self, path: &str) -> Result<Response, Failure> {
+        let url = self.base().await?.join(path);
+        let url = url.map_err(|error| Failure::damaged(format!("`{path}`: {error}")))?;
+        self.request_url(Method::GET, url, |request| request).await
+    }
+
+    /// Sends the user name and password, if there are any, with every request from now on: some APIs do not ask for them.
+    pub async fn log_in(&self) -> Result<(), Failure> {
+        let base = self.base().await?;
+        let authorization = self.authorizer(&base).basic_if_known().await?;
+        *self.session.authorization.lock().await = authorization;
+        Ok(())
+    }
+
     /// As [`get`](Self::get), by another method.
     pub async fn request(
         &self,
@@ -135,16 +150,19 @@ impl Repository {
         let current = authorization.as_ref().map(|it| &it.header);
         if current.is_none() || current == refused {
             *authorization = None;
-            let authorizer = Authorizer {
-                client: &self.client,
-                address: &self.address,
-                base,
-                credentials: self.credentials.as_ref(),
-                access: self.access,
-            };
-            *authorization = Some(authorizer.authorize(challenges).await?);
+            *authorization = Some(self.authorizer(base).authorize(challenges).await?);
         }
         Ok(())
+    }
+
+    fn authorizer<'a>(&'a self, base: &'a Url) -> Authorizer<'a> {
+        Authorizer {
+            client: &self.client,
+            address: &self.address,
+            base,
+            credentials: self.credentials.as_ref(),
+            access: self.access,
+        }
     }
 
     async fn accepted(&self, response: Response) -> Result<Response, Failure> {
