@@ -212,7 +212,7 @@ fn a_broken_pipe_is_never_a_pass() {
         (&[][..], "connection closed before any data arrived"),
         // Between two members: all of the image is there, but who knows what else should be.
         (&bytes[..bytes.len() - 1024], "it has no end"),
-        (&b"\x1f\x8b\x08compressed"[..], "gzip -dc | imgcheck -"),
+        (&b"\x1f\x8b\x08compressed"[..], "cannot be decompressed"),
     ] {
         fs::write(&cut, content).unwrap();
         let (code, report, error) = run("-", &[], Some(&cut));
