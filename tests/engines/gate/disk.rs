@@ -110,9 +110,9 @@ fn a_report_that_does_not_fit_is_an_error_and_no_half_report() {
     let path = small.path().join("report");
     let shown = path.to_str().unwrap();
     for format in ["json", "sarif", "html"] {
-        // Less than any of them needs, but more than nothing.
+        // One page is left: less than any of them needs, but more than nothing.
         let filler = small.path().join("filler");
-        fs::write(&filler, vec![1; 8 << 10]).unwrap();
+        fs::write(&filler, vec![1; 12 << 10]).unwrap();
         let destination = format!("{format}={shown}");
         let output = run(&mut check(&[MISLABELLED, "-o", &destination]));
         let said = error(&output);
