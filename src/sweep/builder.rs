@@ -77,6 +77,7 @@ impl Builder {
                 reference: reference.unwrap_or(&listed.source).clone(),
                 image: placed.image,
                 pods: listed.pods,
+                pulls: listed.pulls,
             });
         }
     }
@@ -110,7 +111,7 @@ impl Builder {
         &mut self,
         known: &'p SweepPlan,
         references: impl Iterator<Item = &'p PlannedReference>,
-        pods: Option<u64>,
+        listed: &Listed,
     ) -> usize {
         let mut taken = 0;
         for it in references {
@@ -124,7 +125,8 @@ impl Builder {
             let image = self.image(image, &layers.collect::<Vec<_>>());
             self.plan.references.push(PlannedReference {
                 image,
-                pods,
+                pods: listed.pods,
+                pulls: listed.pulls,
                 reference: it.reference.clone(),
             });
             taken += 1;

@@ -117,6 +117,7 @@ impl Judging<'_> {
                     digest: image.digest.clone(),
                     platform: image.platform.clone(),
                     pods: reference.pods,
+                    pulls: reference.pulls,
                     layers: self.layers(image),
                     ..record
                 });

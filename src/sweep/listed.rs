@@ -7,5 +7,8 @@ pub(super) struct Listed {
     pub reference: Option<String>,
     /// Where it is read, as `imgcheck check` takes it.
     pub source: String,
+    /// Running Pods that use it, if they were counted.
     pub pods: Option<u64>,
+    /// How often its repository was pulled, if the registry says so.
+    pub pulls: Option<u64>,
 }

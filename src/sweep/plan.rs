@@ -61,6 +61,9 @@ pub(super) struct PlannedReference {
     /// Running Pods that use it, if they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<u64>,
+    /// How often its repository was pulled, if the registry says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pulls: Option<u64>,
 }
 
 /// A reference that is not read.

@@ -199,6 +199,7 @@ mod tests {
                 reference: "example.com/a:1".to_owned(),
                 image: 0,
                 pods: Some(3),
+                pulls: Some(7),
             }],
             skipped: Vec::new(),
             unlisted: vec![Unlisted {

@@ -154,7 +154,7 @@ impl Checker {
             listed.retain(|it| {
                 let reference = it.reference.as_deref().unwrap_or_default();
                 let same = places.get(reference).into_iter().flatten();
-                builder.take_over(known, same.copied(), it.pods) == 0
+                builder.take_over(known, same.copied(), it) == 0
             });
         }
         let is_whole = self.describe_all(request, &listed, &mut builder)?;

@@ -98,6 +98,7 @@ pub(super) fn images(name: &str, text: &str) -> Result<Vec<Listed>> {
             reference: Some(reference),
             source,
             pods: Some(pods),
+            pulls: None,
         });
     Ok(listed.collect())
 }

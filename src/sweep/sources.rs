@@ -108,10 +108,11 @@ impl Source {
                         message: error.to_string(),
                     }));
                 let tags = listing.tags.into_iter();
-                into.listed.extend(tags.map(|(name, tag, digest)| Listed {
-                    source: format!("{REGISTRY}{host}/{name}@{digest}"),
-                    reference: Some(format!("{host}/{name}:{tag}")),
+                into.listed.extend(tags.map(|it| Listed {
+                    source: format!("{REGISTRY}{host}/{}@{}", it.repository, it.digest),
+                    reference: Some(format!("{host}/{}:{}", it.repository, it.tag)),
                     pods: None,
+                    pulls: it.pulls,
                 }));
                 Ok(())
             }
@@ -148,6 +149,7 @@ impl Source {
                     source: format!("{prefix}{name}"),
                     reference: Some(name),
                     pods: None,
+                    pulls: None,
                 }));
                 Ok(())
             }
@@ -222,6 +224,7 @@ fn list_registry(
                 source: format!("{REGISTRY}{reference}"),
                 reference: Some(reference),
                 pods: None,
+                pulls: None,
             }
         }));
     }
@@ -241,6 +244,7 @@ fn listed_line(file: &str, number: usize, line: &str) -> Result<Option<Listed>> 
             reference: reference.map(str::to_owned),
             source: source.to_owned(),
             pods: None,
+            pulls: None,
         })),
         _ => Err(
             Error::usage(format!("{file}, line {number}: too many words"))
@@ -276,6 +280,7 @@ fn list_directory(directory: &Path, into: &mut Listing) -> Result<()> {
         reference: None,
         source: path.display().to_string(),
         pods: None,
+        pulls: None,
     }));
     Ok(())
 }

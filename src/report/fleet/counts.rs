@@ -49,6 +49,8 @@ pub(super) struct Counts {
     pub worse: Top<Row>,
     /// Whether anybody counted Pods.
     pub knows_pods: bool,
+    /// Whether a registry says how often repositories were pulled.
+    pub knows_pulls: bool,
 }
 
 /// A reference in a list.
@@ -88,20 +90,22 @@ impl Counts {
             gone: Tally::default(),
             worse: Top::new(rows),
             knows_pods: false,
+            knows_pulls: false,
         }
     }
 
     /// Counts a record.
     pub fn add(&mut self, record: &FleetRecord) {
         self.knows_pods |= record.pods.is_some();
-        let pods = record.pods.unwrap_or_default();
+        self.knows_pulls |= record.pulls.is_some();
+        let importance = importance_of(record);
         if record.status != FleetStatus::Judged {
             let code = record.code.clone().unwrap_or_default();
             self.codes.add((record.status, code));
             // What failed comes before what was left out on purpose.
             let failed = u64::from(record.status == FleetStatus::Failed);
             self.unread
-                .add(pods.saturating_mul(2).saturating_add(failed), || {
+                .add(importance.saturating_mul(2).saturating_add(failed), || {
                     Row::of(record, record.message.iter().map(String::as_str))
                 });
             return;
@@ -109,12 +113,12 @@ impl Counts {
         if let Some(verdict) = record.verdict {
             self.verdicts.add(verdict);
         }
-        self.findings(record, pods);
+        self.findings(record, importance);
         self.contents(record);
-        self.compared(record, pods);
+        self.compared(record, importance);
     }
 
-    fn findings(&mut self, record: &FleetRecord, pods: u64) {
+    fn findings(&mut self, record: &FleetRecord, importance: u64) {
         for (rule, severity) in worst_by_rule(&record.findings) {
             self.rules.add((rule.to_owned(), severity));
         }
@@ -123,13 +127,13 @@ impl Counts {
         }
         if record.findings.iter().any(is_broken_claim) {
             let broken = record.findings.iter().filter(|it| is_broken_claim(it));
-            self.lies.add(pods, || {
+            self.lies.add(importance, || {
                 Row::of(record, broken.map(|it| it.message.as_str()))
             });
         }
         if record.verdict == Some(Verdict::Incomplete) {
             let gaps = record.gaps.iter().map(|gap| gap.as_str());
-            self.incomplete.add(pods, || Row::of(record, gaps));
+            self.incomplete.add(importance, || Row::of(record, gaps));
         }
     }
 
@@ -159,7 +163,7 @@ impl Counts {
         self.sharing.add(record);
     }
 
-    fn compared(&mut self, record: &FleetRecord, pods: u64) {
+    fn compared(&mut self, record: &FleetRecord, importance: u64) {
         let Some((here, other)) = record.verdict.zip(record.against.as_ref()) else {
             return;
         };
@@ -172,7 +176,7 @@ impl Counts {
         }
         if other.verdict > here {
             let messages = other.new.iter().map(|it| it.message.as_str());
-            self.worse.add(pods, || Row {
+            self.worse.add(importance, || Row {
                 verdict: Some(other.verdict),
                 ..Row::of(record, messages)
             });
@@ -208,6 +212,13 @@ impl Counts {
             }
         }
     }
+}
+
+/// What most Pods use comes first, then what is pulled most often.
+fn importance_of(record: &FleetRecord) -> u64 {
+    let pulls = record.pulls.unwrap_or_default().min(u64::from(u32::MAX));
+    let pods = record.pods.unwrap_or_default();
+    pods.saturating_mul(1 << 32).saturating_add(pulls)
 }
 
 impl Row {

@@ -77,6 +77,9 @@ pub struct FleetRecord {
     /// How many running Pods use the image. Absent if nobody counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<u64>,
+    /// How often its repository was pulled. Absent if the registry does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pulls: Option<u64>,
     /// The result under other rules or targets. Absent unless requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<FleetComparison>,

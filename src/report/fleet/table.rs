@@ -88,6 +88,7 @@ pub(super) fn row(record: &FleetRecord) -> Vec<(&'static str, Cell)> {
             Cell::Number(Some(bytes.fold(0, u64::saturating_add))),
         ),
         ("pods", Cell::Number(record.pods)),
+        ("pulls", Cell::Number(record.pulls)),
         (
             "against",
             Cell::Optional(against.map(|it| it.verdict.as_str().to_owned())),

@@ -72,14 +72,14 @@ fn summary(counts: &Counts, totals: &FleetTotals) -> String {
         });
         list(&mut text, lines, rules.len() as u64);
     }
-    let pods = if counts.knows_pods {
-        ", most Pods first"
-    } else {
-        ""
+    let order = match (counts.knows_pods, counts.knows_pulls) {
+        (true, _) => ", most Pods first",
+        (_, true) => ", most pulls first",
+        _ => "",
     };
     rows(
         &mut text,
-        &format!("Tags that lie{pods}"),
+        &format!("Tags that lie{order}"),
         counts.lies.items(),
         counts.lies.total,
     );

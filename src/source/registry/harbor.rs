@@ -24,15 +24,31 @@ const PAGES: usize = 1_000_000;
 /// What was listed, and the lists that could not be read to their end.
 #[derive(Debug, Default)]
 pub struct HarborListing {
-    /// Repository, tag and digest of each tag.
-    pub tags: Vec<(String, String, String)>,
+    /// All tags, each with its digest.
+    pub tags: Vec<HarborTag>,
     /// What could not be listed, and why.
     pub errors: Vec<(String, Error)>,
 }
 
+/// A tag of Harbor.
+#[derive(Debug)]
+pub struct HarborTag {
+    /// With the name of its project.
+    pub repository: String,
+    /// The tag.
+    pub tag: String,
+    /// The digest of its manifest or index.
+    pub digest: String,
+    /// How often its repository was pulled.
+    pub pulls: Option<u64>,
+}
+
+/// A project, a repository or a tag.
 #[derive(Deserialize)]
 struct Named {
     name: String,
+    /// Of a repository.
+    pull_count: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +98,7 @@ impl Harbor<'_> {
         let projects = match project {
             Some(project) => vec![Named {
                 name: project.to_owned(),
+                pull_count: None,
             }],
             None => self.all("projects", self.host, into).await,
         };
@@ -90,13 +107,14 @@ impl Harbor<'_> {
             let path = format!("projects/{}/repositories", escaped(&project));
             let what = format!("{}/{project}", self.host);
             for repository in self.all::<Named>(&path, &what, into).await {
-                self.list_repository(&project, &repository.name, into).await;
+                self.list_repository(&project, &repository, into).await;
             }
         }
         Ok(())
     }
 
-    async fn list_repository(&self, project: &str, name: &str, into: &mut HarborListing) {
+    async fn list_repository(&self, project: &str, repository: &Named, into: &mut HarborListing) {
+        let name = &repository.name;
         let own = name
             .strip_prefix(project)
             .and_then(|it| it.strip_prefix('/'));
@@ -108,8 +126,12 @@ impl Harbor<'_> {
             let tags = artifact.tags.unwrap_or_default().into_iter();
             let tags = tags.filter(|tag| is_tag(&tag.name));
             if digest::hexadecimal(&artifact.digest).is_some() {
-                let tags = tags.map(|tag| (name.to_owned(), tag.name, artifact.digest.clone()));
-                into.tags.extend(tags);
+                into.tags.extend(tags.map(|tag| HarborTag {
+                    repository: name.clone(),
+                    tag: tag.name,
+                    digest: artifact.digest.clone(),
+                    pulls: repository.pull_count,
+                }));
             }
         }
     }

@@ -42,7 +42,7 @@ pub use artifacts::Artifacts;
 pub use credentials::Credentials;
 use failure::{Failure, Kind};
 pub use guard::Guard;
-pub use harbor::{HarborListing, harbor};
+pub use harbor::{HarborListing, HarborTag, harbor};
 use images::RepositoryBlobs;
 pub use listing::{Listing, repositories, tags};
 pub use options::Options;

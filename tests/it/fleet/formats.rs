@@ -6,6 +6,24 @@ use imgcheck::ImageRequest;
 use serde_json::Value;
 
 #[test]
+fn tags_of_repositories_that_are_pulled_most_come_first() {
+    let (records, totals) = fleet();
+    let lying = |at: usize, pulls| FleetRecord {
+        pods: None,
+        pulls,
+        ..records[at].clone()
+    };
+    let records = [lying(1, Some(7)), lying(2, Some(9_000))];
+    let text = text(FleetFormat::Text, &records, &totals);
+    assert!(
+        text.contains("Tags that lie, most pulls first (2):"),
+        "{text}"
+    );
+    let [few, many] = ["few:2.9: ", "many:2.9: "].map(|name| text.find(name).unwrap());
+    assert!(many < few, "{text}");
+}
+
+#[test]
 fn each_line_is_a_record_of_the_schema() {
     let output = imgcheck()
         .args(["rules", "schema", "--fleet"])

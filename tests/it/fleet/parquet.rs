@@ -44,6 +44,7 @@ fn the_file_has_the_rows_and_lists_of_the_records() {
             Field::Long(i64::try_from(pods).unwrap())
         });
         assert_eq!(cell("pods"), pods);
+        assert_eq!(cell("pulls"), Field::Null);
         let code = record.code.clone().map_or(Field::Null, Field::Str);
         assert_eq!(cell("code"), code);
     }

@@ -136,7 +136,8 @@ fn harbor_lists_tags_with_their_digests() {
     let (records, _) = case.judge(&[]);
     assert!(records.iter().all(|it| it["status"] == "judged"));
     let name = format!("{}/vision/train/large:v149", server.address);
-    assert!(records.iter().any(|it| it["reference"] == name.as_str()));
+    let record = records.iter().find(|it| it["reference"] == name.as_str());
+    assert_eq!(record.unwrap()["pulls"], 7);
     // Without a login, Harbor shows public projects.
     let (totals, code) = plan(&case, &server, "", false);
     assert_eq!((&totals["planned"], code), (&json!(1), 0), "{totals}");

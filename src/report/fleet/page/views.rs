@@ -91,11 +91,14 @@ pub(super) fn lists(counts: &Counts) -> Vec<List<'_>> {
         is_before: false,
     };
     let filled = |empty: List<'static>, top| fill(empty, top);
-    let lead = match counts.knows_pods {
-        true => {
+    let lead = match (counts.knows_pods, counts.knows_pulls) {
+        (true, _) => {
             "The reference promises what the image does not contain. Those that most Pods use come first."
         }
-        false => "The reference promises what the image does not contain.",
+        (_, true) => {
+            "The reference promises what the image does not contain. Those of the repositories that are pulled most come first."
+        }
+        _ => "The reference promises what the image does not contain.",
     };
     let lies = list("lies", "Tags that lie", lead, "What is wrong", &counts.lies);
     let lies = List {
