@@ -62,7 +62,8 @@ impl Containerd {
                     looked_at.join(", no ")
                 );
                 Error::new(ErrorCode::Unreachable, &self.0, problem).with_help(format!(
-                    "set {ROOT} to its root directory (`root` in its config.toml)"
+                    "set {ROOT} to its root directory (`root` in its config.toml), or check a file: ctr images export image.tar {}",
+                    self.0
                 ))
             })?;
         Ok(Root(root))

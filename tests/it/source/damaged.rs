@@ -3,14 +3,6 @@
 use super::*;
 
 #[test]
-fn unreadable_input_is_named_with_a_remedy() {
-    let error = open_text("containerd:x:1").unwrap_err();
-    assert_eq!(error.exit_code(), 3);
-    let help = "ctr images export image.tar x:1";
-    assert!(error.to_string().contains(help), "{error}");
-}
-
-#[test]
 fn other_files_are_rejected() {
     let place = Place::new();
     let text = place.path("text");
