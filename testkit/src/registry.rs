@@ -1,6 +1,6 @@
 //! A registry on loopback whose answers are written by the test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,8 +46,15 @@ pub struct Seen {
 pub struct Server {
     /// Host and port.
     pub address: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    log: Arc<Mutex<Log>>,
     runtime: Option<Runtime>,
+}
+
+/// All requests, and how many there were for each path.
+#[derive(Default)]
+struct Log {
+    requests: Vec<Seen>,
+    counts: HashMap<String, usize>,
 }
 
 impl Server {
@@ -57,10 +64,10 @@ impl Server {
             .block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))
             .unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let (log, answer) = (Arc::clone(&seen), Arc::new(answer));
+        let log = Arc::new(Mutex::new(Log::default()));
+        let (own, answer) = (Arc::clone(&log), Arc::new(answer));
         let router = Router::new().fallback(move |request: Request| {
-            let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
+            let (log, answer) = (Arc::clone(&own), Arc::clone(&answer));
             async move {
                 let request = understand(request, &log).await;
                 Ok::<_, Infallible>(answer(&request))
@@ -69,14 +76,14 @@ impl Server {
         runtime.spawn(async move { axum::serve(listener, router).await });
         Server {
             address,
-            seen,
+            log,
             runtime: Some(runtime),
         }
     }
 
     /// All requests so far.
     pub fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+        self.log.lock().unwrap().requests.clone()
     }
 
     /// How often a path was asked for whose last part begins so.
@@ -100,7 +107,7 @@ impl Drop for Server {
     }
 }
 
-async fn understand(request: Request, log: &Mutex<Vec<Seen>>) -> Seen {
+async fn understand(request: Request, log: &Mutex<Log>) -> Seen {
     let (parts, body) = request.into_parts();
     let header = |name: &str| {
         let value = parts.headers.get(name)?;
@@ -109,11 +116,13 @@ async fn understand(request: Request, log: &Mutex<Vec<Seen>>) -> Seen {
     let body = axum::body::to_bytes(body, 64 << 20).await.unwrap();
     let mut log = log.lock().unwrap();
     let path = parts.uri.path().to_owned();
+    let count = log.counts.entry(path.clone()).or_default();
+    let before = std::mem::replace(count, *count + 1);
     let seen = Seen {
         method: parts.method.to_string(),
         host: header("host").unwrap_or_default(),
         target: parts.uri.to_string(),
-        before: log.iter().filter(|seen| seen.path == path).count(),
+        before,
         path,
         query: parts.uri.query().unwrap_or_default().to_owned(),
         authorization: header("authorization"),
@@ -124,7 +133,7 @@ async fn understand(request: Request, log: &Mutex<Vec<Seen>>) -> Seen {
         body: String::from_utf8_lossy(&body).into_owned(),
         bytes: body,
     };
-    log.push(seen.clone());
+    log.requests.push(seen.clone());
     seen
 }
 
