@@ -27,6 +27,17 @@ pub enum Severity {
     Error,
 }
 
+impl Severity {
+    /// Its name in reports: `error`, `warning` or `note`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
 /// How certain a rule is.
 ///
 /// ```

@@ -47,7 +47,9 @@ fn write_file(path: &Path, fixes: &[&LineFix]) -> Result<bool> {
         return Ok(false);
     }
     let permissions = fs::metadata(&real).map_err(failed)?.permissions();
-    output::replace(&real, text.as_bytes(), permissions)?;
+    output::write_whole(&real, Some(permissions), |writer| {
+        writer.write_all(text.as_bytes()).map_err(failed)
+    })?;
     output::remark(&shown);
     Ok(true)
 }

@@ -307,27 +307,16 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     written.map_err(|error| Error::output(path.display().to_string(), error))
 }
 
-/// Replaces a file by a new one with these permissions, at once.
-///
-/// # Errors
-/// [`Error::Output`].
-pub fn replace(path: &Path, bytes: &[u8], permissions: fs::Permissions) -> Result<()> {
-    let failed = |error| Error::output(path.display().to_string(), error);
-    let mut file =
-        NamedTempFile::new_in(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.as_file()
-        .set_permissions(permissions)
-        .map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
-}
-
-/// Writes a file beside its place and then renames it: a run that is killed leaves no half of it.
+/// Writes a file beside its place and then renames it: a run that is killed leaves no half of it. Without permissions only its owner
+/// may read it.
 ///
 /// # Errors
 /// [`Error::Output`], or `write` fails.
-pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+pub fn write_whole(
+    path: &Path,
+    permissions: Option<fs::Permissions>,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     let failed = |error| Error::output(path.display().to_string(), error);
     let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
     let file = NamedTempFile::new_in(parent.unwrap_or(Path::new(".")));
@@ -335,6 +324,10 @@ pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>
     write(&mut writer)?;
     let file = writer.into_inner();
     let file = file.map_err(|error| failed(error.into_error()))?;
+    if let Some(permissions) = permissions {
+        let set = file.as_file().set_permissions(permissions);
+        set.map_err(failed)?;
+    }
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }

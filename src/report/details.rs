@@ -137,14 +137,6 @@ fn evidence_kind(kind: EvidenceKind) -> &'static str {
     }
 }
 
-pub(super) fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    }
-}
-
 /// `1 error, 2 notes`.
 pub(super) fn tally<'f>(findings: impl Iterator<Item = &'f Finding>) -> String {
     let severities: Vec<Severity> = findings.map(|finding| finding.severity).collect();
@@ -152,7 +144,7 @@ pub(super) fn tally<'f>(findings: impl Iterator<Item = &'f Finding>) -> String {
         .into_iter()
         .map(|level| {
             let found = severities.iter().filter(|found| **found == level);
-            (found.count(), severity(level))
+            (found.count(), level.as_str())
         })
         .filter(|(number, _)| *number > 0)
         .map(|(number, word)| count(number, word))

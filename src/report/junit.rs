@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use super::details::{detail_lines, gap_text, severity};
+use super::details::{detail_lines, gap_text};
 use super::{Report, Subject, Verdict, one_line, printable};
 use crate::finding::{Finding, Severity};
 use crate::rules::Rule;
@@ -98,7 +98,7 @@ fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             status
                 .set_message(one_line(&worst.message))
-                .set_type(severity(worst.severity))
+                .set_type(worst.severity.as_str())
                 .set_description(text.clone());
             status
         }
@@ -136,7 +136,7 @@ fn text(subject: Subject, findings: &[&Finding]) -> String {
     for finding in findings {
         text.push_str(&format!(
             "{}: {}\n",
-            severity(finding.severity),
+            finding.severity.as_str(),
             one_line(&finding.message)
         ));
         for detail in detail_lines(subject, finding) {

@@ -4,7 +4,7 @@ use super::evaluate::{Surroundings, evaluate};
 use super::rule::Rule;
 use super::tables::Tables;
 use crate::cancellation::Cancellation;
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use crate::knowledge;
 use crate::limits::Limits;
 
@@ -28,12 +28,12 @@ pub fn example(rule: &Rule, tables: &Tables) -> Option<Finding> {
 
 /// The finding in the lines of the report for people, without styles.
 pub fn text(finding: &Finding) -> String {
-    let severity = match finding.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    };
-    let mut text = format!("{severity}[{}]: {}", finding.rule, finding.message);
+    let mut text = format!(
+        "{}[{}]: {}",
+        finding.severity.as_str(),
+        finding.rule,
+        finding.message
+    );
     if let Some(path) = &finding.path {
         text += &format!("\n  file: {path}");
     }

@@ -12,6 +12,7 @@ pub mod containerd;
 mod daemon;
 mod docker;
 mod enroot;
+mod environment;
 mod image;
 mod json_names;
 mod members;

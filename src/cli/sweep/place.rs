@@ -46,6 +46,6 @@ impl PlanPlace {
             PlanPlace::Store(name) => return checker.put_plan(name, plan),
             PlanPlace::File(path) => path,
         };
-        output::write_whole(path, |writer| plan.write(writer))
+        output::write_whole(path, None, |writer| plan.write(writer))
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::record::{FleetFinding, FleetRecord, FleetStatus};
 use super::writer::{FleetTotals, JudgedBy, Sink, Writer};
 use crate::digest;
-use crate::report::{Verdict, details, one_line, safe_json, sarif};
+use crate::report::{Verdict, one_line, safe_json, sarif};
 
 /// How many references that failed or are incomplete are named; the others are counted.
 const NAMED: usize = 1_000;
@@ -54,7 +54,7 @@ impl Sarif {
         let message = format!("{}\n\nin: {reference}", one_line(&finding.message));
         let mut result = json!({
             "ruleId": finding.rule,
-            "level": details::severity(finding.severity),
+            "level": finding.severity.as_str(),
             "message": sarif::message_text(&message),
             "locations": [{
                 "physicalLocation": {

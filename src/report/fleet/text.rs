@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use super::counts::{Counts, Row};
 use super::record::{FleetRecord, FleetStatus};
 use super::writer::{FleetTotals, Sink, Writer};
-use crate::finding::Severity;
 use crate::report::{Verdict, one_line};
 
 /// Lines of each list.
@@ -68,7 +67,7 @@ fn summary(counts: &Counts, totals: &FleetTotals) -> String {
     if !rules.is_empty() {
         text.push_str("\nRules with the most findings (images):\n");
         let lines = rules.iter().map(|(rule, severity, count)| {
-            format!("{count:>8}  {:<7}  {}", word(*severity), one_line(rule))
+            format!("{count:>8}  {:<7}  {}", severity.as_str(), one_line(rule))
         });
         list(&mut text, lines, rules.len() as u64);
     }
@@ -113,10 +112,6 @@ fn summary(counts: &Counts, totals: &FleetTotals) -> String {
         rows(&mut text, "Worse", counts.worse.items(), counts.worse.total);
     }
     text
-}
-
-fn word(severity: Severity) -> &'static str {
-    crate::report::details::severity(severity)
 }
 
 /// A list with its title, if it has anything.

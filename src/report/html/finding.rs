@@ -93,7 +93,7 @@ fn view(finding: &Finding, id: String, facts: Option<&Inspection>, rules: &RuleS
     let marked = in_line(finding).or_else(|| in_reference(finding, facts?));
     let claim = finding.claim.as_ref().filter(|_| marked.is_none());
     FindingView {
-        severity: details::severity(finding.severity),
+        severity: finding.severity.as_str(),
         confidence: match finding.confidence {
             Confidence::High => "proven",
             Confidence::Medium => "probable",

@@ -161,7 +161,7 @@ fn tally(findings: &[Finding]) -> Vec<(&'static str, String)> {
     let all = [Severity::Error, Severity::Warning, Severity::Note];
     let counted = all.map(|severity| {
         let count = findings.iter().filter(|it| it.severity == severity).count();
-        (details::severity(severity), count)
+        (severity.as_str(), count)
     });
     let present = counted.into_iter().filter(|(_, count)| *count > 0);
     present
@@ -193,7 +193,7 @@ fn digests(facts: &Inspection) -> Vec<(&'static str, String)> {
 fn row(row: Row) -> RowView {
     let class = match row.agreement {
         Agreement::Met => "met",
-        Agreement::Broken(severity) => details::severity(severity),
+        Agreement::Broken(severity) => severity.as_str(),
         _ => "unclaimed",
     };
     RowView { row, class }

@@ -4,7 +4,7 @@ mod difference;
 mod escape;
 mod page;
 
-use super::details::{count, details, ignore_text, severity, tally};
+use super::details::{count, details, ignore_text, tally};
 use super::escape::unwrapped;
 use super::summary::{self, Agreement};
 use super::targets::{Answer, Grade, machines};
@@ -181,7 +181,7 @@ fn folded(subject: Subject, finding: &Finding) -> String {
     };
     let mut block = format!(
         "\n<details{open}><summary>{sign} <b>{}</b> {}: {}</summary>\n\n",
-        severity(finding.severity),
+        finding.severity.as_str(),
         html_code(&finding.rule),
         html(&finding.message)
     );

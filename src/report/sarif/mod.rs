@@ -8,7 +8,7 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::details::{Unique, detail_lines, gap_text, ignore_text, severity};
+use super::details::{Unique, detail_lines, gap_text, ignore_text};
 use super::{Report, Subject, Verdict, escape, one_line, printable};
 use crate::excerpt::shortened;
 use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
@@ -50,7 +50,7 @@ pub fn report(report: &Report) -> serde_json::Result<String> {
             results.push(SarifResult {
                 rule_id: finding.rule.clone(),
                 rule_index: rules.iter().position(|rule| rule.id == finding.rule),
-                level: severity(finding.severity),
+                level: finding.severity.as_str(),
                 message: message(subject, finding),
                 locations: [locations::location(index, subject, finding)],
                 partial_fingerprints: locations::fingerprints(&mut seen, subject, finding),
@@ -126,7 +126,7 @@ fn descriptor(rule: &Rule) -> Descriptor {
         },
         help_uri: rule.url(),
         default_configuration: Configuration {
-            level: severity(level),
+            level: level.as_str(),
         },
         properties: RuleProperties {
             precision: confidence(pages::confidence(rule)),

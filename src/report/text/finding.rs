@@ -4,7 +4,7 @@ use anstyle::AnsiColor;
 
 use super::options::TextOptions;
 use super::style::{BOLD, color, field, line, paragraph};
-use super::wrap::wrap;
+use super::wrap::after_label;
 use crate::claims::Claim;
 use crate::finding::{Finding, Severity};
 use crate::report::details::{EVIDENCE_SHOWN, details, evidence_text, place_of_claim};
@@ -18,12 +18,7 @@ pub(in crate::report) fn head(out: &mut String, finding: &Finding, width: Option
         Severity::Note => ("note", color(AnsiColor::Cyan)),
     };
     let label = format!("{word}[{}]", one_line(&finding.rule));
-    let text = wrap(
-        &format!("{label}: {}", one_line(&finding.message)),
-        2,
-        width,
-    );
-    let text = text.strip_prefix(&label).unwrap_or(&text);
+    let text = after_label(&label, &one_line(&finding.message), width);
     line(out, &format!("{style}{label}{style:#}{BOLD}{text}{BOLD:#}"));
 }
 

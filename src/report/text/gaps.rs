@@ -3,7 +3,7 @@
 use anstyle::AnsiColor;
 
 use super::style::{DIM, color, field, line};
-use super::wrap::wrap;
+use super::wrap::{after_label, wrap};
 use crate::report::details::{ignore_text, layer_text};
 use crate::report::{ImageReport, Verdict, one_line};
 
@@ -16,8 +16,7 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
     let style = color(AnsiColor::Yellow);
     for gap in image.gaps.iter().take(SHOWN) {
         let label = format!("NOT JUDGED[{}]", gap.code);
-        let text = wrap(&format!("{label}: {}", one_line(&gap.message)), 2, width);
-        let text = text.strip_prefix(&label).unwrap_or(&text);
+        let text = after_label(&label, &one_line(&gap.message), width);
         line(out, &format!("\n{style}{label}{style:#}{text}"));
         if let Some(layer) = gap.layer {
             field(out, "layer", &layer_text(&image.facts, layer), width);

@@ -3,7 +3,7 @@
 use super::style::{DIM, field, line};
 use super::wrap::wrap;
 use crate::finding::IgnoredFinding;
-use crate::report::details::{evidence_text, ignore_text, severity};
+use crate::report::details::{evidence_text, ignore_text};
 use crate::report::{ImageReport, one_line};
 
 /// Each claim with its text, and the evidence for each component that a process gets.
@@ -37,7 +37,7 @@ pub(super) fn ignored(out: &mut String, findings: &[IgnoredFinding], width: Opti
         let (finding, reason) = (&ignored.finding, ignore_text(&ignored.ignore));
         let head = format!(
             "ignored {}[{}]: {}",
-            severity(finding.severity),
+            finding.severity.as_str(),
             finding.rule,
             finding.message
         );

@@ -15,6 +15,12 @@ pub(in crate::report) fn wrap(text: &str, indent: usize, width: Option<u16>) -> 
     lines.collect::<Vec<_>>().join(&margin)
 }
 
+/// What follows a label on its line, broken so that both fit. Further lines are indented by two columns.
+pub(in crate::report) fn after_label(label: &str, text: &str, width: Option<u16>) -> String {
+    let text = wrap(&format!("{label}: {text}"), 2, width);
+    text.strip_prefix(label).unwrap_or(&text).to_owned()
+}
+
 /// One line; blanks at its beginning are kept on its first line.
 fn wrapped(line: &str, room: usize, margin: &str) -> String {
     let blanks = line.len() - line.trim_start_matches(' ').len();

@@ -161,19 +161,20 @@ impl Database {
 }
 
 impl<'d> Bucket<'d> {
-    /// The bucket below these keys, if there is one.
+    /// The bucket below these keys, of which there is at least one; `None` if there is no such bucket.
     ///
     /// # Errors
     /// The database is damaged.
-    pub fn descend(self, keys: &[&str]) -> Result<Option<Bucket<'d>>> {
-        let mut bucket = self;
+    pub fn descend(&self, keys: &[&str]) -> Result<Option<Bucket<'d>>> {
+        let mut found = None;
         for key in keys {
-            match bucket.find(key)?.filter(|element| element.is_bucket) {
-                Some(element) => bucket = bucket.below(element.value)?,
+            let element = found.as_ref().unwrap_or(self).find(key)?;
+            match element.filter(|element| element.is_bucket) {
+                Some(element) => found = Some(self.below(element.value)?),
                 None => return Ok(None),
             }
         }
-        Ok(Some(bucket))
+        Ok(found)
     }
 
     /// The value of a key, if it has one.

@@ -12,7 +12,8 @@ use crate::source::image::{Image, LayerData};
 use crate::source::overlay::{Attributes, Overlay};
 use crate::source::store::Store;
 
-const CONTENT: &str = "io.containerd.content.v1.content";
+/// The content store, below the root directory.
+pub const CONTENT: &str = "io.containerd.content.v1.content";
 
 /// A content store, which has the layout of an OCI image layout without its index. Layers may be missing.
 pub(super) struct Content(Store);

@@ -13,7 +13,7 @@ const METADATA: &str = "io.containerd.metadata.v1.bolt/meta.db";
 /// Version of the layout of both databases.
 const VERSION: &str = "v1";
 /// The default snapshotter: one directory for each layer, as the kernel's overlay wants it.
-pub(super) const SNAPSHOTTER: &str = "overlayfs";
+const SNAPSHOTTER: &str = "overlayfs";
 const SNAPSHOTS: &str = "io.containerd.snapshotter.v1.overlayfs";
 /// The kind of a snapshot that does not change any more.
 const COMMITTED: &[u8] = &[3];
@@ -66,14 +66,10 @@ impl Root {
     /// The metadata cannot be read.
     pub fn snapshots(&self, namespace: &str, chain_ids: &[String]) -> Result<Vec<Option<PathBuf>>> {
         let keys: Vec<Option<String>> = self.database(METADATA)?.read(|top| {
-            let Some(snapshots) = top.descend(&[VERSION, namespace, "snapshots", SNAPSHOTTER])?
-            else {
-                return Ok(vec![None; chain_ids.len()]);
-            };
-            let buckets = snapshots.buckets()?;
             let key = |chain_id: &String| {
-                let found = buckets.iter().find(|(name, _)| name == chain_id);
-                found.map_or(Ok(None), |(_, bucket)| bucket.text("name"))
+                let path = [VERSION, namespace, "snapshots", SNAPSHOTTER, chain_id];
+                let bucket = top.descend(&path)?;
+                bucket.map_or(Ok(None), |bucket| bucket.text("name"))
             };
             chain_ids.iter().map(key).collect()
         })?;
@@ -82,13 +78,10 @@ impl Root {
         }
         let database = self.database(&format!("{SNAPSHOTS}/metadata.db"))?;
         database.read(|top| {
-            let Some(snapshots) = top.descend(&[VERSION, "snapshots"])? else {
-                return Ok(vec![None; keys.len()]);
-            };
-            let buckets = snapshots.buckets()?;
             let directory = |key: &Option<String>| {
-                let found = buckets.iter().find(|(name, _)| Some(name) == key.as_ref());
-                found.map_or(Ok(None), |(_, bucket)| snapshot(bucket))
+                let Some(key) = key else { return Ok(None) };
+                let bucket = top.descend(&[VERSION, "snapshots", key])?;
+                bucket.map_or(Ok(None), |bucket| snapshot(&bucket))
             };
             keys.iter().map(directory).collect()
         })

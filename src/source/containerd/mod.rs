@@ -7,18 +7,23 @@ mod metadata;
 
 use std::path::PathBuf;
 
+use super::environment::variable;
 use super::image::{AccessMethod, Image, SourceKind};
 use super::names;
 use super::oci;
 use super::request::{LayerConsumer, Request, Source};
 use crate::error::{Error, ErrorCode, Result};
+pub(super) use content::CONTENT;
 use content::Content;
 use metadata::{Root, StoredImage};
+
+/// The root directory of a containerd that is not part of another program.
+pub(super) const SYSTEM: &str = "/var/lib/containerd";
 
 /// The directory of containerd; these are its own default and those of k3s, RKE2 and MicroK8s.
 const ROOT: &str = "IMGCHECK_CONTAINERD_ROOT";
 const ROOTS: [&str; 3] = [
-    "/var/lib/containerd",
+    SYSTEM,
     "/var/lib/rancher/k3s/agent/containerd",
     "/var/snap/microk8s/common/var/lib/containerd",
 ];
@@ -136,8 +141,4 @@ fn readable_by_root(error: Error) -> Error {
         }
         _ => error,
     }
-}
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -8,12 +8,8 @@ use oci_spec::image::Descriptor;
 
 use crate::limits::Limits;
 use crate::source::blobs::Blobs;
+use crate::source::containerd::{CONTENT, SYSTEM};
 use crate::source::store::Store;
-
-const CONTENT: &str = "io.containerd.content.v1.content";
-
-/// The root directory of a containerd that is not part of Docker.
-const SYSTEM: &str = "/var/lib/containerd";
 
 /// The content store with all of these manifests; `None` if this process cannot read one.
 pub(super) fn open(info: &SystemInfo, manifests: &[Descriptor], limits: Limits) -> Option<Store> {

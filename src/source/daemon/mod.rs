@@ -14,6 +14,7 @@ mod podman_storage;
 mod storage;
 mod storage_root;
 
+use super::environment::variable;
 use super::image::Image;
 use super::platform::{self, Platform};
 use super::request::{LayerConsumer, Request, Source};
@@ -86,7 +87,6 @@ impl Daemon {
         let reference = &self.reference;
         // It becomes part of a URL path.
         reference.parse::<Name>()?;
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut attempts = Vec::new();
         let mut has_engine = false;
         for address in addresses(self.kind, &variable)? {
@@ -110,7 +110,6 @@ impl Daemon {
     /// # Errors
     /// The configuration is invalid, no engine answers, or the request was cancelled.
     pub fn names(kind: EngineKind, end: &Cancellation) -> Result<Vec<String>> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let all = Daemon {
             kind,
             reference: format!("the images of {}", kind.name()),

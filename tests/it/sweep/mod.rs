@@ -9,15 +9,31 @@ mod throttled;
 mod workers;
 
 use std::path::PathBuf;
+use std::process::Output;
 
 use serde_json::Value;
 use testkit::fleet::Fleet;
-use testkit::registry::Content;
+use testkit::registry::{Content, Server};
 use testkit::{Image, file};
 
 use crate::program::imgcheck;
 use crate::samples;
 use crate::sweep_case::{Case, lines, text, worker};
+
+/// Runs the plan of a case with a store that speaks S3.
+fn run_with_s3(case: &Case, store: &Server) -> Output {
+    let plan = case.path("plan");
+    let mut command = imgcheck();
+    command.args(["sweep", "run", plan.to_str().unwrap()]);
+    command.args(["--store", "s3://facts/sweep", "--store-key", "env://KEY"]);
+    command
+        .env("AWS_ENDPOINT", format!("http://{}", store.address))
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_ACCESS_KEY_ID", "key")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")
+        .env("KEY", "0123456789abcdef");
+    command.output().unwrap()
+}
 
 /// An image of two layers: one that all images of its base share, and its own.
 pub fn small_image(base: &str, own: &str) -> Content {

@@ -133,17 +133,7 @@ fn a_store_that_refuses_conditions_is_said_at_the_start() {
         ),
         _ => testkit::registry::with(respond(200, ""), "etag", "\"x\""),
     });
-    let plan = case.path("plan");
-    let output = imgcheck()
-        .args(["sweep", "run", plan.to_str().unwrap()])
-        .args(["--store", "s3://facts/sweep", "--store-key", "env://KEY"])
-        .env("AWS_ENDPOINT", format!("http://{}", store.address))
-        .env("AWS_ALLOW_HTTP", "true")
-        .env("AWS_ACCESS_KEY_ID", "key")
-        .env("AWS_SECRET_ACCESS_KEY", "secret")
-        .env("KEY", "0123456789abcdef")
-        .output()
-        .unwrap();
+    let output = run_with_s3(&case, &store);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{error}");
     assert!(

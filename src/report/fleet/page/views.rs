@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::details;
 use crate::report::fleet::counts::{Counts, Row, numbers};
 use crate::report::fleet::record::{FleetRuns, FleetStatus};
 use crate::report::fleet::tally::Top;
@@ -300,7 +299,7 @@ pub(super) fn charts(counts: &Counts, rules: &RuleSet) -> Vec<Bars> {
     let by_rule = counts.by_rule();
     let rule_about = |id: &str| {
         let severity = by_rule.iter().find(|(rule, _, _)| rule == id);
-        let severity = severity.map_or("", |(_, severity, _)| details::severity(*severity));
+        let severity = severity.map_or("", |(_, severity, _)| severity.as_str());
         let known = rules.get(id).map(|rule| (rule.title.clone(), rule.url()));
         let (title, address) = known.unwrap_or_default();
         let is_web = address.starts_with("https://") || address.starts_with("http://");
