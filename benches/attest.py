@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures `imgcheck attest` and `imgcheck verify` on loopback: time, and bytes that a registry sends, beside a check that reads the layers.
+"""Measures `imgcheck attest` and `imgcheck verify` on loopback: time, bytes that a registry sends, beside a check that reads
+the layers, and what the facts of a second image on the same base add.
 
     cargo build --release
     python3 benches/attest.py --imgcheck target/release/imgcheck [--image oci:testdata/real/torch-2.8.0-oci]
@@ -9,13 +10,19 @@ Needs docker-registry, skopeo and openssl, and as much room on the disk as the i
 
 import argparse
 import contextlib
+import gzip
+import hashlib
+import io
+import json
 import os
 import socket
 import statistics
 import subprocess
+import tarfile
 import tempfile
 import threading
 import time
+import urllib.request
 
 import services
 
@@ -49,16 +56,18 @@ def measure(options, home, reference, counter):
     image, cache = f"docker://{reference}", os.path.join(home, "cache")
 
     def run(name, *arguments, runs=options.runs):
-        times, received = [], []
+        times, received, sent = [], [], []
         for _ in range(runs):
-            before, start = counter.received, time.monotonic()
+            before, before_sent, start = counter.received, counter.sent, time.monotonic()
             command = [options.imgcheck, *arguments, "--no-progress", "--no-config"]
             result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
             if result.returncode not in (0, 1):
                 raise SystemExit(f"{name}: {result.stderr}")
             times.append(time.monotonic() - start)
             received.append(counter.received - before)
-        print(f"{name:44} {statistics.median(times):7.2f} s {statistics.median(received) / 1e6:10.2f} MB received", flush=True)
+            sent.append(counter.sent - before_sent)
+        bytes_moved = " ".join(f"{statistics.median(it) / 1e6:10.2f} MB {how}" for it, how in ((received, "received"), (sent, "sent")))
+        print(f"{name:44} {statistics.median(times):7.2f} s {bytes_moved}", flush=True)
         return result.stdout
 
     run("check, layers read", "check", image, "--no-cache", runs=1)
@@ -67,14 +76,50 @@ def measure(options, home, reference, counter):
     run("verify", "verify", reference, "--key", public, "--no-cache")
     run("check --facts-from registry", "check", image, "--facts-from", "registry", "--facts-key", public, "--no-cache")
     run("verify, facts cached", "verify", reference, "--key", public, "--cache-dir", cache)
+    second = push_second(counter.address)
+    print(run("attest, second image on the same base", "attest", second, "--key", key, "--cache-dir", cache, runs=1), end="")
+
+
+def push_second(host):
+    """Pushes an image with one small layer more; its reference."""
+    repository = f"http://{host}/v2/team/image"
+
+    def ask(url, method="GET", data=None, **headers):
+        request = urllib.request.Request(url, data=data, method=method, headers=headers)
+        with urllib.request.urlopen(request) as response:
+            return response.read(), response.headers
+
+    def push(data):
+        digest = "sha256:" + hashlib.sha256(data).hexdigest()
+        location = ask(f"{repository}/blobs/uploads/", "POST", b"")[1]["Location"]
+        separator = "&" if "?" in location else "?"
+        ask(f"{location}{separator}digest={digest}", "PUT", data, **{"Content-Type": "application/octet-stream"})
+        return {"digest": digest, "size": len(data)}
+
+    accepted = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json"
+    manifest = json.loads(ask(f"{repository}/manifests/1", Accept=accepted)[0])
+    config = json.loads(ask(f"{repository}/blobs/{manifest['config']['digest']}")[0])
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for number in range(200):
+            script = f"print({number})\n".encode()
+            entry = tarfile.TarInfo(f"srv/train/part{number}.py")
+            entry.size = len(script)
+            tar.addfile(entry, io.BytesIO(script))
+    config["rootfs"]["diff_ids"].append("sha256:" + hashlib.sha256(archive.getvalue()).hexdigest())
+    layer = {"mediaType": manifest["layers"][-1]["mediaType"], **push(gzip.compress(archive.getvalue()))}
+    manifest["layers"].append(layer)
+    manifest["config"].update(push(json.dumps(config).encode()))
+    ask(f"{repository}/manifests/2", "PUT", json.dumps(manifest).encode(), **{"Content-Type": manifest["mediaType"]})
+    return f"{host}/team/image:2"
 
 
 class Counter:
-    """A port in front of the registry that counts what the registry sends."""
+    """A port in front of the registry that counts what the registry sends and gets."""
 
     def __init__(self, registry):
         self.registry = registry
-        self.received = 0
+        self.received = self.sent = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
 
@@ -99,6 +144,8 @@ class Counter:
             while data := source.recv(1 << 18):
                 if counts:
                     self.received += len(data)
+                else:
+                    self.sent += len(data)
                 target.sendall(data)
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_WR)

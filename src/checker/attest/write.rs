@@ -16,6 +16,7 @@ use crate::checker::read::source_request;
 use crate::checker::{Checker, Format, ImageRequest, Subject, View};
 use crate::error::{Error, Result};
 use crate::layer::cache;
+use crate::parallel;
 use crate::reference::name::Name;
 use crate::report::{ImageReport, Verdict};
 use crate::source::registry::{Access, Artifacts};
@@ -290,15 +291,20 @@ impl Attesting<'_> {
             .map(|it| (it.artifact.as_deref(), it.layer.as_str()))
             .unzip();
         let superseded: Vec<&str> = artifacts.into_iter().flatten().collect();
-        registry.push(&digest, &all, &superseded)?;
         let blobs: Vec<Blob> = envelopes.iter().map(|(blob, _)| blob.clone()).collect();
-        registry.update(&attestations_tag(&digest), |manifest| {
-            let changed = with_envelopes(manifest, &envelopes, |it| layers.contains(&it))?;
-            Ok(changed.map(|(manifest, config)| {
-                let named = blobs.iter().cloned().chain([config]);
-                (manifest, named.collect())
-            }))
-        })
+        let push = || registry.push(&digest, &all, &superseded);
+        let update = || {
+            registry.update(&attestations_tag(&digest), |manifest| {
+                let changed = with_envelopes(manifest, &envelopes, |it| layers.contains(&it))?;
+                Ok(changed.map(|(manifest, config)| {
+                    let named = blobs.iter().cloned().chain([config]);
+                    (manifest, named.collect())
+                }))
+            })
+        };
+        // Both wait to see whether another writer undoes what they wrote.
+        let (pushed, updated) = parallel::both(push, update);
+        pushed.and(updated)
     }
 }
 
