@@ -84,8 +84,18 @@ impl Checker {
         host: &str,
         project: Option<&str>,
         request: &ImageRequest,
-    ) -> registry::HarborListing {
+    ) -> registry::TagListing {
         registry::harbor(host, project, &source_request(self, request))
+    }
+
+    /// Lists the tags in the container registries of a GitLab, or of one of its groups or projects.
+    pub(crate) fn gitlab(
+        &self,
+        host: &str,
+        place: Option<&str>,
+        request: &ImageRequest,
+    ) -> registry::TagListing {
+        registry::gitlab(host, place, &source_request(self, request))
     }
 
     /// The names of all images of a container engine.

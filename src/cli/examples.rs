@@ -50,6 +50,7 @@ Examples:
 pub const SWEEP_PLAN: &str = "\
 Examples:
   imgcheck sweep plan registry:registry.example/team --tag 'v2.*' -o plan
+  GITLAB_TOKEN=… imgcheck sweep plan gitlab:gitlab.example/team -o plan
   imgcheck sweep plan cluster: --store s3://bucket/facts -o plan
   kubectl get pods -A -o json | imgcheck sweep plan pods:- -o plan
 

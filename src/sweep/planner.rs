@@ -48,7 +48,7 @@ pub struct SweepRequest {
 }
 
 impl SweepRequest {
-    /// Sources: `registry:HOST[/PREFIX]`, `harbor:HOST[/PROJECT]`, `cluster:[CONTEXT]`, `pods:FILE`, `docker-daemon:`, `podman:`, a file with an image in each line, or a directory of archives.
+    /// Sources: `registry:HOST[/PREFIX]`, `harbor:HOST[/PROJECT]`, `gitlab:HOST[/GROUP[/PROJECT]]`, `cluster:[CONTEXT]`, `pods:FILE`, `docker-daemon:`, `podman:`, a file with an image in each line, or a directory of archives.
     ///
     /// # Errors
     /// A text is none of these.

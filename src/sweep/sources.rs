@@ -14,6 +14,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{Limit, Limits};
 use crate::parallel;
 use crate::source::EngineKind;
+use crate::source::registry::TagListing;
 use crate::sweep::plan::{REGISTRY, Unlisted};
 use crate::sweep::ticker::Ticker;
 
@@ -30,6 +31,8 @@ pub(super) enum Source {
         host: String,
         project: Option<String>,
     },
+    /// `gitlab:HOST[/PATH]`: all tags of a GitLab, or of a group or project of it, by its API.
+    Gitlab { host: String, path: Option<String> },
     /// A file with an image in each line; `-` is standard input.
     List(PathBuf),
     /// `pods:FILE`: the output of `kubectl get pods -A -o json`.
@@ -62,6 +65,11 @@ impl FromStr for Source {
             let project = Some(project).filter(|it| !it.is_empty());
             return Ok(Source::Harbor { host, project });
         }
+        if let Some(place) = text.strip_prefix("gitlab:") {
+            let (host, path) = host_and_prefix(place)?;
+            let path = Some(path).filter(|it| !it.is_empty());
+            return Ok(Source::Gitlab { host, path });
+        }
         if let Some((_, kind)) = ENGINES.iter().find(|(prefix, _)| *prefix == text) {
             return Ok(Source::Engine(*kind));
         }
@@ -80,7 +88,7 @@ impl FromStr for Source {
             return Ok(Source::List(path.into()));
         }
         Err(Error::usage(format!("`{text}` is no file and no other source of images")).with_help(
-            "write registry:HOST[/PREFIX], harbor:HOST[/PROJECT], cluster:[CONTEXT], pods:FILE, docker-daemon:, podman:, a file with an image in each line, or a directory of archives",
+            "write registry:HOST[/PREFIX], harbor:HOST[/PROJECT], gitlab:HOST[/GROUP[/PROJECT]], cluster:[CONTEXT], pods:FILE, docker-daemon:, podman:, a file with an image in each line, or a directory of archives",
         ))
     }
 }
@@ -101,20 +109,14 @@ impl Source {
             Source::Harbor { host, project } => {
                 let request = make("");
                 let listing = checker.harbor(host, project.as_deref(), &request);
-                request.own_cancellation().check()?;
-                into.unlisted
-                    .extend(listing.errors.into_iter().map(|(what, error)| Unlisted {
-                        source: format!("harbor:{what}"),
-                        message: error.to_string(),
-                    }));
-                let tags = listing.tags.into_iter();
-                into.listed.extend(tags.map(|it| Listed {
-                    source: format!("{REGISTRY}{host}/{}@{}", it.repository, it.digest),
-                    reference: Some(format!("{host}/{}:{}", it.repository, it.tag)),
-                    pods: None,
-                    pulls: it.pulls,
-                }));
-                Ok(())
+                into.add("harbor", listing);
+                request.own_cancellation().check()
+            }
+            Source::Gitlab { host, path } => {
+                let request = make("");
+                let listing = checker.gitlab(host, path.as_deref(), &request);
+                into.add("gitlab", listing);
+                request.own_cancellation().check()
             }
             Source::List(file) => {
                 let text = text_of(file, checker.limits())?;
@@ -155,6 +157,30 @@ impl Source {
             }
             Source::Directory(directory) => list_directory(directory, into),
         }
+    }
+}
+
+impl Listing {
+    /// Adds what the API of a server listed.
+    fn add(&mut self, api: &str, listing: TagListing) {
+        let errors = listing.errors.into_iter();
+        self.unlisted.extend(errors.map(|(what, error)| Unlisted {
+            source: format!("{api}:{what}"),
+            message: error.to_string(),
+        }));
+        let tags = listing.tags.into_iter();
+        self.listed.extend(tags.map(|it| {
+            let reference = format!("{}:{}", it.repository, it.tag);
+            Listed {
+                source: match it.digest {
+                    Some(digest) => format!("{REGISTRY}{}@{digest}", it.repository),
+                    None => format!("{REGISTRY}{reference}"),
+                },
+                reference: Some(reference),
+                pods: None,
+                pulls: it.pulls,
+            }
+        }));
     }
 }
 

@@ -17,7 +17,8 @@ use super::settings::{StoreArguments, SweepReading, start, unless_stopped};
 /// Arguments of `imgcheck sweep plan`.
 #[derive(Debug, Args)]
 pub struct PlanArguments {
-    /// What to list: registry:HOST[/PREFIX]; harbor:HOST[/PROJECT], by the API of Harbor; cluster:[CONTEXT], the Pods that run; pods:FILE, the output of `kubectl get pods -A -o json`;
+    /// What to list: registry:HOST[/PREFIX]; harbor:HOST[/PROJECT], by the API of Harbor; gitlab:HOST[/GROUP[/PROJECT]], by the API
+    /// of GitLab, with the token GITLAB_TOKEN; cluster:[CONTEXT], the Pods that run; pods:FILE, the output of `kubectl get pods -A -o json`;
     /// docker-daemon: or podman:, all images of the container engine;
     /// a file with an image in each line, and perhaps the reference to compare it with (- for standard input); a directory of archives
     #[arg(value_name = "SOURCE", required = true)]

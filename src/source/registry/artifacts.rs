@@ -9,7 +9,7 @@ use super::body::Body;
 use super::failure::{Failure, Kind};
 use super::first_that_has;
 use super::images::RepositoryBlobs;
-use super::near_tags::next_query;
+use super::link::next_query;
 use super::repository::Repository;
 use super::retry::retry;
 use crate::attest::artifact::{Blob, INDEX, MANIFEST, referrers_tag};

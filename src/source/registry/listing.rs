@@ -9,7 +9,7 @@ use super::access::Access;
 use super::address::Address;
 use super::body::Body;
 use super::failure::Failure;
-use super::near_tags::next_query;
+use super::link::next_query;
 use super::repository::Repository;
 use super::retry::retry;
 use crate::error::Error;

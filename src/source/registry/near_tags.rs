@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use reqwest::header::LINK;
-use reqwest::{Response, Url};
 use serde::Deserialize;
 
 use super::body::Body;
 use super::failure::Failure;
+use super::link::next_query;
 use super::repository::Repository;
 use crate::reference::name::is_tag;
 
@@ -59,17 +58,6 @@ async fn page(repository: &Repository, query: &str) -> Result<(Page, Option<Stri
     let page = serde_json::from_slice(&bytes)
         .map_err(|error| Failure::damaged(format!("not a list of tags: {error}")))?;
     Ok((page, next))
-}
-
-/// The query of `Link: </v2/NAME/tags/list?…>; rel="next"`; only the query, so that no other host is asked.
-pub(super) fn next_query(response: &Response) -> Option<String> {
-    let link = response.headers().get(LINK)?.to_str().ok()?;
-    let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
-    if !parameters.contains("next") {
-        return None;
-    }
-    let target: Url = response.url().join(target).ok()?;
-    target.query().map(str::to_owned)
 }
 
 /// Whether people use the tag: signatures are stored under tags that contain a digest, and a registry may list invalid tags.

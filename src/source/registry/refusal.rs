@@ -23,6 +23,7 @@ pub(super) async fn failure_of(response: Response, policy: RetryPolicy) -> Failu
         401 => Kind::Final(ErrorCode::Unauthorized),
         403 => Kind::Final(ErrorCode::Forbidden),
         404 => Kind::Final(ErrorCode::NotFound),
+        405 => Kind::Final(ErrorCode::Unsupported),
         408 => Kind::Temporary(ErrorCode::Timeout, wait),
         429 => Kind::Temporary(ErrorCode::RateLimited, wait),
         500 | 502 | 503 | 504 => Kind::Temporary(ErrorCode::Unreachable, wait),
@@ -30,6 +31,7 @@ pub(super) async fn failure_of(response: Response, policy: RetryPolicy) -> Failu
     };
     Failure::new(kind, format!("{host} answered {}{reason}", name(status)))
 }
+
 fn name(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(reason) => format!("{} {reason}", status.as_u16()),
@@ -37,10 +39,13 @@ fn name(status: StatusCode) -> String {
     }
 }
 
-/// The body of a refusal (OCI distribution specification, "Error Codes").
+/// The body of a refusal (OCI distribution specification, "Error Codes"), or one of GitLab or an OAuth2 server.
 #[derive(Deserialize)]
 struct Refusal {
+    #[serde(default)]
     errors: Vec<Reason>,
+    message: Option<String>,
+    error_description: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -52,10 +57,12 @@ struct Reason {
 
 fn reason(body: &[u8]) -> Option<String> {
     let refusal: Refusal = serde_json::from_slice(body).ok()?;
-    let first = refusal.errors.into_iter().next()?;
-    let text = match first.message {
-        Some(message) if !message.is_empty() => format!("{}: {message}", first.code),
-        _ => first.code,
+    let text = match refusal.errors.into_iter().next() {
+        Some(first) => match first.message {
+            Some(message) if !message.is_empty() => format!("{}: {message}", first.code),
+            _ => first.code,
+        },
+        None => refusal.error_description.or(refusal.message)?,
     };
     Some(printable(&text)).filter(|text| !text.is_empty())
 }
@@ -68,6 +75,14 @@ mod tests {
     fn a_reason_cannot_control_the_terminal() {
         let body = br#"{"errors":[{"code":"X","message":"\u001b[2Jgone\nnext"}]}"#;
         assert_eq!(reason(body).as_deref(), Some("X:  [2Jgone next"));
+    }
+
+    #[test]
+    fn gitlab_gives_a_reason_without_a_code() {
+        let hidden = br#"{"message":"404 Project Not Found"}"#;
+        assert_eq!(reason(hidden).as_deref(), Some("404 Project Not Found"));
+        let scope = br#"{"error":"insufficient_scope","error_description":"higher privileges","scope":"api"}"#;
+        assert_eq!(reason(scope).as_deref(), Some("higher privileges"));
     }
 
     #[test]

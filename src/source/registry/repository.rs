@@ -59,9 +59,28 @@ impl Repository {
 
     /// Requests a path of the server once, such as `/api/v2.0/projects`.
     pub async fn get_absolute(&self, path: &str) -> Result<Response, Failure> {
-        let url = self.base().await?.join(path);
-        let url = url.map_err(|error| Failure::damaged(format!("`{path}`: {error}")))?;
+        let url = self.absolute(path).await?;
         self.request_url(Method::GET, url, |request| request).await
+    }
+
+    /// Requests a path of the server once, such as `/api/v4/projects`, with a token of its API or none, and answers no challenge.
+    /// Returns the response, whatever its status.
+    pub async fn get_with(
+        &self,
+        path: &str,
+        token: Option<&HeaderValue>,
+    ) -> Result<Response, Failure> {
+        let request = self.client.http.get(self.absolute(path).await?);
+        let request = match token {
+            Some(token) => request.header(AUTHORIZATION, token),
+            None => request,
+        };
+        self.client.send(&self.address.registry, request).await
+    }
+
+    async fn absolute(&self, path: &str) -> Result<Url, Failure> {
+        let url = self.base().await?.join(path);
+        url.map_err(|error| Failure::damaged(format!("`{path}`: {error}")))
     }
 
     /// Sends the user name and password, if there are any, with every request from now on: some APIs do not ask for them.

@@ -1,5 +1,6 @@
 //! `imgcheck sweep`: whole registries, several workers, one store.
 
+mod gitlab;
 mod harbor;
 mod judging;
 mod plan;
