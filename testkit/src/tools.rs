@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Whether a program is installed. If it is not, its tests are skipped, and say so.
 ///
@@ -22,6 +23,30 @@ pub fn tool(name: &str) -> bool {
     found
 }
 
+/// Whether Python can import these modules, such as `moto.server, flask`, of a package such as `moto[server]`. If it cannot, its tests
+/// are skipped, and say so.
+///
+/// # Panics
+/// It cannot, and `IMGCHECK_REQUIRE_TOOLS=1`.
+#[must_use]
+pub fn python_modules(package: &str, modules: &str) -> bool {
+    let status = Command::new("python3")
+        .args(["-c", &format!("import {modules}")])
+        .stderr(Stdio::null())
+        .status();
+    let found = status.is_ok_and(|status| status.success());
+    assert!(
+        found || !required(),
+        "{package} for Python is not installed, and IMGCHECK_REQUIRE_TOOLS=1"
+    );
+    if !found {
+        say(format_args!(
+            "skipped: {package} for Python is not installed"
+        ));
+    }
+    found
+}
+
 /// Whether a missing program is a failure: `IMGCHECK_REQUIRE_TOOLS=1`.
 #[must_use]
 pub fn required() -> bool {
@@ -33,10 +58,7 @@ pub fn required() -> bool {
 /// # Panics
 /// It fails.
 pub fn run(program: &str, arguments: &[&str]) {
-    let output = std::process::Command::new(program)
-        .args(arguments)
-        .output()
-        .unwrap();
+    let output = Command::new(program).args(arguments).output().unwrap();
     assert!(
         output.status.success(),
         "{program} {arguments:?}: {}",

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use testkit::tools::say;
+use testkit::tools::python_modules;
 
 /// A server that speaks S3 on this machine.
 pub struct S3 {
@@ -32,16 +32,7 @@ impl S3 {
 
     /// `None` where moto is not installed.
     pub fn start() -> Option<Self> {
-        let installed = Command::new("python3")
-            .args(["-c", "import moto.server, flask"])
-            .stderr(Stdio::null())
-            .status();
-        if !installed.is_ok_and(|status| status.success()) {
-            let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-            assert!(!required, "moto[server] is not installed");
-            say(format_args!(
-                "skipped: moto[server] for Python is not installed"
-            ));
+        if !python_modules("moto[server]", "moto.server, flask") {
             return None;
         }
         let port = free_port();
