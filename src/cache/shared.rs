@@ -4,6 +4,7 @@
 //! A store that a sweep works for is asked again and again, and its failures end the sweep.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -40,16 +41,7 @@ impl Shared {
     /// # Errors
     /// [`Error::Usage`] for a URL that is not that of a store, or that of a directory that does not exist.
     pub fn new(url: &str) -> Result<Self> {
-        let shared = Self::open(url, "--cache", false)?;
-        match shared.objects.directory() {
-            // A typing error must not make a directory, and perhaps a file system is not mounted.
-            Some(path) if matches!(path.try_exists(), Ok(false)) => {
-                let path = path.display();
-                let problem = format!("--cache {url}: the directory {path} does not exist");
-                Err(Error::usage(problem).with_help(format!("create it: mkdir -p {path}")))
-            }
-            _ => Ok(shared),
-        }
+        Self::open(url, "--cache", false)
     }
 
     /// The store of a sweep.
@@ -69,6 +61,13 @@ impl Shared {
             problem: format!("{option}: {problem}"),
             help: Some(EXPECTED.to_owned()),
         })?;
+        // A typing error must not make a directory, and perhaps a file system is not mounted.
+        let missing = |path: &PathBuf| matches!(path.try_exists(), Ok(false));
+        if let Some(path) = objects.directory().filter(missing) {
+            let path = path.display();
+            let problem = format!("{option} {url}: the directory {path} does not exist");
+            return Err(Error::usage(problem).with_help(format!("create it: mkdir -p {path}")));
+        }
         Ok(Shared {
             objects,
             is_required,

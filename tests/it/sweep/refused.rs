@@ -35,6 +35,23 @@ fn a_plan_that_is_damaged_is_refused() {
 }
 
 #[test]
+fn a_directory_that_does_not_exist_is_no_store() {
+    let case = Case::new();
+    std::fs::remove_dir(case.path("store")).unwrap();
+    let samples = crate::program::repository("testdata/sample");
+    let samples = samples.to_str().unwrap();
+    for part in [
+        &["plan", samples, "-o", "plan"][..],
+        &["run", "plan"],
+        &["judge", "plan"],
+    ] {
+        refused(&case, part, 2, "store does not exist");
+        refused(&case, part, 2, "mkdir -p /");
+    }
+    assert!(!case.path("store").exists());
+}
+
+#[test]
 fn a_store_that_cannot_be_written_to_is_said_at_the_start() {
     let case = Case::new();
     let server = fleet().serve();
