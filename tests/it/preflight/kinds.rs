@@ -213,3 +213,32 @@ fn plain_commands_of_scripts_are_judged() {
     }
     assert_eq!(report["workloads"][0]["kind"], "script");
 }
+
+#[test]
+fn steps_of_slurm_are_judged_with_their_command() {
+    let text = "#!/bin/bash\n#SBATCH -N 2 --gres=gpu:h100:8 # nodes\nsrun --container-image IMAGE --container-mounts=/scratch:/usr/local:ro,/data:/data --container-workdir /data -N2 --label \\\n  /usr/bin/env LD_LIBRARY_PATH=/usr/local/cuda/compat python train.py --gpus 1\n";
+    let input = Input::new(text);
+    let (_, report) = input.json(&[]);
+    let step = containers(&report)[0];
+    assert_eq!(step["image"], super::IMAGE);
+    let found = findings(step);
+    assert!(
+        found
+            .iter()
+            .any(|it| it.starts_with("deploy-volume-hides-files 3:")),
+        "{found:?}"
+    );
+    // Without site-packages there is no PyTorch.
+    let leaves = |step: &str| {
+        let text = format!("#!/bin/bash\nsrun --container-image=IMAGE {step}\n");
+        let (_, report) = Input::new(&text).json(&[]);
+        let found = findings(containers(&report)[0]);
+        let rule = "deploy-command-leaves-environment 2:";
+        found.iter().any(|it| it.starts_with(rule))
+    };
+    assert!(leaves("-n8 --label python3 -S train.py"));
+    assert!(leaves(
+        "--container-entrypoint --mpi pmix python3 -S train.py"
+    ));
+    assert!(!leaves("--label -- python3 train.py"));
+}
