@@ -40,6 +40,11 @@ impl Shard {
         Err(Error::usage(problem).with_help("write --shard I/N, with I from 1 to N"))
     }
 
+    /// How many shards the plan has.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     /// Whether the shard reads the item at this place of a list that all shards share.
     pub(super) fn has(self, place: usize) -> bool {
         place % self.count == self.index

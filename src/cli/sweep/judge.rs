@@ -134,7 +134,7 @@ impl Change {
 /// Judges a plan. The exit code is 3 if something could not be judged or listed, else 1 if an image fails.
 pub fn run(arguments: &JudgeArguments) -> Result<ExitCode, Stop> {
     arguments.output.validate(&[])?;
-    let checker = arguments.reading.apply(Checker::builder())?;
+    let checker = arguments.reading.apply(Checker::builder(), 1)?;
     let checker = arguments.store.required(checker)?;
     let checker = arguments.policy.apply(checker)?;
     let checker = arguments.nodes.iter().fold(checker, CheckerBuilder::nodes);

@@ -69,7 +69,7 @@ pub fn run(arguments: &PlanArguments) -> Result<ExitCode, Stop> {
     let mut request = arguments.request()?;
     let checker = arguments
         .store
-        .apply(arguments.reading.apply(Checker::builder())?);
+        .apply(arguments.reading.apply(Checker::builder(), 1)?);
     let started = start(checker, arguments.reading.no_progress)?;
     if let Some(place) = &arguments.resume {
         request = request.resume(place.read(&started.checker)?);

@@ -51,7 +51,8 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Stop> {
         jobs: arguments.jobs.max(1),
         claim_expiry: Duration::from_secs(arguments.claim_expiry),
     };
-    let checker = arguments.reading.apply(Checker::builder())?;
+    let shards = u32::try_from(options.shard.count()).unwrap_or(u32::MAX);
+    let checker = arguments.reading.apply(Checker::builder(), shards)?;
     let checker = arguments.store.required(checker)?;
     let started = start(checker, arguments.reading.no_progress)?;
     let plan = arguments.plan.read(&started.checker)?;

@@ -1,6 +1,7 @@
 //! What all parts of a sweep share: the store, how images are reached, and how a run ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
@@ -63,7 +64,7 @@ pub struct SweepReading {
     pub no_progress: bool,
     #[command(flatten)]
     limits: LimitArguments,
-    /// Send at most this many requests per second to each registry, from this process
+    /// Send at most this many requests per second to each registry; each of the N shards of `sweep run` sends an Nth of them
     #[arg(long, value_name = "NUMBER", env = "IMGCHECK_REQUESTS_PER_SECOND", value_parser = clap::value_parser!(u32).range(1..))]
     requests_per_second: Option<u32>,
     #[command(flatten)]
@@ -71,12 +72,15 @@ pub struct SweepReading {
 }
 
 impl SweepReading {
-    pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
+    /// For one of so many processes, which share the budget of requests.
+    pub fn apply(&self, checker: CheckerBuilder, processes: u32) -> Result<CheckerBuilder> {
         // A sweep takes as long as it takes.
         let checker = checker.limits([(Limit::Time, u64::MAX)]);
         let checker = self.limits.apply(checker);
+        let interval = self.requests_per_second;
+        let interval = interval.map(|number| Duration::from_secs(1) * processes / number);
         Ok(checker.registries(RegistryOptions {
-            requests_per_second: self.requests_per_second,
+            request_interval: interval.unwrap_or_default(),
             ..self.registry.options()?
         }))
     }

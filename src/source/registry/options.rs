@@ -1,6 +1,7 @@
 //! How registries are reached.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::address::Mirror;
 use super::guard::Guard;
@@ -33,8 +34,8 @@ pub struct Options {
     pub mirrors: Vec<Mirror>,
     /// Time limits and further attempts.
     pub policy: RetryPolicy,
-    /// Requests to a host in a second; `None` for as many as there are.
-    pub requests_per_second: Option<u32>,
+    /// The least time between the starts of two requests to a host; zero for as many as there are.
+    pub request_interval: Duration,
     /// Send no requests: only images in the cache can be read.
     pub offline: bool,
     /// Which addresses may be connected to; `None` for all.

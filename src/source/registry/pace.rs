@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub struct Pace {
     hosts: Mutex<HashMap<String, Host>>,
-    /// The least time between two requests to a host.
     interval: Duration,
 }
 
@@ -21,12 +20,11 @@ struct Host {
 }
 
 impl Pace {
-    /// At most so many requests per second to a host; as many as there are without a number.
-    pub(super) fn new(requests_per_second: Option<u32>) -> Self {
-        let interval = requests_per_second.map(|number| Duration::from_secs(1) / number.max(1));
+    /// With the least time between two requests to a host.
+    pub(super) fn new(interval: Duration) -> Self {
         Pace {
             hosts: Mutex::default(),
-            interval: interval.unwrap_or_default(),
+            interval,
         }
     }
 
@@ -82,13 +80,13 @@ mod tests {
 
     #[test]
     fn requests_to_a_host_are_spread() {
-        let (pace, now) = (Pace::new(Some(10)), Instant::now());
+        let (pace, now) = (Pace::new(Duration::from_millis(100)), Instant::now());
         let turns = [(); 3].map(|()| pace.reserve("a", now).duration_since(now).as_millis());
         assert_eq!(turns, [0, 100, 200]);
         assert_eq!(pace.reserve("b", now), now);
         let later = now + Duration::from_secs(9);
         assert_eq!(pace.reserve("a", later), later);
-        let unlimited = Pace::new(None);
+        let unlimited = Pace::default();
         assert!((0..9).all(|_| unlimited.reserve("a", now) == now));
     }
 

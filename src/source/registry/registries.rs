@@ -44,7 +44,7 @@ impl fmt::Debug for State {
 impl Registries {
     /// Reads nothing and connects to nothing yet.
     pub fn new(options: Options) -> Self {
-        let pace = Arc::new(Pace::new(options.requests_per_second));
+        let pace = Arc::new(Pace::new(options.request_interval));
         Registries(Arc::new(Shared {
             options,
             pace,

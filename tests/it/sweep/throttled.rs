@@ -99,4 +99,12 @@ fn requests_have_a_budget() {
     case.plan(&[&source, "--requests-per-second", "20"]);
     let least = Duration::from_secs(1) / 20 * (server.seen().len() as u32 - 1);
     assert!(start.elapsed() >= least, "{:?}", start.elapsed());
+    // Each of four shards has a fourth of the budget.
+    let (start, before) = (Instant::now(), server.seen().len());
+    let run = case.run(&["--shard", "2/4", "--requests-per-second", "20"]);
+    assert!(run.status.success());
+    let requests = server.seen().len() - before;
+    assert!(requests > 3);
+    let least = Duration::from_secs(4) / 20 * (requests as u32 - 1);
+    assert!(start.elapsed() >= least, "{:?}", start.elapsed());
 }
