@@ -14,15 +14,19 @@ const NEWER: [&str; 4] = [
     "spec.podFailurePolicy",
 ];
 
-fn job() -> Value {
+/// The manifest, as `imgcheck sweep manifests` prints it.
+fn manifest() -> String {
     let words = ["--engine", "kubernetes", "--shards", "12"];
     let output = imgcheck()
         .args(["sweep", "manifests", "--store", "s3://bucket/facts"])
         .args(words)
         .output()
         .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    imgcheck::internals::yaml::parse("job", &text).unwrap()
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn job() -> Value {
+    imgcheck::internals::yaml::parse("job", &manifest()).unwrap()
 }
 
 /// Fields of a document that another one does not have, or has otherwise.
@@ -61,6 +65,35 @@ fn every_field_of_the_job_is_one_of_the_published_schema() {
     assert_eq!((spec.completions, spec.parallelism), (Some(12), Some(12)));
     let rules = spec.pod_failure_policy.unwrap().rules;
     assert_eq!(rules[0].on_exit_codes.as_ref().unwrap().values, [2, 3]);
+}
+
+#[test]
+fn kubectl_accepts_the_manifest() {
+    let Some(server) = Kubernetes::start() else {
+        return;
+    };
+    let create = |words: &[&str]| {
+        let words = [
+            &["create", "--dry-run=client", "-f", "-", "-o", "json"],
+            words,
+        ]
+        .concat();
+        server.kubectl(&words, &manifest())
+    };
+    // kubectl validates with the schema of the server, to which these fields, and no others, are unknown.
+    let error = String::from_utf8(create(&[]).stderr).unwrap();
+    let unknown = error.split("unknown field \"").skip(1);
+    let unknown = unknown.filter_map(|it| it.split('"').next());
+    let unknown: Vec<String> = unknown.map(|it| format!("spec.{it}")).collect();
+    assert_eq!(unknown, NEWER, "{error}");
+    assert_eq!(error.matches("ValidationError").count(), NEWER.len());
+    let output = create(&["--validate=false"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let accepted: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut lost = Vec::new();
+    missing(&job(), &accepted, "", &mut lost);
+    assert!(lost.is_empty(), "{lost:?}");
 }
 
 #[test]
