@@ -88,8 +88,8 @@ impl Job {
     pub fn of(manifest: &Manifest) -> Self {
         let (mut job, mut start) = (Job::default(), 0);
         for line in manifest.text().split_inclusive('\n') {
-            if line.starts_with(DIRECTIVE) {
-                let words = words(&line[DIRECTIVE.len()..], start + DIRECTIVE.len());
+            if let Some(rest) = line.strip_prefix(DIRECTIVE) {
+                let words = words(rest, start + DIRECTIVE.len());
                 let options = Options {
                     rest: &words,
                     flags: &FLAGS,
