@@ -1,5 +1,6 @@
 //! A YAML or JSON document with the position of each value.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -10,14 +11,14 @@ use crate::error::Result;
 use crate::yaml::{self, Spanned};
 
 /// A value and its position in the text, in bytes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Node {
     pub span: Range<usize>,
     pub value: Value,
 }
 
 /// What a document holds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Value {
     Null,
     /// Text as it is meant: without quotes.
@@ -103,6 +104,44 @@ impl Node {
         keys.into_iter().try_fold(self, |node, key| node.get(key))
     }
 
+    /// As [`at`](Self::at), to change it.
+    pub fn at_mut(&mut self, keys: &[&str]) -> Option<&mut Node> {
+        let Some((first, rest)) = keys.split_first() else {
+            return Some(self);
+        };
+        let Value::Map(entries) = &mut self.value else {
+            return None;
+        };
+        let mut entries = entries.iter_mut();
+        let (_, value) = entries.find(|(key, _)| key.text() == Some(first))?;
+        value.at_mut(rest)
+    }
+
+    /// Sets the value of a key, if this is a map.
+    pub fn set(&mut self, key: &str, value: Node) {
+        if let Value::Map(entries) = &mut self.value {
+            entries.retain(|(name, _)| name.text() != Some(key));
+            let name = Node {
+                span: value.span.clone(),
+                value: Value::Text(key.to_owned()),
+            };
+            entries.push((name, value));
+        }
+    }
+
+    /// Gives it, and what is in it, the position of something else.
+    pub fn place_at(&mut self, span: &Range<usize>) {
+        self.span = span.clone();
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|it| it.place_at(span)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, value)| {
+                key.place_at(span);
+                value.place_at(span);
+            }),
+            _ => {}
+        }
+    }
+
     /// The text of a scalar.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
@@ -143,6 +182,14 @@ impl Node {
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries()
             .filter_map(|(key, value)| Some((key.text()?, value.text()?)))
+    }
+
+    /// As [`pairs`](Self::pairs), in a map.
+    pub fn text_map(&self) -> BTreeMap<String, String> {
+        let pairs = self.pairs();
+        pairs
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect()
     }
 
     /// The texts of a list of texts; one text alone is a list of one.

@@ -18,6 +18,17 @@ pub struct Placement {
     pub node_name: Option<String>,
     /// Extended resources, such as `nvidia.com/gpu`, with their numbers.
     pub resources: BTreeMap<String, u64>,
+    /// What its queue adds: one of these, and nothing if the list is empty, because then it never starts. `None` without a queue.
+    pub flavors: Option<Vec<Flavor>>,
+}
+
+/// What a flavor of Kueue adds to a Pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flavor {
+    /// Labels that the node must have.
+    pub selector: BTreeMap<String, String>,
+    /// Taints that the Pod tolerates as well.
+    pub tolerations: Vec<Toleration>,
 }
 
 /// A requirement on one label of a node.
@@ -51,18 +62,28 @@ impl Placement {
         if let Some(name) = self.node_name.as_ref().filter(|name| **name != node.name) {
             return Err(format!("nodeName is {name}"));
         }
-        let unmet = self.selector.iter().find(|(key, value)| {
-            node.label(key).is_known() && node.label(key).value() != Some(value.as_str())
-        });
-        if let Some((key, value)) = unmet {
+        if let Some((key, value)) = unmet(&self.selector, node) {
             return Err(format!("it has no label {key}={value}"));
         }
         let met = |term: &Vec<Requirement>| !term.is_empty() && term.iter().all(|it| it.met(node));
         if !self.affinity.is_empty() && !self.affinity.iter().any(met) {
             return Err("it does not meet the required nodeAffinity".to_owned());
         }
-        let repelling = |taint: &&Taint| taint.repels() && !self.tolerates(taint);
-        if let Some(taint) = node.taints.iter().find(repelling) {
+        let none = [Flavor::default()];
+        let flavors = self.flavors.as_deref().unwrap_or(&none);
+        let mut leading = flavors
+            .iter()
+            .filter(|it| unmet(&it.selector, node).is_none());
+        let repelling = |flavor| {
+            let mut taints = node.taints.iter();
+            taints.find(|taint| taint.repels() && !self.tolerates(taint, flavor))
+        };
+        let Some(first) = leading.next() else {
+            return Err("no flavor of its queue leads to it".to_owned());
+        };
+        if let Some(taint) = repelling(first)
+            && !leading.any(|it| repelling(it).is_none())
+        {
             return Err(format!("its taint {taint} is not tolerated"));
         }
         let lacking = self.resources.iter().find(|(resource, count)| {
@@ -76,9 +97,9 @@ impl Placement {
     }
 
     /// A resource's own taint is tolerated by the admission plugin ExtendedResourceToleration.
-    fn tolerates(&self, taint: &Taint) -> bool {
-        self.tolerations.iter().any(|it| it.matches(taint))
-            || self.resources.contains_key(&taint.key)
+    pub(super) fn tolerates(&self, taint: &Taint, flavor: &Flavor) -> bool {
+        let mut all = self.tolerations.iter().chain(&flavor.tolerations);
+        all.any(|it| it.matches(taint)) || self.resources.contains_key(&taint.key)
     }
 
     /// The architectures that it names; empty for any.
@@ -91,6 +112,27 @@ impl Placement {
         named
             .flat_map(|it| it.values.iter().map(String::as_str))
             .collect()
+    }
+}
+
+/// The first label that a node is known not to have.
+fn unmet<'s>(
+    selector: &'s BTreeMap<String, String>,
+    node: &Node,
+) -> Option<(&'s String, &'s String)> {
+    selector.iter().find(|(key, value)| {
+        let label = node.label(key);
+        label.is_known() && label.value() != Some(value.as_str())
+    })
+}
+
+impl Flavor {
+    /// Two flavors at once, for different resources.
+    pub(super) fn and(&self, other: &Flavor) -> Flavor {
+        let mut both = self.clone();
+        both.selector.extend(other.selector.clone());
+        both.tolerations.extend(other.tolerations.clone());
+        both
     }
 }
 

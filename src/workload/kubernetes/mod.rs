@@ -4,7 +4,9 @@ mod environment;
 mod objects;
 mod path;
 mod pod;
+mod queue;
 mod reader;
+mod runtime;
 mod scheduling;
 
 use super::facts::{Container, Workload};
@@ -39,24 +41,25 @@ pub(super) fn read(
     kinds: &Kinds,
 ) -> Option<Workload> {
     let kind = object.text_of("kind").unwrap_or_default();
-    let group = object.text_of("apiVersion").unwrap_or_default();
-    let group = group.split_once('/').map_or("", |(group, _)| group);
     let metadata = |key: &str| object.at(["metadata", key]).and_then(Node::text);
     let namespace = metadata("namespace").unwrap_or_default();
     let name = metadata("name").or(metadata("generateName"));
+    let with_runtime = runtime::with_trainer(object, namespace, objects);
     let reader = Reader {
         manifest,
         objects,
         kinds,
         namespace,
-        object,
+        object: with_runtime.as_ref().unwrap_or(object),
     };
-    let mut containers = match kinds.find(group, kind) {
-        Some(known) => reader.of_kind(known),
-        None => Vec::new(),
-    };
-    if containers.is_empty() {
-        reader.of_structure(object, "", &mut containers);
+    let mut containers = reader.containers();
+    if containers.is_empty()
+        && let Some(reference) = runtime::reference(object)
+    {
+        containers.push(Container {
+            location: manifest.location(reference),
+            ..Container::default()
+        });
     }
     (!containers.is_empty()).then(|| Workload {
         file: manifest.name().to_owned(),
@@ -68,6 +71,20 @@ pub(super) fn read(
 }
 
 impl Reader<'_> {
+    fn containers(&self) -> Vec<Container> {
+        let kind = self.object.text_of("kind").unwrap_or_default();
+        let group = self.object.text_of("apiVersion").unwrap_or_default();
+        let group = group.split_once('/').map_or("", |(group, _)| group);
+        let mut containers = match self.kinds.find(group, kind) {
+            Some(known) => self.of_kind(known),
+            None => Vec::new(),
+        };
+        if containers.is_empty() {
+            self.of_structure(self.object, "", &mut containers);
+        }
+        containers
+    }
+
     /// The containers at the paths that the table names.
     fn of_kind(&self, kind: &Kind) -> Vec<Container> {
         let mut containers = Vec::new();

@@ -1,9 +1,11 @@
-//! Objects of the input that containers refer to: ConfigMaps, templates of resource claims, runtime classes.
+//! Objects of the input that others refer to: ConfigMaps, templates of resource claims, runtime classes, runtimes of TrainJobs, queues.
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::queue::Queues;
 use crate::document::Node;
 use crate::workload::kinds::Kinds;
+use crate::workload::placement::{Flavor, Placement};
 
 /// What other objects of the same input say.
 #[derive(Debug, Default)]
@@ -14,6 +16,9 @@ pub struct Objects {
     claims: HashMap<(String, String), Option<String>>,
     /// The node selector of runtime classes, by name.
     runtime_classes: HashMap<String, BTreeMap<String, String>>,
+    /// Objects that have the Pods of others, by kind, namespace (empty if they have none) and name.
+    runtimes: HashMap<(String, String, String), Node>,
+    queues: Queues,
 }
 
 impl Objects {
@@ -37,7 +42,7 @@ impl Objects {
         let key = (metadata("namespace"), metadata("name"));
         match object.text_of("kind") {
             Some("ConfigMap") => {
-                let data = object.get("data").map(pairs).unwrap_or_default();
+                let data = object.get("data").map(Node::text_map).unwrap_or_default();
                 self.config_maps.insert(key, data);
             }
             Some("ResourceClaimTemplate") => {
@@ -52,11 +57,31 @@ impl Objects {
             }
             Some("RuntimeClass") => {
                 let selector = object.at(["scheduling", "nodeSelector"]);
-                let selector = selector.map(pairs).unwrap_or_default();
+                let selector = selector.map(Node::text_map).unwrap_or_default();
                 self.runtime_classes.insert(key.1, selector);
             }
-            _ => {}
+            Some(kind @ ("TrainingRuntime" | "ClusterTrainingRuntime")) => {
+                let key = (kind.to_owned(), key.0, key.1);
+                self.runtimes.insert(key, object.clone());
+            }
+            _ => self.queues.add(object, (&key.0, &key.1)),
         }
+    }
+
+    /// As [`Queues::flavors`].
+    pub(super) fn flavors(
+        &self,
+        object: &Node,
+        namespace: &str,
+        pod: &Placement,
+    ) -> Option<Vec<Flavor>> {
+        self.queues.flavors(object, namespace, pod)
+    }
+
+    /// An object that has the Pods of another.
+    pub(super) fn runtime(&self, kind: &str, namespace: &str, name: &str) -> Option<&Node> {
+        let key = (kind.to_owned(), namespace.to_owned(), name.to_owned());
+        self.runtimes.get(&key)
     }
 
     pub(super) fn config_map(
@@ -77,14 +102,6 @@ impl Objects {
     pub(super) fn runtime_selector(&self, name: &str) -> Option<&BTreeMap<String, String>> {
         self.runtime_classes.get(name)
     }
-}
-
-/// A map of texts.
-pub(super) fn pairs(node: &Node) -> BTreeMap<String, String> {
-    let pairs = node.pairs();
-    pairs
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .collect()
 }
 
 /// The first device class of a claim that is for GPUs. Before `resource.k8s.io/v1` it is directly in the request.

@@ -33,8 +33,10 @@ impl<'p> Template<'p> {
     pub fn new(pod: &'p Node, object: &'p Node, group: String, reader: &'p Reader<'p>) -> Self {
         let class = pod.text_of("runtimeClassName");
         let selector = class.and_then(|it| reader.objects.runtime_selector(it));
+        let mut placement = scheduling::placement(pod, selector);
+        placement.flavors = reader.objects.flavors(object, reader.namespace, &placement);
         Template {
-            placement: Arc::new(scheduling::placement(pod, selector)),
+            placement: Arc::new(placement),
             pod,
             object,
             group,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::objects::pairs;
 use crate::document::Node;
+use crate::targets::nodes::Taint;
 use crate::workload::placement::{Placement, Requirement, Toleration};
 
 /// What a Pod demands of its node; `runtime_selector` is that of its runtime class.
@@ -11,7 +11,10 @@ pub(super) fn placement(
     pod: &Node,
     runtime_selector: Option<&BTreeMap<String, String>>,
 ) -> Placement {
-    let mut selector = pod.get("nodeSelector").map(pairs).unwrap_or_default();
+    let mut selector = pod
+        .get("nodeSelector")
+        .map(Node::text_map)
+        .unwrap_or_default();
     selector.extend(runtime_selector.cloned().unwrap_or_default());
     let required = pod.at([
         "affinity",
@@ -27,6 +30,7 @@ pub(super) fn placement(
         tolerations: pod.items_of("tolerations").map(toleration).collect(),
         node_name: pod.text_of("nodeName").map(str::to_owned),
         resources: resources(pod),
+        flavors: None,
     }
 }
 
@@ -41,13 +45,22 @@ fn requirements(term: &Node) -> Vec<Requirement> {
     .collect()
 }
 
-fn toleration(it: &Node) -> Toleration {
+pub(super) fn toleration(it: &Node) -> Toleration {
     let text = |key: &str| it.text_of(key).filter(|text| !text.is_empty());
     let exists = text("operator") == Some("Exists");
     Toleration {
         key: text("key").map(str::to_owned),
         value: (!exists).then(|| it.text_of("value").unwrap_or_default().to_owned()),
         effect: text("effect").map(str::to_owned),
+    }
+}
+
+pub(super) fn taint(it: &Node) -> Taint {
+    let text = |key: &str| it.text_of(key).unwrap_or_default().to_owned();
+    Taint {
+        key: text("key"),
+        value: text("value"),
+        effect: text("effect"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `apptainer exec` and `apptainer run` of images in a registry.
 
+use super::container::{command, started};
 use super::options::{Options, Word};
-use super::{command, started};
 use crate::launch::Overlay;
 use crate::workload::facts::{Container, GpuRequest};
 use crate::workload::text::Manifest;

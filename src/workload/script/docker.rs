@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::container::{bind, command, started};
 use super::options::{Options, Word};
-use super::{bind, command, started};
 use crate::launch::Overlay;
 use crate::workload::facts::{Container, GpuRequest, Variable};
 use crate::workload::text::Manifest;

@@ -2,16 +2,14 @@
 //! read; a variable without a value in the script leaves the image unknown.
 
 mod apptainer;
+mod container;
 mod docker;
 mod options;
 mod slurm;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
 
-use super::facts::{Container, Mount, Workload};
-use super::placement::{Placement, Toleration};
+use super::facts::{Container, Workload};
 use super::text::Manifest;
 use crate::lint::{Script, commands};
 use options::Word;
@@ -71,41 +69,4 @@ pub(super) fn read(manifest: &Manifest) -> Option<Workload> {
         containers,
         ..Workload::default()
     })
-}
-
-/// A container with what all have in common: nothing decides where it runs.
-fn started(name: &str, image: &str, span: Range<usize>, manifest: &Manifest) -> Container {
-    Container {
-        name: name.to_owned(),
-        image: image.to_owned(),
-        location: manifest.range(span),
-        placement: Arc::new(Placement {
-            tolerations: vec![Toleration {
-                key: None,
-                value: None,
-                effect: None,
-            }],
-            ..Placement::default()
-        }),
-        ..Container::default()
-    }
-}
-
-/// `SOURCE[:TARGET[:OPTIONS]]`.
-fn bind(text: &str, span: Range<usize>, manifest: &Manifest) -> Mount {
-    let mut parts = text.split(':');
-    let source = parts.next().unwrap_or_default();
-    let target = parts.next().unwrap_or(source);
-    Mount {
-        path: target.trim_end_matches('/').to_owned(),
-        volume: source.to_owned(),
-        kind: "bind".to_owned(),
-        location: manifest.range(span),
-    }
-}
-
-/// The words as a command; `None` without one.
-fn command(words: &[Word]) -> Option<Vec<String>> {
-    let words: Vec<String> = words.iter().map(|it| it.text.clone()).collect();
-    Some(words).filter(|it| !it.is_empty())
 }

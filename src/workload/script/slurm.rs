@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::container::{bind, command, started};
 use super::options::{CommandOption, Options, Word};
-use super::{bind, command, started};
 use crate::launch::Overlay;
 use crate::workload::facts::{Container, GpuRequest, Mount};
 use crate::workload::text::Manifest;

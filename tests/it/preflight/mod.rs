@@ -3,6 +3,7 @@
 mod kinds;
 mod kubernetes;
 mod refused;
+mod related;
 mod reports;
 
 use std::fs;
