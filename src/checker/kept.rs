@@ -23,7 +23,7 @@ use crate::layer::{
     EntryKind, LayerFacts, ReadContext, ReadLayer, ReadMethod, SourceLayers, Trust,
 };
 use crate::report::ImageReport;
-use crate::source::{self, EngineKind, Image, LayerBlob, registry};
+use crate::source::{self, Image, LayerBlob, registry};
 
 /// An image in the store.
 #[derive(Serialize, Deserialize)]
@@ -98,16 +98,14 @@ impl Checker {
         registry::gitlab(host, place, &source_request(self, request))
     }
 
-    /// The names of all images of a container engine.
+    /// The names of all images of the container engine that a request is for.
     ///
     /// # Errors
     /// No engine answers, or the request was cancelled.
-    pub(crate) fn engine_images(
-        &self,
-        kind: EngineKind,
-        request: &ImageRequest,
-    ) -> Result<Vec<String>> {
-        source::images_of_engine(kind, &request.cancellation)
+    pub(crate) fn engine_images(&self, request: &ImageRequest) -> Result<Vec<String>> {
+        let images = source::all_images(&request.target, &request.cancellation)?;
+        let images = images.into_iter().flatten();
+        Ok(images.flat_map(|image| image.names).collect())
     }
 
     /// The images of a request, as their source describes them. No layer is read.

@@ -2,6 +2,7 @@
 //!
 //! This is the only module that joins the others.
 
+mod all_images;
 mod analyze;
 mod attest;
 mod builder;

@@ -106,7 +106,28 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
         let reading = std::mem::replace(&mut started, Instant::now()).elapsed();
         Ok((facts, subject(request, image, &methods, reading)))
     };
-    images.into_iter().map(facts_of).collect()
+    let read: Vec<_> = images.into_iter().map(facts_of).collect::<Result<_>>()?;
+    let others = request.aliases.iter().map(|alias| request.renamed(alias));
+    let others: Vec<_> = others.flat_map(|alias| under_name(&read, &alias)).collect();
+    Ok(read.into_iter().chain(others).collect())
+}
+
+/// Images under another name, which is a promise of its own.
+fn under_name(
+    images: &[(ImageFacts, Subject)],
+    alias: &ImageRequest,
+) -> Vec<(ImageFacts, Subject)> {
+    let named = |(facts, subject): &(ImageFacts, Subject)| {
+        let subject = Subject {
+            typed: alias.typed(),
+            typed_name: alias.typed_name(),
+            named: alias.target.to_string(),
+            reference: Some(alias.typed()),
+            ..subject.clone()
+        };
+        (facts.clone(), subject)
+    };
+    images.iter().map(named).collect()
 }
 
 /// The subject of an image. `methods` says how each layer was read; it is empty if none was.

@@ -30,6 +30,8 @@ use crate::source::registry::Credentials;
 pub struct ImageRequest {
     pub(super) name: String,
     pub(super) target: ImageReference,
+    /// Other names of the same image, under which it is judged, too.
+    pub(super) aliases: Vec<String>,
     pub(super) platform: Option<String>,
     pub(super) all_platforms: bool,
     pub(super) cached_only: bool,
@@ -51,6 +53,7 @@ impl ImageRequest {
         ImageRequest {
             target: ImageReference::parse(&name),
             name,
+            aliases: Vec::new(),
             platform: None,
             all_platforms: false,
             cached_only: false,
@@ -143,6 +146,16 @@ impl ImageRequest {
     pub fn day(mut self, day: NaiveDate) -> Self {
         self.day = day;
         self
+    }
+
+    /// The same request for another image.
+    pub(super) fn renamed(&self, name: &str) -> Self {
+        ImageRequest {
+            target: ImageReference::parse(name),
+            name: name.to_owned(),
+            aliases: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// The reference that was typed, else the path.

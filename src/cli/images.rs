@@ -17,12 +17,23 @@ use super::{cache, names, output, progress, registry};
 pub struct ImageArguments {
     /// Images. A reference is looked up in Docker, then in its registry. A path is a docker archive, an OCI layout (directory or
     /// tar), a root directory, or a file of `imgcheck facts -f facts`; `-` reads an archive from standard input. Also:
-    /// docker-daemon:REF, podman:REF, docker://REF, docker-archive:PATH[:REF], oci:PATH[:TAG], oci-archive:PATH[:TAG], dir:PATH
-    #[arg(value_name = "IMAGE", required = true)]
+    /// docker-daemon:REF, podman:REF, containerd:REF, docker://REF, docker-archive:PATH[:REF], oci:PATH[:TAG],
+    /// oci-archive:PATH[:TAG], dir:PATH. docker-daemon:, podman: or containerd: alone means all images there
+    #[arg(
+        value_name = "IMAGE",
+        required_unless_present = "all_images",
+        default_value_if("all_images", "true", Some(ALL_IMAGES))
+    )]
     images: Vec<String>,
+    /// All images of Docker: the same as docker-daemon:
+    #[arg(long, conflicts_with = "images")]
+    all_images: bool,
     #[command(flatten)]
     pub reading: ReadingArguments,
 }
+
+/// All images of Docker.
+const ALL_IMAGES: &str = "docker-daemon:";
 
 /// How images are read.
 #[derive(Debug, Args)]
@@ -103,32 +114,42 @@ impl ReadingArguments {
     /// may mean.
     ///
     /// # Errors
-    /// `--as` is given for several images, several images are standard input, or none of the images is a file that exists.
+    /// `--as` is given for several images, several images are standard input, none of the images is a file that exists, or an engine
+    /// whose images are all meant cannot be asked.
     pub fn start(
         &self,
         checker: CheckerBuilder,
         images: &[String],
         commands: &[&str],
     ) -> Result<Reader> {
-        if self.reference.is_some() && images.len() > 1 {
-            return Err(Error::usage("--as needs exactly one image")
-                .with_help("check the images one by one"));
-        }
+        self.check_one_image(images.len())?;
         if images.iter().filter(|it| is_standard_input(it)).count() > 1 {
             return Err(Error::usage("only one image can come from standard input")
                 .with_help("save the others to files, and name these"));
         }
         let words = names::help_of_words(images, commands)?;
         let (checker, run, make) = self.begin(checker)?;
-        let requests = images.iter().zip(words).map(|(image, help)| match help {
-            Some(help) => make(image).without_registry(help),
-            None => make(image),
-        });
+        let mut requests = Vec::new();
+        for (image, help) in images.iter().zip(words) {
+            match help {
+                Some(help) => requests.push(make(image).without_registry(help)),
+                None => requests.extend(checker.expand(&make(image))?),
+            }
+        }
+        self.check_one_image(requests.len())?;
         Ok(Reader {
-            requests: requests.collect(),
+            requests,
             checker,
             run,
         })
+    }
+
+    fn check_one_image(&self, count: usize) -> Result<()> {
+        match self.reference.is_some() && count > 1 {
+            true => Err(Error::usage("--as needs exactly one image")
+                .with_help("check the images one by one")),
+            false => Ok(()),
+        }
     }
 
     /// As [`start`](Self::start), for images that are not known yet: returns what makes the request of an image.

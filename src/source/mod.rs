@@ -40,10 +40,11 @@ use crate::error::{Error, Result};
 use crate::progress::{NoProgress, Progress};
 use crate::reference::transport::{ImageReference, Remote};
 use archive_file::{ArchiveFile, ArchiveFormat};
-pub use daemon::EngineKind;
+use daemon::EngineKind;
 pub use image::{
     AccessMethod, Annotations, Image, LayerBlob, LayerData, LayerLocation, SourceKind,
 };
+pub use names::NamedImage;
 use request::Source;
 pub use request::{LayerConsumer, Request, StreamedMember};
 use standard_input::StandardInput;
@@ -69,12 +70,24 @@ pub fn open(reference: &ImageReference, request: &Request) -> Result<Vec<Image>>
     read(reference, request, &mut NoLayers)
 }
 
-/// The names of all images of a container engine.
+/// All images of the container engine of a reference that names none of them, such as `docker-daemon:`; `None` for any other
+/// reference.
 ///
 /// # Errors
-/// No engine answers, or it was cancelled.
-pub fn images_of_engine(kind: EngineKind, end: &Cancellation) -> Result<Vec<String>> {
-    daemon::Daemon::names(kind, end)
+/// The engine cannot be asked, or it was cancelled.
+pub fn all_images(
+    reference: &ImageReference,
+    end: &Cancellation,
+) -> Result<Option<Vec<NamedImage>>> {
+    match reference {
+        ImageReference::Remote(remote, name) if name.is_empty() => match remote {
+            Remote::Docker => daemon::Daemon::list(EngineKind::Docker, end).map(Some),
+            Remote::Podman => daemon::Daemon::list(EngineKind::Podman, end).map(Some),
+            Remote::Containerd => containerd::list().map(Some),
+            Remote::Registry => Ok(None),
+        },
+        _ => Ok(None),
+    }
 }
 
 /// The source of a reference.

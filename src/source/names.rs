@@ -2,6 +2,15 @@
 
 use crate::reference::name::Name;
 
+/// An image of an engine that lists what it has.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedImage {
+    /// Tags, or else names with a digest. Empty for an image without a name.
+    pub names: Vec<String>,
+    /// What the engine also finds it by.
+    pub id: String,
+}
+
 /// Whether both name the same image: the same text, or the same after Docker's defaults
 /// (`docker.io`, `library/`, `latest`) are filled in.
 pub(super) fn same(wanted: &str, recorded: &str) -> bool {

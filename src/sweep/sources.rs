@@ -13,7 +13,6 @@ use crate::cluster::{self, Connection};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::{Limit, Limits};
 use crate::parallel;
-use crate::source::EngineKind;
 use crate::source::registry::TagListing;
 use crate::sweep::plan::{REGISTRY, Unlisted};
 use crate::sweep::ticker::Ticker;
@@ -39,8 +38,8 @@ pub(super) enum Source {
     Pods(PathBuf),
     /// `cluster:[CONTEXT]`: the Pods that run now.
     Cluster(Option<String>),
-    /// `docker-daemon:` or `podman:`: all images of the container engine.
-    Engine(EngineKind),
+    /// All images of a container engine.
+    Engine(&'static str),
     /// A directory with archives and OCI layouts.
     Directory(PathBuf),
 }
@@ -70,8 +69,8 @@ impl FromStr for Source {
             let path = Some(path).filter(|it| !it.is_empty());
             return Ok(Source::Gitlab { host, path });
         }
-        if let Some((_, kind)) = ENGINES.iter().find(|(prefix, _)| *prefix == text) {
-            return Ok(Source::Engine(*kind));
+        if let Some(engine) = ENGINES.into_iter().find(|engine| *engine == text) {
+            return Ok(Source::Engine(engine));
         }
         if let Some(file) = text.strip_prefix("pods:") {
             return Ok(Source::Pods(file.into()));
@@ -143,12 +142,10 @@ impl Source {
                 into.listed.extend(pods::images("the cluster", &pods)?);
                 Ok(())
             }
-            Source::Engine(kind) => {
-                let names = checker.engine_images(*kind, &make(""))?;
-                let prefix = ENGINES.iter().find(|(_, it)| it == kind);
-                let prefix = prefix.map_or("", |(prefix, _)| prefix);
+            Source::Engine(engine) => {
+                let names = checker.engine_images(&make(engine))?;
                 into.listed.extend(names.into_iter().map(|name| Listed {
-                    source: format!("{prefix}{name}"),
+                    source: format!("{engine}{name}"),
                     reference: Some(name),
                     pods: None,
                     pulls: None,
@@ -312,10 +309,7 @@ fn list_directory(directory: &Path, into: &mut Listing) -> Result<()> {
 }
 
 /// Container engines, as `imgcheck check` spells them.
-const ENGINES: [(&str, EngineKind); 2] = [
-    ("docker-daemon:", EngineKind::Docker),
-    ("podman:", EngineKind::Podman),
-];
+const ENGINES: [&str; 2] = ["docker-daemon:", "podman:"];
 
 /// What the name of an archive ends in.
 const ARCHIVES: [&str; 5] = ["tar", "gz", "tgz", "zst", "sif"];
@@ -351,7 +345,7 @@ mod tests {
             }
         );
         assert_eq!("cluster:".parse::<Source>().unwrap(), Source::Cluster(None));
-        let docker = Source::Engine(EngineKind::Docker);
+        let docker = Source::Engine("docker-daemon:");
         assert_eq!("docker-daemon:".parse::<Source>().unwrap(), docker);
         assert!("registry:nvidia".parse::<Source>().is_err());
         assert!("no-such-file.txt".parse::<Source>().is_err());

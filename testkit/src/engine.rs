@@ -113,13 +113,25 @@ impl Containerd {
     /// # Panics
     /// It does not answer; it is not installed, and `IMGCHECK_REQUIRE_TOOLS=1`.
     pub fn start() -> Option<Self> {
+        Containerd::start_with("disabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n")
+    }
+
+    /// The same as Kubernetes has it: its plugin gives each image in the namespace `k8s.io` more names.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    pub fn start_for_kubernetes() -> Option<Self> {
+        Containerd::start_with("")
+    }
+
+    fn start_with(configuration: &str) -> Option<Self> {
         if !tool("containerd") || !tool("ctr") {
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
         let below = |name: &str| directory.path().join(name).display().to_string();
         let configuration = format!(
-            "version = 2\nroot = {:?}\nstate = {:?}\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n\
+            "version = 2\nroot = {:?}\nstate = {:?}\n{configuration}\
              [grpc]\naddress = {:?}\n[ttrpc]\naddress = {:?}\n",
             below("root"),
             below("state"),

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use testkit::engine::Containerd;
@@ -89,6 +91,88 @@ fn its_files_and_its_blobs_are_those_of_the_archive() {
     let packed = report(&containerd, &format!("containerd:{NAME}"), &[]);
     assert_eq!(files(&packed), files(&expected));
     assert!(only_image(&packed)["layers"][0]["digest"].is_string());
+}
+
+/// The names of all images of a report.
+fn names(report: &Value) -> Vec<&str> {
+    let images = report["images"].as_array().unwrap();
+    let names = images
+        .iter()
+        .map(|image| image["reference"].as_str().unwrap());
+    names.collect()
+}
+
+#[test]
+fn each_image_is_read_once_under_every_tag() {
+    let Some(containerd) = Containerd::start_for_kubernetes() else {
+        return;
+    };
+    containerd
+        .ctr(&["-n", "k8s.io", "images", "import", &sample()])
+        .unwrap();
+    let other = "docker.io/x/torch:2.8.0";
+    containerd
+        .ctr(&["-n", "k8s.io", "images", "tag", NAME, other])
+        .unwrap();
+    let id = image_id(&containerd);
+    let all = report(&containerd, "containerd:", &[]);
+    assert_eq!(names(&all), [NAME, other]);
+
+    // One that cannot be read hides none of the others.
+    let place = tempfile::tempdir().unwrap();
+    let archive = place.path().join("image.tar");
+    let broken = Image::new("docker.io/x/broken:1", &[&[file("a", "b")]]);
+    write_archive(&archive, &oci_layout(&[broken], Compression::Gzip, true));
+    let archive = archive.to_str().unwrap();
+    containerd
+        .ctr(&["images", "import", "--no-unpack", archive])
+        .unwrap();
+    let broken = report(&containerd, "containerd:x/broken:1", &[]);
+    let layer = only_image(&broken)["layers"][0]["digest"].as_str().unwrap();
+    let layer = layer.strip_prefix("sha256:").unwrap();
+    fs::remove_file(containerd.root().join(BLOBS).join(layer)).unwrap();
+    let all = report(&containerd, "containerd:", &[]);
+    assert_eq!(names(&all), [NAME, other]);
+    let errors = all["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].to_string().contains("x/broken:1"), "{errors:?}");
+
+    // Kubernetes, nerdctl and ctr each show another ID of an image.
+    let manifest = only_image(&report(&containerd, &format!("containerd:{NAME}"), &[]))["digest"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let digits = |digest: &str, count: usize| digest["sha256:".len()..][..count].to_owned();
+    for shown in [
+        id.clone(),
+        digits(&id, 13),
+        manifest.clone(),
+        digits(&manifest, 12),
+    ] {
+        let found = report(&containerd, &format!("containerd:{shown}"), &[]);
+        assert_eq!(only_image(&found)["config_digest"], id, "{shown}");
+        assert!([NAME, other].contains(&only_image(&found)["reference"].as_str().unwrap()));
+    }
+    let unknown = report(&containerd, "containerd:0123456789abc", &[]);
+    assert!(unknown["errors"][0].to_string().contains("no such image"));
+}
+
+/// The ID under which Kubernetes stores the sample.
+fn image_id(containerd: &Containerd) -> String {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        let names = containerd
+            .ctr(&["-n", "k8s.io", "images", "ls", "-q"])
+            .unwrap();
+        if let Some(id) = names.lines().find(|name| name.starts_with("sha256:")) {
+            return id.to_owned();
+        }
+        assert!(
+            Instant::now() < end,
+            "Kubernetes' plugin gives no ID: {names}"
+        );
+        sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! What containerd's databases say about images and unpacked layers (containerd, `metadata/buckets.go`,
 //! `snapshots/storage/bolt.go`).
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use oci_spec::image::{Descriptor, Digest, MediaType};
 
 use super::bolt::{Bucket, Database};
 use crate::beneath::{self, Links};
+use crate::digest;
 use crate::error::{Error, Result};
 
 const METADATA: &str = "io.containerd.metadata.v1.bolt/meta.db";
@@ -28,6 +30,24 @@ pub(super) struct StoredImage {
     pub namespace: String,
     pub name: String,
     pub target: Descriptor,
+}
+
+impl StoredImage {
+    /// Whether people gave it this name. Kubernetes stores each image under its digest and its ID, too.
+    pub fn has_tag(&self) -> bool {
+        !self.name.contains('@') && digest::hexadecimal(&self.name).is_none()
+    }
+}
+
+impl fmt::Display for StoredImage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, digest) = (&self.name, self.target.digest());
+        write!(
+            formatter,
+            "{name} ({digest} in the namespace {})",
+            self.namespace
+        )
+    }
 }
 
 impl Root {

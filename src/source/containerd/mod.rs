@@ -5,13 +5,15 @@ pub mod bolt;
 mod content;
 mod metadata;
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use super::environment::variable;
 use super::image::{AccessMethod, Image, SourceKind};
-use super::names;
+use super::names::{self, NamedImage};
 use super::oci;
 use super::request::{LayerConsumer, Request, Source};
+use crate::digest;
 use crate::error::{Error, ErrorCode, Result};
 pub(super) use content::CONTENT;
 use content::Content;
@@ -31,18 +33,52 @@ const ROOTS: [&str; 3] = [
 /// The namespace, as for `ctr` and `nerdctl`; without it all are searched.
 const NAMESPACE: &str = "CONTAINERD_NAMESPACE";
 
-/// `containerd:REFERENCE`: a name, the digest of what it leads to, or nothing for all images.
+/// `containerd:REFERENCE`: a name, the digest of what it leads to, or an ID.
 pub(super) struct Containerd(pub String);
+
+/// All images, one for each manifest or index, in all namespaces or one.
+///
+/// # Errors
+/// There is no containerd, or its metadata cannot be read.
+pub(super) fn list() -> Result<Vec<NamedImage>> {
+    let root = Containerd(String::new()).root()?;
+    let namespace = variable(NAMESPACE);
+    let stored = root
+        .images(namespace.as_deref())
+        .map_err(readable_by_root)?;
+    Ok(named_images(&stored))
+}
+
+/// Groups tags by what they lead to. A tag that leads to different images in two namespaces is left out: its images are found by their
+/// digests.
+fn named_images(stored: &[StoredImage]) -> Vec<NamedImage> {
+    let mut images: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut targets: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for image in stored {
+        let digest = image.target.digest().as_ref();
+        let names = images.entry(digest).or_default();
+        if image.has_tag() {
+            names.insert(&image.name);
+            targets.entry(&image.name).or_default().insert(digest);
+        }
+    }
+    let is_unique = |name: &&str| targets.get(name).is_some_and(|them| them.len() == 1);
+    let named = images.into_iter().map(|(id, tags)| NamedImage {
+        names: tags
+            .into_iter()
+            .filter(is_unique)
+            .map(str::to_owned)
+            .collect(),
+        id: id.to_owned(),
+    });
+    named.collect()
+}
 
 impl Source for Containerd {
     fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
         let root = self.root()?;
-        let mut images = Vec::new();
-        for stored in self.choose(&root)? {
-            request.cancellation.check()?;
-            images.extend(open(&root, &stored, request)?);
-        }
-        Ok(images)
+        let stored = self.choose(&root, request)?;
+        open(&root, &stored, request)
     }
 }
 
@@ -74,17 +110,22 @@ impl Containerd {
         Ok(Root(root))
     }
 
-    /// The images that the reference names.
-    fn choose(&self, root: &Root) -> Result<Vec<StoredImage>> {
+    /// The image that the reference names.
+    fn choose(&self, root: &Root, request: &Request) -> Result<StoredImage> {
         let namespace = variable(NAMESPACE);
         let all = root
             .images(namespace.as_deref())
             .map_err(readable_by_root)?;
         let count = all.len();
-        let chosen: Vec<StoredImage> = all
-            .into_iter()
-            .filter(|image| self.is_wanted(image))
+        let mut chosen: Vec<&StoredImage> = all
+            .iter()
+            .filter(|image| names::same(&self.0, &image.name))
             .collect();
+        if let Some(id) = ImageId::new(&self.0) {
+            let has_id = |image: &&StoredImage| id.is_of(image, root, request);
+            chosen.extend(all.iter().filter(has_id));
+        }
+        chosen.sort_by_key(|image| !image.has_tag());
         let Some(first) = chosen.first() else {
             let place = namespace.map_or_else(
                 || "any namespace".to_owned(),
@@ -96,37 +137,55 @@ impl Containerd {
             return Err(Error::not_found(&self.0, problem)
                 .with_help("see `ctr namespaces ls` and `ctr -n NAMESPACE images ls`; docker://REFERENCE reads it from its registry"));
         };
-        if self.0.is_empty() {
-            return Ok(chosen);
-        }
         match chosen
             .iter()
             .find(|image| image.target.digest() != first.target.digest())
         {
-            None => Ok(vec![first.clone()]),
+            None => Ok((*first).clone()),
             Some(other) => {
-                let (one, other) = (&first.namespace, &other.namespace);
-                let problem = format!(
-                    "the namespaces {one} and {other} of containerd have different images of this name"
-                );
-                Err(Error::new(ErrorCode::Usage, &self.0, problem)
-                    .with_help(format!("set {NAMESPACE} to one of them")))
+                let problem =
+                    format!("containerd has different images that it names: {first} and {other}");
+                let help = format!("set {NAMESPACE}, or name one by its whole digest");
+                Err(Error::new(ErrorCode::Usage, &self.0, problem).with_help(help))
             }
         }
     }
+}
 
-    fn is_wanted(&self, image: &StoredImage) -> bool {
-        let wanted = &self.0;
-        let is_digest = || wanted == image.target.digest().as_ref();
-        wanted.is_empty() || names::same(wanted, &image.name) || is_digest()
+/// The hexadecimal digits of a digest, or its first ones: of what an image leads to, as `nerdctl images` shows them, or of its
+/// configuration, as `crictl images` does.
+struct ImageId<'a>(&'a str);
+
+/// `nerdctl` shows as many, `crictl` one more.
+const SHORTEST_ID: usize = 12;
+
+impl<'a> ImageId<'a> {
+    fn new(text: &'a str) -> Option<Self> {
+        let digits = text.strip_prefix("sha256:").unwrap_or(text);
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (digits.len() >= SHORTEST_ID && digits.bytes().all(is_digit)).then_some(ImageId(digits))
     }
+
+    /// Images whose configuration cannot be read have no ID.
+    fn is_of(&self, image: &StoredImage, root: &Root, request: &Request) -> bool {
+        let begins =
+            |digest: &str| digest::hexadecimal(digest).is_some_and(|it| it.starts_with(self.0));
+        let has_configuration = |image: &Image| image.config_digest.as_deref().is_some_and(begins);
+        begins(image.target.digest().as_ref())
+            || describe(root, image, request).is_ok_and(|it| it.iter().any(has_configuration))
+    }
+}
+
+fn describe(root: &Root, stored: &StoredImage, request: &Request) -> Result<Vec<Image>> {
+    let content = Content::open(root, request.limits)?;
+    let named = oci::with_name(stored.target.clone(), &stored.name);
+    let selection = request.selection(None)?;
+    oci::images(&content, vec![named], &selection, SourceKind::Containerd)
 }
 
 fn open(root: &Root, stored: &StoredImage, request: &Request) -> Result<Vec<Image>> {
     let content = Content::open(root, request.limits)?;
-    let named = oci::with_name(stored.target.clone(), &stored.name);
-    let selection = request.selection(None)?;
-    let mut images = oci::images(&content, vec![named], &selection, SourceKind::Containerd)?;
+    let mut images = describe(root, stored, request)?;
     for image in &mut images {
         content.prefer_unpacked(root, &stored.namespace, image)?;
         image.access = Some(AccessMethod::Storage);

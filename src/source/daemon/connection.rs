@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::address::Address;
 use crate::cancellation::Cancellation;
 use crate::error::{Error, ErrorCode};
+use crate::source::names::NamedImage;
 use crate::source::runtime::Runtime;
 use crate::tls;
 
@@ -99,15 +100,22 @@ impl Connection {
         self.query(docker.inspect_image(name))
     }
 
-    /// The names of all images: their tags, or the digests of those without a tag.
-    pub fn names(&self) -> Result<Vec<String>, EngineError> {
+    /// All images but those that are only a step of others.
+    pub fn images(&self) -> Result<Vec<NamedImage>, EngineError> {
         let images = self.query(self.docker.list_images(None::<ListImagesOptions>))?;
-        let names = images.into_iter().flat_map(|image| match image.repo_tags {
-            tags if tags.is_empty() => image.repo_digests,
-            tags => tags,
-        });
         // An image without a name is `<none>:<none>`.
-        Ok(names.filter(|name| !name.starts_with('<')).collect())
+        let named = |names: Vec<String>| -> Vec<String> {
+            let names = names.into_iter().filter(|name| !name.starts_with('<'));
+            names.collect()
+        };
+        let images = images.into_iter().map(|image| NamedImage {
+            names: match named(image.repo_tags) {
+                tags if tags.is_empty() => named(image.repo_digests),
+                tags => tags,
+            },
+            id: image.id,
+        });
+        Ok(images.collect())
     }
 
     /// The build steps of an image, the last one first.

@@ -16,6 +16,7 @@ mod storage_root;
 
 use super::environment::variable;
 use super::image::Image;
+use super::names::NamedImage;
 use super::platform::{self, Platform};
 use super::request::{LayerConsumer, Request, Source};
 use crate::cancellation::Cancellation;
@@ -105,11 +106,11 @@ impl Daemon {
         })
     }
 
-    /// The names of all images of the first engine that answers.
+    /// All images of the first engine that answers.
     ///
     /// # Errors
     /// The configuration is invalid, no engine answers, or the request was cancelled.
-    pub fn names(kind: EngineKind, end: &Cancellation) -> Result<Vec<String>> {
+    pub fn list(kind: EngineKind, end: &Cancellation) -> Result<Vec<NamedImage>> {
         let all = Daemon {
             kind,
             reference: format!("the images of {}", kind.name()),
@@ -117,9 +118,9 @@ impl Daemon {
         let mut attempts = Vec::new();
         for address in addresses(kind, &variable)? {
             let connection = connect(&address, end);
-            let names = connection.and_then(|it| it.names().map_err(|it| refusal(&address, it)));
-            match names {
-                Ok(names) => return Ok(names),
+            let images = connection.and_then(|it| it.images().map_err(|it| refusal(&address, it)));
+            match images {
+                Ok(images) => return Ok(images),
                 Err(Refusal::Error(error)) => return Err(error),
                 Err(Refusal::Attempt(attempt)) => attempts.push(*attempt),
             }

@@ -1,6 +1,7 @@
 //! Images that engines really hold. The tests start engines of their own, without network; they are skipped where the programs
 //! are missing, or fail there if `IMGCHECK_REQUIRE_TOOLS=1`.
 
+mod all_images;
 mod connection;
 mod containerd;
 mod podman;

@@ -8,14 +8,14 @@ use super::{essence, failure, report};
 use testkit::tools::tool;
 use testkit::{Image, docker_archive, file, write_archive};
 
-struct Podman {
+pub(super) struct Podman {
     process: Child,
     directory: tempfile::TempDir,
     driver: &'static str,
 }
 
 impl Podman {
-    fn start(driver: &'static str) -> Option<Self> {
+    pub(super) fn start(driver: &'static str) -> Option<Self> {
         if !tool("podman") {
             return None;
         }
@@ -43,11 +43,11 @@ impl Podman {
         panic!("podman does not listen");
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn host(&self) -> String {
+    pub(super) fn host(&self) -> String {
         format!("unix://{}", self.path("podman.sock").display())
     }
 
@@ -59,7 +59,7 @@ impl Podman {
         ]
     }
 
-    fn run(&self, arguments: &[&str]) -> String {
+    pub(super) fn run(&self, arguments: &[&str]) -> String {
         let output = command(&self.directory, self.driver)
             .args(arguments)
             .output()
