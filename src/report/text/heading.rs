@@ -3,6 +3,7 @@
 use super::style::{BOLD, DIM, colored, line};
 use crate::report::details::{count, source_name};
 use crate::report::{Inspection, Report, Verdict, one_line};
+use crate::source::SourceKind;
 
 /// Writes the first lines; `imgcheck facts` has no verdict and no time.
 pub(super) fn heading(
@@ -26,6 +27,9 @@ pub(super) fn heading(
     }
     if facts.gpu.sampled {
         about.push("GPU code sampled".to_owned());
+    }
+    if facts.source == SourceKind::Sif {
+        about.push("without the environment of the host".to_owned());
     }
     if let Some(elapsed) = elapsed_ms {
         about.push(format!("{:.2} s", elapsed as f64 / 1000.0));

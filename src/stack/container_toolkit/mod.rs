@@ -23,6 +23,9 @@ pub use requirement::{Constraint, Host, Invalid, Operator, Property, Requirement
 use super::inventory::Inventory;
 use super::python::Environment;
 
+/// Every image of Apptainer and Singularity has it.
+const APPTAINER: &str = ".singularity.d/env";
+
 impl ContainerToolkit {
     /// What the environment of an image requests.
     pub fn of_environment(
@@ -46,10 +49,14 @@ impl ContainerToolkit {
         variables: &BTreeMap<String, String>,
         knowledge: &ToolkitKnowledge,
     ) -> Self {
+        let toolkit = match inventory.root.entry(APPTAINER) {
+            Some(_) => variables::without_toolkit(knowledge),
+            None => ContainerToolkit::of_environment(variables, knowledge),
+        };
         ContainerToolkit {
             driver_files: files::of_driver(inventory, knowledge),
             needs: files::needs(inventory, environments, knowledge),
-            ..ContainerToolkit::of_environment(variables, knowledge)
+            ..toolkit
         }
     }
 }

@@ -42,6 +42,23 @@ pub(super) fn read(variables: &Variables, knowledge: &ToolkitKnowledge) -> Conta
     }
 }
 
+/// What `apptainer --nv` does: it reads no variable of the image, and binds all GPUs and the libraries of `nvliblist.conf`, which are of
+/// all capabilities.
+pub(super) fn without_toolkit(knowledge: &ToolkitKnowledge) -> ContainerToolkit {
+    let all = knowledge.capabilities.iter().map(|row| row.name.clone());
+    ContainerToolkit {
+        capabilities: Capabilities {
+            enabled: all.collect(),
+            ..Capabilities::default()
+        },
+        devices: Devices {
+            text: None,
+            visible: true,
+        },
+        ..ContainerToolkit::default()
+    }
+}
+
 /// As Go's `strconv.ParseBool`; what it cannot read is false.
 fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")

@@ -173,4 +173,30 @@ fn images_of_enroot_and_apptainer_are_judged_as_the_docker_image() {
     assert_eq!(image["source"], "sif");
     assert_eq!(image["platform"], "linux/amd64");
     assert_eq!(image["reference"], "pytorch-cuda:v2.9");
+
+    // Nothing that the container toolkit would read counts for `--nv`.
+    let set = [
+        "",
+        "export NVIDIA_VISIBLE_DEVICES=none\n",
+        "export NVIDIA_DRIVER_CAPABILITIES=utility\n",
+        "export NVIDIA_REQUIRE_CUDA=\"cuda>=99.0\"\n",
+    ];
+    for set in set {
+        let exports = format!("#!/bin/sh\nexport PYTHON_VERSION=3.11.13\n{set}");
+        write(
+            &root,
+            ".singularity.d/env/10-docker2singularity.sh",
+            &exports,
+        );
+        squash(&root, &squashed, &["-comp", "gzip"]);
+        let content = fs::read(&squashed).unwrap();
+        let image = scratch.path().join("image.sif");
+        let pulled = definition("bootstrap: docker\nfrom: pytorch-cuda:v2.9\n");
+        fs::write(
+            &image,
+            sif(&[pulled, partition(SQUASHFS, PRIMARY, content)]),
+        )
+        .unwrap();
+        assert_eq!(judgement(&image, &[]), expected, "{set}");
+    }
 }
