@@ -56,6 +56,9 @@ pub struct Container {
     /// The GPUs that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuRequest>,
+    /// It uses a resource claim that is not in the input, which may be for a GPU.
+    #[serde(skip)]
+    pub has_unknown_claim: bool,
     /// The runtime class of its Pod, or the runtime of a Compose service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime_class: Option<RuntimeClass>,

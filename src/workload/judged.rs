@@ -58,7 +58,7 @@ pub struct Peer {
     pub role: Role,
     /// The image reference.
     pub image: String,
-    /// Whether it requests a GPU.
+    /// Whether it requests a GPU, or may do so by a resource claim that is not in the input.
     pub gpu: bool,
     /// Versions of the components that its process loads; empty if the image was not read.
     pub versions: BTreeMap<String, String>,
@@ -122,7 +122,7 @@ impl WorkloadFacts {
             group: it.group.clone(),
             role: it.role,
             image: it.image.clone(),
-            gpu: it.gpu.is_some(),
+            gpu: it.gpu.is_some() || it.has_unknown_claim,
             versions: BTreeMap::new(),
         };
         WorkloadFacts {

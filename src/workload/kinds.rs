@@ -8,6 +8,7 @@ pub struct Kinds {
     kinds: Vec<Kind>,
     gpu_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
+    gpu_runtime_classes: Vec<String>,
 }
 
 /// An object that starts containers. Paths are in the form of `kubernetes/path.rs`.
@@ -40,16 +41,25 @@ impl Kinds {
 
     /// Whether an extended resource is a GPU of NVIDIA.
     pub(super) fn is_gpu_resource(&self, name: &str) -> bool {
-        self.gpu_resources
-            .iter()
-            .any(|known| match known.strip_suffix('*') {
-                Some(prefix) => name.starts_with(prefix),
-                None => name == known,
-            })
+        is_listed(&self.gpu_resources, name)
+    }
+
+    /// Whether Pods of a runtime class may get a GPU that they do not request.
+    #[cfg(feature = "gate")]
+    pub fn is_gpu_runtime(&self, name: &str) -> bool {
+        is_listed(&self.gpu_runtime_classes, name)
     }
 
     /// Whether a device class is for GPUs of NVIDIA.
     pub(super) fn is_gpu_class(&self, name: &str) -> bool {
-        self.gpu_device_classes.iter().any(|known| known == name)
+        is_listed(&self.gpu_device_classes, name)
     }
+}
+
+/// Whether a list has a name; `*` at the end of an item stands for any text.
+fn is_listed(list: &[String], name: &str) -> bool {
+    list.iter().any(|known| match known.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == known,
+    })
 }

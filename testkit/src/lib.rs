@@ -8,6 +8,7 @@ pub mod bolt;
 pub mod chunked;
 mod compression;
 mod digest;
+pub mod disk;
 pub mod elf;
 #[cfg(feature = "servers")]
 pub mod engine;

@@ -43,7 +43,13 @@ impl<'d> Deployed<'d> {
             workload::of_object(object, &request.namespace, classes, &view.setup.kinds)
         };
         let mut workload = read(&request.object).ok_or("no-containers")?;
-        let uses_gpu = workload.containers.iter().any(|it| it.gpu.is_some());
+        let uses_gpu = workload.containers.iter().any(|it| {
+            let runtime = it.runtime_class.as_ref();
+            let is_gpu_runtime = |name: &str| view.setup.kinds.is_gpu_runtime(name);
+            it.gpu.is_some()
+                || it.has_unknown_claim
+                || runtime.is_some_and(|it| is_gpu_runtime(&it.name))
+        });
         if let Some(before) = read(&request.old_object) {
             if before.containers == workload.containers {
                 return Err("unchanged");

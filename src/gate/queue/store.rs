@@ -7,6 +7,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
@@ -31,7 +32,8 @@ pub type ContainerKey = [u8; 32];
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    database: Database,
+    /// `None` while it cannot be opened again.
+    database: RwLock<Option<Database>>,
 }
 
 /// A change of the file.
@@ -59,6 +61,7 @@ impl Store {
         let database = Database::create(&path).map_err(|error| failed(&path, error.into()))?;
         std::fs::set_permissions(&path, Permissions::from_mode(MODE))
             .map_err(|error| Error::io(&name, error))?;
+        let database = RwLock::new(Some(database));
         let store = Store { path, database };
         // Tables that exist can be read without care.
         store.write(&[])?;
@@ -70,8 +73,8 @@ impl Store {
     /// # Errors
     /// The file cannot be read.
     pub fn jobs(&self) -> Result<Vec<Job>> {
-        let read = || -> std::result::Result<Vec<Job>, redb::Error> {
-            let transaction = self.database.begin_read()?;
+        self.with(|database| {
+            let transaction = database.begin_read()?;
             let table = transaction.open_table(JOBS)?;
             let mut jobs = Vec::new();
             for entry in table.iter()? {
@@ -80,8 +83,7 @@ impl Store {
                 jobs.extend(serde_json::from_slice::<Job>(job.value()));
             }
             Ok(jobs)
-        };
-        read().map_err(|error| failed(&self.path, error))
+        })
     }
 
     /// All scans, by their ids.
@@ -89,8 +91,8 @@ impl Store {
     /// # Errors
     /// The file cannot be read.
     pub fn scans(&self) -> Result<Vec<(String, Vec<u8>)>> {
-        let read = || -> std::result::Result<Vec<_>, redb::Error> {
-            let transaction = self.database.begin_read()?;
+        self.with(|database| {
+            let transaction = database.begin_read()?;
             let table = transaction.open_table(SCANS)?;
             let mut scans = Vec::new();
             for entry in table.iter()? {
@@ -98,8 +100,7 @@ impl Store {
                 scans.push((id.value().to_owned(), scan.value().to_owned()));
             }
             Ok(scans)
-        };
-        read().map_err(|error| failed(&self.path, error))
+        })
     }
 
     /// The day of a container that once passed: see [`Change::Passed`].
@@ -107,12 +108,11 @@ impl Store {
     /// # Errors
     /// The file cannot be read.
     pub fn passed(&self, key: &ContainerKey) -> Result<Option<i32>> {
-        let read = || -> std::result::Result<Option<i32>, redb::Error> {
-            let transaction = self.database.begin_read()?;
+        self.with(|database| {
+            let transaction = database.begin_read()?;
             let table = transaction.open_table(PASSED)?;
             Ok(table.get(key)?.map(|day| day.value()))
-        };
-        read().map_err(|error| failed(&self.path, error))
+        })
     }
 
     /// Makes changes, all or none. When this returns, they are on disk.
@@ -120,8 +120,8 @@ impl Store {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, changes: &[Change]) -> Result<()> {
-        let write = || -> std::result::Result<(), redb::Error> {
-            let transaction = self.database.begin_write()?;
+        self.with(|database| {
+            let transaction = database.begin_write()?;
             {
                 let mut jobs = transaction.open_table(JOBS)?;
                 let mut passed = transaction.open_table(PASSED)?;
@@ -150,8 +150,34 @@ impl Store {
             }
             transaction.commit()?;
             Ok(())
+        })
+    }
+
+    /// Does something with the file. redb refuses everything after a failure of the disk, until the file is opened again.
+    fn with<T>(
+        &self,
+        work: impl Fn(&Database) -> std::result::Result<T, redb::Error>,
+    ) -> Result<T> {
+        let now = || match &*self.database.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(database) => work(database),
+            None => Err(redb::Error::PreviousIo),
         };
-        write().map_err(|error| failed(&self.path, error))
+        let answer = match now() {
+            Err(redb::Error::PreviousIo) => self.open_again().and_then(|()| now()),
+            answer => answer,
+        };
+        answer.map_err(|error| failed(&self.path, error))
+    }
+
+    fn open_again(&self) -> std::result::Result<(), redb::Error> {
+        let mut database = self
+            .database
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        // Its lock is given back first.
+        *database = None;
+        *database = Some(Database::create(&self.path)?);
+        Ok(())
     }
 }
 

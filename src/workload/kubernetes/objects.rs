@@ -93,10 +93,10 @@ impl Objects {
             .get(&(namespace.to_owned(), name.to_owned()))
     }
 
-    /// The GPU device class of a claim or template.
-    pub(super) fn gpu_claim(&self, namespace: &str, name: &str) -> Option<&str> {
+    /// The GPU device class of a claim or template, which is `None` if it is for something else. `None` if it is not in the input.
+    pub(super) fn gpu_claim(&self, namespace: &str, name: &str) -> Option<Option<&str>> {
         let class = self.claims.get(&(namespace.to_owned(), name.to_owned()))?;
-        class.as_deref()
+        Some(class.as_deref())
     }
 
     pub(super) fn runtime_selector(&self, name: &str) -> Option<&BTreeMap<String, String>> {

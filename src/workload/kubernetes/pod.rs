@@ -101,6 +101,7 @@ impl<'p> Template<'p> {
             default_shm: !host_ipc && !mounts.iter().any(|it| it.path == SHARED_MEMORY),
             mounts,
             gpu: self.gpu(container),
+            has_unknown_claim: self.claims(container).any(|(_, class)| class.is_none()),
             runtime_class: runtime.and_then(|class| {
                 Some(RuntimeClass {
                     name: class.text()?.to_owned(),
@@ -177,25 +178,35 @@ impl<'p> Template<'p> {
         })
     }
 
+    /// The request by a claim for a GPU.
     fn claim(&self, container: &Node) -> Option<GpuRequest> {
-        let reader = self.reader;
-        let mut claims = container.get("resources")?.items_of("claims");
-        claims.find_map(|used| {
-            let name = used.text_of("name")?;
-            let mut declared = self.pod.items_of("resourceClaims");
-            let declared = declared.find(|it| it.text_of("name") == Some(name))?;
-            let template = declared
-                .text_of("resourceClaimTemplateName")
-                .or(declared.text_of("resourceClaimName"))?;
+        let mut claims = self.claims(container);
+        claims.find_map(|(used, class)| {
             Some(GpuRequest {
-                resource: reader
-                    .objects
-                    .gpu_claim(reader.namespace, template)?
-                    .to_owned(),
+                resource: class??.to_owned(),
                 count: None,
-                location: reader.manifest.location(used),
+                location: self.reader.manifest.location(used),
             })
         })
+    }
+
+    /// The resource claims that a container uses, as [`Objects::gpu_claim`](super::objects::Objects::gpu_claim) knows them.
+    fn claims<'c>(
+        &'c self,
+        container: &'c Node,
+    ) -> impl Iterator<Item = (&'c Node, Option<Option<&'c str>>)> {
+        let reader = self.reader;
+        let used = container.get("resources").into_iter();
+        used.flat_map(|it| it.items_of("claims"))
+            .filter_map(move |used| {
+                let name = used.text_of("name")?;
+                let mut declared = self.pod.items_of("resourceClaims");
+                let declared = declared.find(|it| it.text_of("name") == Some(name))?;
+                let template = declared
+                    .text_of("resourceClaimTemplateName")
+                    .or(declared.text_of("resourceClaimName"))?;
+                Some((used, reader.objects.gpu_claim(reader.namespace, template)))
+            })
     }
 }
 

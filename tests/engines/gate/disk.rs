@@ -2,62 +2,18 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use tempfile::TempDir;
 
 use super::case::{Case, Ending, FOUND, MISLABELLED, check, check_by, program, run};
-use testkit::tools::say;
+use testkit::disk::Disk;
 
-/// A file system of a few pages, until it is dropped.
-struct Small {
-    place: TempDir,
-}
-
-impl Small {
-    /// `None` where nothing can be mounted, unless it must be.
-    fn mount(size: &str) -> Option<Self> {
-        let place = tempfile::tempdir().unwrap();
-        let options = format!("size={size}");
-        let mount = ["-t", "tmpfs", "-o", &options, "tmpfs"];
-        let mounted = Command::new("mount")
-            .args(mount)
-            .arg(place.path())
-            .stderr(Stdio::null())
-            .status();
-        if mounted.is_ok_and(|status| status.success()) {
-            return Some(Small { place });
-        }
-        let required = std::env::var("IMGCHECK_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-        assert!(
-            !required,
-            "nothing can be mounted, and IMGCHECK_REQUIRE_TOOLS=1"
-        );
-        say(format_args!(
-            "skipped: nothing can be mounted here (it needs root)"
-        ));
-        None
-    }
-
-    fn path(&self) -> &Path {
-        self.place.path()
-    }
-
-    fn set_read_only(&self) {
-        let path = self.path().to_str().unwrap();
-        testkit::tools::run("mount", &["-o", "remount,ro", path]);
-    }
-
-    /// Writes a file until there is no room.
-    fn fill(&self) {
-        assert!(fs::write(self.path().join("filler"), vec![1; 1 << 20]).is_err());
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.path()).status();
-    }
+/// A file system of a few pages, and the directory in which it is.
+fn mount() -> Option<(TempDir, Disk)> {
+    let place = tempfile::tempdir().unwrap();
+    let disk = Disk::mount(place.path(), "16k")?;
+    Some((place, disk))
 }
 
 fn error(output: &Output) -> String {
@@ -66,7 +22,7 @@ fn error(output: &Output) -> String {
 
 #[test]
 fn a_full_or_unwritable_cache_changes_no_verdict() {
-    let Some(small) = Small::mount("16k") else {
+    let Some((_place, small)) = mount() else {
         return;
     };
     let case = Case::new(4096);
@@ -75,7 +31,7 @@ fn a_full_or_unwritable_cache_changes_no_verdict() {
     for at in 0..4 {
         match at {
             2 => small.fill(),
-            3 => small.set_read_only(),
+            3 => small.remount("ro"),
             _ => {}
         }
         let output = run(&mut case.cached(&cache));
@@ -91,7 +47,7 @@ fn a_full_or_unwritable_cache_changes_no_verdict() {
 
 #[test]
 fn a_full_directory_for_temporary_files_is_not_needed() {
-    let Some(small) = Small::mount("16k") else {
+    let Some((_place, small)) = mount() else {
         return;
     };
     small.fill();
@@ -104,7 +60,7 @@ fn a_full_directory_for_temporary_files_is_not_needed() {
 
 #[test]
 fn a_report_that_does_not_fit_is_an_error_and_no_half_report() {
-    let Some(small) = Small::mount("16k") else {
+    let Some((_place, small)) = mount() else {
         return;
     };
     let path = small.path().join("report");

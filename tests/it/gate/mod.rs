@@ -7,6 +7,7 @@ mod events;
 mod exceptions;
 mod harbor;
 mod images;
+mod match_conditions;
 mod mutation;
 mod operations;
 mod page;
@@ -14,5 +15,6 @@ mod queue;
 mod refused;
 mod rest;
 mod server;
+mod store;
 #[cfg(feature = "otel")]
 mod traces;

@@ -13,7 +13,7 @@ use super::images::{ENFORCE, content, create, image, pod};
 use super::server::{Home, Server};
 
 /// A registry with many images that differ.
-fn many(count: usize) -> (registry::Server, Arc<AtomicBool>) {
+pub fn many(count: usize) -> (registry::Server, Arc<AtomicBool>) {
     let mut content = registry::Content::default();
     for at in 0..count {
         let image = Image::new("team/image:1", &[&[file("etc/number", at.to_string())]]);
@@ -33,7 +33,7 @@ fn many(count: usize) -> (registry::Server, Arc<AtomicBool>) {
     (server, is_open)
 }
 
-fn reviews(registry: &registry::Server, pods: usize, images: usize) -> Vec<Value> {
+pub fn reviews(registry: &registry::Server, pods: usize, images: usize) -> Vec<Value> {
     let review = |at: usize| {
         let mut pod = pod(&format!("{}/team/image:v{}", registry.address, at % images));
         pod["metadata"]["name"] = json!(format!("train-{at}"));

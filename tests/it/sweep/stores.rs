@@ -1,42 +1,16 @@
 //! Stores that are full, clocks that are wrong, and plans that are interrupted.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use testkit::disk::Disk;
 use testkit::registry::{Server, held, respond};
-use testkit::tools::{required, run, say, tool};
+use testkit::tools::{run, tool};
 
 use super::*;
-
-/// A store that has room for this much.
-struct Small<'c>(&'c Path);
-
-impl<'c> Small<'c> {
-    fn mount(path: &'c Path, size: &str) -> Option<Self> {
-        let options = format!("size={size},mode=700");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
-            .arg(path)
-            .stderr(Stdio::null())
-            .status();
-        if mounted.is_ok_and(|status| status.success()) {
-            return Some(Small(path));
-        }
-        assert!(!required(), "nothing can be mounted");
-        say("skipped: nothing can be mounted here (it needs root)");
-        None
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0).status();
-    }
-}
 
 #[test]
 fn a_full_store_ends_the_worker_and_a_larger_one_goes_on() {
@@ -44,7 +18,7 @@ fn a_full_store_ends_the_worker_and_a_larger_one_goes_on() {
     let place = case.path("store");
     let server = fleet().serve();
     case.plan(&[&format!("registry:{}", server.address)]);
-    let Some(store) = Small::mount(&place, "1m") else {
+    let Some(store) = Disk::mount(&place, "1m") else {
         return;
     };
     // All but a few pages are taken.
@@ -57,10 +31,7 @@ fn a_full_store_ends_the_worker_and_a_larger_one_goes_on() {
     assert!(error.contains("run the same command again"), "{error}");
     let kept = case.objects("facts-").len();
     assert!(kept > 0 && kept < 15, "{kept}");
-    run(
-        "mount",
-        &["-o", "remount,size=8m", store.0.to_str().unwrap()],
-    );
+    store.remount("size=8m");
     let output = case.run(&[]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let (records, code) = case.judge(&[]);
