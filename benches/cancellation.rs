@@ -56,7 +56,10 @@ fn main() {
         STEP,
     );
 
-    let content = Content::of("1", &[Image::new("example:1", &[&[file("a", "a")]])], false);
+    // The layer is the largest blob.
+    let noise = (0..100_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8);
+    let noisy = Image::new("example:1", &[&[file("a", noise.collect::<Vec<u8>>())]]);
+    let content = Content::of("1", &[noisy], false);
     let layer = content.layer();
     let length = content.blobs[&layer].len();
     let hanging = Server::new(move |seen| match seen.is_blob(&layer) {
@@ -112,6 +115,7 @@ fn measure(name: &str, checker: &Checker, request: impl Fn() -> ImageRequest, st
             let codes: Vec<_> = report.errors.iter().map(|it| it.error.code()).collect();
             match codes[..] {
                 [ErrorCode::Cancelled] => delays.push(end.duration_since(cancelled)),
+                // It was faster.
                 [] => {}
                 ref others => eprintln!("{name}: {others:?}"),
             }
