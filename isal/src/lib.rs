@@ -28,7 +28,7 @@ pub struct Step {
 /// What is wrong with a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invalid {
-    /// It does not begin as a gzip member does, or has a wrong header checksum.
+    /// It does not begin as a gzip member does, or has reserved flags or a wrong header checksum.
     Header,
     /// The compressed data cannot have been written by any compressor.
     Data,
@@ -108,6 +108,8 @@ impl Member {
         let code = unsafe { isa_l::isal_read_gzip_header(&mut *self.state, &mut self.header) };
         match code {
             END_INPUT => Ok(false),
+            // RFC 1952 forbids to read such a member, and the library reads it.
+            OK if self.header.flags & RESERVED_FLAGS != 0 => Err(Invalid::Header),
             OK => Ok(true),
             _ => Err(Invalid::Header),
         }
@@ -115,6 +117,7 @@ impl Member {
 }
 
 const OK: i32 = isa_l::ISAL_DECOMP_OK as i32;
+const RESERVED_FLAGS: u32 = 0b1110_0000;
 const END_INPUT: i32 = isa_l::ISAL_END_INPUT as i32;
 
 fn check(code: i32) -> Result<(), Invalid> {

@@ -115,3 +115,12 @@ fn a_wrong_checksum_or_length_is_an_error() {
         assert_eq!(inflate(&wrong, 100, 100), Err(Invalid::Checksum));
     }
 }
+
+#[test]
+fn reserved_flags_are_an_error() {
+    let mut member = gzip(b"some text", 6, GzBuilder::new());
+    for bit in 5..8 {
+        member[3] = 1 << bit;
+        assert_eq!(inflate(&member, 100, 100), Err(Invalid::Header), "{bit}");
+    }
+}
