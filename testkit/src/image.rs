@@ -88,6 +88,14 @@ pub fn manifest_entry(image: &Image) -> Value {
     json!({"Config": name(&image.config()), "RepoTags": tags, "Layers": layers})
 }
 
+fn media_type(compression: Compression) -> &'static str {
+    match compression {
+        Compression::Plain => "application/vnd.oci.image.layer.v1.tar",
+        Compression::Gzip => "application/vnd.oci.image.layer.v1.tar+gzip",
+        Compression::Zstd => "application/vnd.oci.image.layer.v1.tar+zstd",
+    }
+}
+
 /// The files of an OCI layout. The images become one index of their platforms if `index` is set.
 pub fn oci_layout(images: &[Image], compression: Compression, index: bool) -> Vec<Item> {
     let mut items = vec![file("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#)];
@@ -103,7 +111,7 @@ pub fn oci_layout(images: &[Image], compression: Compression, index: bool) -> Ve
             "schemaVersion": 2,
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
             "config": descriptor("application/vnd.oci.image.config.v1+json", &config),
-            "layers": layers.iter().map(|layer| descriptor("application/vnd.oci.image.layer.v1.tar", layer)).collect::<Vec<_>>(),
+            "layers": layers.iter().map(|layer| descriptor(media_type(compression), layer)).collect::<Vec<_>>(),
         })
         .to_string()
         .into_bytes();

@@ -13,7 +13,7 @@ use crate::source::overlay::{Attributes, Overlay};
 use crate::source::store::Store;
 
 /// The content store, below the root directory.
-pub const CONTENT: &str = "io.containerd.content.v1.content";
+const CONTENT: &str = "io.containerd.content.v1.content";
 
 /// A content store, which has the layout of an OCI image layout without its index. Layers may be missing.
 pub(super) struct Content(Store);

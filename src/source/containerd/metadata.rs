@@ -10,6 +10,7 @@ use super::bolt::{Bucket, Database};
 use crate::beneath::{self, Links};
 use crate::digest;
 use crate::error::{Error, Result};
+use crate::source::oci;
 
 const METADATA: &str = "io.containerd.metadata.v1.bolt/meta.db";
 /// Version of the layout of both databases.
@@ -33,6 +34,11 @@ pub(super) struct StoredImage {
 }
 
 impl StoredImage {
+    /// The manifest or index that it leads to, with its name.
+    pub fn manifest(&self) -> Descriptor {
+        oci::with_name(self.target.clone(), &self.name)
+    }
+
     /// Whether people gave it this name. Kubernetes stores each image under its digest and its ID, too.
     pub fn has_tag(&self) -> bool {
         !self.name.contains('@') && digest::hexadecimal(&self.name).is_none()

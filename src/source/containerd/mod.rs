@@ -6,16 +6,18 @@ mod content;
 mod metadata;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use oci_spec::image::Descriptor;
 
 use super::environment::variable;
 use super::image::{AccessMethod, Image, SourceKind};
 use super::names::{self, NamedImage};
 use super::oci;
+use super::platform::Selection;
 use super::request::{LayerConsumer, Request, Source};
 use crate::digest;
 use crate::error::{Error, ErrorCode, Result};
-pub(super) use content::CONTENT;
 use content::Content;
 use metadata::{Root, StoredImage};
 
@@ -176,21 +178,37 @@ impl<'a> ImageId<'a> {
     }
 }
 
-fn describe(root: &Root, stored: &StoredImage, request: &Request) -> Result<Vec<Image>> {
-    let content = Content::open(root, request.limits)?;
-    let named = oci::with_name(stored.target.clone(), &stored.name);
-    let selection = request.selection(None)?;
-    oci::images(&content, vec![named], &selection, SourceKind::Containerd)
-}
-
-fn open(root: &Root, stored: &StoredImage, request: &Request) -> Result<Vec<Image>> {
-    let content = Content::open(root, request.limits)?;
-    let mut images = describe(root, stored, request)?;
+/// The images with these manifests in a root directory, with layers from where containerd unpacked them for a namespace.
+///
+/// # Errors
+/// This process cannot read all of them there.
+pub(super) fn images(
+    root: &Path,
+    namespace: &str,
+    manifests: Vec<Descriptor>,
+    selection: &Selection,
+    kind: SourceKind,
+) -> Result<Vec<Image>> {
+    let root = Root(root.to_owned());
+    let content = Content::open(&root, selection.limits)?;
+    let mut images = oci::images(&content, manifests, selection, kind)?;
     for image in &mut images {
-        content.prefer_unpacked(root, &stored.namespace, image)?;
+        content.prefer_unpacked(&root, namespace, image)?;
         image.access = Some(AccessMethod::Storage);
     }
     Ok(images)
+}
+
+fn describe(root: &Root, stored: &StoredImage, request: &Request) -> Result<Vec<Image>> {
+    let content = Content::open(root, request.limits)?;
+    let (selection, kind) = (request.selection(None)?, SourceKind::Containerd);
+    oci::images(&content, vec![stored.manifest()], &selection, kind)
+}
+
+fn open(root: &Root, stored: &StoredImage, request: &Request) -> Result<Vec<Image>> {
+    let (selection, kind) = (request.selection(None)?, SourceKind::Containerd);
+    let manifests = vec![stored.manifest()];
+    images(&root.0, &stored.namespace, manifests, &selection, kind)
 }
 
 fn readable_by_root(error: Error) -> Error {

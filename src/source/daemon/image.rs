@@ -15,7 +15,6 @@ use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::Limit;
 use crate::source::archive_file;
-use crate::source::blobs::Blobs;
 use crate::source::image::{AccessMethod, Annotations, Image, LayerBlob, LayerData, SourceKind};
 use crate::source::oci;
 use crate::source::platform::Selection;
@@ -186,18 +185,16 @@ impl Description<'_> {
     /// The image is in containerd: its id is the digest of a manifest or an index.
     fn by_manifests(&self, manifests: &[Descriptor]) -> Option<Vec<Image>> {
         let info = self.info.as_ref();
-        let content =
-            info.and_then(|info| content_store::open(info, manifests, self.selection.limits));
-        let cached = CachedDocuments {
-            id: self.id,
-            cache: self.cache,
+        let cached = || {
+            let documents = CachedDocuments {
+                id: self.id,
+                cache: self.cache,
+            };
+            let (manifests, kind) = (manifests.to_vec(), SourceKind::DockerDaemon);
+            oci::images(&documents, manifests, self.selection, kind).ok()
         };
-        let images = |blobs: &dyn Blobs| {
-            let manifests = manifests.to_vec();
-            oci::images(blobs, manifests, self.selection, SourceKind::DockerDaemon).ok()
-        };
-        let stored = content.and_then(|store| images(&store));
-        stored.or_else(|| images(&cached))
+        let stored = info.and_then(|info| content_store::images(info, manifests, self.selection));
+        stored.or_else(cached)
     }
 
     /// The image is not in containerd: its id is the digest of the configuration.

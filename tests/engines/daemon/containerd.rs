@@ -77,6 +77,27 @@ fn an_index_is_read_from_the_content_store_the_stream_and_the_cache() {
             }
         }
     }
+    // What Docker unpacked for a container is read from there: no blob of a layer is needed.
+    daemon.run(&["create", "--platform", "linux/amd64", name.trim(), "/x"]);
+    let blobs = daemon.path("data/containerd/daemon/io.containerd.content.v1.content/blobs/sha256");
+    for blob in fs::read_dir(blobs).unwrap() {
+        let blob = blob.unwrap().path();
+        let content = fs::read(&blob).unwrap();
+        if content.starts_with(b"\x1f\x8b") {
+            fs::write(&blob, vec![0; content.len()]).unwrap();
+        }
+    }
+    let (arguments, environment) = (
+        ["--platform", "linux/amd64"],
+        [("DOCKER_HOST", &*daemon.host())],
+    );
+    let unpacked = report_with(&held, &arguments, &environment);
+    assert_eq!(unpacked["images"][0]["access"], "storage");
+    let expected = report_with(archive, &arguments, &[]);
+    assert_eq!(
+        unpacked["images"][0]["stack"],
+        expected["images"][0]["stack"]
+    );
     let error = super::failure_with(
         &held,
         &["--platform", "linux/s390x"],
