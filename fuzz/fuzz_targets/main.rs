@@ -13,6 +13,7 @@ mod elf_file;
 mod elf_library;
 mod expression;
 mod fat_binary;
+mod gzip_decoders;
 mod image_check;
 mod image_facts;
 mod image_source;
@@ -63,6 +64,7 @@ targets! {
     elf_library
     expression
     fat_binary
+    gzip_decoders
     image_check
     image_facts
     image_source
