@@ -3,20 +3,23 @@
 //! ```text
 //! cargo build --release --features gate,kube,otel,parquet
 //! cargo bench --bench sweep -- target/release/imgcheck 1000 10000 40000
+//! cargo bench --bench sweep -- target/release/imgcheck shards 10000
 //! ```
 //!
-//! Each cell has seconds, seconds of processor time, and peak memory. For each number of images: 2.5 tags an image, 1.5 layers an image. A tenth of the layers are bases, of which an image has eight; its other
-//! layers are its own or shared with one other image. Every image has PyTorch as the sample image has it. How real registries share layers is
-//! an assumption.
+//! Each cell has seconds, seconds of processor time, and peak memory. For each number of images: 2.5 tags an image, 1.5 layers an image. A
+//! tenth of the layers are bases, of which an image has eight; its other layers are its own or shared with one other image. Every image has
+//! PyTorch as the sample image has it. How real registries share layers is an assumption.
+//!
+//! `shards` reads one plan by 1, 2, 4 and 8 workers at once, each time into an empty store, and adds up what all of them do.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{env, fmt, fs, thread};
 
 use serde_json::{Value, json};
 use testkit::registry::{Answer, Seen, Server, error, respond, with};
@@ -31,6 +34,8 @@ const PAGE: usize = 1000;
 /// A registry of images that are made of their number.
 struct Simulated {
     blobs: HashMap<String, Vec<u8>>,
+    /// Digests of blobs that are layers.
+    layers: HashSet<String>,
     repositories: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -40,6 +45,7 @@ impl Simulated {
         let bases = (images * 3 / 20).div_ceil(BASE).max(1);
         let mut all = Simulated {
             blobs: HashMap::new(),
+            layers: HashSet::new(),
             repositories: BTreeMap::new(),
         };
         for image in 0..images {
@@ -66,6 +72,8 @@ impl Simulated {
 
     fn add(&mut self, image: usize, layers: Vec<Vec<u8>>) -> String {
         let diff_ids: Vec<String> = layers.iter().map(|it| sha256(it)).collect();
+        // They are not compressed.
+        self.layers.extend(diff_ids.iter().cloned());
         let config = json!({"architecture": "amd64", "os": "linux", "created": "2026-11-01T00:00:00Z",
             "config": {"Env": [format!("IMAGE={image}")], "Cmd": ["python3"]},
             "rootfs": {"type": "layers", "diff_ids": diff_ids}});
@@ -157,8 +165,24 @@ fn sample_layers() -> Vec<Vec<u8>> {
 /// Clock ticks a second of `/proc/PID/stat` (`proc_pid_stat(5)`), as Linux has them on all machines.
 const TICKS: f64 = 100.0;
 
-/// Seconds, seconds of processor time, and peak memory in MB.
-fn measure(program: &str, directory: &Path, arguments: &[&str]) -> String {
+/// What a command took.
+struct Measured {
+    seconds: f64,
+    /// Of a processor.
+    processor: f64,
+    /// In MB.
+    peak: f64,
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, processor, peak) = (self.seconds, self.processor, self.peak);
+        write!(formatter, "{seconds:.1} s, {processor:.1} s, {peak:.0} MB")
+    }
+}
+
+/// Runs one part of a sweep.
+fn measure(program: &str, directory: &Path, arguments: &[&str]) -> Measured {
     let start = Instant::now();
     let mut child = Command::new(program)
         .current_dir(directory)
@@ -185,8 +209,11 @@ fn measure(program: &str, directory: &Path, arguments: &[&str]) -> String {
         peak = peak.max(kilobytes.unwrap_or_default() / 1000.0);
         thread::sleep(Duration::from_millis(20));
     }
-    let seconds = start.elapsed().as_secs_f64();
-    format!("{seconds:.1} s, {processor:.1} s, {peak:.0} MB")
+    Measured {
+        seconds: start.elapsed().as_secs_f64(),
+        processor,
+        peak,
+    }
 }
 
 fn main() {
@@ -199,6 +226,14 @@ fn main() {
         return;
     };
     let program = fs::canonicalize(program).unwrap().display().to_string();
+    match sizes.split_first() {
+        Some((word, sizes)) if word == "shards" => by_shards(&program, sizes),
+        _ => by_size(&program, sizes),
+    }
+}
+
+/// Sweeps registries of these sizes.
+fn by_size(program: &str, sizes: &[String]) {
     println!("| images | tags | plan | run | judge |");
     println!("|---:|---:|---:|---:|---:|");
     for images in sizes {
@@ -213,7 +248,7 @@ fn main() {
         let source = format!("registry:{}", server.address);
         let sweep = |words: &[&str]| {
             let arguments = [words, &["--store", &store]].concat();
-            measure(&program, scratch.path(), &arguments)
+            measure(program, scratch.path(), &arguments)
         };
         let plan = sweep(&["plan", &source, "-o", "plan"]);
         let run = sweep(&["run", "plan"]);
@@ -227,4 +262,61 @@ fn main() {
         ]);
         println!("| {images} | {tags} | {plan} | {run} | {judge} |");
     }
+}
+
+/// Reads one plan by several workers at once.
+fn by_shards(program: &str, sizes: &[String]) {
+    println!(
+        "| images | shards | time | processor time of all | requests | layers read | reads of a layer |"
+    );
+    println!("|---:|---:|---:|---:|---:|---:|---:|");
+    for images in sizes {
+        let simulated = Arc::new(Simulated::new(images.parse().unwrap()));
+        let answers = Arc::clone(&simulated);
+        let server = Server::new(move |seen| answers.answer(seen));
+        let scratch = tempfile::tempdir().unwrap();
+        let source = format!("registry:{}", server.address);
+        measure(program, scratch.path(), &["plan", &source, "-o", "plan"]);
+        for shards in [1, 2, 4, 8] {
+            let store = scratch.path().join(format!("store-{shards}"));
+            fs::create_dir(&store).unwrap();
+            let store = format!("file://{}", store.display());
+            let before = server.seen().len();
+            let start = Instant::now();
+            let processor: f64 = thread::scope(|scope| {
+                let worker = |shard: usize| {
+                    let (store, directory) = (&store, scratch.path());
+                    let shard = format!("{shard}/{shards}");
+                    let words = move || {
+                        let words = ["run", "plan", "--shard", &shard, "--store", store];
+                        measure(program, directory, &words).processor
+                    };
+                    scope.spawn(words)
+                };
+                let workers: Vec<_> = (1..=shards).map(worker).collect();
+                workers.into_iter().map(|it| it.join().unwrap()).sum()
+            });
+            let seconds = start.elapsed().as_secs_f64();
+            let seen = server.seen().split_off(before);
+            let reads = reads_of_layers(&simulated, &seen);
+            let most = reads.values().max().unwrap();
+            println!(
+                "| {images} | {shards} | {seconds:.1} s | {processor:.1} s | {} | {} | {most} |",
+                seen.len(),
+                reads.len()
+            );
+        }
+    }
+}
+
+/// How often each layer was asked for, in whichever repository.
+fn reads_of_layers<'s>(simulated: &Simulated, seen: &'s [Seen]) -> HashMap<&'s str, usize> {
+    let mut reads = HashMap::new();
+    for it in seen {
+        let digest = it.path.rsplit('/').next().unwrap();
+        if simulated.layers.contains(digest) {
+            *reads.entry(digest).or_default() += 1;
+        }
+    }
+    reads
 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
+
 /// What a sweep reads: the images behind the references that were listed, and the layers that they share.
 ///
 /// A plan is a file of JSON lines: the same plan goes to every worker.
@@ -83,6 +85,26 @@ pub(super) struct Skipped {
 pub(super) struct Unlisted {
     pub source: String,
     pub message: String,
+}
+
+impl Unlisted {
+    /// What could not be listed because of an error.
+    pub fn of(source: String, error: &Error) -> Self {
+        let message = explained(error);
+        Unlisted { source, message }
+    }
+}
+
+/// What went wrong with something that is named already, and in parentheses what to do about it.
+pub(super) fn explained(error: &Error) -> String {
+    let message = error.message();
+    let subject = error.subject().map(|it| format!("{it}: "));
+    let bare = subject.and_then(|it| message.strip_prefix(&it));
+    let bare = bare.unwrap_or(&message);
+    match error.help() {
+        Some(help) => format!("{bare} ({help})"),
+        None => bare.to_owned(),
+    }
 }
 
 /// How much a plan covers. `listed` = `planned` + `skipped`.

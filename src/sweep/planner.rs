@@ -8,6 +8,7 @@ use super::builder::{Builder, Described, Planned};
 use super::listed::Listed;
 use super::plan::{
     PlannedImage, PlannedLayer, PlannedReference, REGISTRY, SweepPlan, SweepTotals, Unlisted,
+    explained,
 };
 use super::sources::{Listing, Source};
 use super::ticker::Ticker;
@@ -296,7 +297,7 @@ fn key_of(source: &str) -> &str {
 }
 
 fn reason(error: &Error) -> (String, String) {
-    (error.code().as_str().to_owned(), error.to_string())
+    (error.code().as_str().to_owned(), explained(error))
 }
 
 fn planned(source: &str, images: Vec<Image>) -> Result<Vec<Planned>> {

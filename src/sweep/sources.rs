@@ -161,10 +161,8 @@ impl Listing {
     /// Adds what the API of a server listed.
     fn add(&mut self, api: &str, listing: TagListing) {
         let errors = listing.errors.into_iter();
-        self.unlisted.extend(errors.map(|(what, error)| Unlisted {
-            source: format!("{api}:{what}"),
-            message: error.to_string(),
-        }));
+        self.unlisted
+            .extend(errors.map(|(what, error)| Unlisted::of(format!("{api}:{what}"), &error)));
         let tags = listing.tags.into_iter();
         self.listed.extend(tags.map(|it| {
             let reference = format!("{}:{}", it.repository, it.tag);
@@ -205,10 +203,7 @@ fn list_registry(
     let request = make("");
     let end = request.own_cancellation();
     let mut incomplete = |source: String, error: Error| {
-        into.unlisted.push(Unlisted {
-            source,
-            message: error.to_string(),
-        });
+        into.unlisted.push(Unlisted::of(source, &error));
     };
     let catalog = checker.repositories(host, &request);
     end.check()?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::claims::{Claim, Claims, problem};
 use super::pauses::Pauses;
-use super::plan::{PlannedImage, PlannedLayer, SweepPlan};
+use super::plan::{PlannedImage, PlannedLayer, SweepPlan, explained};
 use super::shard::Shard;
 use super::ticker::Ticker;
 use crate::cache::{Cache, Key};
@@ -272,7 +272,7 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
                 Err(error) => {
                     self.checker.keep_reason(&image.name, &reason_of(&error));
                     self.check()?;
-                    Ok(Some((image.source.clone(), error.to_string())))
+                    Ok(Some((image.source.clone(), explained(&error))))
                 }
             }
         })?;
