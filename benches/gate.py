@@ -2,7 +2,8 @@
 """Measures `imgcheck serve` on loopback: cached verdicts, new questions on known facts, a storm of unknown images.
 
     cargo build --release --features gate
-    python3 benches/gate.py --imgcheck target/release/imgcheck [--image docker-archive:testdata/real/torch-2.8.0.tar]
+    python3 benches/gate.py --imgcheck target/release/imgcheck [--image docker-archive:testdata/real/torch-2.8.0.tar] \\
+        [--large testdata/real/torch-2.8.0-oci]
 
 Needs docker-registry and skopeo. Requests are sent by this program over plain HTTP on connections that stay open, so its own time counts, too.
 """
@@ -10,6 +11,8 @@ Needs docker-registry and skopeo. Requests are sent by this program over plain H
 import argparse
 import asyncio
 import contextlib
+import gzip
+import hashlib
 import json
 import os
 import shutil
@@ -35,6 +38,9 @@ def main():
         copy(options.image, f"{registry}/{TAG}")
         for number in range(options.storm_images):
             copy(changed(home, number), f"{registry}/storm/image:v{number}")
+        if options.large:
+            copy(f"oci:{options.large}", f"{registry}/large/one:1")
+            copy(twin(home, options.large), f"{registry}/large/two:1")
         server = stack.enter_context(start_server(options.imgcheck, home, options.classes))
         asyncio.run(measure(server, registry, options))
 
@@ -48,6 +54,7 @@ def arguments():
     parser.add_argument("--storm", type=int, default=500, help="Pods at once")
     parser.add_argument("--storm-images", type=int, default=100)
     parser.add_argument("--classes", type=int, default=1)
+    parser.add_argument("--large", help="an OCI layout with gzip layers: cached verdicts are asked while it and a twin of it are read")
     return parser.parse_args()
 
 
@@ -110,6 +117,8 @@ async def measure(server, registry, options):
     times = await at_rate(server, 20, options.seconds, new)
     print(f"new overlay on known facts at 20 requests a second: {percentiles(times)}")
     await storm(server, registry, options)
+    if options.large:
+        await beside_large_images(server, registry, options, image)
     print(f"memory at the end: {server.memory():.0f} MB")
 
 
@@ -128,6 +137,18 @@ async def storm(server, registry, options):
     while await verdict(server, images[:options.storm_images]) != options.storm_images:
         await asyncio.sleep(0.2)
     print(f"all {options.storm_images} images judged after {time.monotonic() - start:.1f} s")
+
+
+async def beside_large_images(server, registry, options, known):
+    """Asks for known verdicts until two large images were read."""
+    large = [f"{registry}/large/{name}:1" for name in ("one", "two")]
+    start = time.monotonic()
+    times = []
+    while await verdict(server, large) != len(large):
+        times += await at_rate(server, options.rate, 2, lambda at: review(known, f"pod-{at}"))
+    seconds = time.monotonic() - start
+    print(f"cached verdict at {options.rate} requests a second while two large images are read, {seconds:.0f} s: {percentiles(times)}")
+    print(f"memory with two large images: {server.memory():.0f} MB")
 
 
 async def verdict(server, images):
@@ -251,8 +272,6 @@ def changed(home, number):
 
 
 def layout(directory, archive):
-    import hashlib
-
     blobs = os.path.join(directory, "blobs/sha256")
     os.makedirs(blobs)
 
@@ -277,6 +296,34 @@ def layout(directory, archive):
         json.dump(index, output)
     with open(os.path.join(directory, "oci-layout"), "w", encoding="utf-8") as output:
         json.dump({"imageLayoutVersion": "1.0.0"}, output)
+    return f"oci:{directory}"
+
+
+def twin(home, large):
+    """The same image in other blobs: each layer ends with an empty member of gzip more."""
+    directory = os.path.join(home, "twin")
+    blobs = os.path.join(directory, "blobs/sha256")
+    os.makedirs(blobs)
+
+    def read(descriptor):
+        with open(os.path.join(large, "blobs", descriptor["digest"].replace(":", "/")), "rb") as file:
+            return file.read()
+
+    def write(descriptor, content):
+        digest = hashlib.sha256(content).hexdigest()
+        with open(os.path.join(blobs, digest), "wb") as output:
+            output.write(content)
+        return {**descriptor, "digest": f"sha256:{digest}", "size": len(content)}
+
+    with open(os.path.join(large, "index.json"), encoding="utf-8") as file:
+        index = json.load(file)
+    manifest = json.loads(read(index["manifests"][0]))
+    manifest["config"] = write(manifest["config"], read(manifest["config"]))
+    manifest["layers"] = [write(layer, read(layer) + gzip.compress(b"")) for layer in manifest["layers"]]
+    index["manifests"] = [write(index["manifests"][0], json.dumps(manifest).encode())]
+    with open(os.path.join(directory, "index.json"), "w", encoding="utf-8") as output:
+        json.dump(index, output)
+    shutil.copy(os.path.join(large, "oci-layout"), directory)
     return f"oci:{directory}"
 
 

@@ -8,6 +8,7 @@ pub struct Kinds {
     kinds: Vec<Kind>,
     gpu_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
+    #[cfg(feature = "gate")]
     gpu_runtime_classes: Vec<String>,
 }
 
