@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use testkit::registry::{Server, error, trickle};
+use testkit::registry::{Server, broken, error, trickle};
 
 use super::*;
 
@@ -147,49 +147,61 @@ fn a_worker_that_is_stopped_keeps_what_it_has_read() {
     );
 }
 
+/// An image whose manifest says another size of its last layer.
+fn resize(fleet: &mut Fleet, repository: &str, tag: &str, by: i64) {
+    let content = fleet.repositories.get_mut(repository).unwrap();
+    let mut manifest = content.manifest(tag);
+    let size = &mut manifest["layers"][1]["size"];
+    *size = (size.as_i64().unwrap() + by).into();
+    content.tag(tag, manifest.to_string());
+}
+
 #[test]
 fn an_image_that_cannot_be_read_is_a_record_and_the_others_are_judged() {
     let case = Case::new();
-    let content = fleet();
-    let broken = layers_of(&content, "text/train", "v1").pop().unwrap();
-    let gone = layers_of(&content, "vision/train", "v0").pop().unwrap();
-    let (damaged, vanished) = (broken.clone(), gone.clone());
+    let mut content = fleet();
+    resize(&mut content, "audio/train", "v1", -1);
+    resize(&mut content, "audio/train", "v2", 1);
+    let last = |repository: &str, tag: &str| layers_of(&content, repository, tag).pop().unwrap();
+    let (damaged, vanished) = (last("text/train", "v1"), last("vision/train", "v0"));
+    let dropped = last("audio/train", "v0");
+    let bytes = content.repositories["audio/train"].blobs[&dropped].clone();
     let server = Server::new(move |seen| match &seen.path {
         path if path.ends_with(&damaged) => testkit::registry::respond(200, "not a layer"),
         path if path.ends_with(&vanished) => error(404, "BLOB_UNKNOWN", "blob unknown"),
+        path if path.ends_with(&dropped) => broken(&bytes[..bytes.len() / 2], bytes.len()),
         _ => content.answer(seen),
     });
     case.plan(&[&format!("registry:{}", server.address)]);
     let output = case.run(&[]);
     assert_eq!(output.status.code(), Some(3));
     assert!(
-        text(&output.stdout).contains("2 failed"),
+        text(&output.stdout).contains("5 failed"),
         "{}",
         text(&output.stdout)
     );
     let (records, code) = case.judge(&[]);
     assert_eq!((records.len(), code), (15, 3));
-    let codes: Vec<_> = records
-        .iter()
-        .filter(|it| it["status"] == "failed")
+    let failed = records.iter().filter(|it| it["status"] == "failed");
+    let mut codes: Vec<String> = failed
         .map(|it| {
-            (
-                it["reference"]
-                    .as_str()
-                    .unwrap()
-                    .rsplit_once('/')
-                    .unwrap()
-                    .1,
-                it["code"].as_str().unwrap(),
-            )
+            let reference = it["reference"].as_str().unwrap();
+            let (_, name) = reference.split_once('/').unwrap();
+            format!("{name} {}", it["code"].as_str().unwrap())
         })
         .collect();
-    assert_eq!(codes.len(), 2, "{codes:?}");
-    assert!(records.iter().filter(|it| it["status"] == "judged").count() == 13);
-    assert!(
-        records.iter().any(|it| it["code"] == "not-found"),
-        "{codes:?}"
+    codes.sort();
+    assert_eq!(
+        codes,
+        [
+            "audio/train:v0 unreachable",
+            "audio/train:v1 damaged",
+            "audio/train:v2 damaged",
+            "text/train:v1 damaged",
+            "vision/train:v0 not-found",
+        ]
     );
+    assert!(records.iter().filter(|it| it["status"] == "judged").count() == 10);
 }
 
 #[test]
