@@ -11,6 +11,8 @@ use crate::error::{Error, ErrorCode, Result};
 
 /// How long to wait before another attempt, unless the registry says.
 const WAIT: Duration = Duration::from_secs(5);
+/// Added to the nice value (`sched(7)`) of the threads that read, and of those that they start: answers come first.
+const NICE: i32 = 10;
 
 impl Gate {
     /// Starts threads that read images until the cancellation.
@@ -27,7 +29,13 @@ impl Gate {
             let (gate, cancellation) = (self.clone(), cancellation.clone());
             let runtime = runtime.clone();
             let thread = thread::Builder::new().name(format!("scan-{index}"));
-            let thread = thread.spawn(move || gate.work(&runtime, &cancellation));
+            let thread = thread.spawn(move || {
+                // Elsewhere it is the value of the whole process.
+                if cfg!(target_os = "linux") {
+                    let _ = rustix::process::nice(NICE);
+                }
+                gate.work(&runtime, &cancellation);
+            });
             thread.map_err(|error| Error::io("the threads that read images", error))
         };
         (0..count.max(1)).map(start).collect()
