@@ -1,4 +1,4 @@
-//! SARIF 2.1.0: one result a finding. Results are written as they come; what failed is said at the end.
+//! SARIF 2.1.0: one result a finding. Results are written as they come; the rules that have some and what failed are said at the end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,8 +17,8 @@ const NAMED: usize = 1_000;
 /// Writes SARIF.
 pub(super) struct Sarif {
     sink: Sink,
-    places: BTreeMap<String, usize>,
-    has_results: bool,
+    /// The rules that have results, with their index in the list of rules.
+    rules: BTreeMap<String, usize>,
     notifications: Vec<serde_json::Value>,
     /// Notifications that are not named.
     more: u64,
@@ -28,20 +28,14 @@ pub(super) struct Sarif {
 
 impl Sarif {
     pub(super) fn new(mut sink: Sink, judged_by: &JudgedBy) -> io::Result<Self> {
-        let rules = &judged_by.rules;
-        let places = rules.rules().enumerate();
-        let driver = text(&sarif::tool(rules))?;
         write!(
             sink,
-            r#"{{"$schema":"{}","version":"2.1.0","runs":[{{"tool":{{"driver":{driver}}},"columnKind":"unicodeCodePoints","results":["#,
+            r#"{{"$schema":"{}","version":"2.1.0","runs":[{{"columnKind":"unicodeCodePoints","results":["#,
             sarif::SCHEMA
         )?;
         Ok(Sarif {
             sink,
-            places: places
-                .map(|(place, rule)| (rule.id.clone(), place))
-                .collect(),
-            has_results: false,
+            rules: BTreeMap::new(),
             notifications: Vec::new(),
             more: 0,
             incomplete: 0,
@@ -52,8 +46,12 @@ impl Sarif {
     fn result(&mut self, record: &FleetRecord, finding: &FleetFinding) -> io::Result<()> {
         let reference = one_line(&record.reference);
         let message = format!("{}\n\nin: {reference}", one_line(&finding.message));
-        let mut result = json!({
+        let before = if self.rules.is_empty() { "\n" } else { ",\n" };
+        let next = self.rules.len();
+        let index = *self.rules.entry(finding.rule.clone()).or_insert(next);
+        let result = json!({
             "ruleId": finding.rule,
+            "ruleIndex": index,
             "level": finding.severity.as_str(),
             "message": sarif::message_text(&message),
             "locations": [{
@@ -73,12 +71,15 @@ impl Sarif {
             "partialFingerprints": {"imgcheck/fleet/v1": fingerprint(record, finding)},
             "properties": {"subject": reference, "platform": record.platform, "pods": record.pods},
         });
-        if let Some(place) = self.places.get(&finding.rule) {
-            result["ruleIndex"] = (*place).into();
-        }
-        let before = if self.has_results { ",\n" } else { "\n" };
-        self.has_results = true;
         write!(self.sink, "{before}{}", text(&result)?)
+    }
+
+    /// imgcheck and the rules that have results.
+    fn driver(&self) -> impl Serialize {
+        let mut rules: Vec<_> = self.rules.iter().collect();
+        rules.sort_unstable_by_key(|(_, index)| **index);
+        let known = &self.judged_by.rules;
+        sarif::tool(rules.into_iter().filter_map(|(id, _)| known.get(id)))
     }
 
     fn notify(&mut self, level: &str, message: &str) {
@@ -149,10 +150,10 @@ impl Writer for Sarif {
                 "complete": totals.complete,
             },
         });
+        let (invocation, driver) = (text(&invocation)?, text(&self.driver())?);
         writeln!(
             self.sink,
-            "\n],\"invocations\":[{}]}}]}}",
-            text(&invocation)?
+            "\n],\"invocations\":[{invocation}],\"tool\":{{\"driver\":{driver}}}}}]}}"
         )?;
         self.sink.flush()
     }

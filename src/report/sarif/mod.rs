@@ -12,7 +12,7 @@ use super::details::{Unique, detail_lines, gap_text, ignore_text};
 use super::{Report, Subject, Verdict, escape, one_line, printable};
 use crate::excerpt::shortened;
 use crate::finding::{Confidence, Finding, IgnoreReason, Severity};
-use crate::rules::{Rule, RuleSet, pages};
+use crate::rules::{Rule, pages};
 use model::*;
 use serde::Serialize;
 
@@ -21,9 +21,9 @@ pub(super) use locations::repository_uri;
 /// The schema of the format.
 pub(super) const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// imgcheck and its rules, as the `driver` of a run.
-pub(super) fn tool(rules: &RuleSet) -> impl Serialize {
-    driver(rules.rules())
+/// imgcheck and some rules, as the `driver` of a run.
+pub(super) fn tool<'r>(rules: impl Iterator<Item = &'r Rule>) -> impl Serialize {
+    driver(rules)
 }
 
 /// A text of a message, without placeholders and links.

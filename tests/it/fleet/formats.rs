@@ -174,6 +174,11 @@ fn a_log_has_a_result_a_finding_and_says_what_failed() {
     let results = run["results"].as_array().unwrap();
     assert_eq!(results.len(), 5);
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let named: std::collections::BTreeSet<&str> = results
+        .iter()
+        .map(|it| it["ruleId"].as_str().unwrap())
+        .collect();
+    assert_eq!(rules.len(), named.len(), "only rules that have results");
     for result in results {
         let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
         assert_eq!(rule["id"], result["ruleId"]);
