@@ -219,7 +219,8 @@ impl RuleSet {
         self.evaluate_some(facts, limits, cancellation, |_| true)
     }
 
-    /// As [`RuleSet::evaluate_within`], only the rules that are `wanted`.
+    /// As [`RuleSet::evaluate_within`], only the rules that are `wanted`. Rules about files that images are built from see nothing else, and
+    /// no others see these files.
     ///
     /// # Errors
     ///
@@ -236,8 +237,9 @@ impl RuleSet {
             limits,
             cancellation,
         };
-        let rules = self.rules().filter(|rule| wanted(rule));
-        evaluate::evaluate(rules, facts, &surroundings)
+        let is_of_files = facts.lint.is_some();
+        let applies = |rule: &&Rule| rule.is_about_files() == is_of_files && wanted(rule);
+        evaluate::evaluate(self.rules().filter(applies), facts, &surroundings)
     }
 
     /// The ids of the `wanted` rules that do not apply to an image because a fact is missing, by the name of the fact. Rules about files

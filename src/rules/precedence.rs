@@ -43,23 +43,26 @@ pub fn order(rules: Vec<&Rule>) -> Vec<&Rule> {
     fn visit<'r>(
         index: usize,
         rules: &[&'r Rule],
+        suppressing: &[usize],
         visited: &mut [bool],
         order: &mut Vec<&'r Rule>,
     ) {
         if std::mem::replace(&mut visited[index], true) {
             return;
         }
-        for (other, rule) in rules.iter().enumerate() {
-            if suppresses(rule, rules[index]) {
-                visit(other, rules, visited, order);
+        for other in suppressing {
+            if suppresses(rules[*other], rules[index]) {
+                visit(*other, rules, suppressing, visited, order);
             }
         }
         order.push(rules[index]);
     }
+    let all = 0..rules.len();
+    let suppressing: Vec<usize> = all.filter(|at| !rules[*at].suppresses.is_empty()).collect();
     let mut visited = vec![false; rules.len()];
     let mut order = Vec::with_capacity(rules.len());
     for index in 0..rules.len() {
-        visit(index, &rules, &mut visited, &mut order);
+        visit(index, &rules, &suppressing, &mut visited, &mut order);
     }
     order
 }

@@ -163,6 +163,12 @@ impl Rule {
         self.conditions().any(mentions)
     }
 
+    /// Whether it judges files that images are built from.
+    pub fn is_about_files(&self) -> bool {
+        let mentions = |it: &Expression| it.mentions("lint").unwrap_or_default();
+        self.expressions().any(mentions)
+    }
+
     /// The tests of the rule.
     ///
     /// # Errors
