@@ -1,6 +1,7 @@
 //! Files that an image is built from.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::NaiveDate;
 
@@ -16,6 +17,7 @@ use crate::cancellation::Cancellation;
 use crate::error::Result;
 use crate::finding::{Finding, Location};
 use crate::lint::{Base, BaseFinding, Sources};
+use crate::parallel;
 use crate::policy::{Policy, PolicyOutcome, Subjects};
 use crate::report::{FileReport, ReferenceReport, Verdict};
 use crate::rules::Facts;
@@ -47,10 +49,24 @@ impl Checker {
         let mut report = Report::new(self);
         report.is_lint = true;
         let mut used_ignores = BTreeSet::new();
-        let catalogue = &self.knowledge.catalogue;
-        for (path, sources) in lint_files::read(request, catalogue, cancellation)? {
-            cancellation.check()?;
-            match sources.and_then(|sources| self.lint_one(sources, day, cancellation)) {
+        let bases = Bases::default();
+        let (read, mut judged) = parallel::fed(
+            parallel::cores(),
+            |judge| {
+                let mut files = 0..;
+                let number = |file| judge((files.next(), file));
+                lint_files::read(request, &self.knowledge.catalogue, cancellation, number)
+            },
+            |(at, (path, sources))| {
+                let judge = |sources| self.lint_one(sources, &bases, day, cancellation);
+                (at, path, sources.and_then(judge))
+            },
+        );
+        read?;
+        cancellation.check()?;
+        judged.sort_unstable_by_key(|(at, ..)| *at);
+        for (_, path, judged) in judged {
+            match judged {
                 Ok((file, used)) => {
                     report.files.push(file);
                     used_ignores.extend(used);
@@ -75,19 +91,16 @@ impl Checker {
     fn lint_one(
         &self,
         mut sources: Sources,
+        bases: &Bases,
         day: NaiveDate,
         cancellation: &Cancellation,
     ) -> Result<(FileReport, BTreeSet<usize>)> {
-        let mut references: BTreeMap<String, ReferenceReport> = BTreeMap::new();
         let stages = sources.stages.iter_mut();
         for base in stages.filter_map(|stage| stage.base.as_mut()) {
             let Some(reference) = &base.reference else {
                 continue;
             };
-            if !references.contains_key(reference) {
-                references.insert(reference.clone(), self.reference(reference)?);
-            }
-            let report = &references[reference];
+            let report = bases.get_or_judge(self, reference)?;
             base.claims.clone_from(&report.claims);
             let findings = report.findings.iter();
             base.findings = findings
@@ -121,6 +134,22 @@ impl Checker {
             ignored,
         };
         Ok((report, used))
+    }
+}
+
+/// What the references of base images promise. Many files have the same base.
+#[derive(Default)]
+struct Bases(Mutex<HashMap<String, Arc<ReferenceReport>>>);
+
+impl Bases {
+    fn get_or_judge(&self, checker: &Checker, reference: &str) -> Result<Arc<ReferenceReport>> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(report) = known().get(reference) {
+            return Ok(Arc::clone(report));
+        }
+        let report = Arc::new(checker.reference(reference)?);
+        known().insert(reference.to_owned(), Arc::clone(&report));
+        Ok(report)
     }
 }
 

@@ -29,7 +29,7 @@ struct LintFile {
 /// A file, and what it asks for.
 pub type ReadFile = (PathBuf, Result<Sources>);
 
-/// Reads the files of a request, and with `partners` those that use them.
+/// Reads the files of a request, and with `partners` those that use them, and hands over each.
 ///
 /// # Errors
 /// A directory cannot be read or has no such file, or the request was cancelled.
@@ -37,34 +37,48 @@ pub fn read(
     request: &LintRequest,
     catalogue: &Catalogue,
     cancellation: &Cancellation,
-) -> Result<Vec<ReadFile>> {
+    mut hand_over: impl FnMut(ReadFile),
+) -> Result<()> {
     let sources = |file: &LintFile| sources(file, request, catalogue).transpose();
-    let mut files = Vec::new();
+    let mut named = HashSet::new();
     for file in files_of(&request.files, cancellation)? {
         cancellation.check()?;
         if let Some(sources) = sources(&file) {
-            files.push((file.path, sources));
+            named.insert(plain(&file.path));
+            hand_over((file.path, sources));
         }
     }
-    if request.partners {
-        let plain = |path: &str| path.trim_start_matches("./").to_owned();
-        let of_path = |path: &Path| plain(&path.display().to_string());
-        let named: HashSet<String> = files.iter().map(|(path, _)| of_path(path)).collect();
-        for path in below(Path::new("."), cancellation)? {
-            let is_other = builds(&path) && !named.contains(&of_path(&path));
-            let file = LintFile {
-                path,
-                is_named: false,
-            };
-            // What is wrong with a file that did not change is not told.
-            if let Some(Ok(sources)) = sources(&file).filter(|_| is_other)
-                && sources.read.iter().any(|read| named.contains(&plain(read)))
-            {
-                files.push((file.path, Ok(sources)));
-            }
+    if !request.partners {
+        return Ok(());
+    }
+    for path in below(Path::new("."), cancellation)? {
+        cancellation.check()?;
+        if !builds(&path) || named.contains(&plain(&path)) {
+            continue;
+        }
+        let file = LintFile {
+            path,
+            is_named: false,
+        };
+        // What is wrong with a file that did not change is not told.
+        if let Some(Ok(sources)) = sources(&file)
+            && sources
+                .read
+                .iter()
+                .any(|it| named.contains(&plain(Path::new(it))))
+        {
+            hand_over((file.path, Ok(sources)));
         }
     }
-    Ok(files)
+    Ok(())
+}
+
+/// The path without `./` at its start.
+fn plain(path: &Path) -> String {
+    path.display()
+        .to_string()
+        .trim_start_matches("./")
+        .to_owned()
 }
 
 /// Whether a file uses others.
