@@ -4,7 +4,7 @@
 //! `etc/ld.so.preload` is a link to `opt/x`, a hard link of it, or was unpacked through a link to `etc`. The text of such a file is read
 //! in a second pass.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Node, NodeKind, RootFilesystem};
@@ -41,14 +41,17 @@ pub fn read_linked_files(
             .map(|(at, how)| (entries[*at].path.clone(), *how));
         let again = context.read_files(&blobs[layer], paths.collect())?;
         let mut changed = LayerFacts::clone(&facts[layer]);
+        let paths: HashSet<&str> = files.keys().map(|at| &*entries[*at].path).collect();
+        let (before, after) = (by_path(entries, &paths), by_path(&again.entries, &paths));
         for at in files.into_keys() {
-            let read = again.entries.get(at);
-            let read = read.filter(|it| it.path == entries[at].path && !is_unread(it));
-            let read = read.ok_or_else(|| {
-                let problem = format!("{}: cannot be read again", entries[at].path);
+            let path = &*entries[at].path;
+            let same = before[path].iter().position(|(before, _)| *before == at);
+            let read = same.and_then(|nth| after.get(path)?.get(nth));
+            let read = read.filter(|(_, entry)| !is_unread(entry)).ok_or_else(|| {
+                let problem = format!("{path}: cannot be read again");
                 Error::layer(blobs[layer].name(), problem)
             })?;
-            changed.entries[at].kind = read.kind.clone();
+            changed.entries[at].kind = read.1.kind.clone();
         }
         let changed = Arc::new(changed);
         let same = |it: &&mut ReadLayer| Arc::ptr_eq(&it.facts, &facts[layer]);
@@ -57,6 +60,20 @@ pub fn read_linked_files(
         }
     }
     Ok(())
+}
+
+/// The entries with each of these paths, in the order of the archive, with their positions.
+fn by_path<'e>(
+    entries: &'e [Entry],
+    paths: &HashSet<&str>,
+) -> HashMap<&'e str, Vec<(usize, &'e Entry)>> {
+    let mut found: HashMap<&str, Vec<(usize, &Entry)>> = HashMap::new();
+    for (at, entry) in entries.iter().enumerate() {
+        if paths.contains(&*entry.path) {
+            found.entry(&entry.path).or_default().push((at, entry));
+        }
+    }
+    found
 }
 
 /// Whether facts are those of a layer, perhaps with files that were read because of links.

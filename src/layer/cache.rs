@@ -3,11 +3,12 @@
 //! They are encoded with postcard, which does not write names of fields. The version in the key ensures that only a program with the
 //! same code reads them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::facts::LayerFacts;
+use super::facts::{Entry, LayerFacts};
 use super::patterns::Capture;
 use crate::cache::{Cache, Key};
 use crate::elf::Depth;
@@ -22,6 +23,8 @@ const CODE: &str = env!("IMGCHECK_FACTS_CODE");
 pub struct FactsCache {
     cache: Cache,
     version: String,
+    /// If there are some, only the entries with these paths are stored.
+    paths: Arc<BTreeSet<String>>,
 }
 
 impl FactsCache {
@@ -30,15 +33,17 @@ impl FactsCache {
         FactsCache {
             cache,
             version: version(depth, limits),
+            paths: Arc::default(),
         }
     }
 
-    /// Facts of which only these paths are captured.
+    /// Facts of which only these paths are captured; the other entries are not stored.
     pub(super) fn of_paths(&self, paths: &BTreeMap<String, Capture>) -> Self {
         let computed_with = format!("{} {paths:?}", self.version);
         FactsCache {
             cache: self.cache.clone(),
             version: format!("{:016x}", xxh3_64(computed_with.as_bytes())),
+            paths: Arc::new(paths.keys().cloned().collect()),
         }
     }
 
@@ -69,7 +74,14 @@ impl FactsCache {
     /// # Errors
     /// The facts cannot be encoded, which is a mistake in their types. A cache that cannot be written is not an error.
     pub fn put(&self, diff_id: &str, facts: &LayerFacts) -> Result<()> {
-        let bytes = postcard::to_stdvec(facts);
+        let bytes = match self.paths.is_empty() {
+            true => postcard::to_stdvec(facts),
+            false => {
+                let stored = |entry: &&Entry| self.paths.contains(&entry.path);
+                let entries = facts.entries.iter().filter(stored).cloned().collect();
+                postcard::to_stdvec(&LayerFacts { entries })
+            }
+        };
         let bytes = bytes.map_err(|error| Error::output(format!("facts of {diff_id}"), error))?;
         self.cache.put(&self.key(diff_id), &bytes);
         Ok(())

@@ -213,7 +213,7 @@ impl ReadContext<'_> {
             .and_then(|streamed| self.keep(streamed))
     }
 
-    /// The facts of a layer of which only these files are captured, by path.
+    /// The facts of a layer of which only these files are captured, by path. Entries with different paths may be missing.
     ///
     /// # Errors
     /// As [`ReadContext::read_layer`]; also if the layer was a stream, which cannot be read again.
