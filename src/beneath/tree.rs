@@ -33,7 +33,7 @@ impl Tree {
     /// # Errors
     /// It does not exist, is not a regular file, is not in the tree, or access is denied.
     pub fn open(&self, path: &Path) -> io::Result<File> {
-        file(root(&self.root)?, &self.below(path)?, Links::Beneath)
+        file(&root(&self.root)?, &self.below(path)?, Links::Beneath)
     }
 
     /// Opens a regular file of a directory of the tree.
@@ -41,8 +41,8 @@ impl Tree {
     /// # Errors
     /// As [`open`](Self::open); also if a link leads out of the directory.
     pub fn open_in(&self, parent: &Path, path: &Path) -> io::Result<File> {
-        let parent = directory(root(&self.root)?, &self.below(parent)?, Links::Beneath)?;
-        file(parent, path, Links::Beneath)
+        let parent = directory(&root(&self.root)?, &self.below(parent)?, Links::Beneath)?;
+        file(&parent, path, Links::Beneath)
     }
 
     fn below(&self, path: &Path) -> io::Result<PathBuf> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::lint_request::LintRequest;
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
+use crate::lexical;
 use crate::lint::{self, FileKind, Sources};
 use crate::stack::Catalogue;
 
@@ -48,7 +49,7 @@ pub fn read(
     }
     if request.partners {
         let plain = |path: &str| path.trim_start_matches("./").to_owned();
-        let of_path = |path: &Path| plain(&path.display().to_string());
+        let of_path = |path: &Path| plain(&lexical::shown(path));
         let named: HashSet<String> = files.iter().map(|(path, _)| of_path(path)).collect();
         for path in below(Path::new("."), cancellation)? {
             let is_other = builds(&path) && !named.contains(&of_path(&path));
@@ -82,7 +83,7 @@ fn sources(
 ) -> Result<Option<Sources>> {
     let LintFile { path, is_named } = file;
     let kind = request.kind;
-    let name = path.display().to_string();
+    let name = lexical::shown(path);
     let unknown = |problem: String| {
         let kinds: Vec<&str> = FileKind::ALL.iter().map(|kind| kind.name()).collect();
         Error::usage(problem).with_help(format!("use --kind {}", kinds.join(", ")))
@@ -111,7 +112,7 @@ fn sources(
         Some(context) => {
             let inside = context.join("Dockerfile");
             let neighbours = |relative: &str| lint::neighbour(&inside, relative);
-            let context = context.display().to_string();
+            let context = lexical::shown(context);
             lint::read_in(&context, &name, &text, kind, catalogue, &neighbours)
         }
         None => lint::read(&name, &text, kind, catalogue, &|relative| {
