@@ -14,7 +14,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{FileKind, Links, Metadata, leads_out, not_a_file};
+use super::types::{FileKind, Links, Metadata, leads_out, not_a_file};
 
 /// Attempts at a path while a concurrent rename anywhere on the machine keeps the kernel from deciding whether a `..` in a link
 /// stays below the directory (EAGAIN).

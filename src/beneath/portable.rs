@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::{FileKind, Links, Metadata, leads_out, not_a_file};
+use super::types::{FileKind, Links, Metadata, leads_out, not_a_file};
 
 /// The canonical path of a directory.
 #[derive(Debug)]

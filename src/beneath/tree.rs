@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Links, directory, file, root};
+use super::types::{Links, leads_out};
+use super::{directory, file, root};
 
 /// The tree that a named file belongs to. Links are followed as long as they stay in it.
 #[derive(Debug, Clone)]
@@ -48,7 +49,7 @@ impl Tree {
     fn below(&self, path: &Path) -> io::Result<PathBuf> {
         let path = absolute(path);
         let below = path.strip_prefix(&self.root);
-        below.map(Path::to_owned).map_err(|_| super::leads_out())
+        below.map(Path::to_owned).map_err(|_| leads_out())
     }
 }
 
