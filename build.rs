@@ -135,7 +135,9 @@ fn collect_rules(rules: &Path) -> Outcome<Value> {
                 .filter(|fields| fields.contains_key("id"));
             let fields = fields.ok_or_else(|| format!("{}: not a rule", path.display()))?;
             fields.remove("tests");
-            collected.push(json!([path.strip_prefix(rules)?.to_str(), rule]));
+            let name = path.strip_prefix(rules)?.to_str().unwrap_or_default();
+            // The path is that of Windows where it is built there.
+            collected.push(json!([name.replace('\\', "/"), rule]));
         }
     }
     Ok(Value::Array(collected))

@@ -1,5 +1,7 @@
 //! Paths as texts, without looking at links.
 
+use std::path::Path;
+
 /// A path from the root without empty, `.` or `..` components and without `/` at either end, never above the root. The root is the empty
 /// path.
 pub fn normalized(path: &str) -> String {
@@ -33,6 +35,15 @@ pub fn name_of(path: &str) -> &str {
 pub fn is_below(path: &str, directory: &str) -> bool {
     let rest = path.strip_prefix(directory.trim_end_matches('/'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The name of a user's file in reports and configurations: with slashes on Windows, too.
+pub fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    match cfg!(windows) {
+        true => text.replace('\\', "/"),
+        false => text,
+    }
 }
 
 #[cfg(test)]

@@ -352,6 +352,8 @@ fn only_the_cache_and_requested_reports_are_written() {
     ];
     let known = [
         "src/cache/local.rs",
+        "src/cache/trust/unchecked.rs",
+        "src/cache/trust/unix.rs",
         // Names `mkdir` in a help text.
         "src/cache/shared.rs",
         // Reports (`-o`), the summary of a job on GitHub, and a baseline.

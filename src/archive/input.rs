@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Bytes that are read or skipped sequentially.
@@ -56,10 +55,8 @@ impl FileRange {
             .min(usize::try_from(available).unwrap_or(usize::MAX));
         let mut done = 0;
         while done < wanted {
-            match self.file.read_at(
-                &mut buffer[done..wanted],
-                self.offset + offset + done as u64,
-            ) {
+            let start = self.offset + offset + done as u64;
+            match read_at(&self.file, &mut buffer[done..wanted], start) {
                 Ok(0) => {
                     let problem = "the file was truncated while it was being read";
                     return Err(io::Error::new(io::ErrorKind::UnexpectedEof, problem));
@@ -71,6 +68,14 @@ impl FileRange {
         }
         Ok(done)
     }
+}
+
+/// Reads at an offset, whatever other threads do with the file.
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
 }
 
 /// Reads a [`FileRange`] sequentially through a window. Skipping only moves the position, and the window is filled again only when the

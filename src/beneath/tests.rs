@@ -1,14 +1,17 @@
 #![allow(clippy::unwrap_used)]
 
-use std::fs;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, RenameFlags, mknodat, renameat_with};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RenameFlags, mknodat, renameat_with};
+use rustix::io::Errno;
 
+use super::linux::{check, step_by_step};
 use super::*;
 
 /// How long two threads race.
@@ -31,7 +34,7 @@ impl Scratch {
         self.0.path().join(name)
     }
 
-    fn root(&self) -> OwnedFd {
+    fn root(&self) -> Directory {
         root(&self.path("root")).unwrap()
     }
 
@@ -80,6 +83,7 @@ fn links_are_followed_only_below_the_root() {
     symlink("../outside", scratch.path("root/out")).unwrap();
     symlink(scratch.path("root/d"), scratch.path("root/absolute")).unwrap();
     let root = scratch.root();
+    let portable = portable::root(&scratch.path("root")).unwrap();
     for (path, is_link, is_beneath) in [
         ("d/file", false, true),
         ("link/file", true, true),
@@ -97,6 +101,11 @@ fn links_are_followed_only_below_the_root() {
         assert_eq!(opens(Links::Beneath), is_beneath, "{path:?}");
         let stepwise = step_by_step(&root, path, OFlags::PATH).and_then(check);
         assert_eq!(stepwise.is_ok(), !is_link, "{path:?}");
+        let opens = |links| portable::file(&portable, path, links).is_ok();
+        assert_eq!(opens(Links::Refused), !is_link, "{path:?}");
+        // A link that is written as a whole path may stay in the directory.
+        let is_beneath = is_beneath || path.starts_with("absolute");
+        assert_eq!(opens(Links::Beneath), is_beneath, "{path:?}");
     }
     let error = |path: &str| {
         let found = file(&root, Path::new(path), Links::Beneath);
@@ -104,6 +113,8 @@ fn links_are_followed_only_below_the_root() {
     };
     assert_eq!(error("out/file"), "the path leads out of the directory");
     assert_eq!(error("d"), "not a regular file");
+    let found = portable::file(&portable, Path::new("out/file"), Links::Beneath);
+    assert_eq!(found.unwrap_err().to_string(), error("out/file"));
 }
 
 #[test]
@@ -111,6 +122,7 @@ fn directories_are_opened_by_the_same_rules() {
     let scratch = Scratch::new();
     symlink("d", scratch.path("root/link")).unwrap();
     let root = scratch.root();
+    let portable = portable::root(&scratch.path("root")).unwrap();
     for (path, opens) in [("", true), ("d", true), ("link", false), ("d/file", false)] {
         let path = Path::new(path);
         assert_eq!(
@@ -120,7 +132,43 @@ fn directories_are_opened_by_the_same_rules() {
         );
         let stepwise = step_by_step(&root, path, OFlags::DIRECTORY);
         assert_eq!(stepwise.is_ok(), opens, "{path:?}");
+        let found = portable::directory(&portable, path, Links::Refused);
+        assert_eq!(found.is_ok(), opens, "{path:?}");
     }
+}
+
+#[test]
+fn the_standard_library_tells_what_the_kernel_tells() {
+    let scratch = Scratch::new();
+    symlink("../d/file", scratch.path("root/d/link")).unwrap();
+    fs::hard_link(scratch.path("root/d/file"), scratch.path("root/d/other")).unwrap();
+    let fifo = scratch.path("root/d/fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let root = directory(&scratch.root(), Path::new("d"), Links::Refused).unwrap();
+    let portable = portable::root(&scratch.path("root/d")).unwrap();
+    let sorted = |names: io::Result<Vec<_>>| {
+        let mut names = names.unwrap();
+        names.sort();
+        names
+    };
+    let found = sorted(names(&root).unwrap().collect());
+    assert_eq!(found, ["fifo", "file", "link", "other"]);
+    assert_eq!(found, sorted(portable::names(&portable).unwrap().collect()));
+    for name in ["", "fifo", "file", "link", "other"] {
+        let name = Path::new(name);
+        let one = metadata(&root, name).unwrap();
+        assert_eq!(
+            one,
+            portable::metadata(&portable, name).unwrap(),
+            "{name:?}"
+        );
+    }
+    let target = link_target(&root, "link".as_ref()).unwrap();
+    assert_eq!(target, "../d/file");
+    assert_eq!(
+        portable::link_target(&portable, "link".as_ref()).unwrap(),
+        target
+    );
 }
 
 #[test]

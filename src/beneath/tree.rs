@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Links, directory, file, root};
+use super::types::{Links, leads_out};
+use super::{directory, file, root};
 
 /// The tree that a named file belongs to. Links are followed as long as they stay in it.
 #[derive(Debug, Clone)]
@@ -33,7 +34,7 @@ impl Tree {
     /// # Errors
     /// It does not exist, is not a regular file, is not in the tree, or access is denied.
     pub fn open(&self, path: &Path) -> io::Result<File> {
-        file(root(&self.root)?, &self.below(path)?, Links::Beneath)
+        file(&root(&self.root)?, &self.below(path)?, Links::Beneath)
     }
 
     /// Opens a regular file of a directory of the tree.
@@ -41,14 +42,14 @@ impl Tree {
     /// # Errors
     /// As [`open`](Self::open); also if a link leads out of the directory.
     pub fn open_in(&self, parent: &Path, path: &Path) -> io::Result<File> {
-        let parent = directory(root(&self.root)?, &self.below(parent)?, Links::Beneath)?;
-        file(parent, path, Links::Beneath)
+        let parent = directory(&root(&self.root)?, &self.below(parent)?, Links::Beneath)?;
+        file(&parent, path, Links::Beneath)
     }
 
     fn below(&self, path: &Path) -> io::Result<PathBuf> {
         let path = absolute(path);
         let below = path.strip_prefix(&self.root);
-        below.map(Path::to_owned).map_err(|_| super::leads_out())
+        below.map(Path::to_owned).map_err(|_| leads_out())
     }
 }
 

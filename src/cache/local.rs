@@ -1,15 +1,14 @@
 //! The cache directory of this machine: one file per entry. The least recently used entries are removed first.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::entry::MAXIMUM;
 use super::key::CacheEntryKind;
-use super::trust::Trusted;
+use super::trust::{self, Trusted};
 
 /// Prefix of the names of files that are being written.
 const TEMPORARY: &str = ".tmp-";
@@ -91,9 +90,7 @@ impl Directory {
     fn try_put(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
         match Trusted::open(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                // Only for the user: whoever can write an entry decides what is believed about a layer.
-                let mut builder = DirBuilder::new();
-                builder.recursive(true).mode(0o700).create(&self.path)?;
+                trust::create(&self.path)?;
             }
             trusted => drop(trusted?),
         }
@@ -106,11 +103,7 @@ impl Directory {
 
     /// Does not sync: if the machine crashes before the file is on disk, its checksum is wrong.
     fn write(&self, name: &str, sealed: &[u8]) -> io::Result<()> {
-        // Readable by others if the directory and the user's umask allow it.
-        let mut file = tempfile::Builder::new()
-            .prefix(&temporary())
-            .permissions(Permissions::from_mode(0o644))
-            .tempfile_in(&self.path)?;
+        let mut file = trust::new_entry(&temporary(), &self.path)?;
         file.write_all(sealed)?;
         file.persist(self.path.join(name))
             .map(drop)
@@ -289,8 +282,12 @@ mod tests {
         assert!(!directory.path.exists());
         directory.put(&name(1), b"bytes").unwrap();
         assert_eq!(directory.get(&name(1)).unwrap(), b"bytes");
-        let mode = fs::metadata(&directory.path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(&directory.path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+        }
     }
 
     #[test]

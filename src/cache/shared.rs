@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::entry::MAXIMUM;
-use super::trust::Trusted;
+use super::trust::{IS_CHECKED, Trusted};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::object_storage::{EXPECTED, Failure, ObjectStorage, Patience};
@@ -79,7 +79,7 @@ impl Shared {
     /// Why entries without a signature must not be believed: others may write them. `None` if the store is a directory for which that is
     /// not so.
     pub fn distrust(&self) -> Option<String> {
-        let Some(path) = self.objects.directory() else {
+        let Some(path) = self.objects.directory().filter(|_| IS_CHECKED) else {
             return Some("others may be able to write to it".to_owned());
         };
         match Trusted::open(&path) {

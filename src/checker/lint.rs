@@ -16,6 +16,7 @@ use super::torch_pythons::torch_pythons;
 use crate::cancellation::Cancellation;
 use crate::error::Result;
 use crate::finding::{Finding, Location};
+use crate::lexical;
 use crate::lint::{Base, BaseFinding, Sources};
 use crate::parallel;
 use crate::policy::{Policy, PolicyOutcome, Subjects};
@@ -72,7 +73,7 @@ impl Checker {
                     used_ignores.extend(used);
                 }
                 Err(error) => {
-                    let name = path.display().to_string();
+                    let name = lexical::shown(&path);
                     report.errors.push(Unread::unjudged(name, error));
                 }
             }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::lint_request::LintRequest;
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
+use crate::lexical;
 use crate::lint::{self, FileKind, Sources};
 use crate::stack::Catalogue;
 
@@ -75,10 +76,7 @@ pub fn read(
 
 /// The path without `./` at its start.
 fn plain(path: &Path) -> String {
-    path.display()
-        .to_string()
-        .trim_start_matches("./")
-        .to_owned()
+    lexical::shown(path).trim_start_matches("./").to_owned()
 }
 
 /// Whether a file uses others.
@@ -96,7 +94,7 @@ fn sources(
 ) -> Result<Option<Sources>> {
     let LintFile { path, is_named } = file;
     let kind = request.kind;
-    let name = path.display().to_string();
+    let name = lexical::shown(path);
     let unknown = |problem: String| {
         let kinds: Vec<&str> = FileKind::ALL.iter().map(|kind| kind.name()).collect();
         Error::usage(problem).with_help(format!("use --kind {}", kinds.join(", ")))
@@ -125,7 +123,7 @@ fn sources(
         Some(context) => {
             let inside = context.join("Dockerfile");
             let neighbours = |relative: &str| lint::neighbour(&inside, relative);
-            let context = context.display().to_string();
+            let context = lexical::shown(context);
             lint::read_in(&context, &name, &text, kind, catalogue, &neighbours)
         }
         None => lint::read(&name, &text, kind, catalogue, &|relative| {

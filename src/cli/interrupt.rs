@@ -1,17 +1,26 @@
-//! Ends a run early: on SIGINT, SIGTERM and SIGHUP, and when the time of `--limit time` is over.
+//! Ends a run early: on SIGINT, SIGTERM and SIGHUP (on Windows, on Ctrl-C), and when the time of `--limit time` is over.
 
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use imgcheck::{Cancellation, Checker, Error, Limit, Limits, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use super::output;
+
+/// The signals that end a run.
+#[cfg(unix)]
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, signal_hook::consts::SIGHUP];
+#[cfg(not(unix))]
+const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
+
+/// How long to wait before looking for a signal.
+const INTERVAL: Duration = Duration::from_millis(20);
 
 /// What is running has this long to end by itself.
 const GRACE: Duration = Duration::from_secs(1);
@@ -19,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// A run that can end early.
 pub struct Run {
     cancellation: Cancellation,
-    signal: Arc<AtomicI32>,
+    signal: Arc<AtomicUsize>,
     time: Time,
 }
 
@@ -60,16 +69,19 @@ impl Run {
             checker.abandon_cache();
         });
         let failed = |error| Error::io("the signals of the process", error);
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+        for signal in SIGNALS {
+            let number = usize::try_from(signal).unwrap_or_default();
+            flag::register_usize(signal, Arc::clone(&run.signal), number).map_err(failed)?;
+        }
         let (cancellation, received) = (run.cancellation.clone(), Arc::clone(&run.signal));
         let clean = Arc::clone(&clean_up);
         let watch = thread::Builder::new().name("signals".to_owned());
         let watch = watch.spawn(move || {
-            for signal in signals.forever() {
-                received.store(signal, Ordering::SeqCst);
-                cancellation.cancel();
-                exit_after_grace(Arc::clone(&clean), 128 + signal, None);
+            while received.load(Ordering::SeqCst) == 0 {
+                thread::sleep(INTERVAL);
             }
+            cancellation.cancel();
+            exit_after_grace(clean, 128 + signal_of(&received), None);
         });
         watch.map_err(failed)?;
         let watch = thread::Builder::new().name("deadline".to_owned());
@@ -92,7 +104,7 @@ impl Run {
     /// # Errors
     /// A signal came, or the time is over.
     pub fn check(&self) -> Result<(), Stop> {
-        match self.signal.load(Ordering::SeqCst) {
+        match signal_of(&self.signal) {
             0 => match self.cancellation.check() {
                 Ok(()) => Ok(()),
                 Err(_) => Err(Stop::Error(self.time.error())),
@@ -108,6 +120,14 @@ impl Time {
         let seconds = self.start.elapsed().as_secs().saturating_add(1);
         Error::limit("the call", self.limits.exceeded(Limit::Time, seconds))
     }
+}
+
+/// The signal that came; 0 if none came.
+fn signal_of(received: &AtomicUsize) -> i32 {
+    received
+        .load(Ordering::SeqCst)
+        .try_into()
+        .unwrap_or_default()
 }
 
 /// Exits if the main thread has not done so by then: it may wait for a terminal, or for somebody to read its output.

@@ -16,8 +16,10 @@ pub struct ServeArguments {
 
 /// Says how to get it.
 pub fn run(_: &ServeArguments) -> Result<ExitCode, Stop> {
-    let error = Error::usage("this imgcheck was built without `serve`").with_help(
-        "build it with `cargo install --locked --features gate,kube,otel,parquet --path .`",
-    );
-    Err(error.into())
+    let help = match cfg!(unix) {
+        true => "build it with `cargo install --locked --features gate,kube,otel,parquet --path .`",
+        false => "run it on Linux or macOS: it needs Unix",
+    };
+    let error = Error::usage("this imgcheck was built without `serve`");
+    Err(error.with_help(help).into())
 }

@@ -6,14 +6,10 @@ mod marks;
 mod tests;
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use rustix::fs::{AtFlags, Dir, FileType, Stat, fgetxattr, fstat, readlinkat, statat};
-use rustix::io::Errno;
 
 use super::budget::Budget;
 use super::content::{ELF_MAGIC, of_file};
@@ -23,7 +19,7 @@ use super::facts::{Content, Entry, EntryKind, LayerFacts};
 use super::patterns::Capture;
 use crate::archive::path::display;
 use crate::archive::{FileRange, Owner, capabilities};
-use crate::beneath::{self, Links};
+use crate::beneath::{self, Directory, FileKind, Links, Metadata};
 use crate::elf::ElfError;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, LimitExceeded, Limits};
@@ -56,7 +52,7 @@ pub(super) fn scan_overlay(context: &ReadContext, overlay: &Overlay) -> Result<L
     let storage = beneath::root(&overlay.storage).map_err(wrong)?;
     let opened = beneath::directory(&storage, &overlay.directory, Links::Refused).map_err(wrong)?;
     let facts = scan.run(opened)?;
-    match statat(&storage, &overlay.record, AtFlags::SYMLINK_NOFOLLOW) {
+    match beneath::metadata(&storage, &overlay.record) {
         Ok(_) => Ok(facts),
         Err(_) => Err(scan.wrong(
             Path::new(""),
@@ -73,7 +69,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn run(&self, root: OwnedFd) -> Result<LayerFacts> {
+    fn run(&self, root: Directory) -> Result<LayerFacts> {
         let budget = Budget::default();
         let tree = self.tree(&root, &budget)?;
         let contents = parallel::map(parallel::cores(), tree.files.len(), |at| {
@@ -94,14 +90,13 @@ impl Scan<'_> {
         Ok(facts)
     }
 
-    fn tree(&self, root: &OwnedFd, budget: &Budget) -> Result<Tree> {
-        let failed = |error: Errno| self.unreadable(Path::new(""), error.into());
-        let top = fstat(root).map_err(failed)?;
-        let device = top.st_dev;
+    fn tree(&self, root: &Directory, budget: &Budget) -> Result<Tree> {
+        let failed = |error| self.unreadable(Path::new(""), error);
+        let top = beneath::metadata(root, Path::new("")).map_err(failed)?;
         let mut tree = Tree {
             top: Owner {
-                uid: top.st_uid,
-                gid: top.st_gid,
+                uid: top.uid,
+                gid: top.gid,
             },
             ..Tree::default()
         };
@@ -125,15 +120,16 @@ impl Scan<'_> {
                 if at.is_multiple_of(256) {
                     self.context.cancellation.check()?;
                 }
-                let path = path.join(std::ffi::OsStr::from_bytes(&child));
-                let stat = statat(&directory, &*child, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_err(|error| self.unreadable(&path, error.into()))?;
+                let path = path.join(&child);
+                let metadata = beneath::metadata(&directory, child.as_ref())
+                    .map_err(|error| self.unreadable(&path, error))?;
                 let name = joined(&name, &child);
-                let is_kernel = stat.st_dev != device && KERNEL_DIRECTORIES.contains(&&*name);
-                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory && !is_kernel {
+                let is_kernel =
+                    metadata.device != top.device && KERNEL_DIRECTORIES.contains(&&*name);
+                if metadata.kind == FileKind::Directory && !is_kernel {
                     below.push((path.clone(), name.clone()));
                 }
-                let entry = self.entry(&directory, &child, name, &stat, mark, &mut tree);
+                let entry = self.entry(&directory, &child, name, &metadata, mark, &mut tree);
                 let entry = entry.map_err(|error| self.unreadable(&path, error))?;
                 self.add(entry, path, budget, &mut tree)?;
             }
@@ -145,10 +141,10 @@ impl Scan<'_> {
     /// The entry of a child of a directory; `None` for what container engines ignore.
     fn entry(
         &self,
-        directory: &OwnedFd,
-        child: &[u8],
+        directory: &Directory,
+        child: &OsStr,
         name: String,
-        stat: &Stat,
+        metadata: &Metadata,
         mark: Mark,
         tree: &mut Tree,
     ) -> io::Result<Option<Entry>> {
@@ -156,34 +152,34 @@ impl Scan<'_> {
             if entry::is_whiteout(&name) {
                 return entry::whiteout(&name).map_err(io::Error::other);
             }
-            if marks.is_whiteout(directory, child, stat, mark)? {
+            if marks.is_whiteout(directory, child, metadata, mark)? {
                 return Ok(Some(plain(name, EntryKind::Whiteout)));
             }
         }
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => EntryKind::Directory,
-            FileType::Symlink => {
-                let target = readlinkat(directory, child, Vec::new())?;
-                EntryKind::Symlink(display(target.as_bytes()))
+        let kind = match metadata.kind {
+            FileKind::Directory => EntryKind::Directory,
+            FileKind::Link => {
+                let target = beneath::link_target(directory, child)?;
+                EntryKind::Symlink(display(target.as_encoded_bytes()))
             }
-            FileType::RegularFile => match tree.first_name(stat, &name) {
+            FileKind::File => match tree.first_name(metadata, &name) {
                 Some(first) => EntryKind::HardLink(first),
                 None => EntryKind::File(Content::Unread),
             },
-            _ => EntryKind::Special,
+            FileKind::CharacterDevice(_) | FileKind::Other => EntryKind::Special,
         };
         let size = match kind {
-            EntryKind::File(_) => u64::try_from(stat.st_size).unwrap_or(0),
+            EntryKind::File(_) => metadata.size,
             _ => 0,
         };
         Ok(Some(Entry {
             path: name,
             kind,
             size,
-            mode: stat.st_mode & 0o7777,
+            mode: metadata.mode,
             owner: Owner {
-                uid: stat.st_uid.saturating_sub(tree.top.uid),
-                gid: stat.st_gid.saturating_sub(tree.top.gid),
+                uid: metadata.uid.saturating_sub(tree.top.uid),
+                gid: metadata.gid.saturating_sub(tree.top.gid),
             },
         }))
     }
@@ -209,7 +205,7 @@ impl Scan<'_> {
 
     fn content(
         &self,
-        root: &OwnedFd,
+        root: &Directory,
         path: &Path,
         entry: &Entry,
         budget: &Budget,
@@ -234,18 +230,14 @@ impl Scan<'_> {
     }
 
     /// The bit of the mode for a program with file capabilities.
-    fn capabilities(&self, root: &OwnedFd, path: &Path, content: &Content) -> Result<u32> {
+    fn capabilities(&self, root: &Directory, path: &Path, content: &Content) -> Result<u32> {
         if !matches!(content, Content::Elf(elf) if elf.interpreter.is_some()) {
             return Ok(0);
         }
         let wrong = |error: io::Error| self.unreadable(path, error);
         let file = beneath::file(root, path, Links::Refused).map_err(wrong)?;
-        let mut value = [0; capabilities::MAX_VALUE];
-        match fgetxattr(&file, capabilities::ATTRIBUTE, &mut value) {
-            Ok(length) => Ok(capabilities::mode_bit(&value[..length])),
-            Err(Errno::NODATA | Errno::NOTSUP | Errno::RANGE) => Ok(0),
-            Err(error) => Err(wrong(error.into())),
-        }
+        let value = beneath::attribute(&file, capabilities::ATTRIBUTE).map_err(wrong)?;
+        Ok(value.map_or(0, |value| capabilities::mode_bit(&value)))
     }
 
     fn unreadable(&self, path: &Path, error: io::Error) -> Error {
@@ -285,11 +277,11 @@ struct Tree {
 
 impl Tree {
     /// The name under which a file was found before.
-    fn first_name(&mut self, stat: &Stat, name: &str) -> Option<String> {
-        if stat.st_nlink < 2 {
+    fn first_name(&mut self, metadata: &Metadata, name: &str) -> Option<String> {
+        if !metadata.is_linked {
             return None;
         }
-        let inode = (stat.st_dev, stat.st_ino);
+        let inode = (metadata.device, metadata.inode);
         let first = self.linked.get(&inode).cloned();
         if first.is_none() {
             self.linked.insert(inode, name.to_owned());
@@ -299,18 +291,14 @@ impl Tree {
 }
 
 /// The names in a directory, sorted.
-fn children(directory: impl AsFd, limits: &Limits) -> io::Result<Vec<Vec<u8>>> {
+fn children(directory: &Directory, limits: &Limits) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
-    for child in Dir::read_from(directory)? {
-        let child = child?;
-        let name = child.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push(name.to_owned());
-            let met = names.len() as u64;
-            limits
-                .check(Limit::Entries, met)
-                .map_err(io::Error::other)?;
-        }
+    for name in beneath::names(directory)? {
+        names.push(name?);
+        let met = names.len() as u64;
+        limits
+            .check(Limit::Entries, met)
+            .map_err(io::Error::other)?;
     }
     names.sort_unstable();
     Ok(names)
@@ -326,8 +314,8 @@ fn plain(path: String, kind: EntryKind) -> Entry {
     }
 }
 
-fn joined(below: &str, name: &[u8]) -> String {
-    let name = display(name);
+fn joined(below: &str, name: &OsStr) -> String {
+    let name = display(name.as_encoded_bytes());
     if below.is_empty() {
         name
     } else {

@@ -76,7 +76,7 @@ impl ImageReference {
         if let Some(target) = with_transport(text) {
             return target;
         }
-        if text.starts_with(['/', '.']) || is_image_file(text) {
+        if text.starts_with(['/', '.']) || is_image_file(text) || has_drive(text) {
             return ImageReference::Path(text.into());
         }
         ImageReference::Reference(text.to_owned())
@@ -93,6 +93,19 @@ const IMAGE_FILES: [&str; 7] = [
     ".sqsh",
     ".squashfs",
 ];
+
+/// Whether text starts as a path of Windows: `C:\`, `C:/` or `\\`. A repository has neither a backslash nor a tag that starts with a slash.
+fn has_drive(text: &str) -> bool {
+    text.starts_with('\\') || drive(text) > 0
+}
+
+/// Length of the drive in front of a path of Windows: 2 or 0.
+fn drive(text: &str) -> usize {
+    match text.as_bytes() {
+        [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic() => 2,
+        _ => 0,
+    }
+}
 
 fn is_image_file(text: &str) -> bool {
     IMAGE_FILES.iter().any(|end| text.ends_with(end))
@@ -159,7 +172,10 @@ fn path_and_reference(
     let end = std::iter::once(text.len())
         .chain(colons)
         .find(|&end| exists(&text[..end]))
-        .unwrap_or_else(|| text.find(':').unwrap_or(text.len()));
+        .unwrap_or_else(|| {
+            let path = drive(text);
+            text[path..].find(':').map_or(text.len(), |at| path + at)
+        });
     let reference = text
         .get(end + 1..)
         .filter(|reference| !reference.is_empty());
@@ -246,6 +262,23 @@ mod tests {
                 ImageReference::Path("./no-such.tar".into()),
             ),
             ("/no/such", ImageReference::Path("/no/such".into())),
+            (
+                r"C:\no\such.tar",
+                ImageReference::Path(r"C:\no\such.tar".into()),
+            ),
+            ("d:/no/such", ImageReference::Path("d:/no/such".into())),
+            (
+                r"\\server\share\layout",
+                ImageReference::Path(r"\\server\share\layout".into()),
+            ),
+            (
+                r"oci:C:\no\such:latest",
+                ImageReference::Oci(r"C:\no\such".into(), some("latest")),
+            ),
+            (
+                r"docker-archive:C:\a.tar",
+                ImageReference::DockerArchive(r"C:\a.tar".into(), None),
+            ),
         ] {
             assert_eq!(ImageReference::parse(text), target, "{text}");
             assert_eq!(

@@ -1,6 +1,7 @@
 //! A reference without a transport: the image of the local container engine, else that of the registry.
 
 use super::daemon::{self, Attempt, Daemon, EngineKind, Lookup};
+use super::environment::variable;
 use super::image::Image;
 use super::registry;
 use super::request::{LayerConsumer, Request, Source};
@@ -47,8 +48,7 @@ impl Source for BareReference {
 
 /// Docker; and Podman, if the user says where it is.
 fn engines() -> impl Iterator<Item = EngineKind> {
-    let podman = std::env::var_os("CONTAINER_HOST").filter(|host| !host.is_empty());
-    let podman = podman.map(|_| EngineKind::Podman);
+    let podman = variable("CONTAINER_HOST").map(|_| EngineKind::Podman);
     std::iter::once(EngineKind::Docker).chain(podman)
 }
 

@@ -2,13 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oci_spec::image::Descriptor;
-use rustix::fs::{AtFlags, statat};
 use serde::de::DeserializeOwned;
 
 use super::blobs::{self, Blobs, DocumentKind};
@@ -18,7 +16,7 @@ use super::request::Request;
 use super::tar_index::{self, Range};
 use crate::archive::FileRange;
 use crate::archive::path::normalise;
-use crate::beneath::{self, Links};
+use crate::beneath::{self, Directory, Links};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
@@ -35,7 +33,7 @@ pub(super) struct Store {
 
 #[derive(Debug)]
 enum Files {
-    Directory(OwnedFd),
+    Directory(Directory),
     Archive {
         file: Arc<File>,
         members: Members<Range>,
@@ -156,9 +154,7 @@ impl Store {
     /// Whether the top directory contains this name.
     pub fn has_at_top(&self, prefix: &str) -> bool {
         match &self.files {
-            Files::Directory(directory) => {
-                statat(directory, prefix, AtFlags::SYMLINK_NOFOLLOW).is_ok()
-            }
+            Files::Directory(directory) => beneath::metadata(directory, prefix.as_ref()).is_ok(),
             Files::Archive { members, .. } => members.has_at_top(prefix),
             Files::Streamed(members) => members.has_at_top(prefix),
         }
@@ -279,7 +275,7 @@ impl Store {
         })
     }
 
-    fn find_file(&self, directory: &OwnedFd, name: &str) -> Result<Option<Blob>> {
+    fn find_file(&self, directory: &Directory, name: &str) -> Result<Option<Blob>> {
         // The result is below the directory, whatever the name is.
         let name = normalise(name.as_bytes());
         let path = self.path.join(&name);

@@ -11,6 +11,7 @@ use crate::cancellation::Cancellation;
 use crate::cluster::{self, Listing};
 use crate::error::{Error, Result};
 use crate::knowledge;
+use crate::lexical;
 use crate::lint;
 use crate::targets::nodes::{self, Cluster, NodeClass};
 use crate::workload;
@@ -29,12 +30,12 @@ impl PreflightRequest {
                 true => files_in(path),
                 false => Ok(vec![path.clone()]),
             };
-            let named = |error| Unread::unjudged(path.display().to_string(), error);
+            let named = |error| Unread::unjudged(lexical::shown(path), error);
             for file in files.map_err(named).unwrap_or_else(|error| {
                 errors.push(error);
                 Vec::new()
             }) {
-                let name = file.display().to_string();
+                let name = lexical::shown(&file);
                 match lint::text_of(&file, workload::MAX_FILE) {
                     Ok(text) => texts.push((name, text)),
                     Err(error) => errors.push(Unread::unjudged(name, error)),

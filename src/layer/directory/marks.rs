@@ -2,15 +2,10 @@
 //! opaque directories").
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
-use rustix::fs::{FileType, Stat, fgetxattr, fgetxattr_query};
-use rustix::io::Errno;
-
-use crate::beneath::{self, Links};
+use crate::beneath::{self, Directory, FileKind, Links, Metadata};
 use crate::source::overlay::Attributes;
 
 /// The names of its extended attributes.
@@ -42,55 +37,43 @@ impl Marks {
     }
 
     /// How the directory is marked. It is an error if it was moved here from another path of lower layers.
-    pub fn of_directory(&self, directory: impl AsFd) -> io::Result<Mark> {
-        if has_attribute(&directory, &self.redirect)? {
+    pub fn of_directory(&self, directory: &Directory) -> io::Result<Mark> {
+        if beneath::attribute(directory, &self.redirect)?.is_some() {
             return Err(io::Error::other(
                 "the directory was moved here from a lower layer",
             ));
         }
-        let mut value = [0; 2];
-        match fgetxattr(&directory, &*self.opaque, &mut value) {
-            Ok(1) if value[0] == b'y' => Ok(Mark::Opaque),
-            Ok(1) if value[0] == b'x' => Ok(Mark::Whiteouts),
-            Ok(_) | Err(Errno::NODATA | Errno::NOTSUP | Errno::RANGE) => Ok(Mark::None),
-            Err(error) => Err(error.into()),
-        }
+        let value = beneath::attribute(directory, &self.opaque)?;
+        Ok(match value.as_deref() {
+            Some(b"y") => Mark::Opaque,
+            Some(b"x") => Mark::Whiteouts,
+            _ => Mark::None,
+        })
     }
 
     /// Whether a child of a directory with this mark is a whiteout.
     pub fn is_whiteout(
         &self,
-        directory: impl AsFd,
-        child: &[u8],
-        stat: &Stat,
+        directory: &Directory,
+        child: &OsStr,
+        metadata: &Metadata,
         mark: Mark,
     ) -> io::Result<bool> {
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::CharacterDevice => Ok(stat.st_rdev == 0),
-            FileType::RegularFile if mark == Mark::Whiteouts && stat.st_size == 0 => {
-                let name = Path::new(OsStr::from_bytes(child));
-                has_attribute(
-                    beneath::file(directory, name, Links::Refused)?,
-                    &self.whiteout,
-                )
+        match metadata.kind {
+            FileKind::CharacterDevice(number) => Ok(number == 0),
+            FileKind::File if mark == Mark::Whiteouts && metadata.size == 0 => {
+                let file = beneath::file(directory, child.as_ref(), Links::Refused)?;
+                Ok(beneath::attribute(&file, &self.whiteout)?.is_some())
             }
             _ => Ok(false),
         }
     }
 
     /// Fails if the content of the file is in a lower layer.
-    pub fn check_file(&self, file: impl AsFd) -> io::Result<()> {
-        if has_attribute(file, &self.metacopy)? {
+    pub fn check_file(&self, file: &File) -> io::Result<()> {
+        if beneath::attribute(file, &self.metacopy)?.is_some() {
             return Err(io::Error::other("its content is in a lower layer"));
         }
         Ok(())
-    }
-}
-
-fn has_attribute(file: impl AsFd, attribute: &str) -> io::Result<bool> {
-    match fgetxattr_query(file, attribute) {
-        Ok(_) => Ok(true),
-        Err(Errno::NODATA | Errno::NOTSUP) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }

@@ -83,9 +83,13 @@ fn region(at: &finding::Location) -> Region {
 /// The URI of a user's file, relative to the working directory.
 fn file_uri(file: &str) -> String {
     let relative = file.strip_prefix("./").unwrap_or(file);
-    match relative.starts_with('/') {
-        true => format!("file://{}", percent(relative, "/")),
-        false => percent(relative, "/"),
+    match relative.as_bytes() {
+        [b'/', ..] => format!("file://{}", percent(relative, "/")),
+        // A drive of Windows.
+        [letter, b':', b'/', ..] if letter.is_ascii_alphabetic() => {
+            format!("file:///{}", percent(relative, "/:"))
+        }
+        _ => percent(relative, "/"),
     }
 }
 
@@ -132,4 +136,20 @@ pub(super) fn fingerprints(
         all.insert("primaryLocationLineHash", unique);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_user_has_a_uri() {
+        for (file, uri) in [
+            ("./a b/Dockerfile", "a%20b/Dockerfile"),
+            ("/src/Dockerfile", "file:///src/Dockerfile"),
+            ("C:/src/a:b", "file:///C:/src/a:b"),
+        ] {
+            assert_eq!(file_uri(file), uri);
+        }
+    }
 }

@@ -5,8 +5,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
+use crate::archive::FileRange;
 use crate::error::{Error, Result};
 
 const MAGIC: u32 = 0xed0c_daed;
@@ -25,7 +26,7 @@ const ATTEMPTS: usize = 20;
 /// An open database.
 #[derive(Debug)]
 pub struct Database {
-    file: File,
+    file: Arc<File>,
     /// For messages.
     name: String,
 }
@@ -63,6 +64,7 @@ struct Element {
 impl Database {
     /// A database in this file, whose name is for messages.
     pub fn new(file: File, name: String) -> Self {
+        let file = Arc::new(file);
         Database { file, name }
     }
 
@@ -143,7 +145,8 @@ impl Database {
             return Ok(None);
         }
         let mut bytes = vec![0; length as usize];
-        let read = self.file.read_exact_at(&mut bytes, offset);
+        let range = FileRange::new(Arc::clone(&self.file), offset, length);
+        let read = range.read_at(0, &mut bytes);
         read.map_err(|error| Error::io(&self.name, error))?;
         Ok(Some(bytes))
     }

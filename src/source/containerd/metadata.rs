@@ -120,7 +120,7 @@ impl Root {
 
     fn database(&self, below: &str) -> Result<Database> {
         let opened = beneath::root(&self.0)
-            .and_then(|root| beneath::file(root, Path::new(below), Links::Refused));
+            .and_then(|root| beneath::file(&root, Path::new(below), Links::Refused));
         let file = opened
             .map_err(|error| Error::io(self.name(below), error).in_context("cannot be read: "))?;
         Ok(Database::new(file, self.name(below)))

@@ -88,6 +88,13 @@ impl Containerd {
     /// # Errors
     /// There is no such directory, or it may not be read.
     fn root(&self) -> Result<Root> {
+        if !cfg!(target_os = "linux") {
+            let problem = "imgcheck reads the directory of containerd only on Linux";
+            return Err(Error::unsupported(&self.0, problem).with_help(format!(
+                "export the image there, and check the file: ctr images export image.tar {}",
+                self.0
+            )));
+        }
         let roots = match variable(ROOT) {
             Some(root) => vec![PathBuf::from(root)],
             None => ROOTS.map(PathBuf::from).to_vec(),

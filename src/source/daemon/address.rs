@@ -4,15 +4,13 @@ use std::path::PathBuf;
 
 use super::context::{Contexts, Tls, Variable};
 use super::kind::EngineKind;
+use super::local;
 use crate::error::Result;
-
-const DOCKER_SOCKET: &str = "/var/run/docker.sock";
-const PODMAN_SOCKET: &str = "/run/podman/podman.sock";
 
 /// The address of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// `unix://PATH`, `tcp://HOST:PORT`, `ssh://USER@HOST`.
+    /// `unix://PATH`, `npipe://PATH`, `tcp://HOST:PORT`, `ssh://USER@HOST`.
     pub host: String,
     /// What chose it: `DOCKER_HOST`, a context; `None` for a default socket.
     pub origin: Option<String>,
@@ -21,9 +19,9 @@ pub(super) struct Address {
 }
 
 impl Address {
-    fn default_socket(socket: impl std::fmt::Display) -> Self {
+    fn default(host: String) -> Self {
         Address {
-            host: format!("unix://{socket}"),
+            host,
             origin: None,
             tls: None,
         }
@@ -66,11 +64,15 @@ fn docker(variable: Variable) -> Result<Vec<Address>> {
         let (host, tls) = contexts.endpoint(&name)?;
         return Ok(vec![chosen(&host, format!("context {name}"), tls)]);
     }
-    let runtime = variable("XDG_RUNTIME_DIR").map(|directory| format!("{directory}/docker.sock"));
-    let home = variable("HOME").map(|home| format!("{home}/.docker/run/docker.sock"));
-    let rootless = runtime.into_iter().chain(home).map(Address::default_socket);
-    Ok(std::iter::once(Address::default_socket(DOCKER_SOCKET))
+    let own = |name: &str, below: &str| Some(format!("unix://{}{below}", variable(name)?));
+    let sockets = [
+        own("XDG_RUNTIME_DIR", "/docker.sock"),
+        own("HOME", "/.docker/run/docker.sock"),
+    ];
+    let rootless = sockets.into_iter().flatten().filter(|_| cfg!(unix));
+    Ok(std::iter::once(local::DOCKER.to_owned())
         .chain(rootless)
+        .map(Address::default)
         .collect())
 }
 
@@ -80,9 +82,10 @@ fn podman(variable: Variable) -> Vec<Address> {
         return vec![chosen(&host, "CONTAINER_HOST".to_owned(), None)];
     }
     variable("XDG_RUNTIME_DIR")
-        .map(|directory| Address::default_socket(format!("{directory}/podman/podman.sock")))
+        .map(|directory| format!("unix://{directory}/podman/podman.sock"))
         .into_iter()
-        .chain([Address::default_socket(PODMAN_SOCKET)])
+        .chain([local::PODMAN.to_owned()])
+        .map(Address::default)
         .collect()
 }
 

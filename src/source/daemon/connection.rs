@@ -6,10 +6,10 @@ use std::time::Duration;
 use bollard::models::{ImageHistoryResponseItem, ImageInspect, SystemInfo};
 use bollard::query_parameters::ListImagesOptions;
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
-use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::address::Address;
+use super::local;
 use crate::cancellation::Cancellation;
 use crate::error::{Error, ErrorCode};
 use crate::source::names::NamedImage;
@@ -161,13 +161,12 @@ pub(super) fn with_query(docker: Docker, name: &'static str, value: String) -> D
 async fn client(address: &Address) -> Result<Docker, EngineError> {
     let host = &address.host;
     let (seconds, version) = (EXPORT_TIMEOUT.as_secs(), API_DEFAULT_VERSION);
+    let unsupported = || {
+        let problem = format!("only {} are supported", local::SCHEMES);
+        EngineError::failed(ErrorCode::Unsupported, problem)
+    };
     let client = match (host.split_once("://"), &address.tls) {
-        (Some(("unix", path)), _) => {
-            // bollard reports every problem with a socket as "not found".
-            let connected = UnixStream::connect(path).await;
-            connected.map_err(|error| io_error(&error))?;
-            Docker::connect_with_unix(host, seconds, version)
-        }
+        (Some((local::SCHEME, _)), _) => local::connect(host, seconds, version).await,
         (Some(("tcp", _)), Some(files)) => {
             tls::install();
             Docker::connect_with_ssl(
@@ -182,11 +181,8 @@ async fn client(address: &Address) -> Result<Docker, EngineError> {
         (Some(("tcp", _)), None) => {
             Docker::connect_with_http(&with_port(host, 2375), seconds, version)
         }
-        (Some(("ssh", _)), _) => Docker::connect_with_ssh(host, seconds, version, None),
-        _ => {
-            let problem = "only unix://, tcp:// and ssh:// are supported";
-            return Err(EngineError::failed(ErrorCode::Unsupported, problem));
-        }
+        (Some(("ssh", _)), _) => local::ssh(host, seconds, version).ok_or_else(unsupported)?,
+        _ => return Err(unsupported()),
     };
     client.map_err(|error| engine_error(&error))
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::local;
 use crate::digest;
 use crate::error::{Error, ErrorCode, Result};
 
@@ -126,9 +127,10 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 }
 
 fn misconfigured(code: ErrorCode, subject: String, problem: String) -> Error {
-    Error::new(code, subject, problem).with_help(
-        "see `docker context ls`, or set DOCKER_HOST, as in DOCKER_HOST=unix:///var/run/docker.sock",
-    )
+    Error::new(code, subject, problem).with_help(format!(
+        "see `docker context ls`, or set DOCKER_HOST, as in DOCKER_HOST={}",
+        local::DOCKER
+    ))
 }
 
 #[cfg(test)]

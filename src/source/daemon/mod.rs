@@ -10,6 +10,7 @@ mod docker_storage;
 mod export;
 mod image;
 mod kind;
+mod local;
 mod podman_storage;
 mod storage;
 mod storage_root;
@@ -197,6 +198,12 @@ impl Daemon {
 
     fn how_to_start(&self) -> &'static str {
         match self.kind {
+            EngineKind::Docker if !cfg!(target_os = "linux") => {
+                "start Docker Desktop, set its address (DOCKER_HOST, docker context use), save the image where it is (docker save -o image.tar REFERENCE) and check the file, or check the image of the registry: docker://REFERENCE"
+            }
+            EngineKind::Podman if !cfg!(target_os = "linux") => {
+                "start its machine (podman machine start), set its address (CONTAINER_HOST), or save the image where it is (podman save -o image.tar REFERENCE) and check the file"
+            }
             EngineKind::Docker => {
                 "start it (systemctl start docker), set its address (DOCKER_HOST, docker context use), or check the image of the registry: docker://REFERENCE"
             }

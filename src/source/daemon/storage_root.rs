@@ -1,13 +1,11 @@
 //! The root directory of a container engine.
 
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use bollard::models::SystemInfo;
-use rustix::fs::Dir;
 
-use crate::beneath::{self, Links};
+use crate::beneath::{self, Directory, Links};
 use crate::limits::{Limit, Limits};
 use crate::source::overlay::{Attributes, Overlay};
 
@@ -15,7 +13,7 @@ use crate::source::overlay::{Attributes, Overlay};
 #[derive(Debug)]
 pub(super) struct StorageRoot {
     path: PathBuf,
-    directory: OwnedFd,
+    directory: Directory,
     /// The largest file to read, in bytes.
     limit: u64,
 }
@@ -49,8 +47,7 @@ impl StorageRoot {
     /// The content of a directory.
     pub fn list(&self, name: &Path) -> Option<Vec<PathBuf>> {
         let directory = self.directory(name)?;
-        let names = Dir::read_from(directory).ok()?.flatten();
-        let names = names.map(|found| found.file_name().to_string_lossy().into_owned());
+        let names = beneath::names(&directory).ok()?.flatten();
         Some(names.map(|found| name.join(found)).collect())
     }
 
@@ -70,7 +67,7 @@ impl StorageRoot {
         })
     }
 
-    fn directory(&self, name: &Path) -> Option<OwnedFd> {
+    fn directory(&self, name: &Path) -> Option<Directory> {
         beneath::directory(&self.directory, name, Links::Refused).ok()
     }
 }

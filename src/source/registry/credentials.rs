@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::failure::printable;
+use crate::source::environment::variable_os;
 
 /// Docker Hub's registry, its names in files, and the one that credential helpers use.
 const HUB: &str = "docker.io";
@@ -86,7 +87,7 @@ impl Lookup {
 
 /// The credentials for a repository: those of the first file that has some.
 pub(super) fn find(registry: &str, repository: &str) -> Lookup {
-    find_in(&files(&|name| std::env::var_os(name)), registry, repository)
+    find_in(&files(&variable_os), registry, repository)
 }
 
 /// The files in the order of their search: those that the environment names, then Docker's, then Podman's
@@ -114,8 +115,7 @@ fn files(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
 
 /// The path with `~` for the home directory.
 fn shown(path: &Path) -> String {
-    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
-    match home.and_then(|home| path.strip_prefix(home).ok()) {
+    match variable_os("HOME").and_then(|home| path.strip_prefix(home).ok()) {
         Some(below) => format!("~/{}", below.display()),
         None => path.display().to_string(),
     }

@@ -12,6 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::failure::chain;
 use crate::error::{Error, Result};
+use crate::source::environment::variable_os;
 use crate::tls::Identity;
 
 /// What the files of a registry hold.
@@ -25,7 +26,7 @@ pub(super) struct HostCertificates {
 
 /// The directories for a registry that exist, those of the user first.
 pub(super) fn directories(host: &str) -> Vec<PathBuf> {
-    directories_of(&|name| std::env::var_os(name), host)
+    directories_of(&variable_os, host)
 }
 
 fn directories_of(variable: &dyn Fn(&str) -> Option<OsString>, host: &str) -> Vec<PathBuf> {

@@ -1,5 +1,6 @@
 //! The installer, and the content of a release.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -194,4 +195,21 @@ fn the_release_uses_only_pinned_actions() {
         count += 1;
     }
     assert!(count >= 4, "{count}");
+}
+
+#[test]
+fn the_release_waits_for_all_that_it_holds() {
+    let workflow = yaml("release.yml", &text(".github/workflows/release.yml"));
+    let jobs = workflow["jobs"].as_object().unwrap().keys();
+    let made: BTreeSet<&str> = jobs
+        .map(String::as_str)
+        .filter(|it| *it != "publish")
+        .collect();
+    let needs = workflow["jobs"]["publish"]["needs"].as_array().unwrap();
+    let needs: BTreeSet<&str> = needs.iter().filter_map(|it| it.as_str()).collect();
+    assert_eq!(made, needs);
+    let targets = workflow["jobs"]["wheel"]["strategy"]["matrix"]["include"].to_string();
+    for system in ["aarch64-apple-darwin", "x86_64-apple-darwin", "windows"] {
+        assert!(targets.contains(system), "{targets}");
+    }
 }
