@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::tools::{real_images, say, tool};
+use crate::tools::{required, say, tool};
 
 /// A server that is not ready by then never is.
 const READY: Duration = Duration::from_secs(120);
@@ -34,13 +34,16 @@ impl Kubernetes {
     /// Starts a server; `None`, with a message, if `testdata/recipes/kube_apiserver.sh` was not run.
     ///
     /// # Panics
-    /// It is missing and `IMGCHECK_REQUIRE_TOOLS=1`, or it does not start.
+    /// It, etcd or openssl is missing and `IMGCHECK_REQUIRE_TOOLS=1`, or it does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
         let built = program("kube-apiserver").is_file() && program("kubectl").is_file();
         if !built {
-            // Not even `IMGCHECK_REQUIRE_TOOLS=1` makes it necessary, since it takes longer to build than all other tests.
-            say("skipped: no API server: testdata/recipes/kube_apiserver.sh builds one");
+            let place = directory().display().to_string();
+            let problem =
+                format!("no API server in {place}: testdata/recipes/kube_apiserver.sh builds one");
+            assert!(!required(), "{problem}, and IMGCHECK_REQUIRE_TOOLS=1");
+            say(format_args!("skipped: {problem}"));
             return None;
         }
         if !tool("etcd") || !tool("openssl") {
@@ -203,12 +206,19 @@ pub fn kubectl() -> Command {
     Command::new(program("kubectl"))
 }
 
-/// Where the recipe puts its programs: IMGCHECK_KUBE, or `kube` beside the real images.
 fn program(name: &str) -> PathBuf {
-    let directory = std::env::var_os("IMGCHECK_KUBE").filter(|value| !value.is_empty());
-    directory
-        .map_or_else(|| real_images().join("kube"), PathBuf::from)
-        .join(name)
+    directory().join(name)
+}
+
+/// Where the recipe puts its programs: IMGCHECK_KUBE, or `imgcheck/kube` in the user's cache, which outlives a checkout.
+fn directory() -> PathBuf {
+    let path = |variable: &str| {
+        let value = std::env::var_os(variable).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
+    let cache = || path("XDG_CACHE_HOME").or_else(|| Some(path("HOME")?.join(".cache")));
+    let cached = || Some(cache()?.join("imgcheck/kube"));
+    path("IMGCHECK_KUBE").or_else(cached).unwrap_or_default()
 }
 
 /// Ports that nobody uses now.
