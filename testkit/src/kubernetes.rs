@@ -18,8 +18,19 @@ const READY: Duration = Duration::from_secs(120);
 /// Users by token: an administrator, and the ServiceAccount `imgcheck` of the namespace `imgcheck`.
 const TOKENS: &str = "admin,admin,admin,system:masters\nimgcheck,system:serviceaccount:imgcheck:imgcheck,imgcheck,system:serviceaccounts\n";
 
-/// What is audited: Pods, with the annotations of webhooks.
-const AUDIT: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata, resources: [{group: '', resources: [pods]}]}\n";
+/// What is audited: Pods and custom kinds that start some, with the annotations of webhooks.
+const AUDIT: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  resources:
+  - {group: '', resources: [pods]}
+  - {group: jobset.x-k8s.io}
+  - {group: kubeflow.org}
+  - {group: leaderworkerset.x-k8s.io}
+  - {group: ray.io}
+";
 
 /// A running API server. It ends when this is dropped.
 pub struct Kubernetes {
@@ -152,6 +163,18 @@ impl Kubernetes {
         let output = self.kubectl(&["apply", "--validate=false", "-f", "-"], objects);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{error}\n{objects}");
+    }
+
+    /// Applies definitions of custom kinds, and waits until the server accepts objects of these.
+    ///
+    /// # Panics
+    /// The server refuses them.
+    pub fn define(&self, definitions: &str) {
+        self.apply(definitions);
+        let wait = ["wait", "--for=condition=Established", "crd", "--all"];
+        let output = self.kubectl(&wait, "");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
     }
 
     /// Stops the server; clients see that their connection is gone.

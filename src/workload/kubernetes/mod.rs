@@ -127,7 +127,7 @@ impl Reader<'_> {
             self.of_structure(value, group, found);
         }
         for item in node.items() {
-            let name = item.text_of("groupName").or(item.text_of("name"));
+            let name = item.text_of("name").or(item.text_of("groupName"));
             self.of_structure(item, name.unwrap_or(group), found);
         }
     }

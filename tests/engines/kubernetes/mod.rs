@@ -3,7 +3,11 @@
 #[cfg(feature = "gate")]
 mod admission;
 mod certificate;
+#[cfg(feature = "gate")]
+mod custom;
 mod live;
+#[cfg(feature = "gate")]
+mod scene;
 mod sweep;
 mod watched;
 
