@@ -2,6 +2,7 @@
 
 mod environment;
 mod objects;
+mod patch;
 mod path;
 mod pod;
 mod queue;
