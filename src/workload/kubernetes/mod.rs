@@ -17,6 +17,7 @@ use crate::document::{Node, Value};
 
 pub use objects::Objects;
 use pod::Template;
+pub use queue::QUEUE;
 use reader::Reader;
 
 /// An object: a map with `apiVersion` and `kind`.
