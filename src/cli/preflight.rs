@@ -45,7 +45,7 @@ pub struct PreflightArguments {
         conflicts_with = "nodes"
     )]
     cluster: Option<String>,
-    /// Ask the API server that this kubeconfig names for nodes, ResourceSlices and runtime classes
+    /// Ask the API server that this kubeconfig names for nodes, ResourceSlices, runtime classes and queues
     #[arg(
         long,
         value_name = "FILE",

@@ -22,9 +22,10 @@ const CONNECT: Duration = Duration::from_secs(10);
 const READ: Duration = Duration::from_secs(60);
 /// Objects of one answer.
 const PAGE: u32 = 500;
-/// The versions of ResourceSlices that are read, the best first.
-const SLICE_VERSIONS: [&str; 3] = ["v1", "v1beta2", "v1beta1"];
+/// The versions of ResourceSlices and of Kueue's kinds that are read, the best first. What is read of them is equal in all.
+const VERSIONS: [&str; 3] = ["v1", "v1beta2", "v1beta1"];
 const SLICE_GROUP: &str = "resource.k8s.io";
+const QUEUE_GROUP: &str = "kueue.x-k8s.io";
 
 /// The kinds that imgcheck lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,13 @@ pub(super) enum Kind {
     RuntimeClass,
     Namespace,
     Pod,
+    LocalQueue,
+    ClusterQueue,
+    ResourceFlavor,
 }
+
+/// The kinds of Kueue.
+pub(super) const QUEUES: [Kind; 3] = [Kind::LocalQueue, Kind::ClusterQueue, Kind::ResourceFlavor];
 
 /// A connection to an API server.
 #[derive(Clone)]
@@ -78,17 +85,29 @@ impl Api {
     }
 
     /// Lists what decides where containers run.
-    pub async fn list(connection: &Connection) -> Result<Listing> {
+    pub async fn list(connection: &Connection, with_queues: bool) -> Result<Listing> {
         let api = Api::connect(connection).await?;
         let mut nodes = api.all(Kind::Node).await?;
         nodes.extend(api.all(Kind::ResourceSlice).await?);
         let nodes = nodes.into_iter().filter_map(typed).collect();
-        let classes = api.all(Kind::RuntimeClass).await?;
-        let classes = json!({"apiVersion": "v1", "kind": "List", "items": classes});
+        let mut related = api.all(Kind::RuntimeClass).await?;
+        for kind in QUEUES.into_iter().filter(|_| with_queues) {
+            let found = api.all(kind).await?;
+            related.extend(found.iter().filter_map(|it| api.as_in_manifest(it)));
+            related.extend(found);
+        }
         Ok(Listing {
             nodes,
-            runtime_classes: classes.to_string(),
+            related: json!({"apiVersion": "v1", "kind": "List", "items": related}).to_string(),
         })
+    }
+
+    /// An object of the namespace in which kubectl creates objects that name none, as such an object sees it.
+    fn as_in_manifest(&self, object: &Value) -> Option<Value> {
+        let mut object = object.clone();
+        let metadata = object.get_mut("metadata")?.as_object_mut()?;
+        let namespace = metadata.remove("namespace")?;
+        (namespace == self.client.default_namespace()).then_some(object)
     }
 
     /// Lists the Pods of all namespaces.
@@ -118,25 +137,30 @@ impl Api {
         let (group, version) = match kind {
             Kind::Node | Kind::Namespace | Kind::Pod => ("", "v1"),
             Kind::RuntimeClass => ("node.k8s.io", "v1"),
-            Kind::ResourceSlice => match self.slice_version().await? {
-                Some(version) => (SLICE_GROUP, version),
+            Kind::ResourceSlice => (SLICE_GROUP, ""),
+            Kind::LocalQueue | Kind::ClusterQueue | Kind::ResourceFlavor => (QUEUE_GROUP, ""),
+        };
+        let version = match version {
+            "" => match self.version_of(group).await? {
+                Some(version) => version,
                 None => return Ok(None),
             },
+            version => version,
         };
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind.name()));
         Ok(Some(kube::Api::all_with(self.client.clone(), &resource)))
     }
 
-    /// The best version of ResourceSlices that the server has.
-    async fn slice_version(&self) -> Result<Option<&'static str>> {
+    /// The best version of a group that the server has.
+    async fn version_of(&self, group: &str) -> Result<Option<&'static str>> {
         let groups = self.client.list_api_groups().await;
         let groups = groups.map_err(|error| self.failed(&error))?.groups;
-        let group = groups.iter().find(|it| it.name == SLICE_GROUP);
+        let group = groups.iter().find(|it| it.name == group);
         let has = |version: &&&str| {
             let mut versions = group.iter().flat_map(|it| &it.versions);
             versions.any(|it| it.version == **version)
         };
-        Ok(SLICE_VERSIONS.iter().find(has).copied())
+        Ok(VERSIONS.iter().find(has).copied())
     }
 
     /// An object of the own namespace, or of the cluster; `None` if it does not exist.
@@ -230,6 +254,9 @@ impl Kind {
             Kind::RuntimeClass => "RuntimeClass",
             Kind::Namespace => "Namespace",
             Kind::Pod => "Pod",
+            Kind::LocalQueue => "LocalQueue",
+            Kind::ClusterQueue => "ClusterQueue",
+            Kind::ResourceFlavor => "ResourceFlavor",
         }
     }
 }

@@ -90,7 +90,13 @@ fn record<T: PartialEq>(
     event: Event<kube::api::DynamicObject>,
     read: impl Fn(Value) -> Option<T>,
 ) -> bool {
-    let name = |object: &kube::api::DynamicObject| object.metadata.name.clone().unwrap_or_default();
+    let name = |object: &kube::api::DynamicObject| {
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        match &object.metadata.namespace {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name.to_owned(),
+        }
+    };
     let content = |object| read(api::with_kind(object, &json!({"kind": kind.name()})));
     match event {
         Event::Init => {

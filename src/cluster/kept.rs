@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The objects of one kind by name. They are kept while the connection is lost.
+/// The objects of one kind by name, or by namespace and name. They are kept while the connection is lost.
 #[derive(Debug)]
 pub(super) struct Kept<T> {
     objects: BTreeMap<String, T>,

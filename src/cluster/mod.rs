@@ -1,4 +1,4 @@
-//! A Kubernetes cluster: what its API server says about nodes, runtime classes and namespaces, and the pull secrets of Pods.
+//! A Kubernetes cluster: what its API server says about nodes, runtime classes, queues and namespaces, and the pull secrets of Pods.
 //!
 //! [`read`] asks once; `Watch` keeps up to date what it knows. Both need the cargo feature `kube`, and only `api.rs` and `follow.rs`
 //! know the crate of that name.
@@ -26,15 +26,19 @@ pub use state::{ClusterState, Connection, Labels, Listing};
 #[cfg(feature = "kube")]
 pub use watch::{Problem, View, Watch};
 
-/// Lists the nodes, the ResourceSlices and the runtime classes of a cluster.
+/// Lists the nodes, the ResourceSlices and the runtime classes of a cluster, and the queues of Kueue with their flavors.
 ///
 /// # Errors
 /// The kubeconfig is wrong, the API server cannot be reached or refuses, or the request was cancelled. A cluster without
-/// ResourceSlices is no error. Built without the feature `kube`: [`Error::Usage`](crate::Error::Usage).
+/// ResourceSlices or Kueue is no error. Built without the feature `kube`: [`Error::Usage`](crate::Error::Usage).
 #[cfg(feature = "kube")]
-pub fn read(connection: &Connection, cancellation: &Cancellation) -> Result<Listing> {
+pub fn read(
+    connection: &Connection,
+    with_queues: bool,
+    cancellation: &Cancellation,
+) -> Result<Listing> {
     block_on(async {
-        let listing = api::Api::list(connection);
+        let listing = api::Api::list(connection, with_queues);
         cancellation.wait_for(listing).await?
     })
 }
@@ -72,7 +76,7 @@ fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// Fails: this build cannot talk to clusters.
 #[cfg(not(feature = "kube"))]
-pub fn read(_: &Connection, _: &Cancellation) -> Result<Listing> {
+pub fn read(_: &Connection, _: bool, _: &Cancellation) -> Result<Listing> {
     Err(unsupported(
         "build it with `cargo install --features kube`, or use `kubectl get nodes,resourceslices -o json > nodes.json` and --nodes nodes.json",
     ))

@@ -32,8 +32,8 @@ impl Connection {
 pub struct Listing {
     /// Nodes and ResourceSlices.
     pub nodes: Vec<nodes::Object>,
-    /// The runtime classes, as JSON.
-    pub runtime_classes: String,
+    /// The runtime classes, and the queues if they were asked for, as JSON.
+    pub related: String,
 }
 
 /// What is known about a cluster.
@@ -46,6 +46,8 @@ pub struct ClusterState {
     pub namespaces: BTreeMap<String, Labels>,
     /// The node selectors of its runtime classes, by name.
     pub runtime_classes: BTreeMap<String, Labels>,
+    /// The queues of Kueue and their flavors, as far as they say where a workload runs.
+    pub queues: Vec<serde_json::Value>,
 }
 
 /// Labels and their values.

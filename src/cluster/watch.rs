@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -58,6 +58,9 @@ struct State {
     slices: Mutex<Kept<nodes::Object>>,
     runtime_classes: Mutex<Kept<Labels>>,
     namespaces: Mutex<Kept<Labels>>,
+    local_queues: Mutex<Kept<Value>>,
+    cluster_queues: Mutex<Kept<Value>>,
+    flavors: Mutex<Kept<Value>>,
     changed: Notify,
 }
 
@@ -146,6 +149,9 @@ impl State {
             task!(Kind::ResourceSlice, api::typed, slices),
             task!(Kind::RuntimeClass, |it| selector(&it), runtime_classes),
             task!(Kind::Namespace, |it| labels(&it), namespaces),
+            task!(Kind::LocalQueue, |it| queue(&it), local_queues),
+            task!(Kind::ClusterQueue, |it| queue(&it), cluster_queues),
+            task!(Kind::ResourceFlavor, |it| queue(&it), flavors),
         ]
     }
 
@@ -153,12 +159,17 @@ impl State {
         let (nodes, slices) = (lock(&self.nodes), lock(&self.slices));
         let runtime_classes = lock(&self.runtime_classes);
         let namespaces = lock(&self.namespaces);
+        let queues = [&self.local_queues, &self.cluster_queues, &self.flavors].map(lock);
         let kinds = [
             (Kind::Node, nodes.progress()),
             (Kind::ResourceSlice, slices.progress()),
             (Kind::RuntimeClass, runtime_classes.progress()),
             (Kind::Namespace, namespaces.progress()),
         ];
+        let of_queues = api::QUEUES
+            .into_iter()
+            .zip(queues.iter().map(|it| it.progress()));
+        let kinds: Vec<(Kind, Progress)> = kinds.into_iter().chain(of_queues).collect();
         let objects = || nodes.objects().chain(slices.objects()).map(|(_, it)| it);
         let state = ClusterState {
             // Until its slice is known, a node would seem to have no GPU.
@@ -166,6 +177,10 @@ impl State {
                 .then(|| nodes::classes_of(objects(), labels, gpus)),
             namespaces: namespaces.copy(),
             runtime_classes: runtime_classes.copy(),
+            queues: queues
+                .iter()
+                .flat_map(|it| it.copy().into_values())
+                .collect(),
         };
         View {
             state: Arc::new(state),
@@ -195,6 +210,16 @@ fn labels(object: &Value) -> Option<Labels> {
 /// The node selector of a runtime class.
 fn selector(object: &Value) -> Option<Labels> {
     texts(object.pointer("/scheduling/nodeSelector"))
+}
+
+/// What decides about a queue or a flavor: not its usage, which changes all the time.
+fn queue(object: &Value) -> Option<Value> {
+    let metadata = object.get("metadata")?;
+    Some(json!({
+        "kind": object.get("kind")?,
+        "metadata": {"name": metadata.get("name")?, "namespace": metadata.get("namespace")},
+        "spec": object.get("spec"),
+    }))
 }
 
 fn texts(value: Option<&Value>) -> Option<Labels> {

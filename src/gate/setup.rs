@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::knowledge;
 use crate::policy::gate::GateConfig;
 use crate::targets::nodes::{Cluster, NodeClass};
-use crate::workload::Kinds;
+use crate::workload::{Kinds, Objects};
 
 /// The configuration, read.
 #[derive(Debug)]
@@ -56,6 +56,8 @@ pub struct View {
     pub cluster: Arc<ClusterState>,
     /// The classes of the cluster and those that are declared; `None` if no nodes are known.
     pub classes: Option<Vec<NodeClass>>,
+    /// The objects of the cluster that workloads refer to.
+    pub objects: Objects,
     /// Differs from that of every other view of this process.
     pub generation: u64,
 }
@@ -104,6 +106,7 @@ impl Views {
         let classes = known.clone().next().is_some();
         let view = Arc::new(View {
             classes: classes.then(|| known.flatten().cloned().collect()),
+            objects: Objects::of_cluster(&cluster.runtime_classes, &cluster.queues, &setup.kinds),
             generation: last.as_ref().map_or(0, |view| view.generation + 1),
             setup,
             cluster,

@@ -11,9 +11,6 @@ mod placement;
 mod script;
 mod text;
 
-#[cfg(feature = "gate")]
-use std::collections::BTreeMap;
-
 use crate::document::{self, Node};
 use crate::error::{Error, Result};
 use crate::lexical;
@@ -22,7 +19,7 @@ use crate::lint::compose::services;
 pub use facts::{Container, GpuRequest, Mount, Role, RuntimeClass, Unknown, Variable, Workload};
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
 pub use kinds::Kinds;
-use kubernetes::Objects;
+pub use kubernetes::{Objects, QUEUE};
 pub use lexical::is_below;
 pub use placement::Placement;
 use text::Manifest;
@@ -63,21 +60,24 @@ pub fn read(files: &[(String, String)], kinds: &Kinds) -> (Vec<Workload>, Vec<Ma
 }
 
 /// Reads the workload of one object that a cluster is asked to store; `None` if it starts no container. It has no text and no name, so
-/// equal objects have equal workloads. Runtime classes have node selectors.
+/// equal objects have equal workloads.
 #[cfg(feature = "gate")]
 pub fn of_object(
     object: &serde_json::Value,
     namespace: &str,
-    runtime_classes: &BTreeMap<String, BTreeMap<String, String>>,
+    objects: &Objects,
     kinds: &Kinds,
 ) -> Option<Workload> {
     let manifest = Manifest::new("", "").ok()?;
-    let objects = Objects::with_runtime_classes(runtime_classes);
-    let node = Node::of_json(object);
+    let mut node = Node::of_json(object);
     if !kubernetes::is_object(&node) {
         return None;
     }
-    let workload = kubernetes::read(&node, &manifest, &objects, kinds)?;
+    // Its metadata may not have it yet.
+    if let Some(metadata) = node.at_mut(&["metadata"]) {
+        metadata.set("namespace", Node::of_json(&namespace.into()));
+    }
+    let workload = kubernetes::read(&node, &manifest, objects, kinds)?;
     Some(workload.in_cluster(namespace)).filter(|it| it.containers.len() <= MAX_CONTAINERS)
 }
 

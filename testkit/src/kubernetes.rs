@@ -11,15 +11,26 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::tools::{real_images, say, tool};
+use crate::tools::{required, say, tool};
 
 /// A server that is not ready by then never is.
 const READY: Duration = Duration::from_secs(120);
 /// Users by token: an administrator, and the ServiceAccount `imgcheck` of the namespace `imgcheck`.
 const TOKENS: &str = "admin,admin,admin,system:masters\nimgcheck,system:serviceaccount:imgcheck:imgcheck,imgcheck,system:serviceaccounts\n";
 
-/// What is audited: Pods, with the annotations of webhooks.
-const AUDIT: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n- {level: Metadata, resources: [{group: '', resources: [pods]}]}\n";
+/// What is audited: Pods and custom kinds that start some, with the annotations of webhooks.
+const AUDIT: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  resources:
+  - {group: '', resources: [pods]}
+  - {group: jobset.x-k8s.io}
+  - {group: kubeflow.org}
+  - {group: leaderworkerset.x-k8s.io}
+  - {group: ray.io}
+";
 
 /// A running API server. It ends when this is dropped.
 pub struct Kubernetes {
@@ -34,13 +45,16 @@ impl Kubernetes {
     /// Starts a server; `None`, with a message, if `testdata/recipes/kube_apiserver.sh` was not run.
     ///
     /// # Panics
-    /// It is missing and `IMGCHECK_REQUIRE_TOOLS=1`, or it does not start.
+    /// It, etcd or openssl is missing and `IMGCHECK_REQUIRE_TOOLS=1`, or it does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
         let built = program("kube-apiserver").is_file() && program("kubectl").is_file();
         if !built {
-            // Not even `IMGCHECK_REQUIRE_TOOLS=1` makes it necessary, since it takes longer to build than all other tests.
-            say("skipped: no API server: testdata/recipes/kube_apiserver.sh builds one");
+            let place = directory().display().to_string();
+            let problem =
+                format!("no API server in {place}: testdata/recipes/kube_apiserver.sh builds one");
+            assert!(!required(), "{problem}, and IMGCHECK_REQUIRE_TOOLS=1");
+            say(format_args!("skipped: {problem}"));
             return None;
         }
         if !tool("etcd") || !tool("openssl") {
@@ -151,6 +165,18 @@ impl Kubernetes {
         assert!(output.status.success(), "{error}\n{objects}");
     }
 
+    /// Applies definitions of custom kinds, and waits until the server accepts objects of these.
+    ///
+    /// # Panics
+    /// The server refuses them.
+    pub fn define(&self, definitions: &str) {
+        self.apply(definitions);
+        let wait = ["wait", "--for=condition=Established", "crd", "--all"];
+        let output = self.kubectl(&wait, "");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
+    }
+
     /// Stops the server; clients see that their connection is gone.
     ///
     /// # Panics
@@ -203,12 +229,19 @@ pub fn kubectl() -> Command {
     Command::new(program("kubectl"))
 }
 
-/// Where the recipe puts its programs: IMGCHECK_KUBE, or `kube` beside the real images.
 fn program(name: &str) -> PathBuf {
-    let directory = std::env::var_os("IMGCHECK_KUBE").filter(|value| !value.is_empty());
-    directory
-        .map_or_else(|| real_images().join("kube"), PathBuf::from)
-        .join(name)
+    directory().join(name)
+}
+
+/// Where the recipe puts its programs: IMGCHECK_KUBE, or `imgcheck/kube` in the user's cache, which outlives a checkout.
+fn directory() -> PathBuf {
+    let path = |variable: &str| {
+        let value = std::env::var_os(variable).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    };
+    let cache = || path("XDG_CACHE_HOME").or_else(|| Some(path("HOME")?.join(".cache")));
+    let cached = || Some(cache()?.join("imgcheck/kube"));
+    path("IMGCHECK_KUBE").or_else(cached).unwrap_or_default()
 }
 
 /// Ports that nobody uses now.

@@ -59,11 +59,16 @@ impl PreflightRequest {
         Ok(sources)
     }
 
-    /// What the API server of the cluster lists.
-    pub(super) fn listing(&self, cancellation: &Cancellation) -> Result<Option<Listing>> {
+    /// What the API server of the cluster lists: queues only for manifests that name one, because not everybody may list them.
+    pub(super) fn listing(
+        &self,
+        files: &[(String, String)],
+        cancellation: &Cancellation,
+    ) -> Result<Option<Listing>> {
+        let with_queues = files.iter().any(|(_, text)| text.contains(workload::QUEUE));
         let connection = self.connection.as_ref();
         connection
-            .map(|connection| cluster::read(connection, cancellation))
+            .map(|connection| cluster::read(connection, with_queues, cancellation))
             .transpose()
     }
 

@@ -53,12 +53,14 @@ impl Checker {
         report.is_preflight = true;
         let sources = request.sources()?;
         let settings = request.request("");
-        let listing = request.listing(&settings.cancellation)?;
-        let classes = request.classes(self, listing.as_ref())?;
         let (mut files, unread) = request.texts();
-        // Before the others: what the input says about a runtime class counts.
-        let classes_of_runtimes = listing.map(|it| ("the cluster".to_owned(), it.runtime_classes));
-        files.splice(..0, classes_of_runtimes);
+        let listing = request.listing(&files, &settings.cancellation)?;
+        let classes = request.classes(self, listing.as_ref())?;
+        // Before the others: what the input says about a runtime class or a queue counts.
+        files.splice(
+            ..0,
+            listing.map(|it| ("the cluster".to_owned(), it.related)),
+        );
         report.errors.extend(unread);
         let (workloads, malformed) = workload::read(&files, &knowledge::table("workloads")?);
         let malformed = malformed.into_iter();

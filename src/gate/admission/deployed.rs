@@ -39,8 +39,7 @@ impl<'d> Deployed<'d> {
         }
         let config = view.setup.config();
         let read = |object: &Value| {
-            let classes = &view.cluster.runtime_classes;
-            workload::of_object(object, &request.namespace, classes, &view.setup.kinds)
+            workload::of_object(object, &request.namespace, &view.objects, &view.setup.kinds)
         };
         let mut workload = read(&request.object).ok_or("no-containers")?;
         let uses_gpu = workload.containers.iter().any(|it| {

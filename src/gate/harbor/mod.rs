@@ -71,6 +71,8 @@ async fn accept(gate: &Gate, body: Result<Bytes, BytesRejection>) -> Result<Resp
     let body = body.map_err(|rejection| unreceived(&rejection))?;
     let Object(request): Object<ScanRequest> = serde_json::from_slice(&body)
         .map_err(|error| refused(StatusCode::BAD_REQUEST, error.to_string()))?;
+    target::is_capable(&request)
+        .map_err(|problem| refused(StatusCode::NOT_IMPLEMENTED, problem))?;
     let scan = target::scan(request, &gate.view())
         .map_err(|problem| refused(StatusCode::UNPROCESSABLE_ENTITY, problem))?;
     let job = scan.job();
@@ -104,7 +106,7 @@ async fn answer(
 ) -> Result<Response, Response> {
     let kind = Kind::of(headers).ok_or_else(|| {
         let problem = format!("only reports of the type {GENERIC_REPORT} are made");
-        refused(StatusCode::BAD_REQUEST, problem)
+        refused(StatusCode::NOT_IMPLEMENTED, problem)
     })?;
     let unknown = || refused(StatusCode::NOT_FOUND, "no scan with this id was asked for");
     let Path(id) = id.map_err(|_| unknown())?;

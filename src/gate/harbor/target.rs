@@ -4,13 +4,34 @@ use chrono::Utc;
 use reqwest::Url;
 
 use super::scans::Scan;
-use super::types::{CONSUMED, CapabilityKind, ScanRequest};
+use super::types::{CONSUMED, Capability, CapabilityKind, ScanRequest};
 use crate::excerpt::{shortened, without_controls};
 use crate::gate::images::{named, stored};
+use crate::gate::object::Object;
 use crate::gate::setup::View;
 
 /// The most of a value that a message shows, in characters.
 const SHOWN: usize = 100;
+
+/// Whether this scanner can make what is asked for, of what it is asked for.
+///
+/// # Errors
+/// Says what it cannot.
+pub fn is_capable(request: &ScanRequest) -> Result<(), String> {
+    let mut wanted = request.enabled_capabilities.iter().flatten().peekable();
+    let is_ours = |it: &Object<Capability>| it.0.kind == CapabilityKind::Vulnerability;
+    if wanted.peek().is_some() && !wanted.any(is_ours) {
+        return Err("`enabled_capabilities` does not contain `vulnerability`, the only capability of this scanner".to_owned());
+    }
+    let media_type = request.artifact.mime_type.as_str();
+    if !media_type.is_empty() && !CONSUMED.contains(&media_type) {
+        let given = shown(media_type);
+        return Err(format!(
+            "`artifact.mime_type` is `{given}`, which is not the manifest of an image"
+        ));
+    }
+    Ok(())
+}
 
 /// The scan that is asked for.
 ///
@@ -18,20 +39,6 @@ const SHOWN: usize = 100;
 /// Says which field is invalid.
 pub fn scan(request: ScanRequest, view: &View) -> Result<Scan, String> {
     let artifact = &request.artifact;
-    let wanted = request.enabled_capabilities.as_deref().unwrap_or_default();
-    if !wanted.is_empty()
-        && !wanted
-            .iter()
-            .any(|it| it.0.kind == CapabilityKind::Vulnerability)
-    {
-        return Err("`enabled_capabilities` does not contain `vulnerability`, the only capability of this scanner".to_owned());
-    }
-    if !artifact.mime_type.is_empty() && !CONSUMED.contains(&artifact.mime_type.as_str()) {
-        let given = shown(&artifact.mime_type);
-        return Err(format!(
-            "`artifact.mime_type` is `{given}`, which is not the manifest of an image"
-        ));
-    }
     let read = request.registry.authorization.credentials();
     read.map_err(|problem| format!("`registry.authorization` {problem}"))?;
     let registry = registry(&request.registry.url)?;

@@ -2,6 +2,7 @@
 
 mod environment;
 mod objects;
+mod patch;
 mod path;
 mod pod;
 mod queue;
@@ -16,6 +17,7 @@ use crate::document::{Node, Value};
 
 pub use objects::Objects;
 use pod::Template;
+pub use queue::QUEUE;
 use reader::Reader;
 
 /// An object: a map with `apiVersion` and `kind`.
@@ -127,7 +129,7 @@ impl Reader<'_> {
             self.of_structure(value, group, found);
         }
         for item in node.items() {
-            let name = item.text_of("groupName").or(item.text_of("name"));
+            let name = item.text_of("name").or(item.text_of("groupName"));
             self.of_structure(item, name.unwrap_or(group), found);
         }
     }

@@ -22,15 +22,22 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Runtime classes with their node selectors, and nothing else.
+    /// What a cluster has: the node selectors of its runtime classes, and its queues as JSON.
     #[cfg(feature = "gate")]
-    pub fn with_runtime_classes(classes: &BTreeMap<String, BTreeMap<String, String>>) -> Self {
+    pub fn of_cluster(
+        classes: &BTreeMap<String, BTreeMap<String, String>>,
+        queues: &[serde_json::Value],
+        kinds: &Kinds,
+    ) -> Self {
         let classes = classes.iter();
         let classes = classes.map(|(name, selector)| (name.clone(), selector.clone()));
-        Objects {
+        let mut objects = Objects {
             runtime_classes: classes.collect(),
             ..Objects::default()
-        }
+        };
+        let queues = queues.iter().map(Node::of_json);
+        queues.for_each(|it| objects.add(&it, kinds));
+        objects
     }
 
     /// Adds an object if containers can refer to it.

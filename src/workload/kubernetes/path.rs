@@ -45,7 +45,7 @@ fn step<'d>(group: String, node: &'d Node, word: &str) -> Vec<(String, &'d Node)
     };
     let items = node.items_of(key);
     let named = items.map(|item| {
-        let name = item.text_of("groupName").or(item.text_of("name"));
+        let name = item.text_of("name").or(item.text_of("groupName"));
         (name.unwrap_or(&group).to_owned(), item)
     });
     named.collect()

@@ -8,7 +8,7 @@ use crate::targets::nodes::Taint;
 use crate::workload::placement::{Flavor, Placement};
 
 /// The label, or in old versions the annotation, that puts an object into a queue of its namespace.
-const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 /// Combinations of flavors that are compared with nodes.
 const MAX_COMBINATIONS: usize = 1_000;
 

@@ -1,13 +1,17 @@
-//! A TrainJob starts the containers of the runtime that it refers to, and replaces fields of one of them (Kubeflow Trainer, "Job
-//! Template").
+//! A TrainJob starts the containers of the runtime that it refers to, patches the Pods of it, and replaces fields of one container
+//! (Kubeflow Trainer, "Job Template", "Runtime Patches").
 
 use super::objects::Objects;
+use super::patch;
 use crate::document::{Node, Value};
 
 /// The label of the job whose container the trainer of a TrainJob replaces, the value that it has there, and the name of the container.
 const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 const TRAINER: &str = "trainer";
 const CONTAINER: &str = "node";
+/// The jobs of a runtime, and the Pod template of a job.
+const JOBS: [&str; 4] = ["spec", "template", "spec", "replicatedJobs"];
+const POD: [&str; 3] = ["template", "spec", "template"];
 /// The fields of the trainer that replace those of the container.
 const REPLACED: [&str; 3] = ["image", "command", "args"];
 
@@ -28,9 +32,13 @@ pub(super) fn with_trainer(job: &Node, namespace: &str, objects: &Objects) -> Op
     if let Some(metadata) = job.get("metadata") {
         runtime.set("metadata", metadata.clone());
     }
+    if let Some(spec) = job.get("spec") {
+        for replicated in items(runtime.at_mut(&JOBS)) {
+            apply_patches(replicated, spec);
+        }
+    }
     if let Some(trainer) = job.at(["spec", "trainer"]) {
-        let jobs = ["spec", "template", "spec", "replicatedJobs"];
-        for replicated in items(runtime.at_mut(&jobs)) {
+        for replicated in items(runtime.at_mut(&JOBS)) {
             if step(replicated) == Some(TRAINER) {
                 let containers = ["template", "spec", "template", "spec", "containers"];
                 let containers = items(replicated.at_mut(&containers)).iter_mut();
@@ -48,6 +56,33 @@ pub(super) fn with_trainer(job: &Node, namespace: &str, objects: &Objects) -> Op
 pub(super) fn reference(object: &Node) -> Option<&Node> {
     let is_job = object.text_of("kind") == Some("TrainJob");
     is_job.then(|| object.at(["spec", "runtimeRef"]))?
+}
+
+/// Applies the patches of a TrainJob to a job of its runtime: `podTemplateOverrides`, or `runtimePatches`, which newer versions have
+/// instead. Later ones win.
+fn apply_patches(replicated: &mut Node, spec: &Node) {
+    let name = replicated.text_of("name").map(str::to_owned);
+    let is_meant = |it: &Node| it.text_of("name") == name.as_deref();
+    for change in spec.items_of("podTemplateOverrides") {
+        if change.items_of("targetJobs").any(is_meant)
+            && let Some(pod) = replicated.at_mut(&POD)
+        {
+            patch::apply(pod, change);
+        }
+    }
+    for change in spec.items_of("runtimePatches") {
+        let template = change.at(["trainingRuntimeSpec", "template", "spec"]);
+        let jobs = template
+            .into_iter()
+            .flat_map(|it| it.items_of("replicatedJobs"));
+        for change in jobs.filter(|it| is_meant(it)) {
+            if let Some(change) = change.get("template")
+                && let Some(job) = replicated.at_mut(&["template"])
+            {
+                patch::apply(job, change);
+            }
+        }
+    }
 }
 
 fn step(replicated: &Node) -> Option<&str> {

@@ -1,155 +1,20 @@
 //! The gate as a webhook of a real API server, over TLS. Kubernetes 1.20 ignores `matchConditions`: all Pods reach the gate.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::kubernetes::Kubernetes;
-use testkit::registry;
 
-use super::images;
-use super::{node, server as cluster};
+use super::scene::Scene;
+use super::{images, node};
 use crate::gate_server::{Home, PATIENCE, Server};
-
-/// The gate's configuration: nodes come from the cluster.
-const WATCHED: &str = "gate: {mode: warn, internal-hosts: [127.0.0.1]}";
-
-/// A cluster, a registry with the healthy image, and a gate that the cluster calls.
-struct Scene {
-    cluster: Kubernetes,
-    registry: registry::Server,
-    gate: Server,
-    home: Home,
-}
-
-impl Scene {
-    fn new() -> Option<Self> {
-        let cluster = cluster()?;
-        for (name, product, driver) in [
-            ("old", "NVIDIA-A100-SXM4-80GB", "470.82.01"),
-            ("cpu", "", ""),
-        ] {
-            cluster.apply(&node(name, product, driver));
-        }
-        for mode in ["audit", "warn", "enforce"] {
-            cluster.apply(&format!(
-                "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {mode}, labels: {{imgcheck.io/mode: {mode}, kubernetes.io/metadata.name: {mode}}}}}\n"
-            ));
-        }
-        let home = Home::new(WATCHED);
-        let kubeconfig = cluster.kubeconfig("imgcheck").display().to_string();
-        let gate = Server::start(&home, &["--kubeconfig", &kubeconfig]);
-        gate.wait_for("ready", |it| it.get("/readyz").status == 200);
-        let scene = Scene {
-            registry: images::registry(),
-            cluster,
-            gate,
-            home,
-        };
-        scene.point_webhooks(&scene.gate.url, "Fail", "");
-        Some(scene)
-    }
-
-    /// Lets the API server call the gate at this address, and waits until it does.
-    fn point_webhooks(&self, url: &str, policy: &str, other_authority: &str) {
-        let authority = fs::read_to_string(self.home.path("tls.crt")).unwrap();
-        let authority = format!("{authority}{other_authority}").into_bytes();
-        let webhook = |it: &Value| {
-            let mut it = it.clone();
-            it["clientConfig"] =
-                json!({"url": format!("{url}/admission/validate"), "caBundle": base64(&authority)});
-            it["failurePolicy"] = json!(policy);
-            it["timeoutSeconds"] = json!(2);
-            it
-        };
-        let configuration =
-            self.cluster
-                .json(&["get", "validatingwebhookconfiguration", "imgcheck"]);
-        let webhooks: Vec<Value> = configuration["webhooks"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(webhook)
-            .collect();
-        let patch = json!([{"op": "replace", "path": "/webhooks", "value": webhooks}]).to_string();
-        let patch = self.cluster.kubectl(
-            &[
-                "patch",
-                "validatingwebhookconfiguration",
-                "imgcheck",
-                "--type=json",
-                "-p",
-                &patch,
-            ],
-            "",
-        );
-        assert!(
-            patch.status.success(),
-            "{}",
-            String::from_utf8_lossy(&patch.stderr)
-        );
-        std::thread::sleep(Duration::from_secs(2));
-    }
-
-    /// Creates an object; whether it was accepted, and what kubectl wrote to standard error.
-    fn create(&self, namespace: &str, object: &Value, arguments: &[&str]) -> (bool, String) {
-        let mut object = object.clone();
-        object["metadata"]["namespace"] = json!(namespace);
-        let arguments = [&["create", "--validate=false", "-f", "-"], arguments].concat();
-        let output = self.cluster.kubectl(&arguments, &object.to_string());
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), text)
-    }
-
-    /// A Pod with a name of its own.
-    fn pod(&self, name: &str) -> Value {
-        let mut pod = images::pod(&images::image(&self.registry));
-        pod["metadata"]["name"] = json!(name);
-        pod
-    }
-
-    /// Asks again until the image was read.
-    fn create_read(&self, namespace: &str, object: &Value, arguments: &[&str]) -> (bool, String) {
-        let start = Instant::now();
-        loop {
-            let (accepted, text) = self.create(namespace, object, arguments);
-            if !text.contains("was not read yet") {
-                return (accepted, text);
-            }
-            assert!(start.elapsed() < PATIENCE, "{text}");
-            if accepted {
-                self.delete(namespace, object);
-            }
-            std::thread::sleep(Duration::from_millis(200));
-        }
-    }
-
-    fn delete(&self, namespace: &str, object: &Value) {
-        let (kind, name) = (
-            object["kind"].as_str().unwrap(),
-            object["metadata"]["name"].as_str().unwrap(),
-        );
-        let delete = [
-            "-n",
-            namespace,
-            "delete",
-            "--force",
-            "--grace-period=0",
-            kind,
-            name,
-        ];
-        let _ = self.cluster.kubectl(&delete, "");
-    }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    use base64::Engine;
-    base64::engine::general_purpose::STANDARD.encode(bytes)
-}
 
 #[test]
 fn namespaces_audit_warn_and_enforce() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::new(|_| {}) else {
+        return;
+    };
     // The first request finds nothing read, and has it read.
     let (accepted, text) = scene.create_read("enforce", &scene.pod("p"), &[]);
     assert!(!accepted, "{text}");
@@ -172,9 +37,6 @@ fn namespaces_audit_warn_and_enforce() {
     deployment["spec"]["template"]["metadata"] = json!({"labels": {"app": "x"}});
     let (accepted, text) = scene.create("enforce", &deployment, &[]);
     assert!(accepted && text.contains("Warning: imgcheck"), "{text}");
-    // A dry run is answered in the same way, and stores nothing.
-    let (accepted, text) = scene.create("enforce", &scene.pod("dry"), &["--dry-run=server"]);
-    assert!(!accepted && text.contains("470.82.01"), "{text}");
     let log = scene.cluster.audit();
     let audited = |namespace: &str, key: &str| {
         let key = format!("gpu-pods.imgcheck.io/{key}");
@@ -199,9 +61,42 @@ fn namespaces_audit_warn_and_enforce() {
 }
 
 #[test]
+fn a_dry_run_is_answered_and_leaves_nothing_behind() {
+    let Some(scene) = Scene::new(|_| {}) else {
+        return;
+    };
+    let dry = |namespace: &str| {
+        let pod = scene.pod("dry");
+        scene.create(namespace, &pod, &["--dry-run=server"])
+    };
+    // Nobody has read the image, and a dry run does not have it read.
+    let blobs = || {
+        let seen = scene.registry.seen();
+        seen.iter().filter(|it| it.path.contains("/blobs/")).count()
+    };
+    for _ in 0..2 {
+        let (accepted, text) = dry("enforce");
+        assert!(!accepted && text.contains("was not read yet"), "{text}");
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(blobs(), 0);
+    }
+    scene.create_read("enforce", &scene.pod("p"), &[]);
+    assert!(blobs() > 0);
+    let (accepted, text) = dry("enforce");
+    assert!(!accepted && text.contains("470.82.01"), "{text}");
+    let (accepted, text) = dry("warn");
+    assert!(accepted && text.contains("Warning: imgcheck"), "{text}");
+    let stored = scene.cluster.json(&["get", "pods", "-n", "warn"]);
+    assert_eq!(stored["items"], json!([]));
+}
+
+#[test]
 fn a_gate_that_is_away_stops_what_fails_closed_and_nothing_else() {
-    let Some(scene) = Scene::new() else { return };
-    let point = |url: &str, policy: &str| scene.point_webhooks(url, policy, "");
+    let Some(scene) = Scene::new(|_| {}) else {
+        return;
+    };
+    let authority = scene.authority();
+    let point = |url: &str, policy: &str| scene.point_webhooks(url, policy, &authority);
     // Nobody listens there.
     let gone = "https://127.0.0.1:9";
     point(gone, "Fail");
@@ -213,17 +108,41 @@ fn a_gate_that_is_away_stops_what_fails_closed_and_nothing_else() {
     point(gone, "Ignore");
     let (accepted, text) = scene.create("enforce", &scene.pod("p"), &[]);
     assert!(accepted, "{text}");
-    // Somebody accepts, and never answers: the time of the webhook passes.
+    // Somebody accepts, and never answers: the time of the webhook passes, and no more.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", silent.local_addr().unwrap());
+    let late = |name: &str| {
+        let start = Instant::now();
+        let (accepted, text) = scene.create("enforce", &scene.pod(name), &[]);
+        let passed = start.elapsed();
+        assert!((2..15).contains(&passed.as_secs()), "{passed:?}");
+        (accepted, text)
+    };
     point(&url, "Fail");
-    let (accepted, text) = scene.create("enforce", &scene.pod("q"), &[]);
+    let (accepted, text) = late("q");
     assert!(
         !accepted && text.contains("failed calling webhook"),
         "{text}"
     );
     point(&url, "Ignore");
-    assert!(scene.create("enforce", &scene.pod("q"), &[]).0);
+    let (accepted, text) = late("q");
+    assert!(accepted, "{text}");
+    // The gate hangs after the API server has connected to it.
+    point(&scene.gate.url, "Fail");
+    let (accepted, text) = scene.create_read("enforce", &scene.pod("r"), &[]);
+    assert!(!accepted && text.contains("470.82.01"), "{text}");
+    scene.gate.signal("STOP");
+    let (accepted, text) = late("r");
+    assert!(
+        !accepted && text.contains("failed calling webhook"),
+        "{text}"
+    );
+    point(&scene.gate.url, "Ignore");
+    let (accepted, text) = late("r");
+    assert!(accepted, "{text}");
+    scene.gate.signal("CONT");
+    let (accepted, text) = scene.create_read("enforce", &scene.pod("s"), &[]);
+    assert!(!accepted && text.contains("470.82.01"), "{text}");
     // The namespace of the gate, and the one of the cluster, are never matched.
     point(gone, "Fail");
     for namespace in ["imgcheck", "kube-system"] {
@@ -240,30 +159,52 @@ fn a_gate_that_is_away_stops_what_fails_closed_and_nothing_else() {
 
 #[test]
 fn certificates_are_replaced_while_requests_run() {
-    let Some(scene) = Scene::new() else { return };
+    let Some(scene) = Scene::new(|_| {}) else {
+        return;
+    };
     scene.create_read("enforce", &scene.pod("p"), &[]);
-    let failures = std::thread::scope(|scope| {
-        let requests = scope.spawn(|| {
-            let one = |at: usize| {
-                let (accepted, text) = scene.create("warn", &scene.pod(&format!("p{at}")), &[]);
-                (!accepted).then_some(text)
-            };
-            (0..60).filter_map(one).collect::<Vec<String>>()
-        });
-        // First the new authority beside the old one, then the new certificate.
-        let new = Home::new("");
-        let read = |name: &str| fs::read_to_string(new.path(name)).unwrap();
-        scene.point_webhooks(&scene.gate.url, "Fail", &read("tls.crt"));
+    let old = scene.authority();
+    let new = Home::new("");
+    let read = |name: &str| fs::read_to_string(new.path(name)).unwrap();
+    let point = |authorities: &str| scene.point_webhooks(&scene.gate.url, "Fail", authorities);
+    let is_over = AtomicBool::new(false);
+    // Each round creates many Pods, and each Pod is a request to the gate.
+    let rounds = &|writer: usize| {
+        let (mut created, start) = (0, Instant::now());
+        for round in 0.. {
+            if is_over.load(Ordering::Relaxed) || start.elapsed() > 2 * PATIENCE {
+                break;
+            }
+            let names = (0..PODS).map(|at| format!("p-{writer}-{round}-{at}"));
+            let pods: Vec<Value> = names.map(|it| scene.pod(&it)).collect();
+            let (accepted, text) = scene.create_all("warn", pods);
+            assert!(accepted, "{text}");
+            created += PODS;
+        }
+        created
+    };
+    let created: usize = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2).map(|it| scope.spawn(move || rounds(it))).collect();
+        // First the new authority beside the old one, then the new certificate, then the new authority alone.
+        point(&format!("{old}{}", read("tls.crt")));
         scene.home.write("tls.key", &read("tls.key"));
         scene.home.write("tls.crt", &read("tls.crt"));
-        requests.join().unwrap()
+        let reloaded = |it: &Server| {
+            let read = it.logged("read again");
+            read.iter().any(|it| it["file"] == "certificate")
+        };
+        scene.gate.wait_for("the new certificate", reloaded);
+        point(&read("tls.crt"));
+        is_over.store(true, Ordering::Relaxed);
+        writers.into_iter().map(|it| it.join().unwrap()).sum()
     });
-    assert_eq!(failures, Vec::<String>::new());
-    let reloaded = |it: &Server| {
-        let read = it.logged("read again");
-        read.iter().any(|it| it["file"] == "certificate")
-    };
-    scene.gate.wait_for("the new certificate", reloaded);
+    assert!(created >= 4 * PODS, "{created}");
+    assert!(scene.gate.logged("admission").len() >= created);
+    // The API server verifies: the old authority does not vouch for the new certificate.
+    point(&old);
     let (accepted, text) = scene.create("warn", &scene.pod("after"), &[]);
-    assert!(accepted, "{text}");
+    assert!(!accepted && text.contains("x509"), "{text}");
 }
+
+/// Pods that are created at once.
+const PODS: usize = 20;

@@ -19,14 +19,19 @@ spec:
 ";
 const IMAGE: &str = "registry.example/ml/pytorch:2.8.0-cuda12.8";
 
-/// Exit code, JSON report and standard error of a Pod on the cluster.
-fn preflight(server: &Kubernetes, kubeconfig: &Path, arguments: &[&str]) -> (i32, Value, String) {
+/// Exit code, JSON report and standard error of an object with the image `IMAGE` on the cluster.
+pub fn preflight(
+    server: &Kubernetes,
+    kubeconfig: &Path,
+    object: &str,
+    arguments: &[&str],
+) -> (i32, Value, String) {
     let (manifest, images) = (
         server.directory().join("pod.yaml"),
         server.directory().join("images.yaml"),
     );
     let sample = repository("testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar");
-    std::fs::write(&manifest, POD.replace("IMAGE", IMAGE)).unwrap();
+    std::fs::write(&manifest, object.replace("IMAGE", IMAGE)).unwrap();
     std::fs::write(&images, format!("{IMAGE}: {}\n", sample.display())).unwrap();
     let mut command = imgcheck();
     command
@@ -44,7 +49,8 @@ fn preflight(server: &Kubernetes, kubeconfig: &Path, arguments: &[&str]) -> (i32
     (output.status.code().unwrap(), report, error)
 }
 
-fn classes(report: &Value) -> Vec<String> {
+/// The node classes of the first container, with their verdicts.
+pub fn classes(report: &Value) -> Vec<String> {
     let classes = report["workloads"][0]["containers"][0]["node_classes"].as_array();
     let mut names: Vec<String> = classes
         .unwrap()
@@ -65,14 +71,14 @@ fn classes(report: &Value) -> Vec<String> {
 fn the_nodes_of_a_cluster_decide() {
     let Some(server) = server() else { return };
     let account = server.kubeconfig("imgcheck");
-    let (code, _, error) = preflight(&server, &account, &[]);
+    let (code, _, error) = preflight(&server, &account, POD, &[]);
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("the cluster has no nodes"), "{error}");
 
     server.apply(&node("old", "NVIDIA-A100-SXM4-80GB", "470.82.01"));
     server.apply(&node("new", "NVIDIA-H100-80GB-HBM3", "570.124.06"));
     server.apply(&node("cpu", "", ""));
-    let (code, report, error) = preflight(&server, &account, &[]);
+    let (code, report, error) = preflight(&server, &account, POD, &[]);
     assert_eq!(
         classes(&report),
         [
@@ -88,7 +94,7 @@ fn the_nodes_of_a_cluster_decide() {
         "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: nvidia}\nhandler: nvidia\n\
          scheduling: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}}\n",
     );
-    let (code, report, _) = preflight(&server, &account, &[]);
+    let (code, report, _) = preflight(&server, &account, POD, &[]);
     assert_eq!(
         classes(&report),
         ["NVIDIA-A100-SXM4-80GB (driver 470.82.01) fail"]
@@ -106,29 +112,30 @@ fn what_is_wrong_with_the_connection_is_said() {
         text.replace("\"token\":\"admin\"", "\"token\":\"wrong\""),
     )
     .unwrap();
-    let (code, _, error) = preflight(&server, &stranger, &[]);
+    let (code, _, error) = preflight(&server, &stranger, POD, &[]);
     assert_eq!(code, 3, "{error}");
     assert!(error.contains("401 Unauthorized"), "{error}");
 
     let delete = server.kubectl(&["delete", "clusterrolebinding", "imgcheck"], "");
     assert!(delete.status.success());
-    let (code, _, error) = preflight(&server, &server.kubeconfig("imgcheck"), &[]);
+    let (code, _, error) = preflight(&server, &server.kubeconfig("imgcheck"), POD, &[]);
     assert_eq!(code, 3, "{error}");
     assert!(error.contains("cannot list resource \"nodes\""), "{error}");
 
     let (code, _, error) = preflight(
         &server,
         &server.kubeconfig("admin"),
+        POD,
         &["--context", "other"],
     );
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("other"), "{error}");
-    let (code, _, error) = preflight(&server, Path::new("/nowhere/config"), &[]);
+    let (code, _, error) = preflight(&server, Path::new("/nowhere/config"), POD, &[]);
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("/nowhere/config"), "{error}");
 
     server.stop();
-    let (code, _, error) = preflight(&server, &server.kubeconfig("admin"), &[]);
+    let (code, _, error) = preflight(&server, &server.kubeconfig("admin"), POD, &[]);
     assert_eq!(code, 3, "{error}");
     assert!(error.contains("refused"), "{error}");
 }

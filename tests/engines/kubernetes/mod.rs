@@ -3,7 +3,12 @@
 #[cfg(feature = "gate")]
 mod admission;
 mod certificate;
+#[cfg(feature = "gate")]
+mod custom;
 mod live;
+mod queues;
+#[cfg(feature = "gate")]
+mod scene;
 mod sweep;
 mod watched;
 
@@ -12,7 +17,7 @@ mod watched;
 #[path = "../../it/gate/images.rs"]
 mod images;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use testkit::kubernetes::{Kubernetes, kubectl};
 
@@ -42,6 +47,15 @@ fn server() -> Option<Kubernetes> {
         std::thread::sleep(Duration::from_millis(100));
     }
     panic!("the ServiceAccount has no rights")
+}
+
+/// Waits until something holds that another process has to notice.
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
 }
 
 /// Kubernetes 1.20 has budgets in `policy/v1beta1` only. It ignores fields that it does not know, such as `matchConditions`.

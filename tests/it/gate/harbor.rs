@@ -320,17 +320,6 @@ fn requests_are_checked() {
         (with("/artifact/digest", json!(HEALTHY_TAG)), "reference"),
         (with("/artifact/tag", json!("1@sha256:0")), "reference"),
         (with("/artifact/tag", json!("a b")), ""),
-        (
-            with(
-                "/artifact/mime_type",
-                json!("application/vnd.oci.image.index.v1+json"),
-            ),
-            "manifest",
-        ),
-        (
-            with("/enabled_capabilities/0/type", json!("sbom")),
-            "vulnerability",
-        ),
     ] {
         let message = refused(&server.post("/api/v1/scan", &wrong), 422);
         assert!(message.contains(word), "{wrong}: {message}");
@@ -338,6 +327,18 @@ fn requests_are_checked() {
             !message.contains("Basic !") && message.len() < 600,
             "{message}"
         );
+    }
+    // What is valid, but none of the capabilities in the metadata.
+    let index = json!("application/vnd.oci.image.index.v1+json");
+    for (other, word) in [
+        (with("/artifact/mime_type", index), "manifest"),
+        (
+            with("/enabled_capabilities/0/type", json!("sbom")),
+            "vulnerability",
+        ),
+    ] {
+        let message = refused(&server.post("/api/v1/scan", &other), 501);
+        assert!(message.contains(word), "{other}: {message}");
     }
     let with_long_name = with("/artifact/repository", json!("a/".repeat(500_000)));
     refused(&server.post("/api/v1/scan", &with_long_name), 422);
@@ -359,6 +360,9 @@ fn requests_are_checked() {
     ] {
         refused(&server.get(path), 404);
     }
+    let bill = "application/vnd.security.sbom.report+json; version=1.0";
+    let answer = server.get_with("/api/v1/scan/1/report", "accept", bill);
+    refused(&answer, 501);
     let open = client(&server.home);
     for path in ["/api/v1/metadata", "/api/v1/scan/1/report"] {
         let answer = server

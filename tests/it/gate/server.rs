@@ -183,7 +183,6 @@ impl Server {
     }
 
     /// Sends a request with the token and another header.
-    #[cfg(feature = "otel")]
     pub fn get_with(&self, path: &str, name: &str, value: &str) -> Answer {
         let token = format!("Bearer {TOKEN}");
         self.answer(path, &[("authorization", &token), (name, value)])

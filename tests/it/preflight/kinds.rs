@@ -31,7 +31,7 @@ fn custom_resources_have_their_containers_and_parts() {
         t("ray-worker")
     );
     let jobs = format!(
-        "{{replicatedJobs: [{{name: driver, template: {{spec: {{template: {}}}}}}}, {{name: workers, template: {{spec: {{template: {}}}}}}}]}}",
+        "{{replicatedJobs: [{{name: driver, template: {{spec: {{template: {}}}}}}}, {{name: workers, groupName: default, template: {{spec: {{template: {}}}}}}}]}}",
         t("d"),
         t("w")
     );

@@ -150,6 +150,72 @@ fn a_train_job_is_its_runtime_with_what_the_trainer_replaces() {
     );
 }
 
+/// A TrainJob in GPUs, with its patches; what is found in its trainer, and where it runs.
+fn patched(patches: &str) -> (Vec<String>, Vec<String>) {
+    let gpu = "  trainer: {resourcesPerNode: {limits: {nvidia.com/gpu: 1}}}\n";
+    let input = Input::new(&job(&format!("{gpu}{patches}")));
+    input.write("runtime.yaml", RUNTIME);
+    input.write("nodes.yaml", NODES);
+    let (_, report) = input.json(&["runtime.yaml", "--config", "nodes.yaml"]);
+    let all = containers(&report);
+    assert_eq!(all[1]["group"], "node", "{report:#}");
+    (findings(all[1]), classes(all[1]))
+}
+
+#[test]
+fn patches_of_a_train_job_change_the_pods_of_its_runtime() {
+    let pod = "{nodeSelector: {pool: h100}, tolerations: [{key: team, operator: Exists}], containers: [{name: node, env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}], volumeMounts: [{name: v, mountPath: /data}]}]}";
+    let hides = |found: &[String]| {
+        let hides = "deploy-volume-hides-files";
+        found.iter().any(|it| it.starts_with(hides))
+    };
+    let (found, classes) = patched("");
+    assert!(hides(&found), "{found:?}");
+    assert_eq!(classes, ["a100 pass", "l4 pass"]);
+    let overrides = |targets: &str| {
+        format!("  podTemplateOverrides:\n    - {{targetJobs: [{targets}], spec: {pod}}}\n")
+    };
+    let runtime_patches = |name: &str| {
+        format!(
+            "  runtimePatches:\n    - manager: example.com/x\n      trainingRuntimeSpec: {{template: {{spec: {{replicatedJobs: [{{name: {name}, template: {{spec: {{template: {{spec: {pod}}}}}}}}}]}}}}}}\n"
+        )
+    };
+    for patches in [
+        overrides("{name: node}"),
+        overrides("{name: initializer}, {name: node}"),
+        runtime_patches("node"),
+    ] {
+        let (found, classes) = patched(&patches);
+        assert_eq!(classes, ["h100 pass"], "{patches}");
+        // The variable has its place in the manifest of the job.
+        let variable = found
+            .iter()
+            .find(|it| it.starts_with("deploy-visible-devices"));
+        assert!(
+            variable.is_some_and(|it| !it.ends_with(" 5:15")),
+            "{patches}: {found:?}"
+        );
+        assert!(hides(&found), "{found:?}");
+    }
+    // Of another job.
+    for patches in [overrides("{name: initializer}"), runtime_patches("other")] {
+        let (found, classes) = patched(&patches);
+        assert_eq!(classes, ["a100 pass", "l4 pass"], "{patches}");
+        assert!(
+            !found
+                .iter()
+                .any(|it| it.starts_with("deploy-visible-devices")),
+            "{found:?}"
+        );
+    }
+    // The last one wins.
+    let both = format!(
+        "{}    - {{targetJobs: [{{name: node}}], spec: {{nodeSelector: {{pool: l4}}}}}}\n",
+        overrides("{name: node}")
+    );
+    assert_eq!(patched(&both).1, ["l4 pass"]);
+}
+
 #[test]
 fn a_train_job_whose_runtime_is_elsewhere_is_not_a_pass() {
     for trainer in ["", "  trainer: {numNodes: 2}\n"] {
