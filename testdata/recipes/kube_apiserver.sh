@@ -8,7 +8,7 @@
 # it installs Go, etcd and what reads source packages. Nothing newer is packaged. 1.20 has no matchConditions, no native sidecars and
 # no ResourceSlices, so tests of these use recorded requests.
 #
-# The server is built without cloud providers and without OpenAPI, which took more than half of the time: kubectl cannot validate by its schemas,
+# The server is built without cloud providers and without OpenAPI, which saves half of the time: kubectl cannot validate by its schemas,
 # and there is no server-side apply.
 set -euo pipefail
 directory=${1:-${IMGCHECK_KUBE:-${XDG_CACHE_HOME:-$HOME/.cache}/imgcheck/kube}}

@@ -17,7 +17,7 @@ mod watched;
 #[path = "../../it/gate/images.rs"]
 mod images;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use testkit::kubernetes::{Kubernetes, kubectl};
 
@@ -50,8 +50,9 @@ fn server() -> Option<Kubernetes> {
 }
 
 /// Waits until something holds that another process has to notice.
+#[cfg(feature = "gate")]
 fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let start = Instant::now();
+    let start = std::time::Instant::now();
     while !holds() {
         assert!(start.elapsed() < Duration::from_secs(60), "{what}");
         std::thread::sleep(Duration::from_millis(200));

@@ -43,7 +43,7 @@ impl Scene {
             gate,
             home,
         };
-        scene.point_webhooks(&scene.gate.url, "Fail", &scene.authority());
+        scene.point(&scene.gate.url, "Fail", &scene.authority(), 10);
         Some(scene)
     }
 
@@ -52,13 +52,18 @@ impl Scene {
         fs::read_to_string(self.home.path("tls.crt")).unwrap()
     }
 
-    /// Lets the API server call the gate at this address, with a certificate of these authorities, and waits until it does.
+    /// Lets the API server call the gate at this address for two seconds, with a certificate of these authorities, and waits until it
+    /// does.
     pub fn point_webhooks(&self, url: &str, policy: &str, authorities: &str) {
+        self.point(url, policy, authorities, 2);
+    }
+
+    fn point(&self, url: &str, policy: &str, authorities: &str, seconds: u32) {
         let webhook = |it: &Value| {
             let mut it = it.clone();
             it["clientConfig"] = json!({"url": format!("{url}/admission/validate"), "caBundle": base64(authorities.as_bytes())});
             it["failurePolicy"] = json!(policy);
-            it["timeoutSeconds"] = json!(2);
+            it["timeoutSeconds"] = json!(seconds);
             it
         };
         let configuration =
@@ -126,7 +131,8 @@ impl Scene {
         let start = Instant::now();
         loop {
             let (accepted, text) = self.create(namespace, object, arguments);
-            if !text.contains("was not read yet") {
+            let is_late = text.contains("are being loaded");
+            if !text.contains("was not read yet") && !is_late {
                 return (accepted, text);
             }
             assert!(start.elapsed() < PATIENCE, "{text}");
