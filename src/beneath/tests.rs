@@ -163,6 +163,10 @@ fn the_standard_library_tells_what_the_kernel_tells() {
             "{name:?}"
         );
     }
+    let found = file(&root, Path::new("file"), Links::Refused).unwrap();
+    let name = "user.none";
+    assert_eq!(attribute(&found, name).unwrap(), None);
+    assert_eq!(portable::attribute(&found, name).unwrap(), None);
     let target = link_target(&root, "link".as_ref()).unwrap();
     assert_eq!(target, "../d/file");
     assert_eq!(
