@@ -135,7 +135,8 @@ mod tests {
             \x41\xc7\x04\x24\0\0\0\0\x31\xc0\x41\xc7\x04\x24\x07\0\0\0\x31\xc0\xc3";
         assert_eq!(version(cudss), ["0.7.0"]);
         // Of 0.8.0, with the pointer in r14: cmp eax,65536; cmp eax,1; je minor; test eax,eax; je; cmp eax,2; je; call; …
-        let r14 = b"\x3d\0\0\x01\0\x83\xf8\x01\x0f\x84\x17\0\0\0\x85\xc0\x74\x0a\x83\xf8\x02\x74\x05\
+        let r14 =
+            b"\x3d\0\0\x01\0\x83\xf8\x01\x0f\x84\x17\0\0\0\x85\xc0\x74\x0a\x83\xf8\x02\x74\x05\
             \xe8\0\0\0\0\x41\xc7\x06\0\0\0\0\x31\xc0\x41\xc7\x06\x08\0\0\0\x31\xc0\xc3";
         assert_eq!(version(r14), ["0.8.0"]);
     }
