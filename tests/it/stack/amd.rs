@@ -107,5 +107,8 @@ fn an_image_for_amd_is_named_and_rccl_is_not_nccl() {
 #[test]
 fn an_image_for_amd_does_not_run_on_a_gpu_of_nvidia() {
     let image = check(&["--gpu", "h100"]);
-    assert_eq!(findings(&image), ["error gpu-amd-image"]);
+    assert_eq!(
+        findings(&image),
+        ["error gpu-amd-image", "note gpu-unknown"]
+    );
 }
