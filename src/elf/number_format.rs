@@ -20,10 +20,15 @@ pub(super) enum NumberFormat {
     /// As [`NumberFormat::Thousands`] up to version 2.8, 10000 major + 100 minor + patch from 2.9 on.
     #[serde(rename = "thousands-before-2.9")]
     ThousandsBefore2_9,
+    /// As [`NumberFormat::Thousands`] in numbers of four digits, 10000 major + 100 minor + patch in those of five and six.
+    ThousandsToFourDigits,
     /// As [`NumberFormat::Thousands`] in numbers of up to five digits, 10000 major + 100 minor + patch in those of six.
     ThousandsToFiveDigits,
     /// 10000 major + 100 minor + patch.
     TenThousands,
+    /// 100 minor + patch, of releases before 1.0; larger numbers are ambiguous.
+    #[serde(rename = "hundreds-before-1")]
+    HundredsBefore1,
     /// 1,000,000 major + 10,000 minor + 100 patch.
     Millions,
     /// One byte each, patch lowest.
@@ -58,6 +63,12 @@ impl NumberFormat {
                 _ => None,
             },
             NumberFormat::Thousands => (300..=999_999).contains(&value).then(|| split(1000))?,
+            NumberFormat::ThousandsToFourDigits => match value {
+                1000..=9999 => split(1000),
+                10_000..=999_999 => split(10000),
+                _ => None,
+            },
+            NumberFormat::HundredsBefore1 => (100..=999).contains(&value).then(|| split(10000))?,
             NumberFormat::ThousandsToFiveDigits => match value {
                 1000..=99_999 => split(1000),
                 100_000..=999_999 => split(10000),
@@ -109,6 +120,11 @@ mod tests {
             (NumberFormat::ThousandsToFiveDigits, 120_804, Some("12.8.4")),
             (NumberFormat::ThousandsToFiveDigits, 11_402, Some("11.4.2")),
             (NumberFormat::ThousandsToFiveDigits, 130_000, Some("13.0.0")),
+            (NumberFormat::ThousandsToFourDigits, 1900, Some("1.9.0")),
+            (NumberFormat::ThousandsToFourDigits, 11500, Some("1.15.0")),
+            (NumberFormat::ThousandsToFourDigits, 16, None),
+            (NumberFormat::HundredsBefore1, 200, Some("0.2.0")),
+            (NumberFormat::HundredsBefore1, 1000, None),
             (NumberFormat::TenThousands, 20800, Some("2.8.0")),
             (NumberFormat::TenThousands, 1000, Some("0.10.0")),
             (NumberFormat::TenThousands, 7, None),

@@ -128,14 +128,20 @@ STACKS = [
     ),
     Stack(
         f"{NUMPY} onnxruntime-gpu==1.22.0 onnxruntime==1.22.0 flatbuffers==24.3.25 protobuf==5.28.3",
-        # Its libraries of CUDA are not installed either.
+        # Its libraries of CUDA are not installed either, which is of no consequence.
         "import onnxruntime as o; assert 'CUDAExecutionProvider' in o.get_available_providers()", "AssertionError",
-        ("python-files-overwritten", MISSING),
+        ("python-files-overwritten",),
     ),
     Stack(
         f"{NUMPY} opencv-python-headless==4.11.0.86 opencv-python==4.11.0.86", "import cv2", "ImportError: lib",
-        ("python-files-overwritten", MISSING),
+        ("python-files-overwritten",),
     ),
+    # One cause, one finding: cuDNN and NCCL for CUDA 12 over those of a PyTorch for CUDA 13.
+    Stack(
+        f"{NUMPY} {TORCH_215} nvidia-cudnn-cu12==9.10.2.21", "import torch; torch.backends.cudnn.version()",
+        "RuntimeError: cuDNN version incompatibility", ("cudnn-cuda-major",),
+    ),
+    Stack(f"{NUMPY} {TORCH_215} nvidia-nccl-cu12==2.27.3", "import torch", "ImportError: ", ("nccl-conflict",)),
     # CuPy and NVRTC.
     Stack(
         f"{NUMPY} cupy-cuda12x==13.6.0 fastrlock==0.8.3", "import cupy_backends.cuda.libs.nvrtc as n; n.getVersion()",

@@ -9,7 +9,9 @@ mod cudnn;
 mod cudnn_dispatcher;
 mod driver;
 mod getter;
+mod memory;
 mod nvrtc;
+mod property;
 mod text;
 mod values;
 
@@ -42,6 +44,14 @@ pub(super) enum Reader {
     Stored(String),
     /// The numbers that this export stores through its arguments: `void version(int *major, int *minor, int *patch)`.
     StoredNumbers(String),
+    /// What a property getter stores as major, minor and patch level.
+    Property(String),
+    /// The first of the two numbers that this export copies from constants into the structure of its caller.
+    Copied(String),
+    /// The second of these.
+    CopiedSecond(String),
+    /// The numbers of the version structure that this export returns a pointer to.
+    PointedNumbers(String),
     /// The version of the CUDA runtime.
     Cudart,
     /// The versions of CUDA runtimes that are linked statically.
@@ -76,9 +86,13 @@ impl Reader {
     /// The exports that it looks at.
     pub fn exports(&self) -> Vec<&str> {
         match self {
-            Reader::Returned(export) | Reader::Stored(export) | Reader::StoredNumbers(export) => {
-                vec![export]
-            }
+            Reader::Returned(export)
+            | Reader::Stored(export)
+            | Reader::StoredNumbers(export)
+            | Reader::Property(export)
+            | Reader::Copied(export)
+            | Reader::CopiedSecond(export)
+            | Reader::PointedNumbers(export) => vec![export],
             Reader::Cudart => vec![cudart::EXPORT],
             Reader::Nccl => vec![NCCL],
             Reader::Nvrtc => vec![nvrtc::EXPORT],
@@ -110,6 +124,10 @@ impl Reader {
             Reader::Returned(export) => getter::returned(candidate, export, format)?,
             Reader::Stored(export) => getter::stored(candidate, export, format)?,
             Reader::StoredNumbers(export) => getter::stored_numbers(candidate, export)?,
+            Reader::Property(export) => property::version(candidate, export)?,
+            Reader::Copied(export) => memory::copied(candidate, export, 0, format)?,
+            Reader::CopiedSecond(export) => memory::copied(candidate, export, 1, format)?,
+            Reader::PointedNumbers(export) => memory::pointed_numbers(candidate, export)?,
             Reader::Cudart => cudart::version(candidate)?,
             Reader::StaticCudart => cudart::static_versions(candidate)?,
             Reader::Nccl => {

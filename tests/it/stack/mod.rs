@@ -1,5 +1,6 @@
 //! The stack of small images, one of each kind.
 
+mod amd;
 mod builder;
 mod hostile;
 mod libraries;
