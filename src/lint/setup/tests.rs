@@ -166,7 +166,10 @@ fn sections_of_a_configuration_are_read() {
         "a; python_version > '3'"
     );
     let other = "[options]\ninstall_requires =\n  a\n  %(X)s\n";
-    assert_eq!(written(other, &configuration::parse(other).main), "a {%(X)s}");
+    assert_eq!(
+        written(other, &configuration::parse(other).main),
+        "a {%(X)s}"
+    );
     let file = "[options]\ninstall_requires = file: a.txt, b.txt\n";
     assert_eq!(
         written(file, &configuration::parse(file).main),
