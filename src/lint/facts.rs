@@ -45,12 +45,16 @@ pub struct Stage {
     pub pins: Vec<Pin>,
     /// Variables set by `ENV` in this stage.
     pub env: Vec<Variable>,
+    /// Build arguments of this stage with a default, which its commands see as variables.
+    pub arguments: Vec<Variable>,
     /// Directories that this stage adds to the configuration of the dynamic loader.
     pub search_directories: Vec<SearchDirectory>,
     /// NVIDIA's package repositories that this stage uses, by the distribution in their address: `ubuntu2204`.
     pub repositories: Vec<SearchDirectory>,
     /// Components that the stage or its parents remove from the default environment; `*` if it is unknown which.
     pub removed: Vec<String>,
+    /// Parts of a setup.py whose requirements are computed, so that they are not read.
+    pub unread: Vec<SearchDirectory>,
 }
 
 /// The base image of a stage.
@@ -139,6 +143,9 @@ pub struct Pin {
     pub present: bool,
     /// Whether its build sees the installed packages (`--no-build-isolation`).
     pub no_build_isolation: bool,
+    /// What follows without quotes, so that the shell redirects the output or input: `>=2.0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirected: Option<String>,
     /// As written: `torch==2.8.0+cu118`.
     pub text: String,
     /// Its location.

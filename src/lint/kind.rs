@@ -74,7 +74,8 @@ impl FileKind {
             "py" | "cfg" => (stem == "setup").then_some(FileKind::Setup),
             "hcl" | "json" => stem.starts_with("docker-bake").then_some(FileKind::Bake),
             "dockerignore" | "md" | "rst" | "html" | "png" | "svg" | "jpg" | "pdf" | "sh"
-            | "bak" | "orig" => None,
+            | "bak" | "orig" | "css" | "go" | "java" | "js" | "map" | "mjs" | "rb" | "rs"
+            | "ts" | "tsx" | "xml" => None,
             "lock" => matches!(stem, "uv" | "poetry" | "pixi").then_some(FileKind::Lock),
             "toml" if stem == "pixi" => Some(FileKind::Pixi),
             "toml" => (stem == "pyproject").then_some(FileKind::Pyproject),
@@ -109,7 +110,7 @@ impl FileKind {
                 has_services.then_some(FileKind::Compose)
             }
             Some(FileKind::Setup) if path.ends_with(".py") => {
-                setup::is_plain(text).then_some(FileKind::Setup)
+                setup::is_setup(text).then_some(FileKind::Setup)
             }
             None if is_template(path) => None,
             found => found.or_else(|| FileKind::of_text(path, text)),
@@ -185,6 +186,8 @@ mod tests {
             ("Dockerfile.dockerignore", None),
             ("Dockerfile.j2", None),
             ("dockerfile-stages.png", None),
+            ("assets/dockerfile-DJkHQgkl.js", None),
+            ("dockerfile.ts", None),
             ("test-environment.yml", None),
             ("k8s-conda.yaml", None),
             ("conda_build_config.yaml", None),

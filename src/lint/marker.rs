@@ -16,12 +16,15 @@ pub enum Applies {
     Never,
 }
 
+/// The machines that a marker is evaluated for. The name of a file may say that it is for one of them.
+const MACHINES: &[&str] = &["x86_64", "aarch64", "ppc64le", "s390x", "riscv64"];
+
 /// Evaluates a marker.
 ///
 /// # Errors
 /// The marker is invalid.
 pub fn applies(marker: &str) -> Result<Applies, String> {
-    applies_on(marker, &["x86_64", "aarch64"])
+    applies_on(marker, MACHINES)
 }
 
 /// Evaluates a marker for some machines.
@@ -65,7 +68,8 @@ mod tests {
                 Applies::Never,
             ),
             ("platform_machine == 'x86_64'", Applies::Sometimes),
-            ("platform_machine in 'x86_64 aarch64'", Applies::Always),
+            ("platform_machine in 'x86_64 aarch64'", Applies::Sometimes),
+            ("platform_machine != 'ppc64le'", Applies::Sometimes),
             ("platform_machine not in 'arm64'", Applies::Always),
             ("'linux' in sys_platform", Applies::Always),
             ("python_version >= '3.6'", Applies::Always),

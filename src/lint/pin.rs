@@ -41,7 +41,12 @@ impl Index {
             None => named.cloned(),
         };
         // pip treats all indexes alike: packages that PyTorch's index lacks come from PyPI or a mirror of it.
-        let only_own = self.instead.is_some() && all().all(|url| has_only_pytorch(url));
+        let own = |url: &String| has_only_pytorch(url) || is_of_nvidia(url);
+        let only_own = self
+            .instead
+            .as_ref()
+            .is_some_and(|url| has_only_pytorch(url))
+            && all().all(own);
         let first_own = self.first_wins && self.besides.iter().any(|url| has_only_pytorch(url));
         pin.only_index = backend.is_some() || only_own || first_own;
     }
@@ -50,6 +55,11 @@ impl Index {
 /// Whether an index has PyTorch builds and is not a mirror of PyPI, judging by its address.
 fn has_only_pytorch(url: &str) -> bool {
     cuda_of_url(url).is_some() || url.contains("download.pytorch.org")
+}
+
+/// Whether an index is NVIDIA's, which has neither PyTorch nor a mirror of PyPI.
+fn is_of_nvidia(url: &str) -> bool {
+    url.contains("://pypi.nvidia.com") || url.contains("://pypi.ngc.nvidia.com")
 }
 
 /// Reads a Python requirement as pip does. `None` for a directory or archive, which names no package.

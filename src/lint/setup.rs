@@ -1,195 +1,171 @@
-//! `setup.cfg` and `setup.py`: what `install_requires` lists. A setup.py is not run: only a list of plain texts is read.
+//! `setup.cfg` and `setup.py`: the packages of `install_requires` and `extras_require`. A setup.py is not run: texts in lists, lists
+//! that are added, and requirements files that it reads are followed, and the rest is reported as unread.
+
+mod configuration;
+mod files;
+mod list;
+mod python;
+mod tokens;
 
 use std::ops::Range;
 
-use super::context::Context;
-use super::facts::{Pin, Stage};
+use self::list::{Part, Requirements, Setup};
+use super::context::{Context, Neighbour};
+use super::facts::{Pin, SearchDirectory, Stage};
+use super::install::Project;
 use super::pin;
-use super::stage::{Recorder, only};
+use super::requirements::{self, Gathered};
+use super::stage::{Recorder, only, too_many};
 use super::text::Text;
 use crate::error::Result;
+use crate::version::requirement::normalized;
 
-/// A requirement and where it is written.
-struct Written<'t> {
-    text: &'t str,
-    span: Range<usize>,
+/// The maximum number of extras, because each is compared with the main packages.
+const MAX_EXTRAS: usize = 256;
+
+/// How much of what is not read is shown, in characters.
+const MAX_SHOWN: usize = 60;
+
+/// Looks up a file of the project: its path for messages and its contents.
+pub type Files<'f> = &'f dyn Fn(&str) -> Result<Option<(String, String)>>;
+
+/// Whether a setup.py is one of setuptools.
+pub fn is_setup(text: &str) -> bool {
+    python::Python::new(text).calls_setup()
 }
 
 /// Reads a setup.cfg or setup.py.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
-    let mut recorder = Recorder::new(context);
-    recorder.command();
-    for pin in packages(text)? {
-        recorder.add(pin, text)?;
+    let files = |path: &str| {
+        let found = context.neighbour(text, path)?;
+        Ok(match found {
+            Neighbour::Text(content) => Some((path.to_owned(), content)),
+            _ => None,
+        })
+    };
+    let mut setup = parse(text);
+    let mut main = Recorder::new(context);
+    main.command();
+    for pin in pins(text, &mut setup.main, context, &files)? {
+        main.add(pin, text)?;
     }
-    Ok(vec![only(recorder)])
+    let mut recorders = vec![(main.clone(), "")];
+    for (name, extra) in setup.extras.iter_mut().take(MAX_EXTRAS) {
+        let mut recorder = main.clone();
+        for pin in pins(text, extra, context, &files)? {
+            recorder.add(pin, text)?;
+        }
+        recorders.push((recorder, name));
+        if let Some(problem) = too_many(recorders.iter().map(|(recorder, _)| recorder)) {
+            return Err(text.fault(0..1, &problem, None));
+        }
+    }
+    let of_extras = setup.extras.iter().flat_map(|(_, extra)| &extra.unread);
+    let unread = setup
+        .main
+        .unread
+        .iter()
+        .chain(&setup.unread)
+        .chain(of_extras);
+    let unread = unread.map(|span| shown(text, span)).collect();
+    let stages = recorders.into_iter().enumerate();
+    let stages = stages.map(|(index, (recorder, name))| Stage {
+        index,
+        name: name.to_owned(),
+        ..only(recorder)
+    });
+    let mut stages: Vec<Stage> = stages.collect();
+    stages[0].unread = unread;
+    Ok(stages)
 }
 
-/// The packages that the project requires; none if that is computed.
+/// The packages that the installation of a project brings, with its extras.
 ///
 /// # Errors
 /// A requirement is invalid.
-pub fn packages(text: &Text<'_>) -> Result<Vec<Pin>> {
-    let is_python = text.name.ends_with(".py");
-    let written = match is_python {
-        true => of_python(text.text),
-        false => of_configuration(text.text),
+pub fn packages(
+    text: &Text<'_>,
+    project: &Project,
+    context: &Context<'_>,
+    files: Files<'_>,
+) -> Result<Vec<Pin>> {
+    let mut setup = parse(text);
+    let mut found = pins(text, &mut setup.main, context, files)?;
+    let is_chosen = |name: &str| {
+        let is = |extra: &String| normalized(extra) == normalized(name);
+        project.extras.iter().any(is)
     };
-    let mut pins = Vec::new();
-    for Written { text: line, span } in written {
-        let found = pin::python(line).map_err(|problem| {
-            let problem = format!("invalid requirement: {problem}");
-            let help = "write a requirement such as `torch==2.8.0`";
-            text.fault(span.clone(), &problem, Some(help))
-        })?;
-        pins.extend(found.map(|pin| Pin {
-            location: text.location(span),
-            ..pin
-        }));
+    for (_, extra) in setup.extras.iter_mut().filter(|(name, _)| is_chosen(name)) {
+        found.extend(pins(text, extra, context, files)?);
     }
-    Ok(pins)
+    Ok(found)
 }
 
-/// Whether a setup.py has a list of requirements that can be read.
-pub fn is_plain(text: &str) -> bool {
-    list(text).is_some()
+fn parse<'t>(text: &Text<'t>) -> Setup<'t> {
+    if !text.name.ends_with(".py") {
+        return configuration::parse(text.text);
+    }
+    let python = python::Python::new(text.text);
+    let (extras, unread) = python.extras();
+    Setup {
+        main: python.main(),
+        extras,
+        unread,
+    }
 }
 
-/// `install_requires` of the section `[options]`: one requirement in each indented line.
-fn of_configuration(text: &str) -> Vec<Written<'_>> {
+/// The packages of a list. A file that cannot be read becomes a part that is not.
+fn pins(
+    text: &Text<'_>,
+    list: &mut Requirements<'_>,
+    context: &Context<'_>,
+    files: Files<'_>,
+) -> Result<Vec<Pin>> {
     let mut found = Vec::new();
-    let (mut in_options, mut in_list) = (false, false);
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        let content = line.trim();
-        if content.starts_with(['#', ';']) || content.is_empty() {
-            continue;
-        }
-        let mut value = content;
-        if !line.starts_with([' ', '\t']) {
-            if content.starts_with('[') {
-                in_options = content == "[options]";
+    for part in &list.parts {
+        match part {
+            Part::Requirement { text: line, span } => {
+                let pin = pin::python(line).map_err(|problem| {
+                    let problem = format!("invalid requirement: {problem}");
+                    let help = "write a requirement such as `torch==2.8.0`";
+                    text.fault(span.clone(), &problem, Some(help))
+                })?;
+                found.extend(pin.map(|pin| Pin {
+                    location: text.location(span.clone()),
+                    ..pin
+                }));
             }
-            let (key, first) = content.split_once('=').unwrap_or((content, ""));
-            in_list = in_options && key.trim() == "install_requires";
-            value = first.trim();
-        }
-        let value = value.split(" #").next().unwrap_or_default().trim();
-        if in_list && !value.is_empty() && !value.starts_with("file:") {
-            let place = start + line.find(value).unwrap_or(0);
-            found.push(Written {
-                text: value,
-                span: place..place + value.len(),
-            });
+            Part::File { path, span } => match of_file(path, context, files)? {
+                Some(pins) => found.extend(pins),
+                None => list.unread.push(span.clone()),
+            },
         }
     }
-    found
+    Ok(found)
 }
 
-/// The texts of the list after `install_requires=`, or of the list of the name that stands there.
-fn of_python(text: &str) -> Vec<Written<'_>> {
-    list(text).unwrap_or_default()
+/// The packages of a requirements file; setuptools ignores the options in it.
+fn of_file(path: &str, context: &Context<'_>, files: Files<'_>) -> Result<Option<Vec<Pin>>> {
+    let Some((path, content)) = files(path)? else {
+        return Ok(None);
+    };
+    let name = context.name(&path);
+    let other = context.text(&name, &content)?;
+    let mut gathered = Gathered::default();
+    // What is wrong with the file itself is reported where it is linted.
+    let read = requirements::gather(&other, &path, context, false, &mut gathered);
+    Ok(read.ok().map(|()| gathered.pins))
 }
 
-fn list(text: &str) -> Option<Vec<Written<'_>>> {
-    let at = after(text, "install_requires")?;
-    let rest = &text[at..];
-    if rest.starts_with('[') {
-        return texts(text, at + 1);
-    }
-    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;
-    let at = after(text, rest.get(..end).filter(|name| !name.is_empty())?)?;
-    match text[at..].starts_with('[') {
-        true => texts(text, at + 1),
-        false => None,
-    }
-}
-
-/// The position of what is assigned to a name, or passed as an argument of that name.
-fn after(text: &str, name: &str) -> Option<usize> {
-    text.match_indices(name).find_map(|(at, _)| {
-        let is_start = !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
-        let rest = text[at + name.len()..].trim_start();
-        let value = rest
-            .strip_prefix('=')
-            .filter(|rest| !rest.starts_with('='))?;
-        let value = value.trim_start();
-        is_start.then(|| text.len() - value.len())
-    })
-}
-
-/// The texts up to the end of a list; `None` if it has anything else.
-fn texts(text: &str, start: usize) -> Option<Vec<Written<'_>>> {
-    let mut found = Vec::new();
-    let mut at = start;
-    loop {
-        let rest = text.get(at..)?;
-        let first = rest.chars().next()?;
-        match first {
-            ']' => return Some(found),
-            '#' => at += rest.find('\n')?,
-            ',' => at += 1,
-            '"' | '\'' => {
-                let inner = rest.get(1..)?;
-                let end = inner.find(first)?;
-                let content = &inner[..end];
-                // Texts that follow each other are one; an escape or an end of the line is something else.
-                let next = inner[end + 1..].trim_start();
-                let is_plain = !content.is_empty() && !content.contains(['\\', '\n']);
-                if !is_plain || !next.starts_with([',', ']', '#']) {
-                    return None;
-                }
-                found.push(Written {
-                    text: content,
-                    span: at + 1..at + 1 + end,
-                });
-                at += end + 2;
-            }
-            c if c.is_whitespace() => at += c.len_utf8(),
-            _ => return None,
-        }
+/// What is not read, as it is shown.
+fn shown(text: &Text<'_>, span: &Range<usize>) -> SearchDirectory {
+    let written = text.text.get(span.clone()).unwrap_or_default();
+    let line = written.lines().next().unwrap_or_default().trim();
+    SearchDirectory {
+        text: line.chars().take(MAX_SHOWN).collect(),
+        location: text.location(span.clone()),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn names(written: Vec<Written<'_>>) -> Vec<&str> {
-        written.into_iter().map(|it| it.text).collect()
-    }
-
-    #[test]
-    fn lists_of_plain_texts_are_read() {
-        let direct = "setup(\n  name='x',\n  install_requires=[\n    'torch==2.8.0',  # c ]\n    \"numpy<2; python_version < '3.12'\",\n  ],\n)\n";
-        assert_eq!(
-            names(of_python(direct)),
-            ["torch==2.8.0", "numpy<2; python_version < '3.12'"]
-        );
-        let named = "REQUIRES = ['a', 'b']\nsetup(install_requires = REQUIRES)\n";
-        assert_eq!(names(of_python(named)), ["a", "b"]);
-        for computed in [
-            "setup(install_requires=open('r.txt').read())",
-            "setup(install_requires=['a' + x])",
-            "setup(install_requires=['a' 'b'])",
-            "setup(install_requires=[f'a'])",
-            "setup(install_requires=requires())\nrequires = 3",
-            "if install_requires == ['a']: pass",
-            "setup(extra_install_requires=['a'])",
-            "setup(install_requires=['a",
-            "",
-        ] {
-            assert!(!is_plain(computed), "{computed}");
-        }
-    }
-
-    #[test]
-    fn sections_of_a_configuration_are_read() {
-        let text = "[metadata]\ninstall_requires = x\n[options]\npackages = find:\ninstall_requires =\n    torch==2.8.0\n    # no\n\n    numpy # c\npython_requires = >=3.9\n[options.extras_require]\nq = r\n";
-        assert_eq!(names(of_configuration(text)), ["torch==2.8.0", "numpy"]);
-        let one = "[options]\ninstall_requires = a; python_version > '3'\n";
-        assert_eq!(names(of_configuration(one)), ["a; python_version > '3'"]);
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::super::facts::Variable;
 use super::Reader;
 use super::check;
 use super::state::{self, Setting};
@@ -40,6 +41,14 @@ impl Reader<'_> {
                 }
                 (None, false) => self.globals.get(name).cloned(),
             };
+            if let (Some(value), Some(stage)) = (&value, self.stages.last_mut()) {
+                stage.stage.arguments.push(Variable {
+                    name: name.to_owned(),
+                    value: value.clone(),
+                    location: self.text.location(word.span.clone()),
+                    ..Variable::default()
+                });
+            }
             let arguments = match self.stages.last_mut() {
                 Some(stage) => &mut stage.arguments,
                 None => &mut self.globals,

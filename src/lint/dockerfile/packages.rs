@@ -37,6 +37,7 @@ impl State<'_> {
         // One package too many is reported when it is added.
         for package in install.packages.iter().take(MAX_PINS + 1) {
             pins.extend(package_pin(&install, package).map(|pin| Pin {
+                redirected: redirected(text, package),
                 location: text.location(package.span.clone()),
                 ..pin
             }));
@@ -142,7 +143,10 @@ impl State<'_> {
             let other = self.recorder.context().text(&name, &content)?;
             let pins = match *file {
                 "pyproject.toml" => pyproject::project(&other, project),
-                "setup.cfg" | "setup.py" => setup::packages(&other),
+                "setup.cfg" | "setup.py" => {
+                    let files = |path: &str| self.origin(text, &format!("{directory}/{path}"));
+                    setup::packages(&other, project, self.recorder.context(), &files)
+                }
                 _ => lock::packages(&other),
             };
             // What is wrong with the project itself is told where it is linted.
@@ -174,6 +178,17 @@ fn package_pin(install: &Install, package: &Argument) -> Option<Pin> {
         manager => pin::system(&package.text, manager).filter(|_| package.known),
     };
     pin.filter(|pin| package.known || !pin.specifier.is_empty())
+}
+
+/// What the shell takes for a redirection right after a package: `>=2.0`.
+fn redirected(text: &Text<'_>, package: &Argument) -> Option<String> {
+    let rest = text.text.get(package.span.end..)?;
+    let word = rest
+        .split([' ', '\t', '\r', '\n', ';', '&', '|', '"', '\''])
+        .next()?;
+    let version = word.strip_prefix(['<', '>'])?;
+    let is_version = version.starts_with(|c: char| c == '=' || c.is_ascii_digit());
+    is_version.then(|| word.to_owned())
 }
 
 /// A package of which only the name is known.

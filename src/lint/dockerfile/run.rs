@@ -238,9 +238,12 @@ impl State<'_> {
 
     /// Records the distribution in the address of a repository of NVIDIA.
     pub fn repository(&mut self, text: &Text<'_>, word: &str, span: Range<usize>) {
-        let found = word
-            .split_once("/compute/cuda/repos/")
-            .map(|(_, rest)| rest);
+        // The same key signs the packages for all of them.
+        let is_key = word.ends_with(".pub") || word.ends_with(".gpg");
+        let found = ["/compute/cuda/repos/", "/devtools/repos/"]
+            .iter()
+            .find_map(|path| word.split_once(path).filter(|_| !is_key));
+        let found = found.map(|(_, rest)| rest);
         let name = found
             .and_then(|rest| rest.split(['/', ' ', '"']).next())
             .unwrap_or_default();

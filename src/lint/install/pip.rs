@@ -167,7 +167,7 @@ fn python_arguments(words: &[Argument]) -> Install {
             "--constraint",
             "--constraints",
         ];
-        if name == "--no-deps" {
+        if matches!(name, "--no-deps" | "--no-dependencies") {
             install.alone = true;
         } else if name == "--no-build-isolation" {
             install.no_build_isolation = true;

@@ -1,0 +1,1 @@
+import{t as e}from"./simple-mode.js";var t=`from`;
