@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 """Measures `imgcheck serve` on loopback: cached verdicts, new questions on known facts, a storm of unknown images.
 
-    cargo build --release --features gate
+    cargo build --release --features gate,kube
     python3 benches/gate.py --imgcheck target/release/imgcheck [--image docker-archive:testdata/real/torch-2.8.0.tar] \\
         [--large testdata/real/torch-2.8.0-oci]
+    python3 benches/gate.py --imgcheck target/release/imgcheck --kube testdata/real/kube --nodes 10000 --classes 50 --verdicts 100000
 
 Needs docker-registry and skopeo. Requests are sent by this program over plain HTTP on connections that stay open, so its own time counts, too.
+
+With --kube the server watches a real API server (`testdata/recipes/kube_apiserver.sh` builds it; needs etcd and openssl), in which nodes are
+created with the labels that GPU feature discovery gives them. --verdicts fills the memory for verdicts with as many different ones: Pods
+that differ in a variable of their environment, and select one class of nodes each. Then a node gets a new driver, time and again, and the
+next question waits for a judgement on a class that is new.
 """
 
 import argparse
@@ -22,6 +28,8 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+
+from gate_cluster import driver, free_address, labels, start_cluster
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SAMPLE = "docker-archive:" + os.path.join(
@@ -41,8 +49,13 @@ def main():
         if options.large:
             copy(f"oci:{options.large}", f"{registry}/large/one:1")
             copy(twin(home, options.large), f"{registry}/large/two:1")
-        server = stack.enter_context(start_server(options.imgcheck, home, options.classes))
-        asyncio.run(measure(server, registry, options))
+        cluster = None
+        if options.kube:
+            cluster = stack.enter_context(start_cluster(home, options.kube))
+            cluster.create_nodes(options.nodes, options.classes)
+        server = stack.enter_context(start_server(options, home, cluster))
+        wait_until_ready(server)
+        asyncio.run(at_scale(server, registry, cluster, options) if options.verdicts else measure(server, registry, options))
 
 
 def arguments():
@@ -55,6 +68,10 @@ def arguments():
     parser.add_argument("--storm-images", type=int, default=100)
     parser.add_argument("--classes", type=int, default=1)
     parser.add_argument("--large", help="an OCI layout with gzip layers: cached verdicts are asked while it and a twin of it are read")
+    parser.add_argument("--kube", help="the directory of kube-apiserver: the nodes are those of a real API server")
+    parser.add_argument("--nodes", type=int, default=10_000, help="nodes of the API server")
+    parser.add_argument("--verdicts", type=int, default=0, help="different verdicts in memory")
+    parser.add_argument("--memory", default="256MB", help="what the server may keep in memory, as --memory of `imgcheck serve`")
     return parser.parse_args()
 
 
@@ -75,16 +92,19 @@ def start_registry(home):
 
 
 @contextlib.contextmanager
-def start_server(program, home, classes):
+def start_server(options, home, cluster):
     address = free_address()
-    nodes = [{"name": f"h100-{at}", "gpu": "h100", "driver": f"570.86.{at % 90 + 10}"} for at in range(classes)]
+    names = range(0 if cluster else options.classes)
+    nodes = [{"name": f"h100-{at}", "gpu": "h100", "driver": driver(at), "labels": labels(at, at)} for at in names]
     configuration = os.path.join(home, "imgcheck.json")
     with open(configuration, "w", encoding="utf-8") as output:
         gate = {"mode": "enforce", "internal-hosts": ["127.0.0.1"]}
-        json.dump({"clusters": {"prod": {"nodes": nodes}}, "gate": gate}, output)
+        json.dump({"clusters": {} if cluster else {"prod": {"nodes": nodes}}, "gate": gate}, output)
     state, cache = os.path.join(home, "state"), os.path.join(home, "cache")
-    command = [program, "serve", "--insecure-http", "--listen", address, "--config", configuration, "--log", "error"]
-    process = subprocess.Popen([*command, "--state", state, "--cache-dir", cache, "--drain", "0"])
+    command = [options.imgcheck, "serve", "--insecure-http", "--listen", address, "--config", configuration, "--log", "error"]
+    command += ["--state", state, "--cache-dir", cache, "--drain", "0", "--memory", options.memory]
+    command += ["--kubeconfig", cluster.kubeconfig] if cluster else []
+    process = subprocess.Popen(command)
     try:
         wait_for(address)
         yield Server(address, process.pid)
@@ -98,11 +118,82 @@ class Server:
         self.address = address
         self.process = process
 
-    def memory(self):
+    def memory(self, line="VmHWM"):
         """The largest resident memory so far, in MB."""
         with open(f"/proc/{self.process}/status", encoding="utf-8") as status:
-            peak = next(line for line in status if line.startswith("VmHWM"))
-        return int(peak.split()[1]) / 1000
+            found = next(it for it in status if it.startswith(line))
+        return int(found.split()[1]) / 1000
+
+    def memory_now(self):
+        return self.memory("VmRSS")
+
+
+async def at_scale(server, registry, cluster, options):
+    """Fills the memory for verdicts, and measures then."""
+    image = f"{registry}/{TAG}"
+    print(f"memory with {options.nodes if cluster else options.classes} nodes: {server.memory():.0f} MB")
+    await until_known(server, image)
+    print(f"memory with the facts of one image: {server.memory():.0f} MB")
+    known = lambda at: known_pod(image, at % options.verdicts, options.classes)
+    start = time.monotonic()
+    await send_all(server, (known(at) for at in range(options.verdicts)))
+    print(f"{options.verdicts} verdicts judged in {time.monotonic() - start:.0f} s")
+    start = time.monotonic()
+    await send_all(server, (known(at) for at in range(options.verdicts)))
+    seconds = time.monotonic() - start
+    print(f"the same {options.verdicts} questions again: {options.verdicts / seconds:.0f} a second")
+    print(f"memory: {server.memory_now():.0f} MB, at most {server.memory():.0f} MB")
+    scattered = lambda at: known(at * 7919)
+    times = await at_rate(server, options.rate, options.seconds, scattered)
+    print(f"cached verdict at {options.rate} requests a second: {percentiles(times)}")
+    new = lambda at: review(image, f"new-{at}", env=[{"name": "NEW", "value": str(at)}])
+    times = await at_rate(server, 20, options.seconds, new)
+    print(f"new overlay, on all classes, at 20 requests a second: {percentiles(times)}")
+    if cluster:
+        await new_classes(server, cluster, image, options)
+    print(f"memory at the end: {server.memory_now():.0f} MB, at most {server.memory():.0f} MB")
+
+
+async def new_classes(server, cluster, image, options, changes=20):
+    """Changes the driver of one node after the other. The first question that sees the new class is measured."""
+    pod = review(image, "pod")
+    times, pause = [], 0.05
+    async with Connection(server) as connection:
+        for change in range(changes):
+            before = classes_of(await connection.post(pod))
+            cluster.change_driver(change, driver(options.classes + change))
+            while True:
+                await asyncio.sleep(pause)
+                begin = time.monotonic()
+                answer = await connection.post(pod)
+                elapsed = time.monotonic() - begin
+                if classes_of(answer) != before:
+                    break
+            times.append(elapsed)
+    print(f"the first question after a class is new: {percentiles(times)}")
+    known = lambda at: known_pod(image, at, options.classes)
+    times = await at_rate(server, options.rate, options.seconds, known)
+    print(f"verdict that was known before, at {options.rate} requests a second: {percentiles(times)}")
+
+
+def classes_of(answer):
+    return answer["response"]["auditAnnotations"]["classes"]
+
+
+def known_pod(image, at, classes):
+    return review(image, f"known-{at}", env=[{"name": "SEED", "value": str(at)}], selector={"example.com/pool": f"pool-{at % classes}"})
+
+
+async def send_all(server, bodies, connections=8):
+    """Asks each question until it is answered: what takes longer than a webhook may is found done by the next one."""
+
+    async def send():
+        async with Connection(server) as connection:
+            for body in bodies:
+                while (await connection.post(body))["response"]["auditAnnotations"]["verdict"] == "unknown":
+                    pass
+
+    await asyncio.gather(*(send() for _ in range(connections)))
 
 
 async def measure(server, registry, options):
@@ -232,7 +323,7 @@ class Connection:
         return json.loads(await self.send(self.encode(body)))
 
 
-def review(image, name, env=()):
+def review(image, name, env=(), selector=None):
     container = {
         "name": "trainer",
         "image": image,
@@ -240,7 +331,9 @@ def review(image, name, env=()):
         "env": list(env),
         "resources": {"limits": {"nvidia.com/gpu": "1"}},
     }
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+    spec = {"containers": [container], "nodeSelector": selector or {}, "tolerations": tolerations}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -332,9 +425,14 @@ def copy(source, target):
     subprocess.run(command, check=True)
 
 
-def free_address():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"127.0.0.1:{server.getsockname()[1]}"
+def wait_until_ready(server):
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"http://{server.address}/readyz", timeout=5).close()
+            return
+        time.sleep(0.1)
+    raise SystemExit("the server is not ready")
 
 
 def wait_for(address):

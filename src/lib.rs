@@ -30,6 +30,7 @@ mod json_schema;
 mod key_file;
 mod lexical;
 mod limits;
+mod memory;
 mod object_storage;
 mod parallel;
 mod progress;

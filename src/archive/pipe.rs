@@ -6,10 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use super::Input;
 use super::input::skip_buffered;
 use crate::digest::Hasher;
+use crate::memory;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Buffer {
-    bytes: Box<[u8]>,
+    bytes: memory::Buffer,
     length: usize,
 }
 
@@ -36,14 +37,10 @@ pub(crate) fn pipe(count: usize, size: usize) -> (Writer, Reader) {
     let (empty, empty_receiver) = channel();
     for _ in 0..count {
         let _ = empty.send(Buffer {
-            bytes: vec![0; size].into_boxed_slice(),
+            bytes: memory::Buffer::new(size),
             length: 0,
         });
     }
-    let current = Buffer {
-        bytes: Box::new([]),
-        length: 0,
-    };
     (
         Writer {
             full: full_sender,
@@ -52,7 +49,7 @@ pub(crate) fn pipe(count: usize, size: usize) -> (Writer, Reader) {
         Reader {
             full,
             empty,
-            current,
+            current: Buffer::default(),
             position: 0,
             hasher: None,
         },

@@ -4,16 +4,38 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::read_at::{MissingBytes, ReadAt};
+use crate::memory::Buffer;
 
 /// Length of one chunk of memory, in bytes.
 const CHUNK: usize = 256 << 10;
 /// Unused chunks that a pool keeps; it frees those beyond.
 const MAX_UNUSED: usize = 768;
 
-/// Memory that files reuse one after the other. An allocator would return it to the system each time, or keep it for one thread.
-/// Clones share it.
+/// Memory that files reuse one after the other. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct ChunkPool(Arc<Mutex<Vec<Vec<u8>>>>);
+pub struct ChunkPool(Arc<Mutex<Vec<Chunk>>>);
+
+/// Some memory, of which the first bytes are in use.
+#[derive(Debug)]
+struct Chunk {
+    memory: Buffer,
+    length: usize,
+}
+
+impl Chunk {
+    fn new() -> Self {
+        Chunk {
+            memory: Buffer::new(CHUNK),
+            length: 0,
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        self.memory[self.length..end].copy_from_slice(bytes);
+        self.length = end;
+    }
+}
 
 impl ChunkPool {
     /// Returns all unused memory to the system.
@@ -21,21 +43,17 @@ impl ChunkPool {
         *self.unused() = Vec::new();
     }
 
-    fn take(&self) -> Vec<u8> {
-        let chunk = self.unused().pop();
-        chunk.unwrap_or_else(|| Vec::with_capacity(CHUNK))
+    fn take(&self) -> Chunk {
+        self.unused().pop().unwrap_or_else(Chunk::new)
     }
 
-    fn give_back(&self, chunks: impl Iterator<Item = Vec<u8>>) {
+    fn give_back(&self, chunks: impl Iterator<Item = Chunk>) {
         let mut unused = self.unused();
         let room = MAX_UNUSED.saturating_sub(unused.len());
-        unused.extend(chunks.take(room).map(|mut chunk| {
-            chunk.clear();
-            chunk
-        }));
+        unused.extend(chunks.take(room).map(|chunk| Chunk { length: 0, ..chunk }));
     }
 
-    fn unused(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+    fn unused(&self) -> MutexGuard<'_, Vec<Chunk>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -46,7 +64,7 @@ pub struct SparseFile {
     size: u64,
     /// Ordered, not overlapping; neighbours may touch.
     extents: Vec<Extent>,
-    chunks: Vec<Vec<u8>>,
+    chunks: Vec<Chunk>,
     pool: ChunkPool,
 }
 
@@ -73,7 +91,7 @@ impl SparseFile {
     /// Adds bytes after all others.
     pub(super) fn append(&mut self, mut offset: u64, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let used = self.chunks.last().map_or(CHUNK, Vec::len);
+            let used = self.chunks.last().map_or(CHUNK, |chunk| chunk.length);
             if used >= CHUNK {
                 self.chunks.push(self.pool.take());
                 continue;
@@ -90,8 +108,8 @@ impl SparseFile {
         let Some(chunk) = self.chunks.len().checked_sub(1) else {
             return;
         };
-        let start = self.chunks[chunk].len();
-        self.chunks[chunk].extend_from_slice(part);
+        let start = self.chunks[chunk].length;
+        self.chunks[chunk].append(part);
         match self.extents.last_mut() {
             Some(last) if last.chunk == chunk && last.end() == offset => last.length += part.len(),
             _ => self.extents.push(Extent {
@@ -129,7 +147,7 @@ impl SparseFile {
     }
 
     fn bytes(&self, extent: &Extent) -> &[u8] {
-        &self.chunks[extent.chunk][extent.start..extent.start + extent.length]
+        &self.chunks[extent.chunk].memory[extent.start..extent.start + extent.length]
     }
 
     /// The bytes from an offset on, and where the next extent starts.

@@ -1,6 +1,6 @@
 //! Which classes of nodes the scheduler may choose for a container.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::report::{ClassReport, Verdict};
 use crate::targets::nodes::NodeClass;
@@ -19,13 +19,13 @@ impl<'c> Schedule<'c> {
     pub fn of(container: &Container, classes: &'c [NodeClass]) -> Self {
         let mut schedule = Schedule::default();
         for class in classes {
-            let mut refused = Vec::new();
+            let mut refused = None;
             let placement = &container.placement;
             let mut nodes = class.nodes.iter();
             let is_reachable = nodes.any(|node| match placement.admits(node) {
                 Ok(()) => true,
                 Err(reason) => {
-                    refused.push(reason);
+                    refused.get_or_insert(reason);
                     false
                 }
             });
@@ -34,8 +34,7 @@ impl<'c> Schedule<'c> {
                 (true, false) => schedule.reachable.push(class),
                 (true, true) => schedule.excluded.push((class, "it has no GPU".to_owned())),
                 (false, _) => {
-                    let reason = refused.into_iter().next().unwrap_or_default();
-                    schedule.excluded.push((class, reason));
+                    schedule.excluded.push((class, refused.unwrap_or_default()));
                 }
             }
         }
@@ -49,24 +48,22 @@ impl<'c> Schedule<'c> {
             let classes = classes.filter(move |(_, it)| (it.verdict == Verdict::Pass) == runs);
             classes.flat_map(|(class, _)| class.nodes.iter().map(|node| node.labels.as_ref()))
         };
-        let values = |runs: bool, key: &str| -> (bool, BTreeSet<String>) {
-            let all: Vec<Option<&String>> = labels(runs).map(|it| it?.get(key)).collect();
-            let complete = !all.is_empty() && all.iter().all(Option::is_some);
-            (complete, all.into_iter().flatten().cloned().collect())
-        };
-        let keys: BTreeSet<&String> = labels(true).flatten().flat_map(BTreeMap::keys).collect();
-        let rank = |key: &&&String| {
+        let rank = |key: &&String| {
             let place = PREFERRED.iter().position(|it| *it == key.as_str());
             place.unwrap_or(PREFERRED.len())
         };
-        let mut keys: Vec<&&String> = keys.iter().filter(|it| **it != HOST_NAME).collect();
+        // What all nodes have, the first one has.
+        let first = labels(true).next()??;
+        let mut keys: Vec<&String> = first.keys().filter(|it| *it != HOST_NAME).collect();
         keys.sort_by_key(rank);
         keys.into_iter().find_map(|key| {
-            let ((complete, good), (_, bad)) = (values(true, key), values(false, key));
-            let tells = complete && !good.is_empty() && good.is_disjoint(&bad);
+            let good = labels(true).map(|it| it?.get(key));
+            let good: BTreeSet<&String> = good.collect::<Option<_>>()?;
+            let mut bad = labels(false).filter_map(|it| it?.get(key));
+            let tells = !bad.any(|value| good.contains(value));
             tells.then(|| AffinityFacts {
-                key: (**key).clone(),
-                values: good.into_iter().collect(),
+                key: key.clone(),
+                values: good.into_iter().cloned().collect(),
             })
         })
     }

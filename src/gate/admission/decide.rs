@@ -296,16 +296,8 @@ impl Decision {
         let known = judgement.containers.iter();
         let known = known.filter(|_| self.outcome != Outcome::Unknown);
         let classes = known.filter_map(|it| {
-            let classes = it.classes.as_ref()?;
-            let runs = classes
-                .iter()
-                .filter(|(_, verdict)| *verdict == Verdict::Pass);
-            Some(format!(
-                "{}: {} of {}",
-                it.name,
-                runs.count(),
-                classes.len()
-            ))
+            let (runs, all) = it.classes?;
+            Some(format!("{}: {runs} of {all}", it.name))
         });
         add("classes", classes.collect());
         add(

@@ -148,11 +148,7 @@ impl Known {
             }],
             _ => words::about(&containers, strict),
         };
-        let classes = containers.iter().filter_map(|it| it.classes.as_ref());
-        let classes = classes.map(|classes| {
-            let runs = classes.iter().filter(|(_, it)| *it == Verdict::Pass);
-            (runs.count(), classes.len())
-        });
+        let classes = containers.iter().filter_map(|it| it.classes);
         Known {
             classes: classes
                 .filter(|_| verdict != ImageVerdict::Unknown)

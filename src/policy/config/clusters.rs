@@ -1,6 +1,7 @@
 //! The clusters that a configuration declares.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Source;
 use crate::error::Result;
@@ -51,7 +52,7 @@ impl Source {
             cdi: entry.cdi,
             nodes: vec![Node {
                 name: target.name.clone(),
-                labels: entry.labels.clone(),
+                labels: entry.labels.clone().map(Arc::new),
                 architecture: architecture.to_owned(),
                 taints: self.each(&entry.taints, taint)?,
                 resources: None,

@@ -1,6 +1,7 @@
 //! Nodes and ResourceSlices as `kubectl get nodes,resourceslices -o json` prints them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -30,7 +31,7 @@ pub struct Object {
 #[serde(default)]
 struct Metadata {
     name: String,
-    labels: BTreeMap<String, String>,
+    labels: Arc<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -221,7 +222,7 @@ fn node(object: &Object) -> Node {
     Node {
         name: object.metadata.name.clone(),
         architecture: architecture.unwrap_or_else(|| object.status.node_info.architecture.clone()),
-        labels: Some(labels.clone()),
+        labels: Some(Arc::clone(labels)),
         taints: object
             .spec
             .taints

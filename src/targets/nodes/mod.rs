@@ -5,6 +5,7 @@ mod labels;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use super::Target;
 pub use kubernetes::{Object, classes_of, read};
@@ -60,8 +61,8 @@ pub struct NodeClass {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// Its labels; absent if nobody declared them.
-    pub labels: Option<BTreeMap<String, String>>,
+    /// Its labels; absent if nobody declared them. Shared, because thousands of nodes have dozens.
+    pub labels: Option<Arc<BTreeMap<String, String>>>,
     /// Its architecture, if it has no labels.
     pub architecture: String,
     /// Its taints.
