@@ -150,8 +150,8 @@ fn who_applies_a_custom_kind_is_warned_and_its_pods_are_decided() {
                 && it["verb"] == "create"
         };
         let values = log.iter().filter(is_meant);
-        let values = values.filter_map(|it| it["annotations"][key].as_str());
-        values.last().map(str::to_owned)
+        let mut values = values.filter_map(|it| it["annotations"][key].as_str());
+        values.next_back().map(str::to_owned)
     };
     for kind in &kinds {
         let resource = format!("{}s", kind.name().to_lowercase());
