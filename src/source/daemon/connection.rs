@@ -198,7 +198,7 @@ fn with_port(host: &str, port: u16) -> String {
 
 /// The message of the engine, else the root cause: the errors above it only say that something failed.
 pub(super) fn engine_error(error: &bollard::errors::Error) -> EngineError {
-    use bollard::errors::Error::{DockerResponseServerError, RequestTimeoutError};
+    use bollard::errors::Error::{DockerResponseServerError, IOError, RequestTimeoutError};
     match error {
         DockerResponseServerError {
             status_code,
@@ -213,6 +213,8 @@ pub(super) fn engine_error(error: &bollard::errors::Error) -> EngineError {
             return EngineError::failed(code, message.trim());
         }
         RequestTimeoutError => return EngineError::failed(ErrorCode::Timeout, "no answer"),
+        // It is not the source of itself.
+        IOError { err } => return io_error(err),
         _ => {}
     }
     let mut cause: &dyn std::error::Error = error;
