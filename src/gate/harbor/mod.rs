@@ -111,8 +111,12 @@ async fn answer(
     let unknown = || refused(StatusCode::NOT_FOUND, "no scan with this id was asked for");
     let Path(id) = id.map_err(|_| unknown())?;
     let scan = gate.0.scans.get(&id).ok_or_else(unknown)?;
-    let theirs = others(gate, &id, &scan).await;
     let ours = judge(gate, scan.clone()).await;
+    // Their report may be large: once they have the scan, it is fetched when ours is there.
+    let theirs = match (&ours, &scan.forwarded) {
+        (Ok(None), Some(_)) => Ok(None),
+        _ => others(gate, &id, &scan).await,
+    };
     match (ours, theirs) {
         (Err(problem), _) | (_, Err(problem)) => {
             gate.0.scans.answered(&id);
