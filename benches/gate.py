@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures `imgcheck serve` on loopback: cached verdicts, new questions on known facts, a storm of unknown images.
 
-    cargo build --release --features gate,kube
-    python3 benches/gate.py --imgcheck target/release/imgcheck [--image docker-archive:testdata/real/torch-2.8.0.tar] \\
+    cargo build --profile dist --features gate,kube
+    python3 benches/gate.py --imgcheck target/dist/imgcheck [--image docker-archive:testdata/real/torch-2.8.0.tar] \\
         [--large testdata/real/torch-2.8.0-oci]
-    python3 benches/gate.py --imgcheck target/release/imgcheck --kube testdata/real/kube --nodes 10000 --classes 50 --verdicts 100000
+    python3 benches/gate.py --imgcheck target/dist/imgcheck --kube testdata/real/kube --nodes 10000 --classes 50 --verdicts 100000
 
 Needs docker-registry and skopeo. Requests are sent by this program over plain HTTP on connections that stay open, so its own time counts, too.
 
@@ -60,7 +60,7 @@ def main():
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--imgcheck", default=os.path.join(REPOSITORY, "target/release/imgcheck"))
+    parser.add_argument("--imgcheck", default=os.path.join(REPOSITORY, "target/dist/imgcheck"))
     parser.add_argument("--image", default=SAMPLE, help="the image of the cached verdicts, as skopeo names it")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rate", type=int, default=200, help="requests a second for the latency of cached verdicts")

@@ -41,7 +41,7 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(REPOSITORY, "target")
-    parser.add_argument("--imgcheck", default=os.path.join(target, "release", "imgcheck"), help="the program")
+    parser.add_argument("--imgcheck", default=os.path.join(target, "dist", "imgcheck"), help="the program")
     parser.add_argument("--entries", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--layers", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--runs", type=int, default=3, help="runs of each, of which the median counts")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures `imgcheck lint .` in a repository of 5,000 files.
 
-    cargo build --release
+    cargo build --profile dist
     python3 benches/lint.py
 
 The repository holds the cases of testdata/lint/cases, each in a directory of its own, and for the rest Python modules, which imgcheck
@@ -40,7 +40,7 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(REPOSITORY, "target")
-    parser.add_argument("--imgcheck", type=os.path.abspath, default=os.path.join(target, "release", "imgcheck"), help="the program")
+    parser.add_argument("--imgcheck", type=os.path.abspath, default=os.path.join(target, "dist", "imgcheck"), help="the program")
     parser.add_argument("--files", type=int, default=5_000)
     parser.add_argument("--cases", type=int, default=40, help="cases among the files")
     parser.add_argument("--runs", type=int, default=9)

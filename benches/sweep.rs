@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo build --release --features gate,kube,otel,parquet
-//! cargo bench --bench sweep -- target/release/imgcheck 1000 10000 40000
-//! cargo bench --bench sweep -- target/release/imgcheck shards 10000
+//! cargo bench --bench sweep -- target/dist/imgcheck 1000 10000 40000
+//! cargo bench --bench sweep -- target/dist/imgcheck shards 10000
 //! ```
 //!
 //! Each cell has seconds, seconds of processor time, and peak memory. For each number of images: 2.5 tags an image, 1.5 layers an image. A

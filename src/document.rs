@@ -40,7 +40,6 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Node>> {
 
 impl Node {
     /// A JSON value, without positions.
-    #[cfg(feature = "gate")]
     pub fn of_json(json: &serde_json::Value) -> Self {
         use serde_json::Value as Json;
         let text = |text: &str| Value::Text(text.to_owned());

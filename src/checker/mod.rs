@@ -44,9 +44,9 @@ pub use facts::ImageFacts;
 pub use fix::LineFix;
 pub(crate) use kept::{Reports, SharedLayers, UnreadReason};
 pub use lint_request::LintRequest;
-#[cfg(feature = "gate")]
-pub(crate) use preflight::Deployment;
 pub use preflight::PreflightRequest;
+#[cfg(feature = "gate")]
+pub(crate) use preflight::{Deployment, schedule_digest};
 pub use render::{Comparison, Format, View};
 pub use report::{Report, Unread};
 pub use request::ImageRequest;

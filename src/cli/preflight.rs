@@ -45,7 +45,7 @@ pub struct PreflightArguments {
         conflicts_with = "nodes"
     )]
     cluster: Option<String>,
-    /// Ask the API server that this kubeconfig names for nodes, ResourceSlices, runtime classes and queues
+    /// Ask the API server that this kubeconfig names for nodes, ResourceSlices, runtime classes, queues and runtimes
     #[arg(
         long,
         value_name = "FILE",

@@ -12,7 +12,7 @@ use kube::{Client, Config};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::state::{Connection, Listing};
+use super::state::{Connection, Listing, Related};
 use crate::error::{Error, ErrorCode, Result};
 use crate::tls;
 
@@ -22,10 +22,11 @@ const CONNECT: Duration = Duration::from_secs(10);
 const READ: Duration = Duration::from_secs(60);
 /// Objects of one answer.
 const PAGE: u32 = 500;
-/// The versions of ResourceSlices and of Kueue's kinds that are read, the best first. What is read of them is equal in all.
-const VERSIONS: [&str; 3] = ["v1", "v1beta2", "v1beta1"];
+/// The versions of ResourceSlices, of Kueue's kinds and of runtimes that are read, the best first. What is read of them is equal in all.
+const VERSIONS: [&str; 4] = ["v1", "v1beta2", "v1beta1", "v1alpha1"];
 const SLICE_GROUP: &str = "resource.k8s.io";
 const QUEUE_GROUP: &str = "kueue.x-k8s.io";
+const TRAINER_GROUP: &str = "trainer.kubeflow.org";
 
 /// The kinds that imgcheck lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +39,18 @@ pub(super) enum Kind {
     LocalQueue,
     ClusterQueue,
     ResourceFlavor,
+    TrainingRuntime,
+    ClusterTrainingRuntime,
 }
 
-/// The kinds of Kueue.
-pub(super) const QUEUES: [Kind; 3] = [Kind::LocalQueue, Kind::ClusterQueue, Kind::ResourceFlavor];
+/// The kinds that workloads refer to, and that not every cluster has.
+pub(super) const RELATED: [Kind; 5] = [
+    Kind::LocalQueue,
+    Kind::ClusterQueue,
+    Kind::ResourceFlavor,
+    Kind::TrainingRuntime,
+    Kind::ClusterTrainingRuntime,
+];
 
 /// A connection to an API server.
 #[derive(Clone)]
@@ -84,22 +93,19 @@ impl Api {
         Ok(Api { client, server })
     }
 
-    /// Lists what decides where containers run.
-    pub async fn list(connection: &Connection, with_queues: bool) -> Result<Listing> {
+    /// Lists what decides where containers run, and the objects that workloads refer to.
+    pub async fn list(connection: &Connection, wanted: Related) -> Result<Listing> {
         let api = Api::connect(connection).await?;
         let mut nodes = api.all(Kind::Node).await?;
         nodes.extend(api.all(Kind::ResourceSlice).await?);
         let nodes = nodes.into_iter().filter_map(typed).collect();
         let mut related = api.all(Kind::RuntimeClass).await?;
-        for kind in QUEUES.into_iter().filter(|_| with_queues) {
+        for kind in RELATED.into_iter().filter(|it| it.is_one_of(wanted)) {
             let found = api.all(kind).await?;
             related.extend(found.iter().filter_map(|it| api.as_in_manifest(it)));
             related.extend(found);
         }
-        Ok(Listing {
-            nodes,
-            related: json!({"apiVersion": "v1", "kind": "List", "items": related}).to_string(),
-        })
+        Ok(Listing { nodes, related })
     }
 
     /// An object of the namespace in which kubectl creates objects that name none, as such an object sees it.
@@ -139,6 +145,7 @@ impl Api {
             Kind::RuntimeClass => ("node.k8s.io", "v1"),
             Kind::ResourceSlice => (SLICE_GROUP, ""),
             Kind::LocalQueue | Kind::ClusterQueue | Kind::ResourceFlavor => (QUEUE_GROUP, ""),
+            Kind::TrainingRuntime | Kind::ClusterTrainingRuntime => (TRAINER_GROUP, ""),
         };
         let version = match version {
             "" => match self.version_of(group).await? {
@@ -257,6 +264,15 @@ impl Kind {
             Kind::LocalQueue => "LocalQueue",
             Kind::ClusterQueue => "ClusterQueue",
             Kind::ResourceFlavor => "ResourceFlavor",
+            Kind::TrainingRuntime => "TrainingRuntime",
+            Kind::ClusterTrainingRuntime => "ClusterTrainingRuntime",
+        }
+    }
+
+    fn is_one_of(self, wanted: Related) -> bool {
+        match self {
+            Kind::TrainingRuntime | Kind::ClusterTrainingRuntime => wanted.runtimes,
+            _ => wanted.queues,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A Kubernetes cluster: what its API server says about nodes, runtime classes, queues and namespaces, and the pull secrets of Pods.
+//! A Kubernetes cluster: what its API server says about nodes, runtime classes, queues, runtimes and namespaces, and the pull secrets of Pods.
 //!
 //! [`read`] asks once; `Watch` keeps up to date what it knows. Both need the cargo feature `kube`, and only `api.rs` and `follow.rs`
 //! know the crate of that name.
@@ -22,23 +22,23 @@ use crate::error::Result;
 
 #[cfg(feature = "kube")]
 pub use certificate::Certificate;
-pub use state::{ClusterState, Connection, Labels, Listing};
+pub use state::{ClusterState, Connection, Labels, Listing, Related};
 #[cfg(feature = "kube")]
 pub use watch::{Problem, View, Watch};
 
-/// Lists the nodes, the ResourceSlices and the runtime classes of a cluster, and the queues of Kueue with their flavors.
+/// Lists the nodes, the ResourceSlices and the runtime classes of a cluster, and the objects that workloads refer to.
 ///
 /// # Errors
 /// The kubeconfig is wrong, the API server cannot be reached or refuses, or the request was cancelled. A cluster without
-/// ResourceSlices or Kueue is no error. Built without the feature `kube`: [`Error::Usage`](crate::Error::Usage).
+/// ResourceSlices, Kueue or Kubeflow Trainer is no error. Built without the feature `kube`: [`Error::Usage`](crate::Error::Usage).
 #[cfg(feature = "kube")]
 pub fn read(
     connection: &Connection,
-    with_queues: bool,
+    wanted: Related,
     cancellation: &Cancellation,
 ) -> Result<Listing> {
     block_on(async {
-        let listing = api::Api::list(connection, with_queues);
+        let listing = api::Api::list(connection, wanted);
         cancellation.wait_for(listing).await?
     })
 }
@@ -76,7 +76,7 @@ fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// Fails: this build cannot talk to clusters.
 #[cfg(not(feature = "kube"))]
-pub fn read(_: &Connection, _: bool, _: &Cancellation) -> Result<Listing> {
+pub fn read(_: &Connection, _: Related, _: &Cancellation) -> Result<Listing> {
     Err(unsupported(
         "build it with `cargo install --features kube`, or use `kubectl get nodes,resourceslices -o json > nodes.json` and --nodes nodes.json",
     ))

@@ -32,8 +32,17 @@ impl Connection {
 pub struct Listing {
     /// Nodes and ResourceSlices.
     pub nodes: Vec<nodes::Object>,
-    /// The runtime classes, and the queues if they were asked for, as JSON.
-    pub related: String,
+    /// The runtime classes, and what was asked for beside.
+    pub related: Vec<serde_json::Value>,
+}
+
+/// Which objects to list that workloads refer to. Not everybody may list them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Related {
+    /// The queues of Kueue with their flavors.
+    pub queues: bool,
+    /// The runtimes of TrainJobs.
+    pub runtimes: bool,
 }
 
 /// What is known about a cluster.
@@ -46,8 +55,8 @@ pub struct ClusterState {
     pub namespaces: BTreeMap<String, Labels>,
     /// The node selectors of its runtime classes, by name.
     pub runtime_classes: BTreeMap<String, Labels>,
-    /// The queues of Kueue and their flavors, as far as they say where a workload runs.
-    pub queues: Vec<serde_json::Value>,
+    /// The objects that workloads refer to: the queues of Kueue with their flavors, and the runtimes of TrainJobs.
+    pub related: Vec<serde_json::Value>,
 }
 
 /// Labels and their values.

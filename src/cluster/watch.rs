@@ -61,6 +61,8 @@ struct State {
     local_queues: Mutex<Kept<Value>>,
     cluster_queues: Mutex<Kept<Value>>,
     flavors: Mutex<Kept<Value>>,
+    runtimes: Mutex<Kept<Value>>,
+    cluster_runtimes: Mutex<Kept<Value>>,
     changed: Notify,
 }
 
@@ -149,9 +151,15 @@ impl State {
             task!(Kind::ResourceSlice, api::typed, slices),
             task!(Kind::RuntimeClass, |it| selector(&it), runtime_classes),
             task!(Kind::Namespace, |it| labels(&it), namespaces),
-            task!(Kind::LocalQueue, |it| queue(&it), local_queues),
-            task!(Kind::ClusterQueue, |it| queue(&it), cluster_queues),
-            task!(Kind::ResourceFlavor, |it| queue(&it), flavors),
+            task!(Kind::LocalQueue, |it| specified(&it), local_queues),
+            task!(Kind::ClusterQueue, |it| specified(&it), cluster_queues),
+            task!(Kind::ResourceFlavor, |it| specified(&it), flavors),
+            task!(Kind::TrainingRuntime, |it| specified(&it), runtimes),
+            task!(
+                Kind::ClusterTrainingRuntime,
+                |it| specified(&it),
+                cluster_runtimes
+            ),
         ]
     }
 
@@ -159,17 +167,23 @@ impl State {
         let (nodes, slices) = (lock(&self.nodes), lock(&self.slices));
         let runtime_classes = lock(&self.runtime_classes);
         let namespaces = lock(&self.namespaces);
-        let queues = [&self.local_queues, &self.cluster_queues, &self.flavors].map(lock);
+        let related = [
+            &self.local_queues,
+            &self.cluster_queues,
+            &self.flavors,
+            &self.runtimes,
+            &self.cluster_runtimes,
+        ];
+        let related = related.map(lock);
         let kinds = [
             (Kind::Node, nodes.progress()),
             (Kind::ResourceSlice, slices.progress()),
             (Kind::RuntimeClass, runtime_classes.progress()),
             (Kind::Namespace, namespaces.progress()),
         ];
-        let of_queues = api::QUEUES
-            .into_iter()
-            .zip(queues.iter().map(|it| it.progress()));
-        let kinds: Vec<(Kind, Progress)> = kinds.into_iter().chain(of_queues).collect();
+        let of_related = related.iter().map(|it| it.progress());
+        let of_related = api::RELATED.into_iter().zip(of_related);
+        let kinds: Vec<(Kind, Progress)> = kinds.into_iter().chain(of_related).collect();
         let objects = || nodes.objects().chain(slices.objects()).map(|(_, it)| it);
         let state = ClusterState {
             // Until its slice is known, a node would seem to have no GPU.
@@ -177,7 +191,7 @@ impl State {
                 .then(|| nodes::classes_of(objects(), labels, gpus)),
             namespaces: namespaces.copy(),
             runtime_classes: runtime_classes.copy(),
-            queues: queues
+            related: related
                 .iter()
                 .flat_map(|it| it.copy().into_values())
                 .collect(),
@@ -212,8 +226,8 @@ fn selector(object: &Value) -> Option<Labels> {
     texts(object.pointer("/scheduling/nodeSelector"))
 }
 
-/// What decides about a queue or a flavor: not its usage, which changes all the time.
-fn queue(object: &Value) -> Option<Value> {
+/// What an object is, without its status, which changes all the time.
+fn specified(object: &Value) -> Option<Value> {
     let metadata = object.get("metadata")?;
     Some(json!({
         "kind": object.get("kind")?,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::NaiveDate;
+use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
@@ -12,11 +13,10 @@ use super::images::Images;
 use super::queue::{Job, JobKey, Priority};
 use super::resolve::Unresolved;
 use super::setup::View;
-use super::state::Gate;
+use super::state::{Gate, VerdictKey};
 use super::verdict::{ContainerVerdict, Judgement};
 use crate::cancellation::Cancellation;
 use crate::checker::{Checker, Deployment, ImageFacts, Report, Subject};
-use crate::digest::sha256;
 use crate::error::{Error, ErrorCode, Result};
 use crate::workload::Workload;
 
@@ -78,10 +78,9 @@ impl Gate {
             Some(judgement) => judgement,
             None => {
                 let gate = self.clone();
-                let place = key.clone();
                 let work = move || {
                     let span = tracing::info_span!("judge");
-                    gate.judge(place, question, resolved).instrument(span)
+                    gate.judge(key, question, resolved).instrument(span)
                 };
                 let flight = self.0.judging.join(key, work);
                 let judged = timeout_at(deadline, flight).await.ok().flatten();
@@ -95,7 +94,7 @@ impl Gate {
         }
     }
 
-    async fn judge(self, key: String, question: Question, resolved: Images) -> Arc<Judgement> {
+    async fn judge(self, key: VerdictKey, question: Question, resolved: Images) -> Arc<Judgement> {
         let gate = self.clone();
         let Ok(permit) = self.0.judges.clone().acquire_owned().await else {
             return Arc::default();
@@ -201,23 +200,20 @@ impl Gate {
     }
 }
 
-/// What decides the judgement, as a digest: the containers with all that they replace, their images, the configuration, the cluster and the
-/// day. This process has one engine version.
-fn key(question: &Question, resolved: &Images) -> String {
+/// What decides the judgement, as a digest: the containers with all that they replace, their images, the configuration, the classes of nodes
+/// that they can land on, and the day. This process has one engine version.
+fn key(question: &Question, resolved: &Images) -> VerdictKey {
     let Question {
         workload,
         view,
         day,
         ..
     } = question;
-    let containers: Vec<_> = workload
-        .containers
-        .iter()
-        .map(|it| (it, &it.placement))
-        .collect();
+    let containers = workload.containers.iter();
+    let containers: Vec<_> = containers.map(|it| (it, view.schedule(it))).collect();
     let text = format!(
         "{} {day} {:?} {:?} {containers:?} {resolved:?}",
         view.generation, workload.kind, workload.namespace
     );
-    sha256(text.as_bytes())
+    Sha256::digest(text.as_bytes()).into()
 }

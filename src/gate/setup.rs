@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use quick_cache::sync::Cache;
+
 use super::cluster::ClusterState;
-use crate::checker::Checker;
+use crate::checker::{Checker, schedule_digest};
 use crate::error::{Error, Result};
 use crate::knowledge;
 use crate::policy::gate::GateConfig;
 use crate::targets::nodes::{Cluster, NodeClass};
-use crate::workload::{Kinds, Objects};
+use crate::workload::{Container, Kinds, Objects, Placement};
 
 /// The configuration, read.
 #[derive(Debug)]
@@ -58,8 +60,27 @@ pub struct View {
     pub classes: Option<Vec<NodeClass>>,
     /// The objects of the cluster that workloads refer to.
     pub objects: Objects,
-    /// Differs from that of every other view of this process.
+    /// Which configuration of this process it is.
     pub generation: u64,
+    /// Digests of what the classes are for a container, by its placement.
+    schedules: Cache<(Arc<Placement>, bool), Arc<str>>,
+}
+
+/// Placements whose schedules are kept. Pods of one owner share theirs.
+const PLACEMENTS: usize = 1000;
+
+impl View {
+    /// What of the cluster decides the verdict on a container: it stays the same while nodes come and go that make no difference.
+    pub fn schedule(&self, container: &Container) -> Option<Arc<str>> {
+        let classes = self.classes.as_deref()?;
+        let place = (container.placement.clone(), container.gpu.is_some());
+        if let Some(known) = self.schedules.get(&place) {
+            return Some(known);
+        }
+        let digest: Arc<str> = schedule_digest(container, classes).into();
+        self.schedules.insert(place, digest.clone());
+        Some(digest)
+    }
 }
 
 /// The setup in use, and the last view of it.
@@ -104,14 +125,86 @@ impl Views {
         let known = [cluster.classes.as_ref(), setup.declared.as_ref()];
         let known = known.into_iter().flatten();
         let classes = known.clone().next().is_some();
+        let generation = last.as_ref().map_or(0, |view| {
+            view.generation + u64::from(!Arc::ptr_eq(&view.setup, &setup))
+        });
         let view = Arc::new(View {
             classes: classes.then(|| known.flatten().cloned().collect()),
-            objects: Objects::of_cluster(&cluster.runtime_classes, &cluster.queues, &setup.kinds),
-            generation: last.as_ref().map_or(0, |view| view.generation + 1),
+            objects: Objects::of_cluster(&cluster.runtime_classes, &cluster.related, &setup.kinds),
+            generation,
+            schedules: Cache::new(PLACEMENTS),
             setup,
             cluster,
         });
         *last = Some(view.clone());
         view
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::targets::Target;
+    use crate::targets::nodes::Node;
+
+    /// A class with nodes, each with a time in its labels as GPU feature discovery gives them.
+    fn class(driver: &str, nodes: &[&str]) -> NodeClass {
+        let node = |name: &&str| Node {
+            name: (*name).to_owned(),
+            labels: Some(Arc::new(
+                [
+                    ("nvidia.com/gfd.timestamp".to_owned(), (*name).to_owned()),
+                    ("pool".to_owned(), "training".to_owned()),
+                ]
+                .into(),
+            )),
+            ..Node::default()
+        };
+        NodeClass {
+            target: Target {
+                name: "h100".to_owned(),
+                driver: Some(driver.to_owned()),
+                ..Target::default()
+            },
+            has_gpu: true,
+            nodes: nodes.iter().map(node).collect(),
+            ..NodeClass::default()
+        }
+    }
+
+    fn on(pool: &str) -> Container {
+        Container {
+            placement: Arc::new(Placement {
+                selector: [("pool".to_owned(), pool.to_owned())].into(),
+                ..Placement::default()
+            }),
+            ..Container::default()
+        }
+    }
+
+    #[test]
+    fn a_verdict_outlives_nodes_that_make_no_difference() {
+        let setup = || Setup::new(Checker::builder().build().unwrap()).unwrap();
+        let views = Views::new(setup());
+        let view = |classes: Vec<NodeClass>| {
+            views.of(Arc::new(ClusterState {
+                classes: Some(classes),
+                ..ClusterState::default()
+            }))
+        };
+        let (training, other) = (on("training"), on("inference"));
+        let first = view(vec![class("570.86.10", &["a"])]);
+        let grown = view(vec![class("570.86.10", &["a", "b"])]);
+        assert!(!Arc::ptr_eq(&first, &grown));
+        assert_eq!(first.generation, grown.generation);
+        assert_eq!(first.schedule(&training), grown.schedule(&training));
+        assert_ne!(first.schedule(&training), first.schedule(&other));
+        let older = view(vec![class("470.82.01", &["a", "b"])]);
+        assert_ne!(first.schedule(&training), older.schedule(&training));
+        let empty = view(Vec::new());
+        assert_ne!(older.schedule(&training), empty.schedule(&training));
+        views.replace(setup());
+        assert_ne!(view(Vec::new()).generation, empty.generation);
     }
 }

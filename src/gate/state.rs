@@ -54,8 +54,8 @@ pub(super) struct Inner {
     pub recent: RecentDecisions,
     pub resolver: Resolver,
     pub facts: KnownFacts,
-    pub verdicts: Cache<String, Arc<Judgement>, ByBytes>,
-    pub judging: Flights<String, Arc<Judgement>>,
+    pub verdicts: Cache<VerdictKey, Arc<Judgement>, ByBytes>,
+    pub judging: Flights<VerdictKey, Arc<Judgement>>,
     pub judges: Arc<Semaphore>,
     pub requests: AtomicU64,
     /// Distinguishes the requests of this process from those of others.
@@ -63,12 +63,15 @@ pub(super) struct Inner {
     pub stop: CancellationToken,
 }
 
+/// The SHA-256 of all that decides a verdict.
+pub type VerdictKey = [u8; 32];
+
 #[derive(Debug, Clone)]
 pub struct ByBytes;
 
-impl Weighter<String, Arc<Judgement>> for ByBytes {
-    fn weight(&self, key: &String, judgement: &Arc<Judgement>) -> u64 {
-        judgement.bytes() + key.len() as u64
+impl Weighter<VerdictKey, Arc<Judgement>> for ByBytes {
+    fn weight(&self, _: &VerdictKey, judgement: &Arc<Judgement>) -> u64 {
+        judgement.bytes()
     }
 }
 

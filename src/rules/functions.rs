@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use cel::{Context, Env, ExecutionError, Value, extensions};
 
 use super::deadline::{self, Deadline};
+use super::patterns;
 pub use crate::glob::glob;
 use crate::version;
 
@@ -152,7 +153,8 @@ pub fn environment() -> &'static Arc<Env> {
         // This fails only for a name declared twice, which the tests would show.
         let declared = env
             .add_extension(extensions::strings)
-            .and_then(|_| env.add_extension(extensions::lists));
+            .and_then(|_| env.add_extension(extensions::lists))
+            .and_then(|_| env.add_extension(patterns::extension));
         debug_assert!(declared.is_ok());
         Arc::new(env)
     })

@@ -18,6 +18,7 @@ pub mod level;
 pub mod loader;
 pub mod missing;
 pub mod pages;
+mod patterns;
 pub mod precedence;
 pub mod questions;
 pub mod rule;
@@ -78,11 +79,9 @@ impl RuleSet {
         let mut set = RuleSet::default();
         for (path, file) in files {
             let text = embedded::text(path).unwrap_or_default();
-            let rule = Rule::from_file(file, &format!("rules/{path}"), text)?;
-            set.rules.push(Rule {
-                builtin: true,
-                ..rule
-            });
+            let mut rule = Rule::from_file(file, &format!("rules/{path}"), text)?;
+            rule.builtin = true;
+            set.rules.push(rule);
         }
         Ok(set)
     }

@@ -1,6 +1,6 @@
 //! One rule, ready to be checked and evaluated.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::case::RuleTest;
 use super::expression::{Expression, Source};
@@ -73,6 +73,7 @@ pub struct Rule {
     pub source: Arc<Source>,
     /// Whether the rule is built in and so has a page in the book.
     pub builtin: bool,
+    is_about_files: OnceLock<bool>,
 }
 
 impl Rule {
@@ -134,6 +135,7 @@ impl Rule {
             builtin: false,
             references: file.references,
             source,
+            is_about_files: OnceLock::new(),
         })
     }
 
@@ -166,7 +168,9 @@ impl Rule {
     /// Whether it judges files that images are built from.
     pub fn is_about_files(&self) -> bool {
         let mentions = |it: &Expression| it.mentions("lint").unwrap_or_default();
-        self.expressions().any(mentions)
+        *self
+            .is_about_files
+            .get_or_init(|| self.expressions().any(mentions))
     }
 
     /// The tests of the rule.

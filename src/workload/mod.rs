@@ -19,7 +19,7 @@ use crate::lint::compose::services;
 pub use facts::{Container, GpuRequest, Mount, Role, RuntimeClass, Unknown, Variable, Workload};
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
 pub use kinds::Kinds;
-pub use kubernetes::{Objects, QUEUE};
+pub use kubernetes::{Objects, QUEUE, TRAIN_JOB};
 pub use lexical::is_below;
 pub use placement::Placement;
 use text::Manifest;
@@ -32,10 +32,18 @@ const MAX_CONTAINERS: usize = 10_000;
 /// A file that could not be read, and why.
 pub type Malformed = (String, Error);
 
-/// Reads the workloads of files, each a name and a text. Objects refer to each other across files.
-pub fn read(files: &[(String, String)], kinds: &Kinds) -> (Vec<Workload>, Vec<Malformed>) {
+/// Reads the workloads of files, each a name and a text. Objects refer to each other across files, and to those of a cluster, which are
+/// not judged themselves; what the files say counts more.
+pub fn read(
+    files: &[(String, String)],
+    of_cluster: &[serde_json::Value],
+    kinds: &Kinds,
+) -> (Vec<Workload>, Vec<Malformed>) {
     let (mut workloads, mut malformed) = (Vec::new(), Vec::new());
     let mut objects = Objects::default();
+    for object in of_cluster {
+        objects.add(&Node::of_json(object), kinds);
+    }
     let mut parsed = Vec::new();
     for (name, text) in files {
         match documents(name, text) {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::targets::nodes::{Node, Taint};
 
 /// What a Pod demands of its node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Placement {
     /// Labels that the node must have.
     pub selector: BTreeMap<String, String>,
@@ -23,7 +23,7 @@ pub struct Placement {
 }
 
 /// What a flavor of Kueue adds to a Pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Flavor {
     /// Labels that the node must have.
     pub selector: BTreeMap<String, String>,
@@ -32,7 +32,7 @@ pub struct Flavor {
 }
 
 /// A requirement on one label of a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Requirement {
     /// The label; `metadata.name` is the name of the node.
     pub key: String,
@@ -43,7 +43,7 @@ pub struct Requirement {
 }
 
 /// A taint that a Pod tolerates.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Toleration {
     /// The key; `None` for all.
     pub key: Option<String>,

@@ -80,7 +80,7 @@ impl Judging<'_> {
             Some(image) => {
                 let judgement = judge::judge_deployed(checker, &image.analysis, &fleet, facts)?;
                 used.extend(judgement.used_ignores);
-                let own = image.alone.as_ref();
+                let own = image.alone.as_ref().filter(|_| self.locates);
                 let own = own.map(|it| judge::fingerprints(checker, it, &fleet));
                 let own = own.transpose()?;
                 let mut image = judgement.report;
@@ -149,7 +149,7 @@ impl Judging<'_> {
     /// Points a finding at the manifest: at what the container replaces if the image alone does not have the finding, else at the
     /// image.
     fn locate(&self, finding: &mut Finding, container: &Container, own: Option<&HashSet<String>>) {
-        if finding.location.is_some() {
+        if finding.location.is_some() || !self.locates {
             return;
         }
         let is_new = own.is_some_and(|own| !own.contains(&finding.fingerprint));

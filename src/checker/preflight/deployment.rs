@@ -6,9 +6,10 @@ use super::super::report::Report;
 use super::super::request::ImageRequest;
 use super::super::state::Checker;
 use super::judging::{Judging, ReadImage};
+use super::schedule::Schedule;
 use crate::cancellation::Cancellation;
 use crate::targets::nodes::NodeClass;
-use crate::workload::Workload;
+use crate::workload::{Container, Workload};
 
 /// An object, and what is judged with it.
 pub(crate) struct Deployment<'d> {
@@ -20,6 +21,11 @@ pub(crate) struct Deployment<'d> {
     pub day: NaiveDate,
     /// Ends the judgement early.
     pub cancellation: Cancellation,
+}
+
+/// What of these classes decides how a container is judged, as a digest.
+pub(crate) fn schedule_digest(container: &Container, classes: &[NodeClass]) -> String {
+    Schedule::of(container, classes).digest()
 }
 
 impl Checker {
@@ -36,6 +42,7 @@ impl Checker {
             read,
             classes: deployment.classes,
             workloads: std::slice::from_ref(deployment.workload),
+            locates: false,
         };
         judging.report(&mut report);
         report

@@ -8,7 +8,7 @@ use super::super::report::Unread;
 use super::super::state::Checker;
 use super::request::PreflightRequest;
 use crate::cancellation::Cancellation;
-use crate::cluster::{self, Listing};
+use crate::cluster::{self, Listing, Related};
 use crate::error::{Error, Result};
 use crate::knowledge;
 use crate::lexical;
@@ -59,16 +59,21 @@ impl PreflightRequest {
         Ok(sources)
     }
 
-    /// What the API server of the cluster lists: queues only for manifests that name one, because not everybody may list them.
+    /// What the API server of the cluster lists: queues and runtimes only for manifests that may name one, because not everybody may list
+    /// them.
     pub(super) fn listing(
         &self,
         files: &[(String, String)],
         cancellation: &Cancellation,
     ) -> Result<Option<Listing>> {
-        let with_queues = files.iter().any(|(_, text)| text.contains(workload::QUEUE));
+        let mentions = |word: &str| files.iter().any(|(_, text)| text.contains(word));
+        let wanted = Related {
+            queues: mentions(workload::QUEUE),
+            runtimes: mentions(workload::TRAIN_JOB),
+        };
         let connection = self.connection.as_ref();
         connection
-            .map(|connection| cluster::read(connection, with_queues, cancellation))
+            .map(|connection| cluster::read(connection, wanted, cancellation))
             .transpose()
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Judging<'j> {
     /// The classes of the cluster; `None` if no nodes are known.
     pub classes: Option<&'j [NodeClass]>,
     pub workloads: &'j [Workload],
+    /// Whether findings point at lines of manifests. What a cluster is asked to store has none.
+    pub locates: bool,
 }
 
 impl Judging<'_> {

@@ -22,7 +22,7 @@ use crate::policy::Subjects;
 use crate::workload;
 
 #[cfg(feature = "gate")]
-pub(crate) use deployment::Deployment;
+pub(crate) use deployment::{Deployment, schedule_digest};
 use judging::Judging;
 pub use request::PreflightRequest;
 use sources::Sources;
@@ -53,16 +53,13 @@ impl Checker {
         report.is_preflight = true;
         let sources = request.sources()?;
         let settings = request.request("");
-        let (mut files, unread) = request.texts();
+        let (files, unread) = request.texts();
         let listing = request.listing(&files, &settings.cancellation)?;
         let classes = request.classes(self, listing.as_ref())?;
-        // Before the others: what the input says about a runtime class or a queue counts.
-        files.splice(
-            ..0,
-            listing.map(|it| ("the cluster".to_owned(), it.related)),
-        );
         report.errors.extend(unread);
-        let (workloads, malformed) = workload::read(&files, &knowledge::table("workloads")?);
+        let related = listing.map(|it| it.related).unwrap_or_default();
+        let kinds = knowledge::table("workloads")?;
+        let (workloads, malformed) = workload::read(&files, &related, &kinds);
         let malformed = malformed.into_iter();
         report
             .errors
@@ -79,6 +76,7 @@ impl Checker {
             read: &|image, architecture| images.read(image, architecture),
             classes: classes.as_deref(),
             workloads: &workloads,
+            locates: true,
         };
         let used_ignores = judging.report(&mut report);
         settings.cancellation.check()?;

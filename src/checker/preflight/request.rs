@@ -75,7 +75,7 @@ impl PreflightRequest {
         self
     }
 
-    /// Asks the API server of a cluster for its nodes, ResourceSlices, runtime classes and queues. Needs the cargo feature `kube`.
+    /// Asks the API server of a cluster for its nodes, ResourceSlices, runtime classes, queues and runtimes. Needs the cargo feature `kube`.
     #[must_use]
     pub fn connection(mut self, connection: Connection) -> Self {
         self.connection = Some(connection);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+#[cfg(feature = "gate")]
+use crate::digest::sha256;
 use crate::report::{ClassReport, Verdict};
 use crate::targets::nodes::NodeClass;
 use crate::workload::{AffinityFacts, Container};
@@ -39,6 +41,28 @@ impl<'c> Schedule<'c> {
             }
         }
         schedule
+    }
+
+    /// What of the cluster decides a judgement, as a digest. The labels of nodes are not in it: they decide which node affinity is
+    /// suggested, and nothing else.
+    #[cfg(feature = "gate")]
+    pub fn digest(&self) -> String {
+        let reachable = self.reachable.iter().map(|class| {
+            let NodeClass {
+                target,
+                has_gpu,
+                architecture,
+                cdi,
+                nodes: _,
+            } = class;
+            (target, has_gpu, architecture, cdi)
+        });
+        let reachable: Vec<_> = reachable.collect();
+        let excluded = self.excluded.iter();
+        let excluded =
+            excluded.map(|(class, reason)| (&class.target, &class.architecture, class.cdi, reason));
+        let excluded: Vec<_> = excluded.collect();
+        sha256(format!("{reachable:?} {excluded:?}").as_bytes())
     }
 
     /// A label that all nodes of the classes on which the image runs have with other values than those of the rest.

@@ -19,6 +19,7 @@ pub use objects::Objects;
 use pod::Template;
 pub use queue::QUEUE;
 use reader::Reader;
+pub use runtime::TRAIN_JOB;
 
 /// An object: a map with `apiVersion` and `kind`.
 pub(super) fn is_object(node: &Node) -> bool {

@@ -22,11 +22,11 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// What a cluster has: the node selectors of its runtime classes, and its queues as JSON.
+    /// What a cluster has: the node selectors of its runtime classes, and the other objects as JSON.
     #[cfg(feature = "gate")]
     pub fn of_cluster(
         classes: &BTreeMap<String, BTreeMap<String, String>>,
-        queues: &[serde_json::Value],
+        related: &[serde_json::Value],
         kinds: &Kinds,
     ) -> Self {
         let classes = classes.iter();
@@ -35,8 +35,8 @@ impl Objects {
             runtime_classes: classes.collect(),
             ..Objects::default()
         };
-        let queues = queues.iter().map(Node::of_json);
-        queues.for_each(|it| objects.add(&it, kinds));
+        let related = related.iter().map(Node::of_json);
+        related.for_each(|it| objects.add(&it, kinds));
         objects
     }
 

@@ -5,6 +5,8 @@ use super::objects::Objects;
 use super::patch;
 use crate::document::{Node, Value};
 
+/// The kind whose containers are those of a runtime.
+pub const TRAIN_JOB: &str = "TrainJob";
 /// The label of the job whose container the trainer of a TrainJob replaces, the value that it has there, and the name of the container.
 const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 const TRAINER: &str = "trainer";
@@ -54,7 +56,7 @@ pub(super) fn with_trainer(job: &Node, namespace: &str, objects: &Objects) -> Op
 
 /// The reference of a TrainJob to its runtime.
 pub(super) fn reference(object: &Node) -> Option<&Node> {
-    let is_job = object.text_of("kind") == Some("TrainJob");
+    let is_job = object.text_of("kind") == Some(TRAIN_JOB);
     is_job.then(|| object.at(["spec", "runtimeRef"]))?
 }
 

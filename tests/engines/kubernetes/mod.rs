@@ -7,6 +7,7 @@ mod certificate;
 mod custom;
 mod live;
 mod queues;
+mod runtimes;
 #[cfg(feature = "gate")]
 mod scene;
 mod sweep;
