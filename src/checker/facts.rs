@@ -1,7 +1,11 @@
 //! The facts of one image: all that judgement needs, and nothing that depends on how the image was stored or named.
 
+#[cfg(feature = "gate")]
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
+#[cfg(feature = "gate")]
+use std::sync::{Mutex, PoisonError, Weak};
 
 use oci_spec::image::ImageConfiguration;
 use schemars::{JsonSchema, Schema};
@@ -71,6 +75,26 @@ pub(super) struct ImageLayer {
     pub facts: Arc<LayerFacts>,
 }
 
+/// The facts of the layers of images that are held at the same time: images of one base have them once.
+#[cfg(feature = "gate")]
+#[derive(Debug, Default)]
+pub(crate) struct HeldLayers(Mutex<HashMap<String, Weak<LayerFacts>>>);
+
+#[cfg(feature = "gate")]
+impl HeldLayers {
+    /// The facts of a layer as another image has them, if they are equal: of files behind links, an image may know more.
+    fn of(&self, diff_id: &str, facts: &Arc<LayerFacts>) -> Arc<LayerFacts> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = held.get(diff_id).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| known == facts) {
+            return known;
+        }
+        held.retain(|_, it| it.strong_count() > 0);
+        held.insert(diff_id.to_owned(), Arc::downgrade(facts));
+        facts.clone()
+    }
+}
+
 /// Version of the format of [`ImageFacts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) enum FactsSchema {
@@ -101,15 +125,25 @@ impl ImageFacts {
         self.layers.iter().map(|layer| layer.diff_id.as_str())
     }
 
-    /// About how many bytes of memory they take: twice what they take as bytes in the cache, as measured on images of PyTorch.
+    /// About how many bytes of memory they take: twice what they take as bytes in the cache, as measured on images of PyTorch. What they
+    /// share with others counts in part.
     #[cfg(feature = "gate")]
     pub(crate) fn memory_size(&self) -> u64 {
-        let size = |layer: &ImageLayer| postcard::experimental::serialized_size(&*layer.facts);
-        let sizes = self
-            .layers
-            .iter()
-            .map(|layer| size(layer).unwrap_or_default());
-        2 * sizes.sum::<usize>() as u64
+        let size = |layer: &ImageLayer| {
+            let size = postcard::experimental::serialized_size(&*layer.facts);
+            size.unwrap_or_default() / Arc::strong_count(&layer.facts)
+        };
+        2 * self.layers.iter().map(size).sum::<usize>() as u64
+    }
+
+    /// Uses the facts of layers that other images have, too.
+    #[cfg(feature = "gate")]
+    pub(crate) fn share(&mut self, held: &HeldLayers) {
+        let layers = self.layers.iter().map(|layer| ImageLayer {
+            diff_id: layer.diff_id.clone(),
+            facts: held.of(&layer.diff_id, &layer.facts),
+        });
+        self.layers = layers.collect();
     }
 
     /// The facts as a JSON document; `imgcheck rules schema --facts` prints its JSON Schema.
@@ -288,5 +322,50 @@ mod sorted {
             Value::Array(values) => Value::Array(values.into_iter().map(sort).collect()),
             other => other,
         }
+    }
+}
+
+#[cfg(all(test, feature = "gate"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::checker::{Checker, ImageRequest};
+
+    #[test]
+    fn images_of_one_base_have_its_facts_once() {
+        let checker = Checker::builder().build().unwrap();
+        let facts = |name: &str| {
+            let request = ImageRequest::new(format!("testdata/sample/{name}"));
+            checker.facts(&request).unwrap().encode().unwrap()
+        };
+        let encoded = facts("pytorch-cuda-v2.9.tar");
+        let other = facts("pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar");
+        let held = HeldLayers::default();
+        let read = |encoded: &[u8]| {
+            let mut facts = ImageFacts::decode(encoded).unwrap();
+            facts.share(&held);
+            facts
+        };
+        let first = read(&encoded);
+        let alone = first.memory_size();
+        let second = read(&encoded);
+        assert_eq!(first, second);
+        let is_shared = |a: &ImageFacts, b: &ImageFacts| {
+            let mut pairs = a.layers.iter().zip(b.layers.iter());
+            pairs.all(|(a, b)| Arc::ptr_eq(&a.facts, &b.facts))
+        };
+        assert!(is_shared(&first, &second));
+        assert!(second.memory_size() <= alone / 2 + 1);
+        drop(second);
+        assert_eq!(first.memory_size(), alone);
+        // Nothing is kept of what no image has any more.
+        drop(first);
+        assert_ne!(read(&encoded).memory_size(), 0);
+        read(&other);
+        let kept = held.0.lock().unwrap().len();
+        assert!(
+            kept <= ImageFacts::decode(&other).unwrap().layers.len(),
+            "{kept}"
+        );
     }
 }

@@ -40,6 +40,8 @@ pub use attest::{
     VerifyRequest,
 };
 pub use builder::CheckerBuilder;
+#[cfg(feature = "gate")]
+pub(crate) use facts::HeldLayers;
 pub use facts::ImageFacts;
 pub use fix::LineFix;
 pub(crate) use kept::{Reports, SharedLayers, UnreadReason};

@@ -88,6 +88,13 @@ impl Retainer {
         }
     }
 
+    /// What another pass should keep of a file, of which these ranges are missing: them, and all that the headers name that were kept.
+    /// The first pass knows the program headers only if they are at the start of the file.
+    pub fn missed(kept: &SparseFile, mut missing: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        missing.extend(Plan::named(kept, DEFAULT_LIMIT));
+        merged(missing)
+    }
+
     /// Uses memory of a pool.
     #[must_use]
     pub fn with_pool(self, pool: &ChunkPool) -> Self {
@@ -360,6 +367,41 @@ mod tests {
         };
         assert_eq!(facts, whole);
         assert!(passes > 1);
+    }
+
+    /// BOLT writes new program headers behind what was there: published for PyTorch 2.15 on AArch64.
+    #[test]
+    fn program_headers_at_the_end_take_one_more_pass() {
+        let mut file = Sample::new(X86_64)
+            .code(&vec![0x90; 48 << 20])
+            .function("f", b"\xb8\x7a\x63\x01\x00\xc3")
+            .build();
+        let (offset, count) = (field(&file, 32, 8), field(&file, 56, 2));
+        let table = file[offset..offset + count * 56].to_vec();
+        file[offset..offset + count * 56].fill(0);
+        let moved = file.len().next_multiple_of(8);
+        file.resize(moved, 0);
+        file.extend(table);
+        file[32..40].copy_from_slice(&(moved as u64).to_le_bytes());
+        let recipes = "libraries: [{library: x, source: a test, files: [{exports: [f]}], \
+                       readings: [{fact: version, decode: thousands-before-9, from: {returned: f}}]}]";
+        let recipes = Recipes::parse("test", recipes).unwrap();
+        let whole = read(&file, &recipes, Depth::Default).unwrap();
+        let size = file.len() as u64;
+        let kept = stream(Retainer::new(size, 24 << 20), &file, 1 << 16);
+        let Err(ElfError::Missing { offset, length }) = read(&kept, &recipes, Depth::Default)
+        else {
+            panic!("all was kept");
+        };
+        let ranges = Retainer::missed(&kept, vec![offset..offset + length]);
+        let again = stream(Retainer::with_ranges(size, ranges), &file, 1 << 16);
+        let facts = read(&kept.merge(again), &recipes, Depth::Default).unwrap();
+        assert_eq!(facts, whole);
+    }
+
+    fn field(file: &[u8], at: usize, length: usize) -> usize {
+        let bytes = file[at..at + length].iter().rev();
+        bytes.fold(0, |number, byte| number << 8 | usize::from(*byte))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use quick_cache::sync::Cache;
 use super::metrics::Metrics;
 use super::queue::{Job, JobKey};
 use crate::cancellation::Cancellation;
-use crate::checker::{Checker, ImageFacts, ImageRequest, Subject};
+use crate::checker::{Checker, HeldLayers, ImageFacts, ImageRequest, Subject};
 use crate::error::{Error, Result};
 
 /// Images that are expected in memory; their bytes are what is bounded.
@@ -18,6 +18,7 @@ const EXPECTED: usize = 1000;
 #[derive(Debug)]
 pub struct KnownFacts {
     memory: Cache<JobKey, Known, ByBytes>,
+    layers: HeldLayers,
     metrics: Arc<Metrics>,
 }
 
@@ -41,6 +42,7 @@ impl KnownFacts {
     pub fn new(bytes: u64, metrics: Arc<Metrics>) -> Self {
         KnownFacts {
             memory: Cache::with_weighter(EXPECTED, bytes, ByBytes),
+            layers: HeldLayers::default(),
             metrics,
         }
     }
@@ -82,7 +84,9 @@ impl KnownFacts {
         request: &ImageRequest,
     ) -> Result<(ImageFacts, Subject)> {
         let image = checker.images(request)?.pop();
-        let image = image.ok_or_else(|| Error::not_found(job.reference(), "contains no image"))?;
+        let mut image =
+            image.ok_or_else(|| Error::not_found(job.reference(), "contains no image"))?;
+        image.0.share(&self.layers);
         let bytes = image.0.memory_size();
         let known = Known {
             image: image.clone(),

@@ -138,7 +138,7 @@ impl Stream<'_> {
         walk: &mut Walk<Reader>,
         member: &Member,
         entry: usize,
-        ranges: Vec<Range<u64>>,
+        mut ranges: Vec<Range<u64>>,
         budget: &Budget,
         misses: &mut Misses,
     ) -> Result<Content, ArchiveError> {
@@ -178,7 +178,8 @@ impl Stream<'_> {
                 Ok(content)
             }
             Err(ElfError::Missing { offset, length }) => {
-                let ranges = with_range(ranges, offset..offset.saturating_add(length));
+                ranges.push(offset..offset.saturating_add(length));
+                let ranges = Retainer::missed(&kept, ranges);
                 limits
                     .check(Limit::ElfBytes, total(&ranges))
                     .map_err(exceeded)?;
@@ -347,11 +348,6 @@ fn verify(name: &str, what: &str, expected: Option<&str>, found: &str) -> Result
 fn total(ranges: &[Range<u64>]) -> u64 {
     let lengths = ranges.iter().map(|range| range.end - range.start);
     lengths.fold(0, u64::saturating_add)
-}
-
-fn with_range(mut ranges: Vec<Range<u64>>, range: Range<u64>) -> Vec<Range<u64>> {
-    ranges.push(range);
-    ranges
 }
 
 #[cfg(test)]
