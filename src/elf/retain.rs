@@ -23,7 +23,7 @@ use plan::{Plan, overlap};
 /// How many bytes are examined at a time.
 const BLOCK: usize = 256 << 10;
 /// How much is kept of one file, in bytes, unless the caller sets another limit.
-pub const DEFAULT_LIMIT: u64 = 192 << 20;
+pub const DEFAULT_LIMIT: u64 = 128 << 20;
 /// How many bytes of payloads are kept: the few in a small library are among its strings, where readers search.
 const MAX_PAYLOADS: u64 = 8 << 20;
 

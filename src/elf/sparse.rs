@@ -9,7 +9,7 @@ use crate::memory::Buffer;
 /// Length of one chunk of memory, in bytes.
 const CHUNK: usize = 256 << 10;
 /// Unused chunks that a pool keeps; it frees those beyond.
-const MAX_UNUSED: usize = 768;
+const MAX_UNUSED: usize = 512;
 
 /// Memory that files reuse one after the other. Clones share it.
 #[derive(Debug, Clone, Default)]

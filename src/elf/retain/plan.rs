@@ -7,7 +7,7 @@ use goblin::container::{Container as Class, Ctx, Endian};
 use goblin::elf::program_header::{PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE};
 use goblin::elf::section_header::{
     SHF_ALLOC, SHT_DYNAMIC, SHT_DYNSYM, SHT_GNU_HASH, SHT_GNU_VERDEF, SHT_GNU_VERNEED,
-    SHT_GNU_VERSYM, SHT_HASH, SHT_STRTAB,
+    SHT_GNU_VERSYM, SHT_HASH, SHT_RELA, SHT_STRTAB,
 };
 use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
@@ -26,7 +26,7 @@ const NAMED: usize = 64;
 /// Length of the longest ELF header.
 const HEADER: u64 = 64;
 /// The types of sections that the dynamic loader reads.
-const READ: [u32; 7] = [
+const READ: [u32; 8] = [
     SHT_DYNAMIC,
     SHT_DYNSYM,
     SHT_GNU_HASH,
@@ -34,6 +34,7 @@ const READ: [u32; 7] = [
     SHT_GNU_VERNEED,
     SHT_GNU_VERSYM,
     SHT_HASH,
+    SHT_RELA,
 ];
 /// Loaded segments up to this many bytes are always kept, up to half of the limit together.
 const SMALL_SEGMENT: u64 = 64 << 20;
@@ -188,7 +189,7 @@ impl Tables {
         ProgramHeader::parse(table, 0, count, self.context).ok()
     }
 
-    /// The sections that the dynamic loader or a debugger looks symbols up in, up to a limit together.
+    /// The sections that the dynamic loader reads, the shortest first, up to a limit together.
     fn read_sections(&self, table: &[u8], limit: u64) -> Vec<Range<u64>> {
         let count = table.len() / SectionHeader::size(self.context);
         let sections = SectionHeader::parse(table, 0, count, self.context).unwrap_or_default();
