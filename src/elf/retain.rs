@@ -393,7 +393,8 @@ mod tests {
         else {
             panic!("all was kept");
         };
-        let ranges = Retainer::missed(&kept, vec![offset..offset + length]);
+        let missing = Vec::from_iter(std::iter::once(offset..offset + length));
+        let ranges = Retainer::missed(&kept, missing);
         let again = stream(Retainer::with_ranges(size, ranges), &file, 1 << 16);
         let facts = read(&kept.merge(again), &recipes, Depth::Default).unwrap();
         assert_eq!(facts, whole);
