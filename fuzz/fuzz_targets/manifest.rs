@@ -24,7 +24,7 @@ pub fn fuzz(text: &str) {
             (format!("{index}{}", name.trim()), text.to_owned())
         })
         .collect();
-    let (workloads, malformed) = workload::read(&files, &KINDS);
+    let (workloads, malformed) = workload::read(&files, &[], &KINDS);
     for (name, error) in malformed {
         assert!(error.to_string().contains(&name), "{error}");
     }

@@ -102,7 +102,8 @@ fn streamed(file: &[u8], way: Way) -> Option<Outcome> {
                     "nothing is missing at {}",
                     missing.start
                 );
-                let again = Retainer::with_ranges(size, [missing]);
+                let ranges = Retainer::missed(&kept, Vec::from_iter([missing]));
+                let again = Retainer::with_ranges(size, ranges);
                 kept = kept.merge(retain(again, file, way));
             }
         }
