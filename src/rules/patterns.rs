@@ -29,7 +29,7 @@ fn compiled(pattern: &str) -> Result<Regex, ExecutionError> {
         return Ok(known.clone());
     }
     let new = Regex::new(pattern).map_err(|error| {
-        let problem = format!("`{pattern}` is not a regular expression: {error}");
+        let problem = format!("'{pattern}' is not a regular expression:\n{error}");
         ExecutionError::function_error("matches", problem)
     })?;
     if kept.len() == KEPT {

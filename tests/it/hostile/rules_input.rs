@@ -61,7 +61,7 @@ fn rules() -> Vec<Attack> {
         Attack {
             name: "rule-regular-expression",
             holds: "a rule with a regular expression that compiles to 10⁹ states",
-            outcome: Outcome::Misuse("not a valid regex"),
+            outcome: Outcome::Misuse("is not a regular expression"),
             make: |scratch| {
                 rule(
                     scratch,
