@@ -2,6 +2,7 @@
 //! with a node (Kubernetes, "Assigning Pods to Nodes", "Taints and Tolerations").
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::targets::nodes::{Node, Taint};
 
@@ -56,18 +57,48 @@ pub struct Toleration {
 /// The label of the architecture.
 const ARCHITECTURE: &str = "kubernetes.io/arch";
 
+/// Why a Pod may not run on a node. It is worded only for the nodes that a report names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal<'r> {
+    /// The Pod names another node.
+    NodeName(&'r str),
+    /// The node does not have a label of the selector.
+    Label(&'r str, &'r str),
+    /// It does not meet the required node affinity.
+    Affinity,
+    /// No flavor of the queue leads to it.
+    Flavor,
+    /// The Pod does not tolerate a taint.
+    Taint(&'r Taint),
+    /// The node has less of an extended resource.
+    Resource(&'r str, u64),
+}
+
+impl fmt::Display for Refusal<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NodeName(name) => write!(formatter, "nodeName is {name}"),
+            Refusal::Label(key, value) => write!(formatter, "it has no label {key}={value}"),
+            Refusal::Affinity => formatter.write_str("it does not meet the required nodeAffinity"),
+            Refusal::Flavor => formatter.write_str("no flavor of its queue leads to it"),
+            Refusal::Taint(taint) => write!(formatter, "its taint {taint} is not tolerated"),
+            Refusal::Resource(name, count) => write!(formatter, "it does not have {count} {name}"),
+        }
+    }
+}
+
 impl Placement {
     /// Whether the scheduler may place the Pod on a node; else why not.
-    pub fn admits(&self, node: &Node) -> Result<(), String> {
+    pub fn admits<'r>(&'r self, node: &'r Node) -> Result<(), Refusal<'r>> {
         if let Some(name) = self.node_name.as_ref().filter(|name| **name != node.name) {
-            return Err(format!("nodeName is {name}"));
+            return Err(Refusal::NodeName(name));
         }
         if let Some((key, value)) = unmet(&self.selector, node) {
-            return Err(format!("it has no label {key}={value}"));
+            return Err(Refusal::Label(key, value));
         }
         let met = |term: &Vec<Requirement>| !term.is_empty() && term.iter().all(|it| it.met(node));
         if !self.affinity.is_empty() && !self.affinity.iter().any(met) {
-            return Err("it does not meet the required nodeAffinity".to_owned());
+            return Err(Refusal::Affinity);
         }
         let none = [Flavor::default()];
         let flavors = self.flavors.as_deref().unwrap_or(&none);
@@ -79,19 +110,19 @@ impl Placement {
             taints.find(|taint| taint.repels() && !self.tolerates(taint, flavor))
         };
         let Some(first) = leading.next() else {
-            return Err("no flavor of its queue leads to it".to_owned());
+            return Err(Refusal::Flavor);
         };
         if let Some(taint) = repelling(first)
             && !leading.any(|it| repelling(it).is_none())
         {
-            return Err(format!("its taint {taint} is not tolerated"));
+            return Err(Refusal::Taint(taint));
         }
         let lacking = self.resources.iter().find(|(resource, count)| {
             let held = node.resources.as_ref().map(|it| it.get(*resource));
             held.is_some_and(|held| held.copied().unwrap_or_default() < **count)
         });
         match lacking {
-            Some((resource, count)) => Err(format!("it does not have {count} {resource}")),
+            Some((resource, count)) => Err(Refusal::Resource(resource, *count)),
             None => Ok(()),
         }
     }

@@ -36,7 +36,8 @@ impl<'c> Schedule<'c> {
                 (true, false) => schedule.reachable.push(class),
                 (true, true) => schedule.excluded.push((class, "it has no GPU".to_owned())),
                 (false, _) => {
-                    schedule.excluded.push((class, refused.unwrap_or_default()));
+                    let reason = refused.map(|it| it.to_string());
+                    schedule.excluded.push((class, reason.unwrap_or_default()));
                 }
             }
         }
@@ -67,6 +68,9 @@ impl<'c> Schedule<'c> {
 
     /// A label that all nodes of the classes on which the image runs have with other values than those of the rest.
     pub fn affinity(&self, reports: &[ClassReport]) -> Option<AffinityFacts> {
+        if reports.iter().all(|it| it.verdict == Verdict::Pass) {
+            return None;
+        }
         let labels = |runs: bool| {
             let classes = self.reachable.iter().zip(reports);
             let classes = classes.filter(move |(_, it)| (it.verdict == Verdict::Pass) == runs);
