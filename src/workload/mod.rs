@@ -41,9 +41,7 @@ pub fn read(
 ) -> (Vec<Workload>, Vec<Malformed>) {
     let (mut workloads, mut malformed) = (Vec::new(), Vec::new());
     let mut objects = Objects::default();
-    for object in of_cluster {
-        objects.add(&Node::of_json(object), kinds);
-    }
+    objects.add_all(of_cluster, kinds);
     let mut parsed = Vec::new();
     for (name, text) in files {
         match documents(name, text) {

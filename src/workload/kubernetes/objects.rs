@@ -35,9 +35,14 @@ impl Objects {
             runtime_classes: classes.collect(),
             ..Objects::default()
         };
-        let related = related.iter().map(Node::of_json);
-        related.for_each(|it| objects.add(&it, kinds));
+        objects.add_all(related, kinds);
         objects
+    }
+
+    /// Adds the objects of a cluster that containers can refer to.
+    pub fn add_all(&mut self, objects: &[serde_json::Value], kinds: &Kinds) {
+        let objects = objects.iter().map(Node::of_json);
+        objects.for_each(|it| self.add(&it, kinds));
     }
 
     /// Adds an object if containers can refer to it.
