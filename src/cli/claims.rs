@@ -7,7 +7,7 @@ use clap::Args;
 use imgcheck::{Checker, Verdict, View};
 
 use super::formats::TextOrJson;
-use super::interrupt::{Run, Stop};
+use super::interrupt::{GRACE, Run, Stop};
 use super::limits::LimitArguments;
 use super::output::{self, OutputArguments};
 use super::policy::{ConfigArguments, FailOnArgument, RuleArguments, today};
@@ -40,7 +40,7 @@ pub fn run(arguments: &ClaimsArguments) -> Result<ExitCode, Stop> {
         .without_baseline();
     let checker = arguments.rules.apply(arguments.config.apply(checker)?);
     let checker = Arc::new(arguments.fail_on.apply(checker).build()?);
-    let run = Run::start(&checker, || ())?;
+    let run = Run::start(&checker, GRACE, || ())?;
     let report = checker.claims(&arguments.references, today());
     run.check()?;
     let report = report?;

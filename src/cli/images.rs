@@ -7,7 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use imgcheck::{Checker, CheckerBuilder, Depth, Error, ImageRequest, PublicKey, Report, Result};
 
-use super::interrupt::{Run, Stop};
+use super::interrupt::{GRACE, Run, Stop};
 use super::limits::LimitArguments;
 use super::output::one_line;
 use super::{cache, names, output, progress, registry};
@@ -167,7 +167,7 @@ impl ReadingArguments {
             // The process is about to exit: a terminal that cannot be written to changes nothing.
             let _ = bars.clear();
         };
-        let run = Run::start(&checker, clear)?;
+        let run = Run::start(&checker, GRACE, clear)?;
         let (platform, reference) = (self.platform.clone(), self.reference.clone());
         let (all_platforms, deep) = (self.all_platforms, self.deep);
         let cancellation = run.cancellation();

@@ -23,7 +23,13 @@ const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// What is running has this long to end by itself.
-const GRACE: Duration = Duration::from_secs(1);
+pub const GRACE: Duration = Duration::from_secs(1);
+
+/// A command that writes what it has when it is stopped has this long; Kubernetes kills a container after 30 seconds.
+pub const GRACE_TO_WRITE: Duration = Duration::from_secs(25);
+
+/// How long the last words may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A run that can end early.
 pub struct Run {
@@ -40,13 +46,14 @@ struct Time {
 }
 
 impl Run {
-    /// From now on signals cancel the run, and its time counts. If something does not end in time, `clean_up` is called and the
-    /// process exits.
+    /// From now on signals cancel the run, and its time counts. If something does not end within `grace`, or at a second signal,
+    /// `clean_up` is called and the process exits.
     ///
     /// # Errors
     /// The system has no thread for it.
     pub fn start(
         checker: &Arc<Checker>,
+        grace: Duration,
         clean_up: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self> {
         let time = Time {
@@ -69,26 +76,28 @@ impl Run {
             checker.abandon_cache();
         });
         let failed = |error| Error::io("the signals of the process", error);
+        let received = Arc::new(AtomicUsize::new(0));
         for signal in SIGNALS {
             let number = usize::try_from(signal).unwrap_or_default();
-            flag::register_usize(signal, Arc::clone(&run.signal), number).map_err(failed)?;
+            flag::register_usize(signal, Arc::clone(&received), number).map_err(failed)?;
         }
-        let (cancellation, received) = (run.cancellation.clone(), Arc::clone(&run.signal));
+        let (cancellation, signal) = (run.cancellation.clone(), Arc::clone(&run.signal));
         let clean = Arc::clone(&clean_up);
         let watch = thread::Builder::new().name("signals".to_owned());
         let watch = watch.spawn(move || {
-            while received.load(Ordering::SeqCst) == 0 {
-                thread::sleep(INTERVAL);
-            }
+            let first = next_signal(&received, None);
+            signal.store(first, Ordering::SeqCst);
             cancellation.cancel();
-            exit_after_grace(clean, 128 + signal_of(&received), None);
+            next_signal(&received, Some(grace));
+            exit(clean, 128 + signal_of(&signal), None);
         });
         watch.map_err(failed)?;
         let watch = thread::Builder::new().name("deadline".to_owned());
         let watch = watch.spawn(move || {
             thread::sleep(limit);
             let error = time.error();
-            exit_after_grace(clean_up, i32::from(error.exit_code()), Some(error));
+            thread::sleep(grace);
+            exit(clean_up, i32::from(error.exit_code()), Some(error));
         });
         watch.map_err(failed)?;
         Ok(run)
@@ -130,30 +139,32 @@ fn signal_of(received: &AtomicUsize) -> i32 {
         .unwrap_or_default()
 }
 
-/// Exits if the main thread has not done so by then: it may wait for a terminal, or for somebody to read its output.
-fn exit_after_grace(
-    clean_up: Arc<impl Fn() + Send + Sync + 'static>,
-    code: i32,
-    error: Option<Error>,
-) {
-    let exit = move || {
-        thread::sleep(GRACE);
-        let (sender, done) = channel();
-        let last_words = thread::Builder::new().spawn(move || {
-            clean_up();
-            if let Some(error) = error {
-                output::error(&error);
-            }
-            sender.send(())
-        });
-        if last_words.is_ok() {
-            let _ = done.recv_timeout(GRACE);
+/// Waits for a signal. Returns 0 if none came in `time`.
+fn next_signal(received: &AtomicUsize, time: Option<Duration>) -> usize {
+    let start = Instant::now();
+    loop {
+        let signal = received.swap(0, Ordering::SeqCst);
+        if signal != 0 || time.is_some_and(|time| start.elapsed() >= time) {
+            return signal;
         }
-        process::exit(code);
-    };
-    if thread::Builder::new().spawn(exit).is_err() {
-        process::exit(code);
+        thread::sleep(INTERVAL);
     }
+}
+
+/// Exits although the main thread has not done so: it may wait for a terminal, or for somebody to read its output.
+fn exit(clean_up: Arc<impl Fn() + Send + Sync + 'static>, code: i32, error: Option<Error>) -> ! {
+    let (sender, done) = channel();
+    let last_words = thread::Builder::new().spawn(move || {
+        clean_up();
+        if let Some(error) = error {
+            output::error(&error);
+        }
+        sender.send(())
+    });
+    if last_words.is_ok() {
+        let _ = done.recv_timeout(LAST_WORDS);
+    }
+    process::exit(code)
 }
 
 /// Why a command ends.

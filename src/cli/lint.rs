@@ -11,7 +11,7 @@ use imgcheck::{Checker, FileKind, ImageRequest, LintRequest, Verdict};
 use super::fix;
 use super::formats::{self, LintFormat};
 use super::images::finish;
-use super::interrupt::{Run, Stop};
+use super::interrupt::{GRACE, Run, Stop};
 use super::limits::LimitArguments;
 use super::output::OutputArguments;
 use super::policy::{PolicyArguments, today};
@@ -93,7 +93,7 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
     arguments.output.validate(&inputs)?;
     let checker = arguments.limits.apply(Checker::builder());
     let checker = Arc::new(arguments.policy.apply(checker)?.build()?);
-    let run = Run::start(&checker, || ())?;
+    let run = Run::start(&checker, GRACE, || ())?;
     let lint = || {
         let report = checker.lint(&request(arguments), today(), &run.cancellation());
         run.check()?;

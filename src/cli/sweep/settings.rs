@@ -9,7 +9,7 @@ use imgcheck::{
     CacheKey, Checker, CheckerBuilder, Error, ImageRequest, Limit, RegistryOptions, Result,
 };
 
-use super::super::interrupt::{Run, Stop};
+use super::super::interrupt::{GRACE_TO_WRITE, Run, Stop};
 use super::super::limits::LimitArguments;
 use super::super::progress;
 use super::super::registry::RegistryArguments;
@@ -105,7 +105,7 @@ pub fn start(
         // The process is about to exit: a terminal that cannot be written to changes nothing.
         let _ = bars.clear();
     };
-    let run = Run::start(&checker, clear)?;
+    let run = Run::start(&checker, GRACE_TO_WRITE, clear)?;
     let (end, progress) = (run.cancellation(), display.request());
     let make = move |image: &str| {
         ImageRequest::new(image)

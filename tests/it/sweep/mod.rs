@@ -10,7 +10,7 @@ mod throttled;
 mod workers;
 
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use testkit::fleet::Fleet;
@@ -24,16 +24,24 @@ use crate::sweep_case::{Case, lines, text, worker};
 /// Runs the plan of a case with a store that speaks S3.
 fn run_with_s3(case: &Case, store: &Server) -> Output {
     let plan = case.path("plan");
-    let mut command = imgcheck();
-    command.args(["sweep", "run", plan.to_str().unwrap()]);
-    command.args(["--store", "s3://facts/sweep", "--store-key", "env://KEY"]);
+    let mut command = sweep(&["run", plan.to_str().unwrap()]);
+    with_s3(&mut command, store).output().unwrap()
+}
+
+fn sweep(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_imgcheck"));
+    command.arg("sweep").args(arguments).arg("--no-progress");
     command
+}
+
+fn with_s3<'a>(command: &'a mut Command, store: &Server) -> &'a mut Command {
+    command
+        .args(["--store", "s3://facts/sweep", "--store-key", "env://KEY"])
         .env("AWS_ENDPOINT", format!("http://{}", store.address))
         .env("AWS_ALLOW_HTTP", "true")
         .env("AWS_ACCESS_KEY_ID", "key")
         .env("AWS_SECRET_ACCESS_KEY", "secret")
-        .env("KEY", "0123456789abcdef");
-    command.output().unwrap()
+        .env("KEY", "0123456789abcdef")
 }
 
 /// An image of two layers: one that all images of its base share, and its own.

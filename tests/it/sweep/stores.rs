@@ -141,25 +141,9 @@ fn an_interrupted_plan_is_resumed() {
         _ => content.answer(seen),
     });
     let source = format!("registry:{}", server.address);
-    let planning = Command::new(env!("CARGO_BIN_EXE_imgcheck"))
-        .args(["sweep", "plan", &source, "-o", "plan", "--no-progress"])
-        .current_dir(case.path(""))
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let patience = Instant::now() + Duration::from_secs(30);
-    while server.count("train/manifests/v56") == 0 {
-        assert!(
-            Instant::now() < patience,
-            "the last tags are never asked for"
-        );
-        thread::sleep(Duration::from_millis(20));
-    }
-    run("kill", &["-INT", &planning.id().to_string()]);
-    let output = planning.wait_with_output().unwrap();
-    let shown = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{shown}");
-    assert!(shown.contains("--resume"), "{shown}");
+    let mut planning = sweep(&["plan", &source, "-o", "plan"]);
+    planning.current_dir(case.path(""));
+    interrupt(&mut planning, || server.count("train/manifests/v56") > 0);
     gate.store(true, Ordering::Relaxed);
     let before = server.seen().len();
     let (totals, code) = case.plan(&[&source, "--resume", "plan"]);
@@ -167,4 +151,46 @@ fn an_interrupted_plan_is_resumed() {
     let asked = server.seen().split_off(before);
     let heads = asked.iter().filter(|it| it.method == "HEAD").count();
     assert_eq!(heads, TAGS - 512);
+}
+
+#[test]
+fn an_interrupted_plan_is_written_to_a_slow_store() {
+    let content = fleet();
+    let server = Server::new(move |seen| match seen.path.contains("/manifests/") {
+        true => held(Arc::default(), b""),
+        false => content.answer(seen),
+    });
+    let written = Arc::new(AtomicBool::new(false));
+    let done = Arc::clone(&written);
+    let store = Server::new(move |seen| {
+        if seen.method == "PUT" && seen.path.contains("plan") {
+            thread::sleep(Duration::from_secs(3));
+            done.store(true, Ordering::Relaxed);
+        }
+        testkit::registry::with(respond(200, ""), "etag", "\"x\"")
+    });
+    let source = format!("registry:{}", server.address);
+    let mut planning = sweep(&["plan", &source, "-o", "store:fleet"]);
+    interrupt(with_s3(&mut planning, &store), || {
+        server
+            .seen()
+            .iter()
+            .any(|it| it.path.contains("/manifests/"))
+    });
+    assert!(written.load(Ordering::Relaxed));
+}
+
+/// Starts to plan, interrupts it when `is_time`, and expects that it says how to go on.
+fn interrupt(planning: &mut Command, is_time: impl Fn() -> bool) {
+    let planning = planning.stderr(Stdio::piped()).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !is_time() {
+        assert!(Instant::now() < patience, "the images are never asked for");
+        thread::sleep(Duration::from_millis(20));
+    }
+    run("kill", &["-INT", &planning.id().to_string()]);
+    let output = planning.wait_with_output().unwrap();
+    let shown = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{shown}");
+    assert!(shown.contains("--resume"), "{shown}");
 }
