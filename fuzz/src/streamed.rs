@@ -93,6 +93,7 @@ pub fn compare(file: Vec<u8>, way: Way) {
 fn streamed(file: &[u8], way: Way) -> Option<Outcome> {
     let size = file.len() as u64;
     let mut kept = retain(Retainer::new(size, way.limit()), file, way);
+    let mut ranges = Vec::new();
     for _ in 0..PASSES {
         match outcome(&kept, way.depth()) {
             Ok(outcome) => return Some(outcome),
@@ -102,9 +103,10 @@ fn streamed(file: &[u8], way: Way) -> Option<Outcome> {
                     "nothing is missing at {}",
                     missing.start
                 );
-                let ranges = Retainer::missed(&kept, Vec::from_iter([missing]));
-                let again = Retainer::with_ranges(size, ranges);
-                kept = kept.merge(retain(again, file, way));
+                ranges.push(missing);
+                ranges = Retainer::missed(&kept, ranges);
+                let again = Retainer::new(size, way.limit()).keeping(ranges.clone());
+                kept = retain(again, file, way);
             }
         }
     }

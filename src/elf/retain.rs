@@ -45,6 +45,8 @@ pub struct Retainer {
     /// Bytes of payloads that may still be kept.
     payloads: u64,
     plan: Option<Plan>,
+    /// Kept beside what is planned, whatever the limit; ordered, not overlapping.
+    also: Vec<Range<u64>>,
 }
 
 /// Where in a fat binary the pending bytes start.
@@ -56,6 +58,19 @@ enum State {
     Entry(u64),
     /// In a payload to be kept: where it ends, and where its container ends.
     Payload(u64, u64),
+    /// In a part that is not, but for ranges to be kept anyway: where it ends, and where its container ends.
+    Dropped(u64, u64),
+}
+
+/// Which of some bytes to keep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// All of them: headers of a fat binary.
+    All,
+    /// What is planned.
+    Planned,
+    /// None.
+    Nothing,
 }
 
 impl Retainer {
@@ -73,22 +88,20 @@ impl Retainer {
             names: Names::default(),
             payloads: MAX_PAYLOADS,
             plan: None,
+            also: Vec::new(),
         }
     }
 
-    /// For another pass over a file of `size` bytes that keeps just these ranges.
-    pub fn with_ranges(size: u64, ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
-        let plan = Plan {
-            ranges: merged(ranges.into_iter().collect()),
-            loaded: Vec::new(),
-        };
+    /// Keeps these ranges, too, whatever the limit: for another pass over a file.
+    #[must_use]
+    pub fn keeping(self, ranges: Vec<Range<u64>>) -> Self {
         Retainer {
-            plan: Some(plan),
-            ..Retainer::new(size, u64::MAX)
+            also: merged(ranges),
+            ..self
         }
     }
 
-    /// What another pass should keep of a file, of which these ranges are missing: them, and all that the headers name that were kept.
+    /// What another pass should keep beside what is kept of every file, of which these ranges are missing: them, and all that the headers name that were kept.
     /// The first pass knows the program headers only if they are at the start of the file.
     pub fn missed(kept: &SparseFile, mut missing: Vec<Range<u64>>) -> Vec<Range<u64>> {
         missing.extend(Plan::named(kept, DEFAULT_LIMIT));
@@ -146,7 +159,8 @@ impl Retainer {
             let more = match self.state {
                 State::Outside => self.outside(last),
                 State::Entry(end) => self.entry(end, last),
-                State::Payload(payload, end) => self.payload(payload, end),
+                State::Payload(until, end) => self.inside(until, end, Keep::Planned),
+                State::Dropped(until, end) => self.inside(until, end, Keep::Nothing),
             };
             if !more {
                 break;
@@ -169,18 +183,18 @@ impl Retainer {
         match found {
             Some((at, Some(container))) => {
                 let end = self.start + at as u64 + container.size();
-                self.settle(at, false);
-                self.settle(container.header as usize, true);
+                self.settle(at, Keep::Planned);
+                self.settle(container.header as usize, Keep::All);
                 self.state = State::Entry(end);
                 true
             }
             // A header whose first entry has not arrived.
             Some((at, None)) => {
-                self.settle(at, false);
+                self.settle(at, Keep::Planned);
                 false
             }
             None if last => {
-                self.settle(self.pending().len(), false);
+                self.settle(self.pending().len(), Keep::Planned);
                 false
             }
             None => {
@@ -196,7 +210,7 @@ impl Retainer {
                     // The last bytes may be the start of a magic.
                     (end % ALIGNMENT) as usize
                 };
-                self.settle(self.pending().len() - undecided, false);
+                self.settle(self.pending().len() - undecided, Keep::Planned);
                 false
             }
         }
@@ -234,37 +248,44 @@ impl Retainer {
         }
         let Some(entry) = Entry::parse(self.pending(), left) else {
             // Nothing reads beyond the damage in a container: keep only where it starts.
-            self.settle(self.pending().len().min(ENTRY_HEADER), true);
-            self.leave(end);
+            self.settle(self.pending().len().min(ENTRY_HEADER), Keep::All);
+            self.pass_over(end, end);
             return !self.pending().is_empty();
         };
         let header = entry.header as usize;
         if self.pending().len() < header && !last {
             return false;
         }
-        self.settle(header.min(self.pending().len()), true);
+        self.settle(header.min(self.pending().len()), Keep::All);
         match self.payloads.checked_sub(entry.payload) {
             Some(left) => {
                 self.payloads = left;
                 self.state = State::Payload(self.start + entry.payload, end);
             }
-            None => self.drop_until(self.start + entry.payload),
+            None => self.pass_over(self.start + entry.payload, end),
         }
         !self.pending().is_empty()
     }
 
-    fn payload(&mut self, payload: u64, end: u64) -> bool {
-        let left = usize::try_from(payload - self.start).unwrap_or(usize::MAX);
-        self.settle(left.min(self.pending().len()), false);
-        if self.start == payload {
+    /// Inside a part of a container, which ends before `until`; false if more bytes must arrive.
+    fn inside(&mut self, until: u64, end: u64, keep: Keep) -> bool {
+        let left = usize::try_from(until - self.start).unwrap_or(usize::MAX);
+        self.settle(left.min(self.pending().len()), keep);
+        if self.start == until {
             self.state = State::Entry(end);
         }
         !self.pending().is_empty()
     }
 
-    fn leave(&mut self, end: u64) {
-        self.drop_until(end);
-        self.state = State::Outside;
+    /// Drops the bytes of a container before `until`, but for ranges to be kept anyway.
+    fn pass_over(&mut self, until: u64, end: u64) {
+        let is_needed = parts(&self.also, &(self.start..until)).next().is_some();
+        if is_needed {
+            self.state = State::Dropped(until, end);
+        } else {
+            self.drop_until(until);
+            self.state = State::Entry(end);
+        }
     }
 
     /// Drops all bytes before an offset, pending or not.
@@ -276,32 +297,45 @@ impl Retainer {
         self.skip = offset;
     }
 
-    /// Keeps or drops the first pending bytes. `header` marks headers of a fat binary.
-    fn settle(&mut self, length: usize, header: bool) {
+    /// Keeps or drops the first pending bytes.
+    fn settle(&mut self, length: usize, keep: Keep) {
         let range = self.start..self.start + length as u64;
         let Some(plan) = self.plan.as_ref().filter(|_| length > 0) else {
             return;
         };
-        let kept = if header && self.held < self.limit {
-            vec![range.clone()]
-        } else {
-            let mut kept = plan.choose(&range, self.held, self.limit);
-            let loads = plan.loaded.is_empty() || plan.loads(&range);
-            if !loads && self.held < self.limit {
-                self.names.search(self.start, &self.block[self.decided..]);
-                kept.extend(self.names.around(&range));
+        let has_room = self.held < self.limit;
+        let mut kept = match keep {
+            Keep::Nothing => Vec::new(),
+            Keep::All if has_room => vec![range.clone()],
+            Keep::All | Keep::Planned => {
+                let mut kept = plan.choose(&range, self.held, self.limit);
+                let loads = plan.loaded.is_empty() || plan.loads(&range);
+                if !loads && has_room {
+                    self.names.search(self.start, &self.block[self.decided..]);
+                    kept.extend(self.names.around(&range));
+                }
+                merged(kept.into_iter().map(|it| overlap(&it, &range)).collect())
             }
-            merged(kept.into_iter().map(|it| overlap(&it, &range)).collect())
         };
+        self.held += kept.iter().map(|it| it.end - it.start).sum::<u64>();
+        kept.extend(parts(&self.also, &range));
         let bytes = &self.block[self.decided..self.decided + length];
-        for part in kept {
+        for part in merged(kept) {
             let inside = (part.start - range.start) as usize..(part.end - range.start) as usize;
-            self.held += inside.len() as u64;
             self.kept.append(part.start, &bytes[inside]);
         }
         self.decided += length;
         self.start = range.end;
     }
+}
+
+/// The parts of ordered ranges inside another range.
+fn parts(ranges: &[Range<u64>], within: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let first = ranges.partition_point(|it| it.end <= within.start);
+    let inside = ranges[first..]
+        .iter()
+        .take_while(|it| it.start < within.end);
+    inside.map(|it| overlap(it, within))
 }
 
 #[cfg(test)]
@@ -350,6 +384,7 @@ mod tests {
         let recipes = Recipes::parse("test", recipes).unwrap();
         let whole = read(&sample, &recipes, Depth::Default).unwrap();
         let size = sample.len() as u64;
+        let mut ranges = Vec::new();
         let mut kept = stream(Retainer::new(size, 24 << 20), &sample, 1 << 16);
         let mut passes = 1;
         let facts = loop {
@@ -358,9 +393,9 @@ mod tests {
                 Err(ElfError::Missing { offset, length }) => {
                     passes += 1;
                     assert!(passes < 8, "{offset}+{length} again");
-                    let range = std::iter::once(offset..offset + length);
-                    let again = Retainer::with_ranges(size, range);
-                    kept = kept.merge(stream(again, &sample, 1 << 16));
+                    ranges.push(offset..offset + length);
+                    let again = Retainer::new(size, 24 << 20).keeping(ranges.clone());
+                    kept = stream(again, &sample, 1 << 16);
                 }
                 Err(error) => panic!("{error}"),
             }
@@ -395,9 +430,36 @@ mod tests {
         };
         let missing = Vec::from_iter(std::iter::once(offset..offset + length));
         let ranges = Retainer::missed(&kept, missing);
-        let again = stream(Retainer::with_ranges(size, ranges), &file, 1 << 16);
-        let facts = read(&kept.merge(again), &recipes, Depth::Default).unwrap();
+        let again = Retainer::new(size, 24 << 20).keeping(ranges);
+        let again = stream(again, &file, 1 << 16);
+        let facts = read(&again, &recipes, Depth::Default).unwrap();
         assert_eq!(facts, whole);
+    }
+
+    #[test]
+    fn a_range_inside_a_payload_is_kept_if_another_pass_wants_it() {
+        const PAYLOAD: u64 = 16 << 20;
+        let mut container = [&MAGIC[..], &[1, 0, 16, 0]].concat();
+        container.extend((ENTRY_HEADER as u64 + PAYLOAD).to_le_bytes());
+        container.extend([2, 0, 1, 1, ENTRY_HEADER as u8, 0, 0, 0]);
+        container.extend(PAYLOAD.to_le_bytes());
+        container.resize(CONTAINER_HEADER + ENTRY_HEADER, 0);
+        let headers = container.len();
+        container.extend((0..PAYLOAD).map(|at| at as u8));
+        let file = Sample::new(X86_64).data(&container).build();
+        let size = file.len() as u64;
+        let start = memmem::find(&file, &container[..headers]).unwrap() + headers;
+        let wanted = start as u64 + (5 << 20)..start as u64 + (6 << 20);
+        let limit = 8 << 20;
+        let once = stream(Retainer::new(size, limit), &file, 70_000);
+        for chunk in [70_000, 1 << 20, 64 << 20] {
+            let again = Retainer::new(size, limit).keeping(vec![wanted.clone()]);
+            let again = stream(again, &file, chunk);
+            assert_eq!(again.held(), once.held() + (1 << 20));
+            let mut bytes = vec![0; 1 << 20];
+            assert_eq!(again.read_at(wanted.start, &mut bytes).unwrap(), 1 << 20);
+            assert_eq!(bytes, file[wanted.start as usize..wanted.end as usize]);
+        }
     }
 
     fn field(file: &[u8], at: usize, length: usize) -> usize {

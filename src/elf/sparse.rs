@@ -126,26 +126,6 @@ impl SparseFile {
         self.extents.iter().map(|extent| extent.length as u64).sum()
     }
 
-    /// The union with other ranges of the same file, as another pass fetched them.
-    #[must_use]
-    pub fn merge(self, other: SparseFile) -> SparseFile {
-        let ours = self.extents.iter().map(|it| (it.offset, self.bytes(it)));
-        let theirs = other.extents.iter().map(|it| (it.offset, other.bytes(it)));
-        let mut all: Vec<_> = ours.chain(theirs).collect();
-        all.sort_by_key(|(offset, _)| *offset);
-        let mut merged = SparseFile::new(self.size.max(other.size), self.pool.clone());
-        let mut end = 0;
-        for (offset, bytes) in all {
-            let known = usize::try_from(end.max(offset) - offset).unwrap_or(usize::MAX);
-            if known < bytes.len() {
-                let start = offset + known as u64;
-                end = offset + bytes.len() as u64;
-                merged.append(start, &bytes[known..]);
-            }
-        }
-        merged
-    }
-
     fn bytes(&self, extent: &Extent) -> &[u8] {
         &self.chunks[extent.chunk].memory[extent.start..extent.start + extent.length]
     }
@@ -238,16 +218,5 @@ mod tests {
         assert_eq!((hole.offset, hole.length), (7, 3));
         assert!(file.read_at(13, &mut buffer).is_err());
         assert_eq!(file.read_at(20, &mut buffer).unwrap(), 0);
-    }
-
-    #[test]
-    fn merging_fills_holes() {
-        let mut second = SparseFile::new(20, ChunkPool::default());
-        second.append(3, b"3456789a");
-        let file = sample().merge(second);
-        assert_eq!(file.held(), 13);
-        let mut buffer = [0; 20];
-        assert_eq!(file.read_at(0, &mut buffer).unwrap(), 13);
-        assert_eq!(&buffer[..13], b"0123456789abc");
     }
 }

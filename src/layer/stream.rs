@@ -148,27 +148,17 @@ impl Stream<'_> {
         let workers = &self.context.workers;
         let share = workers.retained(member.size, &self.context.cancellation);
         let _share = share.map_err(io::Error::from)?;
-        let mut usual = Retainer::new(member.size, DEFAULT_LIMIT).with_pool(workers.chunks());
-        let mut extra = Retainer::with_ranges(member.size, ranges.clone());
-        let mut push = |bytes: &[u8]| {
-            usual.push(bytes);
-            if !ranges.is_empty() {
-                extra.push(bytes);
-            }
-        };
-        push(ELF_MAGIC);
+        let retainer = Retainer::new(member.size, DEFAULT_LIMIT).with_pool(workers.chunks());
+        let mut retainer = retainer.keeping(ranges.clone());
+        retainer.push(ELF_MAGIC);
         loop {
             let content = walk.content()?;
             if content.is_empty() {
                 break;
             }
-            push(content);
+            retainer.push(content);
         }
-        let kept = if ranges.is_empty() {
-            usual.finish()
-        } else {
-            usual.finish().merge(extra.finish())
-        };
+        let kept = retainer.finish();
         let offset = member.offset;
         let exceeded = |exceeded| ArchiveError::Limit { offset, exceeded };
         let limits = &self.context.limits;
