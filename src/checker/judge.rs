@@ -116,29 +116,32 @@ fn judge_on(
     })
 }
 
-/// The findings that an image has on a target, beside those that it has everywhere.
-pub(super) fn on_target(
+/// The findings that an image has on each target, beside those that it has everywhere.
+pub(super) fn on_each_target(
     checker: &Checker,
     analysis: &Analysis,
     fleet: &PolicyFacts,
-    target: &Target,
-) -> Result<Vec<Finding>> {
+    targets: &[Target],
+) -> Result<Vec<Vec<Finding>>> {
     let inspection = &analysis.inspection;
     let tables = &checker.knowledge.targets;
-    let target = std::slice::from_ref(target);
-    let targets = targets::judge(target, &target_input(inspection), tables);
+    let targets = targets::judge(targets, &target_input(inspection), tables);
+    let targets = targets.map_err(Error::misread)?;
+    let targets: Vec<_> = targets.into_iter().map(|it| vec![it]).collect();
     let facts = Facts {
-        targets: targets.map_err(Error::misread)?,
         policy: fleet.clone(),
         ..analysis.facts()
     };
     let (limits, cancellation) = (&analysis.bounds.limits, &analysis.bounds.cancellation);
     let found = checker
         .rules
-        .evaluate_some(&facts, limits, cancellation, Rule::is_about_targets);
+        .evaluate_on_targets(&facts, &targets, limits, cancellation);
     let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
-    let judged = checker.policy.apply(found, &analysis.typed, analysis.day);
-    Ok(judged.findings)
+    let judged = |found| {
+        let policy = &checker.policy;
+        policy.apply(found, &analysis.typed, analysis.day).findings
+    };
+    Ok(found.into_iter().map(judged).collect())
 }
 
 /// Judges a container whose image could not be read.

@@ -173,6 +173,14 @@ mod tests {
         }
     }
 
+    /// A class in another pool.
+    fn inference() -> NodeClass {
+        let mut class = class("535.183.06", &["i"]);
+        let pool = [("pool".to_owned(), "inference".to_owned())];
+        class.nodes[0].labels = Some(Arc::new(pool.into()));
+        class
+    }
+
     fn on(pool: &str) -> Container {
         Container {
             placement: Arc::new(Placement {
@@ -200,6 +208,9 @@ mod tests {
         assert_eq!(first.generation, grown.generation);
         assert_eq!(first.schedule(&training), grown.schedule(&training));
         assert_ne!(first.schedule(&training), first.schedule(&other));
+        let beside = view(vec![class("570.86.10", &["a"]), inference()]);
+        assert_eq!(first.schedule(&training), beside.schedule(&training));
+        assert_ne!(first.schedule(&other), beside.schedule(&other));
         let older = view(vec![class("470.82.01", &["a", "b"])]);
         assert_ne!(first.schedule(&training), older.schedule(&training));
         let empty = view(Vec::new());

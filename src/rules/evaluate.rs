@@ -1,6 +1,7 @@
 //! Evaluates rules on facts.
 
 use std::collections::{HashMap, HashSet};
+use std::slice;
 use std::sync::Arc;
 
 use cel::common::value::Val;
@@ -16,12 +17,13 @@ use super::rule::Rule;
 use super::scope::Scope;
 use super::tables::Tables;
 use super::value::{self, Boxed};
-use super::variables::{Variables, bind};
+use super::variables::{Variables, bind, bind_one};
 use super::{element, functions};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Location};
 use crate::limits::{Limit, Limits};
+use crate::targets::TargetFacts;
 
 /// What rules are evaluated with, beside the facts.
 pub struct Surroundings<'s> {
@@ -43,36 +45,62 @@ pub fn evaluate<'r>(
     facts: &Facts,
     surroundings: &Surroundings<'_>,
 ) -> Result<Vec<Finding>> {
+    let targets = slice::from_ref(&facts.targets);
+    let findings = evaluate_on_each(rules, facts, targets, surroundings)?;
+    Ok(findings.into_iter().flatten().collect())
+}
+
+/// As [`evaluate`], once for each of several lists of targets, which take the place of that in the facts.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub fn evaluate_on_each<'r>(
+    rules: impl Iterator<Item = &'r Rule>,
+    facts: &Facts,
+    targets: &[Vec<TargetFacts>],
+    surroundings: &Surroundings<'_>,
+) -> Result<Vec<Vec<Finding>>> {
     let variables = Variables::new(facts, surroundings.tables);
     let deadline = Arc::new(Deadline::new(surroundings.cancellation));
     let mut context = functions::context(&deadline);
     context.set_variable_resolver(&variables);
     bind(&mut context, facts)?;
-    let questions = Questions::of(&facts.targets, &facts.policy);
-    let mut findings = Vec::new();
-    let mut accounted = AccountedFor::default();
-    for rule in precedence::order(rules.collect()) {
-        let evaluation = Evaluation {
-            rule,
-            facts,
-            limits: surroundings.limits,
-            deadline: &deadline,
-            is_asked: facts.image.scanned && questions.include(rule) == Some(true),
-        };
-        let scope = Scope::new(context.new_inner_scope(), rule.bindings.iter().collect());
-        let outcome = evaluation.run_in_time(scope, &mut accounted, &mut findings);
-        surroundings.cancellation.check()?;
-        outcome?;
-        variables.check()?;
-    }
-    // What fails first comes first.
-    findings.sort_by(|(a_when, a), (b_when, b): &(Consequence, Finding)| {
+    let rules = precedence::order(rules.collect());
+    let on_targets = |targets: &Vec<TargetFacts>| {
+        let mut context = context.new_inner_scope();
+        bind_one(&mut context, "targets", targets)?;
+        let questions = Questions::of(targets, &facts.policy);
+        let mut findings = Vec::new();
+        let mut accounted = AccountedFor::default();
+        for rule in &rules {
+            let evaluation = Evaluation {
+                rule,
+                facts,
+                limits: surroundings.limits,
+                deadline: &deadline,
+                is_asked: facts.image.scanned && questions.include(rule) == Some(true),
+            };
+            let scope = Scope::new(context.new_inner_scope(), rule.bindings.iter().collect());
+            let outcome = evaluation.run_in_time(scope, &mut accounted, &mut findings);
+            surroundings.cancellation.check()?;
+            outcome?;
+            variables.check()?;
+        }
+        Ok(ordered(findings))
+    };
+    targets.iter().map(on_targets).collect()
+}
+
+/// What fails first comes first.
+fn ordered(mut findings: Vec<(Consequence, Finding)>) -> Vec<Finding> {
+    findings.sort_by(|(a_when, a), (b_when, b)| {
         let order = b.severity.cmp(&a.severity).then(a_when.cmp(b_when));
         order.then_with(|| a.rule.cmp(&b.rule))
     });
     let mut findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
     distinguish(&mut findings);
-    Ok(findings)
+    findings
 }
 
 struct Evaluation<'a> {

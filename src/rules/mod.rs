@@ -50,6 +50,7 @@ use crate::embedded;
 use crate::error::{Error, Result};
 use crate::finding::Finding;
 use crate::limits::Limits;
+use crate::targets::TargetFacts;
 
 /// The largest rule file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -231,14 +232,39 @@ impl RuleSet {
         cancellation: &Cancellation,
         wanted: impl Fn(&Rule) -> bool,
     ) -> Result<Vec<Finding>> {
-        let surroundings = Surroundings {
+        let is_of_files = facts.lint.is_some();
+        let applies = |rule: &&Rule| rule.is_about_files() == is_of_files && wanted(rule);
+        let surroundings = self.surroundings(limits, cancellation);
+        evaluate::evaluate(self.rules().filter(applies), facts, &surroundings)
+    }
+
+    /// The findings that an image has on targets beside those that it has everywhere, for each list of targets.
+    ///
+    /// # Errors
+    ///
+    /// As [`RuleSet::evaluate_within`].
+    pub(crate) fn evaluate_on_targets(
+        &self,
+        facts: &Facts,
+        targets: &[Vec<TargetFacts>],
+        limits: &Limits,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<Vec<Finding>>> {
+        let rules = self.rules().filter(|rule| rule.is_about_targets());
+        let surroundings = self.surroundings(limits, cancellation);
+        evaluate::evaluate_on_each(rules, facts, targets, &surroundings)
+    }
+
+    fn surroundings<'s>(
+        &'s self,
+        limits: &'s Limits,
+        cancellation: &'s Cancellation,
+    ) -> Surroundings<'s> {
+        Surroundings {
             tables: &self.tables,
             limits,
             cancellation,
-        };
-        let is_of_files = facts.lint.is_some();
-        let applies = |rule: &&Rule| rule.is_about_files() == is_of_files && wanted(rule);
-        evaluate::evaluate(self.rules().filter(applies), facts, &surroundings)
+        }
     }
 
     /// The ids of the `wanted` rules that do not apply to an image because a fact is missing, by the name of the fact. Rules about files
@@ -254,11 +280,7 @@ impl RuleSet {
         cancellation: &Cancellation,
         wanted: impl Fn(&Rule) -> bool,
     ) -> Result<BTreeMap<String, Vec<String>>> {
-        let surroundings = Surroundings {
-            tables: &self.tables,
-            limits,
-            cancellation,
-        };
+        let surroundings = self.surroundings(limits, cancellation);
         let rules = self.rules().filter(|rule| wanted(rule));
         let mut skipped = missing::missing_facts(rules, facts, &surroundings)?;
         // Facts of files, of workloads, and of the configuration.

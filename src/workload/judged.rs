@@ -29,7 +29,7 @@ pub struct WorkloadFacts {
     /// The node classes that the scheduler may choose. Absent if no nodes are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<ClassFacts>>,
-    /// The node classes that the scheduler cannot choose, with the reason.
+    /// If the scheduler can choose none of the node classes: all of them, with the reason.
     pub excluded: Vec<ClassFacts>,
     /// A label that tells the classes on which the image runs from the others. Absent if none does.
     #[serde(skip_serializing_if = "Option::is_none")]

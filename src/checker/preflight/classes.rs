@@ -13,47 +13,68 @@ use crate::workload::{ClassFacts, Container};
 /// Rules that report that there is no answer.
 const UNANSWERED: [&str; 2] = ["gpu-unknown", "driver-unknown"];
 
-/// Judges a class for a container, whose image was read for some platforms.
-pub(super) fn judge_class(
+/// Judges the classes that a container can land on. Its image was read for some platforms.
+pub(super) fn judge_classes(
     checker: &Checker,
-    class: &NodeClass,
+    classes: &[&NodeClass],
     container: &Container,
     platforms: &[OnPlatform],
     fleet: &PolicyFacts,
-) -> Result<ClassReport> {
-    let wanted = class.architecture.as_str();
-    let fits = |it: &&OnPlatform| {
-        wanted.is_empty() || it.architecture.is_empty() || it.architecture == wanted
+) -> Result<Vec<ClassReport>> {
+    let fits = |image: &OnPlatform, class: &NodeClass| {
+        let (wanted, found) = (&class.architecture, &image.architecture);
+        wanted.is_empty() || found.is_empty() || found == wanted
     };
-    let report = |verdict: Verdict, reason: String, findings: Vec<Finding>| ClassReport {
-        name: class.target.name.clone(),
-        verdict,
-        reason,
-        nodes: class.nodes.len(),
-        findings,
-    };
-    if platforms.is_empty() {
-        let reason = "the image could not be read".to_owned();
-        return Ok(report(Verdict::Incomplete, reason, Vec::new()));
+    let image_of = |class: &&NodeClass| platforms.iter().position(|image| fits(image, class));
+    let images: Vec<Option<usize>> = classes.iter().map(image_of).collect();
+    let mut findings = vec![Vec::new(); classes.len()];
+    for (at, image) in platforms.iter().enumerate() {
+        let own = || (0..classes.len()).filter(|class| images[*class] == Some(at));
+        if container.gpu.is_none() || own().next().is_none() {
+            continue;
+        }
+        let targets: Vec<_> = own().map(|class| classes[class].target.clone()).collect();
+        let found = judge::on_each_target(checker, &image.analysis, fleet, &targets)?;
+        for (class, found) in own().zip(found) {
+            findings[class] = found;
+        }
     }
-    let Some(image) = platforms.iter().find(fits) else {
-        let found: Vec<&str> = platforms
-            .iter()
-            .map(|it| it.architecture.as_str())
-            .collect();
-        let reason = format!(
-            "its nodes are {wanted}, the image is for {}",
-            found.join(" and ")
-        );
-        return Ok(report(Verdict::Fail, reason, Vec::new()));
+    let report = |((class, image), findings): ((&&NodeClass, Option<usize>), Vec<Finding>)| {
+        let (verdict, reason) = match image {
+            None if platforms.is_empty() => (
+                Verdict::Incomplete,
+                "the image could not be read".to_owned(),
+            ),
+            None => (Verdict::Fail, other_platform(class, platforms)),
+            Some(_) if container.gpu.is_none() => (Verdict::Pass, String::new()),
+            Some(_) => verdict(class, &findings),
+        };
+        ClassReport {
+            name: class.target.name.clone(),
+            verdict,
+            reason,
+            nodes: class.nodes.len(),
+            findings,
+        }
     };
-    if container.gpu.is_none() {
-        return Ok(report(Verdict::Pass, String::new(), Vec::new()));
-    }
-    let findings = judge::on_target(checker, &image.analysis, fleet, &class.target)?;
-    let is_error = |it: &&Finding| it.severity == Severity::Error;
+    let all = classes.iter().zip(images).zip(findings);
+    Ok(all.map(report).collect())
+}
+
+fn other_platform(class: &NodeClass, platforms: &[OnPlatform]) -> String {
+    let found = platforms.iter().map(|it| it.architecture.as_str());
+    let found: Vec<&str> = found.collect();
+    format!(
+        "its nodes are {}, the image is for {}",
+        class.architecture,
+        found.join(" and ")
+    )
+}
+
+/// The verdict on a class, by the findings that its target has, and the reason for it.
+fn verdict(class: &NodeClass, findings: &[Finding]) -> (Verdict, String) {
     let is_open = |it: &&Finding| UNANSWERED.contains(&it.rule.as_str());
-    let mut errors = findings.iter().filter(is_error);
+    let mut errors = findings.iter().filter(|it| it.severity == Severity::Error);
     let certain = errors.clone().find(|it| !is_open(it));
     let unknown = match (&class.target.gpus.is_empty(), &class.target.driver) {
         (true, None) => "its GPUs and its driver are unknown",
@@ -61,13 +82,12 @@ pub(super) fn judge_class(
         (_, None) => "its driver is unknown",
         _ => "",
     };
-    let (verdict, reason) = match (certain, errors.next()) {
+    match (certain, errors.next()) {
         (Some(fault), _) => (Verdict::Fail, fault.message.clone()),
         (None, Some(open)) => (Verdict::Incomplete, open.message.clone()),
         (None, None) if !unknown.is_empty() => (Verdict::Incomplete, unknown.to_owned()),
         (None, None) => (Verdict::Pass, String::new()),
-    };
-    Ok(report(verdict, reason, findings))
+    }
 }
 
 /// A class as rules see it.

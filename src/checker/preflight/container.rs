@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::super::judge;
 use super::super::report::Unread;
-use super::classes::{self, judge_class};
+use super::classes::{self, judge_classes};
 use super::hidden;
 use super::images::{Analyzed, OnPlatform};
 use super::judging::{Judging, Place};
@@ -64,17 +64,16 @@ impl Judging<'_> {
     ) -> Result<Judged> {
         let (checker, container) = (self.checker, self.container(place));
         let platforms = analyzed.of(place);
-        let schedule = self.schedule(container);
-        let primary = primary(platforms, schedule.as_ref());
+        let schedule = self.schedule(place);
+        let primary = primary(platforms, schedule);
         let analyses: Vec<_> = primary.iter().map(|it| &it.analysis).collect();
         let fleet = judge::fleet(&checker.policy, &analyses);
-        for class in schedule.iter().flat_map(|it| &it.reachable) {
-            let class = judge_class(checker, class, container, platforms, &fleet)?;
-            report.classes.push(class);
+        if let Some(schedule) = schedule {
+            report.knows_nodes = true;
+            report.classes =
+                judge_classes(checker, &schedule.reachable, container, platforms, &fleet)?;
         }
-        report.knows_nodes = schedule.is_some();
-        let facts =
-            self.workload_facts(place, analyzed, primary, schedule.as_ref(), &report.classes);
+        let facts = self.workload_facts(place, analyzed, primary, schedule, &report.classes);
         let mut used = BTreeSet::new();
         match primary {
             Some(image) => {

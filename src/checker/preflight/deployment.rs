@@ -1,11 +1,13 @@
 //! Judges one object that a cluster is asked to store, from facts that the caller has.
 
+use std::slice;
+
 use chrono::NaiveDate;
 
 use super::super::report::Report;
 use super::super::request::ImageRequest;
 use super::super::state::Checker;
-use super::judging::{Judging, ReadImage};
+use super::judging::{Judging, ReadImage, schedules};
 use super::schedule::Schedule;
 use crate::cancellation::Cancellation;
 use crate::targets::nodes::NodeClass;
@@ -36,12 +38,13 @@ impl Checker {
         let settings = ImageRequest::new("")
             .day(deployment.day)
             .cancellation(deployment.cancellation.clone());
+        let workloads = slice::from_ref(deployment.workload);
         let judging = Judging {
             checker: self,
             settings: &settings,
             read,
-            classes: deployment.classes,
-            workloads: std::slice::from_ref(deployment.workload),
+            workloads,
+            schedules: deployment.classes.map(|it| schedules(workloads, it)),
             locates: false,
         };
         judging.report(&mut report);

@@ -135,8 +135,8 @@ impl Judging<'_> {
     /// The architectures of the nodes that a container may run on; one that is empty stands for the default.
     fn architectures(&self, place: Place) -> Vec<String> {
         let container = self.container(place);
-        let reachable = self.schedule(container);
-        let classes = reachable.iter().flat_map(|it| &it.reachable);
+        let schedule = self.schedule(place).into_iter();
+        let classes = schedule.flat_map(|it| &it.reachable);
         let mut found: Vec<String> = Vec::new();
         for class in classes {
             if !class.architecture.is_empty() && !found.contains(&class.architecture) {

@@ -15,15 +15,27 @@ pub(super) type Place = (usize, usize);
 /// Hands over the image of a reference for an architecture, which is empty for the default.
 pub(crate) type ReadImage<'r> = dyn Fn(&str, &str) -> Result<(ImageFacts, Subject)> + Sync + 'r;
 
+/// What the scheduler may choose, for each container of each workload.
+pub(super) type Schedules<'c> = Vec<Vec<Schedule<'c>>>;
+
+/// What the scheduler may choose of some classes for the containers of workloads.
+pub(super) fn schedules<'c>(workloads: &[Workload], classes: &'c [NodeClass]) -> Schedules<'c> {
+    let of = |it: &Workload| {
+        let containers = it.containers.iter();
+        containers.map(|it| Schedule::of(it, classes)).collect()
+    };
+    workloads.iter().map(of).collect()
+}
+
 /// What all containers are judged with.
 pub(super) struct Judging<'j> {
     pub checker: &'j Checker,
     /// Limits, cancellation and day.
     pub settings: &'j ImageRequest,
     pub read: &'j ReadImage<'j>,
-    /// The classes of the cluster; `None` if no nodes are known.
-    pub classes: Option<&'j [NodeClass]>,
     pub workloads: &'j [Workload],
+    /// What the scheduler may choose for each container; `None` if no nodes are known.
+    pub schedules: Option<Schedules<'j>>,
     /// Whether findings point at lines of manifests. What a cluster is asked to store has none.
     pub locates: bool,
 }
@@ -33,8 +45,8 @@ impl Judging<'_> {
         &self.workloads[workload].containers[index]
     }
 
-    /// The classes that the scheduler may choose.
-    pub fn schedule(&self, container: &Container) -> Option<Schedule<'_>> {
-        self.classes.map(|classes| Schedule::of(container, classes))
+    /// The classes that the scheduler may choose; `None` if no nodes are known.
+    pub fn schedule(&self, (workload, index): Place) -> Option<&Schedule<'_>> {
+        Some(&self.schedules.as_ref()?[workload][index])
     }
 }

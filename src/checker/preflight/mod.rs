@@ -23,7 +23,7 @@ use crate::workload;
 
 #[cfg(feature = "gate")]
 pub(crate) use deployment::{Deployment, schedule_digest};
-use judging::Judging;
+use judging::{Judging, schedules};
 pub use request::PreflightRequest;
 use sources::Sources;
 
@@ -74,8 +74,8 @@ impl Checker {
             checker: self,
             settings: &settings,
             read: &|image, architecture| images.read(image, architecture),
-            classes: classes.as_deref(),
             workloads: &workloads,
+            schedules: classes.as_deref().map(|it| schedules(&workloads, it)),
             locates: true,
         };
         let used_ignores = judging.report(&mut report);

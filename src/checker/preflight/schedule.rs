@@ -13,42 +13,40 @@ use crate::workload::{AffinityFacts, Container};
 pub(super) struct Schedule<'c> {
     /// Classes with a node that the scheduler may choose.
     pub reachable: Vec<&'c NodeClass>,
-    /// The others, with what speaks against their first node.
+    /// If there is none: all classes, with what speaks against their first node.
     pub excluded: Vec<(&'c NodeClass, String)>,
 }
 
 impl<'c> Schedule<'c> {
     pub fn of(container: &Container, classes: &'c [NodeClass]) -> Self {
-        let mut schedule = Schedule::default();
-        for class in classes {
-            let mut refused = None;
-            let placement = &container.placement;
-            let mut nodes = class.nodes.iter();
-            let is_reachable = nodes.any(|node| match placement.admits(node) {
-                Ok(()) => true,
-                Err(reason) => {
-                    refused.get_or_insert(reason);
-                    false
-                }
-            });
-            let lacks_gpu = container.gpu.is_some() && !class.has_gpu;
-            match (is_reachable, lacks_gpu) {
-                (true, false) => schedule.reachable.push(class),
-                (true, true) => schedule.excluded.push((class, "it has no GPU".to_owned())),
-                (false, _) => {
-                    let reason = refused.map(|it| it.to_string());
-                    schedule.excluded.push((class, reason.unwrap_or_default()));
-                }
+        let placement = &container.placement;
+        let lacks_gpu = |class: &NodeClass| container.gpu.is_some() && !class.has_gpu;
+        let admits = |class: &NodeClass| class.nodes.iter().any(|it| placement.admits(it).is_ok());
+        let reachable = classes.iter().filter(|it| !lacks_gpu(it) && admits(it));
+        let reachable: Vec<_> = reachable.collect();
+        let reason = |class: &NodeClass| {
+            if admits(class) {
+                return "it has no GPU".to_owned();
             }
+            let first = class.nodes.first();
+            let refusal = first.and_then(|node| placement.admits(node).err());
+            refusal.map(|it| it.to_string()).unwrap_or_default()
+        };
+        let excluded = match reachable.is_empty() {
+            true => classes.iter().map(|it| (it, reason(it))).collect(),
+            false => Vec::new(),
+        };
+        Schedule {
+            reachable,
+            excluded,
         }
-        schedule
     }
 
     /// What of the cluster decides a judgement, as a digest. The labels of nodes are not in it: they decide which node affinity is
     /// suggested, and nothing else.
     #[cfg(feature = "gate")]
     pub fn digest(&self) -> String {
-        let reachable = self.reachable.iter().map(|class| {
+        let known = |class: &&'c NodeClass| {
             let NodeClass {
                 target,
                 has_gpu,
@@ -57,12 +55,10 @@ impl<'c> Schedule<'c> {
                 nodes: _,
             } = class;
             (target, has_gpu, architecture, cdi)
-        });
-        let reachable: Vec<_> = reachable.collect();
+        };
+        let reachable: Vec<_> = self.reachable.iter().map(known).collect();
         let excluded = self.excluded.iter();
-        let excluded =
-            excluded.map(|(class, reason)| (&class.target, &class.architecture, class.cdi, reason));
-        let excluded: Vec<_> = excluded.collect();
+        let excluded: Vec<_> = excluded.map(|(class, it)| (known(class), it)).collect();
         sha256(format!("{reachable:?} {excluded:?}").as_bytes())
     }
 
