@@ -142,6 +142,11 @@ STACKS = [
         "RuntimeError: cuDNN version incompatibility", ("cudnn-cuda-major",),
     ),
     Stack(f"{NUMPY} {TORCH_215} nvidia-nccl-cu12==2.27.3", "import torch", "ImportError: ", ("nccl-conflict",)),
+    Stack(
+        f"{NUMPY} {TORCH_215} nvidia-nvshmem-cu12==3.3.20", "import torch", "ImportError: ", ("load-undefined-symbol",),
+    ),
+    # A warning: the import works, whether the sparse kernels do was not tried on a GPU.
+    Stack(f"{NUMPY} {TORCH_215} nvidia-cusparselt-cu12==0.7.1", "import torch", "", ("python-files-overwritten",)),
     # CuPy and NVRTC.
     Stack(
         f"{NUMPY} cupy-cuda12x==13.6.0 fastrlock==0.8.3", "import cupy_backends.cuda.libs.nvrtc as n; n.getVersion()",
