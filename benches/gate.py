@@ -104,7 +104,8 @@ def start_server(options, home, cluster):
     command = [options.imgcheck, "serve", "--insecure-http", "--listen", address, "--config", configuration, "--log", "error"]
     command += ["--state", state, "--cache-dir", cache, "--drain", "0", "--memory", options.memory]
     command += ["--kubeconfig", cluster.kubeconfig] if cluster else []
-    process = subprocess.Popen(command)
+    # As deploy/systemd starts it.
+    process = subprocess.Popen(command, env={**os.environ, "MALLOC_ARENA_MAX": "1"})
     try:
         wait_for(address)
         yield Server(address, process.pid)

@@ -9,7 +9,7 @@ use crate::targets::nodes::NodeClass;
 use crate::workload::{AffinityFacts, Container};
 
 /// The classes of a cluster, for one container.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Schedule<'c> {
     /// Classes with a node that the scheduler may choose.
     pub reachable: Vec<&'c NodeClass>,
