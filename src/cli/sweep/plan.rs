@@ -86,8 +86,8 @@ pub fn run(arguments: &PlanArguments) -> Result<ExitCode, Stop> {
     let planned = started.checker.plan_sweep(&request);
     if let (Ok((plan, _)), Err(stop)) = (&planned, started.run.check()) {
         // What was described so far need not be asked for again.
-        if plan.unlisted().next().is_some() {
-            arguments.output.write(&started.checker, plan)?;
+        arguments.output.write(&started.checker, plan)?;
+        if !plan.is_complete() {
             output::remark("interrupted: go on with --resume and the plan\n");
         }
         return Err(stop);

@@ -136,7 +136,7 @@ fn an_interrupted_plan_is_resumed() {
     let open = Arc::clone(&gate);
     let server = Server::new(move |seen| match seen.path.rsplit_once("manifests/v") {
         Some((_, tag)) if tag >= "560" && !open.load(Ordering::Relaxed) => {
-            held(Arc::clone(&open), b"")
+            held(Arc::clone(&open), b"x")
         }
         _ => content.answer(seen),
     });
@@ -157,7 +157,7 @@ fn an_interrupted_plan_is_resumed() {
 fn an_interrupted_plan_is_written_to_a_slow_store() {
     let content = fleet();
     let server = Server::new(move |seen| match seen.path.contains("/manifests/") {
-        true => held(Arc::default(), b""),
+        true => held(Arc::default(), b"x"),
         false => content.answer(seen),
     });
     let written = Arc::new(AtomicBool::new(false));
