@@ -3,13 +3,19 @@
 #![allow(dead_code)] // each test file uses its part
 
 use std::path::{Path, PathBuf};
+use std::process;
 
 use assert_cmd::Command;
 use serde_json::Value;
 
 /// The program, without what the tests' own environment would tell it.
 pub fn imgcheck() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_imgcheck"));
+    Command::from_std(imgcheck_process())
+}
+
+/// As [`imgcheck`], for a test that goes on while it runs.
+pub fn imgcheck_process() -> process::Command {
+    let mut command = process::Command::new(env!("CARGO_BIN_EXE_imgcheck"));
     for (name, _) in std::env::vars() {
         if name.starts_with("IMGCHECK_") {
             command.env_remove(name);

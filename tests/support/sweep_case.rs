@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::program::imgcheck;
+use crate::program::{imgcheck, imgcheck_process};
 
 /// A directory with a plan and a store.
 pub struct Case {
@@ -74,7 +74,7 @@ impl Case {
 
 /// A worker in the background.
 pub fn worker(case: &Case, arguments: &[&str]) -> std::process::Child {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_imgcheck"));
+    let mut command = imgcheck_process();
     command
         .current_dir(case.scratch.path())
         .args(["sweep", "run", "plan", "--store", &case.store()])

@@ -17,7 +17,7 @@ use testkit::fleet::Fleet;
 use testkit::registry::{Content, Server};
 use testkit::{Image, file};
 
-use crate::program::imgcheck;
+use crate::program::{imgcheck, imgcheck_process};
 use crate::samples;
 use crate::sweep_case::{Case, lines, text, worker};
 
@@ -29,7 +29,7 @@ fn run_with_s3(case: &Case, store: &Server) -> Output {
 }
 
 fn sweep(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_imgcheck"));
+    let mut command = imgcheck_process();
     command.arg("sweep").args(arguments).arg("--no-progress");
     command
 }
