@@ -201,7 +201,7 @@ impl Gate {
 }
 
 /// What decides the judgement, as a digest: the containers with all that they replace, their images, the configuration, the classes of nodes
-/// and which of them they can land on, and the day. This process has one engine version.
+/// that they can land on, and the day. This process has one engine version.
 fn key(question: &Question, resolved: &Images) -> VerdictKey {
     let Question {
         workload,

@@ -5,6 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use cel::common::value::Val;
+use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::deadline::Deadline;
@@ -17,7 +18,7 @@ use super::rule::Rule;
 use super::scope::Scope;
 use super::tables::Tables;
 use super::value::{self, Boxed};
-use super::variables::{Variables, bind, bind_one};
+use super::variables::{Variables, bind};
 use super::{element, functions};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
@@ -67,9 +68,9 @@ pub fn evaluate_on_each<'r>(
     context.set_variable_resolver(&variables);
     bind(&mut context, facts)?;
     let rules = precedence::order(rules.collect());
-    let on_targets = |targets: &Vec<TargetFacts>| {
+    let on_targets = |targets: &[TargetFacts]| {
         let mut context = context.new_inner_scope();
-        bind_one(&mut context, "targets", targets)?;
+        bind(&mut context, &OnTargets { targets })?;
         let questions = Questions::of(targets, &facts.policy);
         let mut findings = Vec::new();
         let mut accounted = AccountedFor::default();
@@ -89,7 +90,13 @@ pub fn evaluate_on_each<'r>(
         }
         Ok(ordered(findings))
     };
-    targets.iter().map(on_targets).collect()
+    targets.iter().map(|it| on_targets(it)).collect()
+}
+
+/// What takes the place of the targets in the facts.
+#[derive(Serialize)]
+struct OnTargets<'t> {
+    targets: &'t [TargetFacts],
 }
 
 /// What fails first comes first.

@@ -232,10 +232,8 @@ impl RuleSet {
         cancellation: &Cancellation,
         wanted: impl Fn(&Rule) -> bool,
     ) -> Result<Vec<Finding>> {
-        let is_of_files = facts.lint.is_some();
-        let applies = |rule: &&Rule| rule.is_about_files() == is_of_files && wanted(rule);
-        let surroundings = self.surroundings(limits, cancellation);
-        evaluate::evaluate(self.rules().filter(applies), facts, &surroundings)
+        let rules = self.applicable(facts, wanted);
+        evaluate::evaluate(rules, facts, &self.surroundings(limits, cancellation))
     }
 
     /// The findings that an image has on targets beside those that it has everywhere, for each list of targets.
@@ -250,9 +248,20 @@ impl RuleSet {
         limits: &Limits,
         cancellation: &Cancellation,
     ) -> Result<Vec<Vec<Finding>>> {
-        let rules = self.rules().filter(|rule| rule.is_about_targets());
+        let rules = self.applicable(facts, Rule::is_about_targets);
         let surroundings = self.surroundings(limits, cancellation);
         evaluate::evaluate_on_each(rules, facts, targets, &surroundings)
+    }
+
+    /// The `wanted` rules that see such facts.
+    fn applicable(
+        &self,
+        facts: &Facts,
+        wanted: impl Fn(&Rule) -> bool,
+    ) -> impl Iterator<Item = &Rule> {
+        let is_of_files = facts.lint.is_some();
+        self.rules()
+            .filter(move |rule| rule.is_about_files() == is_of_files && wanted(rule))
     }
 
     fn surroundings<'s>(

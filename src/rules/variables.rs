@@ -76,14 +76,3 @@ pub fn bind(context: &mut Context<'_, '_>, facts: &impl Serialize) -> Result<()>
     }
     Ok(())
 }
-
-/// Makes a value a variable.
-///
-/// # Errors
-///
-/// The value cannot be serialized.
-pub fn bind_one(context: &mut Context<'_, '_>, name: &str, value: &impl Serialize) -> Result<()> {
-    let value = value::shared(value).map_err(unserialized)?;
-    context.add_variable_as_val(name, value);
-    Ok(())
-}

@@ -29,7 +29,7 @@ pub struct WorkloadFacts {
     /// The node classes that the scheduler may choose. Absent if no nodes are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<ClassFacts>>,
-    /// If the scheduler can choose none of the node classes: all of them, with the reason.
+    /// All node classes, each with the reason why the scheduler cannot choose it. Empty if it can choose any.
     pub excluded: Vec<ClassFacts>,
     /// A label that tells the classes on which the image runs from the others. Absent if none does.
     #[serde(skip_serializing_if = "Option::is_none")]

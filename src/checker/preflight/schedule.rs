@@ -13,7 +13,7 @@ use crate::workload::{AffinityFacts, Container};
 pub(super) struct Schedule<'c> {
     /// Classes with a node that the scheduler may choose.
     pub reachable: Vec<&'c NodeClass>,
-    /// If there is none: all classes, with what speaks against their first node.
+    /// All classes, each with why its first node is refused; empty if one is reachable.
     pub excluded: Vec<(&'c NodeClass, String)>,
 }
 
@@ -25,7 +25,7 @@ impl<'c> Schedule<'c> {
         let reachable = classes.iter().filter(|it| !lacks_gpu(it) && admits(it));
         let reachable: Vec<_> = reachable.collect();
         let reason = |class: &NodeClass| {
-            if admits(class) {
+            if lacks_gpu(class) && admits(class) {
                 return "it has no GPU".to_owned();
             }
             let first = class.nodes.first();
