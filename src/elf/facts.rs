@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::exports::Exports;
+pub use super::imports::{Bound, Import, Imports};
 use super::refusal::Refusal;
 
 /// The facts of one ELF file.
@@ -51,7 +52,8 @@ pub struct ElfFacts {
     pub exports: Exports,
     /// The undefined symbols, in the order in which glibc looks them up. Source: DT_SYMTAB, DT_VERSYM, DT_RELA, DT_REL, DT_JMPREL
     /// (gABI, "Relocation").
-    pub imports: Vec<Import>,
+    #[schemars(with = "Vec<Import>")]
+    pub imports: Imports,
     /// The known library that the file is, and its versions; missing if no recipe matches. Source: exports, code and constants,
     /// after `rules/knowledge/libraries.yaml`.
     pub identity: Option<Identity>,
@@ -66,35 +68,6 @@ pub struct VersionNeed {
     pub file: String,
     /// Version names, each with whether the file may lack it. Source: `vna_name`, VER_FLG_WEAK in `vna_flags`.
     pub versions: Vec<(String, bool)>,
-}
-
-/// One undefined dynamic symbol.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Import {
-    /// Mangled name. Source: `st_name`.
-    pub name: String,
-    /// Index into all versions of [`ElfFacts::version_needs`], counted across files; missing without a version. Source: DT_VERSYM.
-    pub version: Option<u16>,
-    /// Whether it may stay undefined. Source: STB_WEAK.
-    pub weak: bool,
-    /// When it is looked up. Source: the relocations that refer to it.
-    pub bound: Bound,
-}
-
-/// When glibc's loader looks a symbol up.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Bound {
-    /// Never: no relocation refers to it, or it is hidden.
-    Never,
-    /// At load under RTLD_NOW, LD_BIND_NOW, DF_BIND_NOW or DF_1_NOW, otherwise when the function is first called: only the
-    /// procedure linkage table (DT_JMPREL) refers to it.
-    #[default]
-    Lazy,
-    /// Always at load.
-    Now,
 }
 
 /// Which known library a file is, and which versions are in its bytes.
@@ -179,10 +152,9 @@ impl ElfFacts {
         let texts = self.needed.iter().chain(&self.version_definitions);
         let texts = texts.chain(single.into_iter().flatten()).map(text);
         let needs = self.version_needs.iter().map(versions);
-        let imports = self.imports.iter();
-        let imports = imports.map(|it| size_of::<Import>() + it.name.len());
         let bytes = size_of::<ElfFacts>()
-            + texts.chain(needs).chain(imports).sum::<usize>()
+            + texts.chain(needs).sum::<usize>()
+            + self.imports.memory()
             + self.exports.len() * size_of::<u64>();
         bytes as u64
     }

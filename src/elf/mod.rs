@@ -11,6 +11,7 @@ mod exports;
 pub mod facts;
 mod fat_binary;
 mod identify;
+mod imports;
 mod notes;
 mod number_format;
 mod object;

@@ -18,7 +18,7 @@ use super::candidate::Export;
 use super::dynamic::Dynamic;
 use super::error::{ElfError, broken};
 use super::exports::definition;
-use super::facts::{Bound, Exports, Import};
+use super::facts::{Bound, Exports, Import, Imports};
 use super::object::{AARCH64, Object};
 use super::recipes::Recipes;
 use super::relocations::Relocations;
@@ -44,7 +44,7 @@ const CHECK_EVERY: usize = 1 << 14;
 #[derive(Default)]
 pub(super) struct Symbols {
     pub exports: Exports,
-    pub imports: Vec<Import>,
+    pub imports: Imports,
     /// The exports that recipes ask for.
     pub asked: Vec<Export>,
 }
@@ -82,7 +82,7 @@ impl Symbols {
             }
             if symbol.st_shndx == 0 {
                 let import = Import {
-                    name: String::from_utf8_lossy(name).into_owned(),
+                    name: String::from_utf8_lossy(name),
                     version: versions.needed(index),
                     weak: symbol.st_bind() == STB_WEAK,
                     bound: match relocations.of(index) {

@@ -164,11 +164,13 @@ mod tests {
             version_definitions: vec!["V1".to_owned()],
             symbol_versions: true,
             exports: Exports::of(&[("f", Some("V1")), ("g", None)]),
-            imports: vec![
+            imports: [
                 import(None, false, Bound::Never),
                 import(Some(0), true, Bound::Lazy),
                 import(Some(u16::MAX), false, Bound::Now),
-            ],
+            ]
+            .into_iter()
+            .collect(),
             identity: Some(Identity {
                 library: "cudnn".to_owned(),
                 part: text("graph"),

@@ -120,7 +120,7 @@ impl<'p, 'r> Scope<'p, 'r> {
                     .map(|(version, _)| (need.file.as_str(), version.as_str()))
             })
             .collect();
-        let is_strong = |import: &&Import| !import.weak && selected(import.bound);
+        let is_strong = |import: &Import| !import.weak && selected(import.bound);
         let mut imports = object.elf.imports.iter().filter(is_strong).peekable();
         if imports.peek().is_none() {
             return Ok(());
@@ -146,7 +146,7 @@ impl<'p, 'r> Scope<'p, 'r> {
             let provider = version.and_then(|(file, _)| self.process.named(file));
             faults.push(Fault::Symbol {
                 object: object.path.clone(),
-                symbol: import.name.clone(),
+                symbol: import.name.into_owned(),
                 version: name.map(str::to_owned),
                 provider: provider.map(|provider| provider.path.clone()),
                 lazy,

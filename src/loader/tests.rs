@@ -69,14 +69,14 @@ fn named(soname: &str, elf: ElfFacts) -> ElfFacts {
 }
 
 fn importing(names: &[&str], bound: Bound, elf: ElfFacts) -> ElfFacts {
-    let import = |name: &&str| Import {
-        name: (*name).to_owned(),
+    let imports = names.iter().map(|name| Import {
+        name: (*name).into(),
         version: None,
         weak: false,
         bound,
-    };
+    });
     ElfFacts {
-        imports: names.iter().map(import).collect(),
+        imports: imports.collect(),
         ..elf
     }
 }

@@ -1,5 +1,6 @@
 //! Reading agrees with the `object` crate, and never panics.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,8 @@ fn compare_bounds(oracle: &object::File, facts: &ElfFacts, path: &Path) {
         })
         .collect();
     let imports = facts.imports.iter();
-    let mut read: Vec<(String, Bound)> = imports.map(|it| (it.name.clone(), it.bound)).collect();
+    let mut read: Vec<(String, Bound)> =
+        imports.map(|it| (it.name.into_owned(), it.bound)).collect();
     expected.sort();
     read.sort();
     assert_eq!(read, expected, "{}", path.display());
@@ -94,12 +96,12 @@ fn compare(path: &Path) {
     });
     assert_eq!(facts.build_id, build_id, "{}", path.display());
     let symbols: Vec<_> = oracle.dynamic_symbols().collect();
-    let imports: BTreeSet<&str> = symbols
+    let imports: BTreeSet<_> = symbols
         .iter()
         .filter(|symbol| symbol.is_undefined() && !symbol.is_local())
-        .filter_map(|symbol| symbol.name().ok())
+        .filter_map(|symbol| symbol.name().ok().map(Cow::Borrowed))
         .collect();
-    let read: BTreeSet<&str> = facts.imports.iter().map(|it| it.name.as_str()).collect();
+    let read: BTreeSet<_> = facts.imports.iter().map(|it| it.name).collect();
     assert_eq!(read, imports, "{}", path.display());
     compare_bounds(&oracle, &facts, path);
     let missing: Vec<&str> = symbols

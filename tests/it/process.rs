@@ -11,9 +11,9 @@ use testkit::ld_so_cache::old_format;
 
 use crate::sample::{Image, LOADER, SITE, elf, identified, program};
 
-fn symbol(name: &str) -> Import {
+fn symbol(name: &str) -> Import<'_> {
     Import {
-        name: name.to_owned(),
+        name: name.into(),
         version: None,
         weak: false,
         bound: Bound::default(),
@@ -135,7 +135,7 @@ fn the_tree_keeps_what_a_failed_load_had_mapped() {
 #[test]
 fn a_failed_extension_is_reported_with_the_message_of_its_package() {
     let extension = ElfFacts {
-        imports: vec![symbol("_ZN3c104cuda9SetDeviceEa")],
+        imports: [symbol("_ZN3c104cuda9SetDeviceEa")].into_iter().collect(),
         ..elf(&[])
     };
     let facts = pytorch()
@@ -158,7 +158,7 @@ fn a_failed_extension_is_reported_with_the_message_of_its_package() {
 #[test]
 fn libraries_that_need_the_driver_load_without_it() {
     let extension = ElfFacts {
-        imports: vec![symbol("cuInit")],
+        imports: [symbol("cuInit")].into_iter().collect(),
         ..elf(&["libcuda.so.1"])
     };
     let facts = pytorch()

@@ -97,7 +97,11 @@ fn many_versions() {
 #[test]
 fn an_invalid_version_index_means_no_version() {
     let mut program = importing(&["f"], Bound::Now, elf(&[]));
-    program.imports[0].version = Some(u16::MAX);
+    let import = |it| Import {
+        version: Some(u16::MAX),
+        ..it
+    };
+    program.imports = program.imports.iter().map(import).collect();
     assert_eq!(
         Sample::of(program).fails(),
         ["/app/main: undefined symbol: f"]

@@ -49,7 +49,8 @@ fn symbols_of_an_object_come_from_what_it_needs_itself() {
 #[test]
 fn weak_symbols_may_be_undefined() {
     let mut user = importing(&["f"], Bound::Now, elf(&[]));
-    user.imports[0].weak = true;
+    let import = |it| Import { weak: true, ..it };
+    user.imports = user.imports.iter().map(import).collect();
     let sample = Sample::new(&[]).file("/p/user.so", user);
     assert!(sample.opens(&[("/p/user.so", LOCAL)]).is_ok());
 }
@@ -86,7 +87,11 @@ fn a_symbol_is_looked_up_with_its_version() {
         };
         let mut program = importing(&["f"], Bound::Now, elf(&["liba.so"]));
         program.version_needs = version_need("liba.so", "A_2", false);
-        program.imports[0].version = Some(0);
+        let import = |it| Import {
+            version: Some(0),
+            ..it
+        };
+        program.imports = program.imports.iter().map(import).collect();
         Sample::of(program).file("/lib64/liba.so", provider)
     };
     assert_eq!(sample("A_2").mapped().len(), 1);
