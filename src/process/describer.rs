@@ -97,12 +97,6 @@ impl<'k, 'r> Describer<'k, 'r> {
         major.unwrap_or_default().to_owned()
     }
 
-    /// The ELF file of this name in a directory.
-    pub fn library_in(&self, directory: &str, name: &str) -> Option<(String, Node<'r>)> {
-        let node = self.root.resolve(directory).ok()?.lookup(name)?;
-        node.elf().map(|_| (format!("{directory}/{name}"), node))
-    }
-
     /// The file of this name that a layer removed from one of these directories.
     pub fn removed(&self, name: &str, searched: &[SearchedDirectory]) -> Option<Removed> {
         let removed = self.removed.get_or_init(|| {

@@ -1,6 +1,6 @@
 //! Libraries whose loaded copy is not the one that the package which needs them provides.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::describer::{Describer, is_python};
 use super::facts::Shadowed;
@@ -17,16 +17,25 @@ pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> Vec<Shadowe
     };
     let mut found = Vec::new();
     let mut seen = HashSet::new();
+    let mut wheels = HashMap::new();
     for object in loaded.objects() {
         let Some(Inside { site, .. }) = process.sites.holding(&object.path) else {
             continue;
         };
-        let own = own_directories(object, site);
+        let own = own_directories(describer, object, site);
+        let wheels = wheels
+            .entry(site)
+            .or_insert_with(|| nvidia_wheels(describer, site));
         for name in &object.elf.needed {
             let Some(winner) = loaded.named(name) else {
                 continue;
             };
-            let Some((path, node)) = expected(describer, &own, site, name, winner) else {
+            // NVIDIA's wheels provide what the package does not, if the loaded copy is outside of site-packages.
+            let is_outside = !winner.path.starts_with(&format!("{site}/"));
+            let others = wheels.iter().filter(|_| is_outside);
+            let mut homes = own.iter().chain(others);
+            let expected = homes.find_map(|(path, home)| library_in(path, *home, name));
+            let Some((path, node)) = expected else {
                 continue;
             };
             if node.identity() == winner.node.identity()
@@ -49,7 +58,11 @@ pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> Vec<Shadowe
 }
 
 /// The directories of an object's package in which the libraries are that it needs: those of its DT_RPATH or DT_RUNPATH, and its own.
-fn own_directories(object: &Object, site: &str) -> Vec<String> {
+fn own_directories<'r>(
+    describer: &Describer<'_, 'r>,
+    object: &Object,
+    site: &str,
+) -> Vec<(String, Node<'r>)> {
     let origin = object.path.rsplit_once('/').map_or("/", |(it, _)| it);
     let runpath = object.elf.runpath.as_deref();
     let list = runpath.or(object.elf.rpath.as_deref());
@@ -61,26 +74,27 @@ fn own_directories(object: &Object, site: &str) -> Vec<String> {
     listed
         .filter(|directory| directory.starts_with(site))
         .chain([origin.to_owned()])
+        .filter_map(|directory| existing(describer, directory))
         .collect()
 }
 
-/// The copy that an object's package provides, in one of its own directories; else, if the loaded copy is outside of site-packages, in
-/// NVIDIA's wheels.
-fn expected<'r>(
-    describer: &Describer<'_, 'r>,
-    own: &[String],
-    site: &str,
-    name: &str,
-    winner: &Object,
-) -> Option<(String, Node<'r>)> {
-    let mut own = own.iter();
-    if let Some(found) = own.find_map(|directory| describer.library_in(directory, name)) {
-        return Some(found);
-    }
-    let is_outside = !winner.path.starts_with(&format!("{site}/"));
+/// The directories of libraries in NVIDIA's wheels.
+fn nvidia_wheels<'r>(describer: &Describer<'_, 'r>, site: &str) -> Vec<(String, Node<'r>)> {
     let wheels = describer.root.read_dir(&format!("{site}/nvidia"));
-    let mut wheels = wheels.filter(|_| is_outside).map(|wheel| wheel.path());
-    wheels.find_map(|wheel| describer.library_in(&format!("{wheel}/lib"), name))
+    let library = |wheel: Node| existing(describer, format!("{}/lib", wheel.path()));
+    wheels.filter_map(library).collect()
+}
+
+/// A directory, if it exists.
+fn existing<'r>(describer: &Describer<'_, 'r>, path: String) -> Option<(String, Node<'r>)> {
+    let node = describer.root.resolve(&path).ok()?;
+    Some((path, node))
+}
+
+/// The ELF file of this name in a directory, which has this path.
+fn library_in<'r>(path: &str, directory: Node<'r>, name: &str) -> Option<(String, Node<'r>)> {
+    let node = directory.lookup(name)?;
+    node.elf().map(|_| (format!("{path}/{name}"), node))
 }
 
 /// Why the loaded copy was loaded.
