@@ -11,7 +11,7 @@ use cel::context::VariableResolver;
 use serde_json::Value;
 
 use super::shape::Shape;
-use super::value::{self, Boxed};
+use super::value::{Boxed, Json};
 use crate::embedded;
 
 /// The tables by name, with `_` for `-`.
@@ -63,9 +63,8 @@ impl VariableResolver for Tables {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
         let name = variable.strip_prefix("known.")?;
         let table = self.tables.get(name)?;
-        let value = table
-            .value
-            .get_or_init(|| value::shared(&self.data(name)?).ok());
+        let read = || serde_json::from_str(table.text).ok();
+        let value = table.value.get_or_init(|| read().map(|Json(value)| value));
         value.as_deref().map(CowVal::Borrowed)
     }
 }

@@ -4,13 +4,17 @@
 //! once for each look at it. A [`Shared`] value is such a value behind a counted reference, so that its copy is the same value.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use cel::common::traits::{Adder, Comparer, Container, Indexer, Iterable, Sizer, Zeroer};
-use cel::common::types::{CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt, Type};
+use cel::common::types::{
+    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt, Type,
+};
 use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
 use cel::{ExecutionError, Value};
-use serde::Serialize;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A value of expressions: text, a number, a list, a map.
 pub type Boxed<'v> = Box<dyn Val + 'v>;
@@ -63,6 +67,65 @@ fn share(value: Value) -> Result<Boxed<'static>, ExecutionError> {
         }
         scalar => scalar.try_into()?,
     })
+}
+
+/// A value of JSON, as [`shared`] would give it.
+pub struct Json(pub Boxed<'static>);
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Json;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json(null()))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json(Box::new(CelBool::from(value))))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(Json(Box::new(CelInt::from(value))))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
+        Ok(Json(Box::new(CelUInt::from(value))))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(Json(Box::new(CelDouble::from(value))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
+        Ok(Json(boxed(CelString::from(text.to_owned()))))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Json(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Json(boxed(CelList::from(list))))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Json, A::Error> {
+        let mut map: HashMap<CelMapKey, Boxed> = HashMap::new();
+        while let Some((key, Json(value))) = fields.next_entry::<String, _>()? {
+            map.insert(key.into(), value);
+        }
+        Ok(Json(boxed(CelMap::from(map))))
+    }
 }
 
 fn boxed<T: Val + Clone + 'static>(value: T) -> Boxed<'static> {
@@ -204,7 +267,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
-    use cel::common::types::CelBool;
     use serde_json::json;
 
     use super::*;
@@ -218,9 +280,12 @@ mod tests {
             "list": ["b", "a", "b"],
             "map": {"version": "2.8.0", "numbers": [1, 2], "nothing": null},
             "maps": [{"name": "x", "numbers": [3]}, {"name": "y", "numbers": []}],
+            "scalars": [true, -1, 1, 1.5, null],
         });
         let mut context = functions::context(&Arc::default());
         for (name, value) in shared_fields(&facts).unwrap() {
+            let read: Json = serde_json::from_str(&facts[&name].to_string()).unwrap();
+            assert!(value.equals(read.0.as_ref()), "{name}");
             context.add_variable_as_val(name, value);
         }
         for expression in [
