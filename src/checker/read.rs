@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::facts::ImageFacts;
@@ -155,6 +156,7 @@ pub(super) fn subject(
             attestations: image.attestations,
             reading,
         },
+        own_frameworks: Arc::default(),
         reference: request.reference.clone().or(image.reference),
     }
 }

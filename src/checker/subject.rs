@@ -1,5 +1,6 @@
 //! What facts are judged as: which image it is, and on which day.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::NaiveDate;
@@ -38,6 +39,8 @@ pub struct Subject {
     pub(super) limits: Option<Limits>,
     pub(super) cancellation: Cancellation,
     pub(super) origin: Origin,
+    /// The GPU frameworks that the image loads without the overlay, once somebody asked: clones share the answer.
+    pub(super) own_frameworks: Arc<OnceLock<Vec<String>>>,
 }
 
 /// How an image was read. It appears in the report, and no finding depends on it.
@@ -87,6 +90,7 @@ impl Subject {
                 attestations: Vec::new(),
                 reading: Duration::ZERO,
             },
+            own_frameworks: Arc::default(),
         }
     }
 

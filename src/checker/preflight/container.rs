@@ -79,7 +79,7 @@ impl Judging<'_> {
             Some(image) => {
                 let judgement = judge::judge_deployed(checker, &image.analysis, &fleet, facts)?;
                 used.extend(judgement.used_ignores);
-                let own = image.alone.as_ref().filter(|_| self.locates);
+                let own = image.alone.as_ref();
                 let own = own.map(|it| judge::fingerprints(checker, it, &fleet));
                 let own = own.transpose()?;
                 let mut image = judgement.report;
@@ -138,8 +138,7 @@ impl Judging<'_> {
         if let Some(image) = image {
             facts.hidden = hidden::hidden(container, &image.analysis.model);
             facts.frameworks = Some(image.analysis.model.frameworks());
-            let alone = image.alone.as_ref();
-            facts.image_frameworks = alone.map(|it| it.model.frameworks());
+            facts.image_frameworks.clone_from(&image.image_frameworks);
         }
         facts.digest_required = self.checker.policy.requires_digest(&facts.namespace);
         facts

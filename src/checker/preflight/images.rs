@@ -24,8 +24,10 @@ pub(super) struct OnPlatform {
     /// `amd64`, `arm64`; empty for a root directory.
     pub architecture: String,
     pub analysis: Analysis,
-    /// The image without what the container replaces; `None` if it replaces nothing.
+    /// The image without what the container replaces; `None` if it replaces nothing, or findings are not located.
     pub alone: Option<Analysis>,
+    /// The GPU frameworks that the image loads without what the container replaces; `None` if it replaces nothing.
+    pub image_frameworks: Option<Vec<String>>,
 }
 
 /// All images, for all containers.
@@ -184,12 +186,19 @@ impl Judging<'_> {
         let mut analysis = Analysis::of(self.checker, models, facts, &launched)?;
         let unknown = hidden::gaps(container, &analysis.model, &self.checker.knowledge.launch);
         analysis.inspection.gaps.extend(unknown);
-        let alone = || Analysis::of(self.checker, models, facts, subject);
+        let own_frameworks = &subject.own_frameworks;
+        let mut alone = None;
+        if replaces && (self.locates || own_frameworks.get().is_none()) {
+            let own = Analysis::of(self.checker, models, facts, subject)?;
+            own_frameworks.get_or_init(|| own.model.frameworks());
+            alone = Some(own).filter(|_| self.locates);
+        }
         let platform = facts.platform();
         Ok(OnPlatform {
             architecture: platform.split('/').nth(1).unwrap_or_default().to_owned(),
             analysis,
-            alone: replaces.then(alone).transpose()?,
+            alone,
+            image_frameworks: own_frameworks.get().filter(|_| replaces).cloned(),
         })
     }
 }
