@@ -12,6 +12,13 @@ pub enum Key {
         /// Identifies the code, the data and the options that the facts were computed with: 16 hexadecimal digits.
         version: String,
     },
+    /// Which files of an image matter because of links.
+    Links {
+        /// `sha256:…` of the diff IDs of its layers.
+        layers: String,
+        /// As of facts of layers.
+        version: String,
+    },
     /// That the blob with this digest was read and has this diff ID. The entry is empty.
     Verified {
         /// `sha256:…` of the blob.
@@ -54,6 +61,7 @@ impl Key {
         };
         match self {
             Key::Facts { diff_id, version } => of_version("facts", version, diff_id),
+            Key::Links { layers, version } => of_version("links", version, layers),
             Key::Image { image, version } => of_version("image", version, image),
             Key::Unread { image, version } => of_version("unread", version, image),
             Key::Plan { name } => {
@@ -71,9 +79,9 @@ impl Key {
     /// Whether the bytes can belong to the key.
     pub(super) fn accepts(&self, bytes: &[u8]) -> bool {
         match self {
-            Key::Facts { .. } | Key::Image { .. } | Key::Plan { .. } | Key::Unread { .. } => true,
             Key::Verified { .. } => bytes.is_empty(),
             Key::Document { digest } => sha256(bytes) == *digest,
+            _ => true,
         }
     }
 }
@@ -83,6 +91,11 @@ impl Key {
 pub enum CacheEntryKind {
     /// Facts of a layer.
     Facts {
+        /// The version of the facts.
+        version: String,
+    },
+    /// Which files of an image matter because of links.
+    Links {
         /// The version of the facts.
         version: String,
     },
@@ -103,10 +116,15 @@ impl CacheEntryKind {
             let is_pair = is_hexadecimal(blob) && is_hexadecimal(layer);
             return is_pair.then_some(CacheEntryKind::Verified);
         }
-        let (version, hex) = name.strip_prefix("facts-")?.split_once('-')?;
-        (is_version(version) && is_hexadecimal(hex)).then(|| CacheEntryKind::Facts {
-            version: version.to_owned(),
-        })
+        let (kind, rest) = name.split_once('-')?;
+        let (version, hex) = rest.split_once('-')?;
+        let is_named = is_version(version) && is_hexadecimal(hex);
+        let version = version.to_owned();
+        match kind {
+            "facts" if is_named => Some(CacheEntryKind::Facts { version }),
+            "links" if is_named => Some(CacheEntryKind::Links { version }),
+            _ => None,
+        }
     }
 }
 
@@ -148,6 +166,12 @@ mod tests {
         let kind = name.as_deref().and_then(CacheEntryKind::of);
         let version = "0123456789abcdef".to_owned();
         assert_eq!(kind, Some(CacheEntryKind::Facts { version }));
+        let links = Key::Links {
+            layers: digest.clone(),
+            version: "0123456789abcdef".to_owned(),
+        };
+        let kind = links.name().as_deref().and_then(CacheEntryKind::of);
+        assert!(matches!(kind, Some(CacheEntryKind::Links { .. })));
         let pair = Key::Verified {
             digest: digest.clone(),
             diff_id: digest.clone(),

@@ -125,5 +125,10 @@ fn versions() -> [String; 2] {
 }
 
 fn is_stale(entry: &CacheEntry, versions: &[String]) -> bool {
-    matches!(&entry.kind, CacheEntryKind::Facts { version } if !versions.contains(version))
+    match &entry.kind {
+        CacheEntryKind::Facts { version } | CacheEntryKind::Links { version } => {
+            !versions.contains(version)
+        }
+        CacheEntryKind::Verified | CacheEntryKind::Document => false,
+    }
 }

@@ -46,8 +46,13 @@ impl Entry {
     /// Bytes of memory that it takes after another entry, with the directories that only its path implies: a path of 16 KiB can imply
     /// thousands.
     pub(super) fn memory_after(&self, before: Option<&Entry>) -> u64 {
-        let before = before.map_or("", |entry| &entry.path).bytes();
+        let before = before.map_or("", |entry| &entry.path);
+        let directory = self.path.rfind('/').map_or("", |end| &self.path[..=end]);
+        if before.starts_with(directory) {
+            return self.memory();
+        }
         let common = before
+            .bytes()
             .zip(self.path.bytes())
             .take_while(|(one, other)| one == other)
             .count();

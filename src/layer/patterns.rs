@@ -1,9 +1,10 @@
 //! Which files of a layer are captured, by path. The patterns are data: `rules/knowledge/files.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use serde::Deserialize;
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
 
 use super::Entry;
 use crate::error::{Error, Result};
@@ -14,31 +15,31 @@ const EXECUTABLE: u32 = 0o111;
 const FILES: &str = "knowledge/files.yaml";
 
 /// Patterns for the paths of files whose content is captured.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FilePatterns {
     /// Files that are captured as text.
-    pub texts: GlobSet,
+    texts: Globs,
     /// Files that are captured as bytes.
-    pub bytes: GlobSet,
+    bytes: Globs,
     /// Lists of installed files, of which the lines that mention libraries are captured.
-    pub file_lists: GlobSet,
+    file_lists: Globs,
     /// Scripts, which are captured as text unless they are long.
-    pub scripts: ScriptPatterns,
+    scripts: ScriptPatterns,
     /// Files that are never ELF files unless they are executable, whatever they contain. Only used for lazily read layers, where
     /// looking at a file costs a request.
-    pub never_elf: GlobSet,
+    never_elf: Globs,
     /// Directories in which a file can be captured because of where the directory is.
-    directories: GlobSet,
+    directories: Globs,
     /// Only these paths are captured, and no file is looked into for ELF.
     only: Option<BTreeMap<String, Capture>>,
 }
 
 /// Which scripts are captured.
-#[derive(Debug)]
-pub struct ScriptPatterns {
+#[derive(Debug, Default)]
+struct ScriptPatterns {
     most_bytes: u64,
-    names: GlobSet,
-    programs: GlobSet,
+    names: Globs,
+    programs: Globs,
     interpreters: Vec<String>,
 }
 
@@ -63,7 +64,7 @@ struct Scripts {
 }
 
 /// How the content of a file is captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Capture {
     /// The whole file, as text.
     Text,
@@ -116,18 +117,8 @@ impl FilePatterns {
     /// Captures only these paths.
     pub(super) fn only(paths: BTreeMap<String, Capture>) -> Self {
         FilePatterns {
-            texts: GlobSet::empty(),
-            bytes: GlobSet::empty(),
-            file_lists: GlobSet::empty(),
-            scripts: ScriptPatterns {
-                most_bytes: 0,
-                names: GlobSet::empty(),
-                programs: GlobSet::empty(),
-                interpreters: Vec::new(),
-            },
-            never_elf: GlobSet::empty(),
-            directories: GlobSet::empty(),
             only: Some(paths),
+            ..FilePatterns::default()
         }
     }
 
@@ -195,20 +186,39 @@ fn directories<'p>(files: impl Iterator<Item = &'p String>) -> BTreeSet<&'p str>
     parents.filter(|it| !anywhere(it)).collect()
 }
 
-fn globs<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<GlobSet> {
-    let invalid = |error: globset::Error| Error::Rule {
-        problem: format!("{FILES}: {error}"),
-    };
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(
-            GlobBuilder::new(pattern.as_ref())
-                .literal_separator(true)
-                .build()
-                .map_err(invalid)?,
-        );
+/// Patterns that are compiled when a path is first compared with them.
+#[derive(Debug, Default)]
+struct Globs {
+    globs: Vec<Glob>,
+    compiled: OnceLock<GlobSet>,
+}
+
+impl Globs {
+    fn is_match(&self, path: &str) -> bool {
+        let compile = || {
+            let mut set = GlobSetBuilder::new();
+            for glob in &self.globs {
+                set.add(glob.clone());
+            }
+            #[allow(clippy::expect_used)]
+            set.build().expect("the built-in patterns")
+        };
+        self.compiled.get_or_init(compile).is_match(path)
     }
-    set.build().map_err(invalid)
+}
+
+fn globs<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Globs> {
+    let glob = |pattern: P| {
+        let mut glob = GlobBuilder::new(pattern.as_ref());
+        glob.literal_separator(true).build()
+    };
+    let globs: Result<_, globset::Error> = patterns.into_iter().map(glob).collect();
+    Ok(Globs {
+        globs: globs.map_err(|error| Error::Rule {
+            problem: format!("{FILES}: {error}"),
+        })?,
+        compiled: OnceLock::new(),
+    })
 }
 
 #[cfg(test)]

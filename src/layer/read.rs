@@ -7,6 +7,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::budget::Budget;
 use super::bytes::{Bytes, OneTimeReader};
+use super::cache::LinkedFiles;
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::facts::LayerFacts;
 use super::patterns::Capture;
@@ -211,6 +212,39 @@ impl ReadContext<'_> {
         };
         self.unless_cancelled(stream.scan())
             .and_then(|streamed| self.keep(streamed))
+    }
+
+    /// The files of an image that have to be captured because of links: from the cache, or as `find` finds them.
+    ///
+    /// # Errors
+    /// Those of `find`.
+    pub fn linked_files(
+        &self,
+        blobs: &[LayerBlob],
+        layers: &[ReadLayer],
+        find: impl FnOnce() -> Result<LinkedFiles>,
+    ) -> Result<LinkedFiles> {
+        let diff_ids: Vec<&str> = blobs.iter().map(|blob| &*blob.diff_id).collect();
+        let is_verified =
+            |it: &ReadLayer| matches!(it.method, ReadMethod::Cache | ReadMethod::Stream);
+        // Nobody vouches for the other diff ids. Of layers that an image has twice, the facts may be shared.
+        let is_known = layers.iter().all(is_verified)
+            && diff_ids.iter().collect::<HashSet<_>>().len() == diff_ids.len();
+        if !is_known {
+            return find();
+        }
+        let exist = |found: &LinkedFiles| {
+            found.iter().all(|(layer, files)| {
+                let entries = layers.get(*layer).map_or(0, |it| it.facts.entries.len());
+                files.keys().all(|at| *at < entries)
+            })
+        };
+        if let Some(found) = self.cache.linked_files(&diff_ids).filter(exist) {
+            return Ok(found);
+        }
+        let found = find()?;
+        self.cache.put_linked_files(&diff_ids, &found)?;
+        Ok(found)
     }
 
     /// The facts of a layer of which only these files are captured, by path. Entries with different paths may be missing.

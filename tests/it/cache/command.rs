@@ -33,12 +33,12 @@ fn the_cache_is_shown_and_emptied() {
     let info: Value =
         serde_json::from_str(&cache_command(&directory, &["info", "-f", "json"])).unwrap();
     let counts = ["total", "facts", "stale", "documents"].map(|it| info[it]["entries"].clone());
-    assert_eq!(counts, [8, 4, 1, 1]);
+    assert_eq!(counts, [10, 4, 1, 1]);
     assert_eq!(info["directory"], directory.to_str().unwrap());
     assert_eq!(info["limit"], 2_000_000_000);
     let sum: u64 = cache.list().unwrap().iter().map(|entry| entry.bytes).sum();
     assert_eq!(info["total"]["bytes"], sum);
-    assert!(cache_command(&directory, &["info"]).contains("8 entries"));
+    assert!(cache_command(&directory, &["info"]).contains("10 entries"));
 
     let removed = |arguments: &[&str]| cache_command(&directory, arguments);
     assert!(removed(&["clean", "--older-than", "1"]).starts_with("removed 0 entries"));
@@ -50,7 +50,7 @@ fn the_cache_is_shown_and_emptied() {
             .count(),
         1
     );
-    assert!(removed(&["clean"]).starts_with("removed 7 entries"));
+    assert!(removed(&["clean"]).starts_with("removed 9 entries"));
     assert!(directory.join("notes.txt").exists());
     assert!(removed(&["clean"]).starts_with("removed 0 entries"));
     assert!(cache_command(&case.path("nowhere"), &["info"]).contains("0 entries"));

@@ -1,6 +1,7 @@
 //! The distribution, its packages, CUDA toolkits, and nonsense.
 
 use super::builder::*;
+use imgcheck::internals::layer::Capture;
 use imgcheck::internals::stack::EvidenceKind;
 use imgcheck::internals::stack::Stack;
 
@@ -166,6 +167,7 @@ fn toolkits() {
 #[test]
 fn the_files_that_are_kept() {
     let patterns = imgcheck::internals::knowledge::file_patterns().unwrap();
+    let capture = |path| patterns.capture_at(path, 1);
     for path in [
         "usr/local/lib/python3.11/site-packages/torch/version.py",
         "opt/conda/lib/python3.12/site-packages/nvidia_nccl_cu12-2.27.3.dist-info/METADATA",
@@ -188,15 +190,15 @@ fn the_files_that_are_kept() {
         "usr/include/x86_64-linux-gnu/NvInferVersion.h",
         "etc/ld.so.conf.d/nvidia.conf",
     ] {
-        assert!(patterns.texts.is_match(path), "{path}");
+        assert_eq!(capture(path), Capture::Text, "{path}");
     }
-    assert!(patterns.bytes.is_match("etc/ld.so.cache"));
+    assert_eq!(capture("etc/ld.so.cache"), Capture::Bytes);
     for path in [
         "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/RECORD",
         "var/lib/dpkg/info/libnccl2:amd64.list",
         "var/lib/dpkg/info/cuda-cudart-12-8.list",
     ] {
-        assert!(patterns.file_lists.is_match(path), "{path}");
+        assert_eq!(capture(path), Capture::FileList, "{path}");
     }
     for path in [
         "usr/local/lib/python3.11/site-packages/torch-2.8.0.dist-info/RECORD",
@@ -205,7 +207,7 @@ fn the_files_that_are_kept() {
         "var/lib/dpkg/info/bash.list",
         "usr/share/doc/METADATA",
     ] {
-        assert!(!patterns.texts.is_match(path), "{path}");
+        assert_ne!(capture(path), Capture::Text, "{path}");
     }
 }
 
