@@ -1,7 +1,7 @@
 //! Measures a sweep of a simulated registry, by the program itself:
 //!
 //! ```text
-//! cargo build --profile dist --features gate,kube,otel,parquet
+//! cargo build --profile dist --features gate,kube,object-storage,otel,parquet
 //! cargo bench --bench sweep -- target/dist/imgcheck 1000 10000 40000
 //! cargo bench --bench sweep -- target/dist/imgcheck shards 10000
 //! ```

@@ -24,7 +24,7 @@ export CARGO_ENCODED_RUSTFLAGS CFLAGS="${c[*]}" CARGO_TARGET_DIR=$output
 # A hash map below parquet takes its seed from the build.
 export CONST_RANDOM_SEED=imgcheck
 
-features=gate,kube,otel,parquet
+features=gate,kube,object-storage,otel,parquet
 cargo auditable build --profile dist --locked --features "$features" --target "$target" >&2
 if [[ $wheels ]]; then
   # A static binary runs with glibc and with musl.

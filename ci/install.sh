@@ -66,7 +66,7 @@ built() {
   else
     set -- --git "$repository" --tag "v$version" imgcheck
   fi
-  cargo install --locked --root "$work/built" "$@"
+  cargo install --locked --root "$work/built" --features object-storage "$@"
   cp "$work/built/bin/imgcheck" "$directory/imgcheck"
 }
 

@@ -10,7 +10,7 @@ binary=${1:?usage: ci/sbom.sh BINARY TARGET FILE} target=$2 file=$3
 auditable2cdx "$binary" >"$file"
 
 cd "$(dirname "$0")/.."
-python3 - "$file" <(cargo tree --locked --features gate,kube,otel,parquet --target "$target" --edges normal,build --prefix none --format '{p}') <<'PYTHON'
+python3 - "$file" <(cargo tree --locked --features gate,kube,object-storage,otel,parquet --target "$target" --edges normal,build --prefix none --format '{p}') <<'PYTHON'
 import json, sys
 
 bill = json.load(open(sys.argv[1], encoding="utf-8"))

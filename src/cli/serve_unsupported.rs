@@ -17,7 +17,9 @@ pub struct ServeArguments {
 /// Says how to get it.
 pub fn run(_: &ServeArguments) -> Result<ExitCode, Stop> {
     let help = match cfg!(unix) {
-        true => "build it with `cargo install --locked --features gate,kube,otel,parquet --path .`",
+        true => {
+            "build it with `cargo install --locked --features gate,kube,object-storage,otel,parquet --path .`"
+        }
         false => "run it on Linux or macOS: it needs Unix",
     };
     let error = Error::usage("this imgcheck was built without `serve`");

@@ -74,6 +74,7 @@ mod layers;
 mod program;
 #[path = "../support/reports.rs"]
 mod reports;
+#[cfg(feature = "object-storage")]
 #[path = "../support/s3.rs"]
 mod s3;
 #[path = "../support/sample_image.rs"]

@@ -3,11 +3,12 @@
 mod command;
 mod concurrent;
 mod local;
+#[cfg(feature = "object-storage")]
+mod object_storage;
 mod shared;
 
 use crate::program;
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

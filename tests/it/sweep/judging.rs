@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::*;
-use crate::s3::S3;
 
 /// A plan of the samples, read into the store.
 fn read(case: &Case) -> testkit::registry::Server {
@@ -163,56 +162,4 @@ fn all_formats_are_written_at_once() {
             "{file}"
         );
     }
-}
-
-#[test]
-fn a_bucket_is_a_store_and_a_key_signs_it() {
-    let Some(server) = S3::start() else {
-        return;
-    };
-    assert!(server.request("PUT").contains(" 200 "));
-    let case = Case::new();
-    let registry = samples().serve();
-    let run = |arguments: &[&str], key: &str| {
-        let mut command = imgcheck();
-        command
-            .current_dir(case.path(""))
-            .args(["sweep"])
-            .args(arguments)
-            .args([
-                "--store",
-                "s3://facts/sweep",
-                "--no-progress",
-                "--store-key",
-                "env://KEY",
-            ])
-            .env("AWS_ENDPOINT", &server.address)
-            .env("AWS_ALLOW_HTTP", "true")
-            .env("AWS_ACCESS_KEY_ID", "key")
-            .env("AWS_SECRET_ACCESS_KEY", "secret")
-            .env("KEY", key);
-        command.output().unwrap()
-    };
-    const KEY: &str = "0123456789abcdef";
-    let source = format!("registry:{}", registry.address);
-    let planned = run(&["plan", "-o", "store:all", &source], KEY);
-    assert!(planned.status.success(), "{}", text(&planned.stderr));
-    let read = run(&["run", "store:all"], KEY);
-    assert!(read.status.success(), "{}", text(&read.stderr));
-    let judged = run(&["judge", "store:all", "-f", "jsonl"], KEY);
-    assert_eq!(
-        (lines(&judged.stdout).len(), judged.status.code()),
-        (2, Some(1))
-    );
-    // Others do not believe it.
-    let other = run(
-        &["judge", "store:all", "-f", "jsonl"],
-        "another key of somebody",
-    );
-    assert_eq!(other.status.code(), Some(3));
-    assert!(
-        text(&other.stderr).contains("no plan `all`"),
-        "{}",
-        text(&other.stderr)
-    );
 }

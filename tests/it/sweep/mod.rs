@@ -3,6 +3,8 @@
 mod gitlab;
 mod harbor;
 mod judging;
+#[cfg(feature = "object-storage")]
+mod object_storage;
 mod plan;
 mod refused;
 mod stores;
@@ -10,38 +12,21 @@ mod throttled;
 mod workers;
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 use testkit::fleet::Fleet;
-use testkit::registry::{Content, Server};
+use testkit::registry::Content;
 use testkit::{Image, file};
 
 use crate::program::{imgcheck, imgcheck_process};
 use crate::samples;
 use crate::sweep_case::{Case, lines, text, worker};
 
-/// Runs the plan of a case with a store that speaks S3.
-fn run_with_s3(case: &Case, store: &Server) -> Output {
-    let plan = case.path("plan");
-    let mut command = sweep(&["run", plan.to_str().unwrap()]);
-    with_s3(&mut command, store).output().unwrap()
-}
-
 fn sweep(arguments: &[&str]) -> Command {
     let mut command = imgcheck_process();
     command.arg("sweep").args(arguments).arg("--no-progress");
     command
-}
-
-fn with_s3<'a>(command: &'a mut Command, store: &Server) -> &'a mut Command {
-    command
-        .args(["--store", "s3://facts/sweep", "--store-key", "env://KEY"])
-        .env("AWS_ENDPOINT", format!("http://{}", store.address))
-        .env("AWS_ALLOW_HTTP", "true")
-        .env("AWS_ACCESS_KEY_ID", "key")
-        .env("AWS_SECRET_ACCESS_KEY", "secret")
-        .env("KEY", "0123456789abcdef")
 }
 
 /// An image of two layers: one that all images of its base share, and its own.

@@ -1,7 +1,5 @@
 //! Plans and stores that cannot be used.
 
-use testkit::registry::{Server, respond, with};
-
 use super::*;
 
 fn refused(case: &Case, arguments: &[&str], code: i32, problem: &str) {
@@ -72,55 +70,6 @@ fn a_store_that_cannot_be_written_to_is_said_at_the_start() {
         text(&output.stderr)
     );
     assert_eq!(server.seen().len(), before);
-}
-
-#[test]
-fn a_store_that_ignores_conditions_is_said_at_the_start() {
-    let case = Case::new();
-    let registry = fleet().serve();
-    case.plan(&[&format!("registry:{}", registry.address)]);
-    let before = registry.seen().len();
-    let store = Server::new(|seen| match seen.method.as_str() {
-        "POST" => respond(
-            200,
-            "<DeleteResult><Deleted><Key>x</Key></Deleted></DeleteResult>",
-        ),
-        "HEAD" => {
-            let answer = with(
-                respond(200, ""),
-                "last-modified",
-                "Mon, 23 Nov 2026 10:00:00 GMT",
-            );
-            with(with(answer, "content-length", "0"), "etag", "\"x\"")
-        }
-        _ => with(respond(200, ""), "etag", "\"x\""),
-    });
-    let output = run_with_s3(&case, &store);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    assert!(
-        text(&output.stderr).contains("ignores conditions"),
-        "{}",
-        text(&output.stderr)
-    );
-    assert_eq!(registry.seen().len(), before);
-}
-
-#[test]
-fn a_store_that_others_can_write_to_needs_a_key() {
-    let case = Case::new();
-    let samples = crate::program::repository("testdata/sample");
-    let output = imgcheck()
-        .args(["sweep", "plan", samples.to_str().unwrap(), "-o"])
-        .arg(case.path("plan"))
-        .args(["--store", "s3://facts/sweep"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output.stderr).contains("--store-key"),
-        "{}",
-        text(&output.stderr)
-    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use testkit::disk::Disk;
-use testkit::registry::{Server, held, respond};
+use testkit::registry::{Server, held};
 use testkit::tools::{run, tool};
 
 use super::*;
@@ -88,37 +88,6 @@ fn a_worker_whose_clock_is_wrong_takes_no_claim_of_others() {
 }
 
 #[test]
-fn a_store_that_refuses_conditions_is_said_at_the_start() {
-    let case = Case::new();
-    let registry = fleet().serve();
-    case.plan(&[&format!("registry:{}", registry.address)]);
-    let before = registry.seen().len();
-    let store = Server::new(|seen| match (seen.method.as_str(), &seen.condition) {
-        ("PUT", Some(_)) => respond(
-            501,
-            "<Error><Code>NotImplemented</Code><Message>If-None-Match</Message></Error>",
-        ),
-        ("POST", _) => respond(
-            200,
-            "<DeleteResult><Deleted><Key>x</Key></Deleted></DeleteResult>",
-        ),
-        _ => testkit::registry::with(respond(200, ""), "etag", "\"x\""),
-    });
-    let output = run_with_s3(&case, &store);
-    let error = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(
-        error.contains("refuses conditional writes (If-None-Match)"),
-        "{error}"
-    );
-    assert!(
-        error.contains("help: use a store with conditional writes"),
-        "{error}"
-    );
-    assert_eq!(registry.seen().len(), before);
-}
-
-#[test]
 fn an_interrupted_plan_is_resumed() {
     const TAGS: usize = 600;
     let case = Case::new();
@@ -153,35 +122,8 @@ fn an_interrupted_plan_is_resumed() {
     assert_eq!(heads, TAGS - 512);
 }
 
-#[test]
-fn an_interrupted_plan_is_written_to_a_slow_store() {
-    let content = fleet();
-    let server = Server::new(move |seen| match seen.path.contains("/manifests/") {
-        true => held(Arc::default(), b"x"),
-        false => content.answer(seen),
-    });
-    let written = Arc::new(AtomicBool::new(false));
-    let done = Arc::clone(&written);
-    let store = Server::new(move |seen| {
-        if seen.method == "PUT" && seen.path.contains("plan") {
-            thread::sleep(Duration::from_secs(3));
-            done.store(true, Ordering::Relaxed);
-        }
-        testkit::registry::with(respond(200, ""), "etag", "\"x\"")
-    });
-    let source = format!("registry:{}", server.address);
-    let mut planning = sweep(&["plan", &source, "-o", "store:fleet"]);
-    interrupt(with_s3(&mut planning, &store), || {
-        server
-            .seen()
-            .iter()
-            .any(|it| it.path.contains("/manifests/"))
-    });
-    assert!(written.load(Ordering::Relaxed));
-}
-
 /// Starts to plan, interrupts it when `is_time`, and expects that it says how to go on.
-fn interrupt(planning: &mut Command, is_time: impl Fn() -> bool) {
+pub fn interrupt(planning: &mut Command, is_time: impl Fn() -> bool) {
     let planning = planning.stderr(Stdio::piped()).spawn().unwrap();
     let patience = Instant::now() + Duration::from_secs(30);
     while !is_time() {

@@ -2,31 +2,32 @@
 //!
 //! Every call blocks until the storage has answered, is given up, or the request was cancelled.
 
+#[cfg(feature = "object-storage")]
+mod clouds;
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use futures_util::TryStreamExt;
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
-use object_store::http::HttpBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{
-    ClientConfigKey, ClientOptions, ObjectStore, ObjectStoreExt, ObjectStoreScheme, PutMode,
-    RetryConfig,
-};
+use object_store::{ObjectStore, ObjectStoreExt, ObjectStoreScheme, PutMode};
 use reqwest::Url;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cancellation::Cancellation;
 use crate::tls;
 
-/// Timeout of a connection.
-const CONNECT_TIMEOUT: &str = "3 seconds";
 /// What a URL may look like.
-pub const EXPECTED: &str = "expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, https://SERVER/PATH or file:///DIRECTORY";
+pub const EXPECTED: &str = match cfg!(feature = "object-storage") {
+    true => {
+        "expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, https://SERVER/PATH or file:///DIRECTORY"
+    }
+    false => {
+        "expected file:///DIRECTORY; released programs also take s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX and https://SERVER/PATH, and so do builds with `cargo install --locked --features object-storage --path .`"
+    }
+};
 
 /// How long a request may take.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +83,9 @@ impl ObjectStorage {
     pub fn new(url: &str, patience: Patience) -> Result<Self, String> {
         let url = Url::parse(url).map_err(|error| error.to_string())?;
         let (kind, prefix) = ObjectStoreScheme::parse(&url).map_err(|error| error.to_string())?;
+        if cfg!(not(feature = "object-storage")) && kind != ObjectStoreScheme::Local {
+            return Err("this imgcheck was built without object storage".to_owned());
+        }
         let mut address = url.clone();
         // Fails only for URLs without a host.
         let _ = address.set_password(None);
@@ -236,55 +240,12 @@ impl ObjectStorage {
         }
     }
 
-    /// The store, with the credentials and settings in the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`).
     fn store(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
-        let url = self.url.as_str();
-        let timeout = ClientConfigKey::ConnectTimeout;
-        let retry = RetryConfig {
-            max_retries: self.patience.retries,
-            retry_timeout: self.patience.whole,
-            ..RetryConfig::default()
-        };
-        // The builders have the same methods, but no trait in common.
-        macro_rules! bucket {
-            ($builder:ty, $key:ident) => {
-                Arc::new(
-                    <$builder>::from_env()
-                        .with_config($key::Client(timeout), CONNECT_TIMEOUT)
-                        .with_retry(retry)
-                        .with_url(url)
-                        .build()?,
-                )
-            };
+        #[cfg(feature = "object-storage")]
+        if self.kind != ObjectStoreScheme::Local {
+            return clouds::store(&self.kind, &self.url, self.patience);
         }
-        Ok(match self.kind {
-            ObjectStoreScheme::Local => Arc::new(LocalFileSystem::new()),
-            ObjectStoreScheme::AmazonS3 => bucket!(AmazonS3Builder, AmazonS3ConfigKey),
-            ObjectStoreScheme::GoogleCloudStorage => {
-                bucket!(GoogleCloudStorageBuilder, GoogleConfigKey)
-            }
-            ObjectStoreScheme::MicrosoftAzure => bucket!(MicrosoftAzureBuilder, AzureConfigKey),
-            ObjectStoreScheme::Http => {
-                let options = ClientOptions::new()
-                    .with_config(timeout, CONNECT_TIMEOUT)
-                    .with_allow_http(true);
-                let builder = HttpBuilder::new().with_client_options(options);
-                Arc::new(builder.with_retry(retry).with_url(self.server()).build()?)
-            }
-            _ => {
-                return Err(object_store::Error::NotImplemented {
-                    operation: format!("{:?}", self.kind),
-                    implementer: "imgcheck".to_owned(),
-                });
-            }
-        })
-    }
-
-    /// The URL without its path, which is part of every name.
-    fn server(&self) -> Url {
-        let mut server = self.url.clone();
-        server.set_path("");
-        server
+        Ok(Arc::new(LocalFileSystem::new()))
     }
 }
 
