@@ -115,6 +115,7 @@ impl Recipes {
     ///
     /// # Errors
     /// The table is invalid; the message says where.
+    #[inline] // only tests call it: the program reads the compiled table, and need not hold the reader
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         yaml::parse(name, text).map(Recipes::new)
     }
