@@ -18,15 +18,16 @@ use std::{env, fs};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Everything that decides what the facts of a layer are and how they are written: code, crates and data. A change to any of it,
-/// even to a comment, changes the version, and layers are read again. `tests/layering.rs` checks that no module is missing.
-const FACTS: [&str; 12] = [
+/// Everything that decides what the facts of a layer are, which files links lead to, and how both are written: code, crates and data. A
+/// change to any of it, even to a comment, changes the version, and layers are read again. `tests/layering.rs` checks that no module is missing.
+const FACTS: [&str; 13] = [
     "Cargo.lock",
     "rules/knowledge/files.yaml",
     "rules/knowledge/libraries.yaml",
     "src/archive",
     "src/elf",
     "src/embedded.rs",
+    "src/image",
     "src/knowledge.rs",
     "src/layer",
     "src/lexical.rs",

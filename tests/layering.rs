@@ -251,7 +251,7 @@ fn the_version_of_the_facts_covers_all_that_makes_them() {
     ];
     covered.extend(others.map(str::to_owned));
     for (module, targets) in arrows() {
-        if ["archive", "elf", "layer"].contains(&module.as_str()) {
+        if ["archive", "elf", "image", "layer"].contains(&module.as_str()) {
             for (target, path) in targets {
                 assert!(covered.contains(&target), "{}: {target}", path.display());
             }
