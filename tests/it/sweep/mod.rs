@@ -21,7 +21,7 @@ use testkit::{Image, file};
 
 use crate::program::{imgcheck, imgcheck_process};
 use crate::samples;
-use crate::sweep_case::{Case, lines, text, worker};
+use crate::sweep_case::{Case, text, worker};
 
 fn sweep(arguments: &[&str]) -> Command {
     let mut command = imgcheck_process();

@@ -11,6 +11,7 @@ use testkit::registry::{Server, held, respond, with};
 use super::stores::interrupt;
 use super::*;
 use crate::s3::S3;
+use crate::sweep_case::lines;
 
 /// Runs the plan of a case with a store that speaks S3.
 fn run_with_s3(case: &Case, store: &Server) -> Output {
