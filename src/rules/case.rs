@@ -40,14 +40,11 @@ pub struct Given {
     /// What tag, repository, labels and environment promise.
     claims: Vec<GivenClaim>,
     /// Copies that the process gets.
-    #[schemars(with = "Option<Vec<ComponentFacts>>")]
-    stack: Option<Value>,
+    stack: Option<Vec<ComponentFacts>>,
     /// Copies that it does not get.
-    #[schemars(with = "Option<Vec<ComponentFacts>>")]
-    copies: Option<Value>,
+    copies: Option<Vec<ComponentFacts>>,
     /// The image itself.
-    #[schemars(with = "Option<ImageFacts>")]
-    image: Option<Value>,
+    image: Option<ImageFacts>,
     /// GPU code, as in the report.
     gpu: Option<Value>,
     /// The driver floor, as in the report.
@@ -59,8 +56,7 @@ pub struct Given {
     #[schemars(with = "Option<ContainerToolkit>")]
     container_toolkit: Option<Value>,
     /// What is installed in the Python environments.
-    #[schemars(with = "Option<PythonFacts>")]
-    python: Option<Value>,
+    python: Option<PythonFacts>,
     /// What a file asks for that an image is built from.
     #[schemars(with = "Option<Sources>")]
     lint: Option<Value>,
@@ -124,16 +120,14 @@ impl Given {
     ///
     /// A name or value that no facts have.
     pub fn facts(&self) -> Result<Facts, String> {
-        let given_image: Option<ImageFacts> = given("image", self.image.as_ref())?;
         let scanned = self.stack.is_some()
             || self.copies.is_some()
             || self.loader.is_some()
             || self.container_toolkit.is_some()
             || self.python.is_some()
-            || given_image.as_ref().is_some_and(has_no_name);
-        let loaded: Vec<ComponentFacts> = given("stack", self.stack.as_ref())?.unwrap_or_default();
-        let others: Vec<ComponentFacts> =
-            given("copies", self.copies.as_ref())?.unwrap_or_default();
+            || self.image.as_ref().is_some_and(has_no_name);
+        let loaded = self.stack.clone().unwrap_or_default();
+        let others = self.copies.clone().unwrap_or_default();
         for component in loaded.iter().chain(&others) {
             if !vocabulary::COMPONENTS.contains(&component.name.as_str()) {
                 return Err(format!("no component is called `{}`", component.name));
@@ -143,7 +137,7 @@ impl Given {
             .iter()
             .map(|component| (component.name.clone(), component.clone()))
             .collect();
-        let given_image = given_image.unwrap_or_default();
+        let given_image = self.image.clone().unwrap_or_default();
         let image = ImageFacts {
             scanned,
             env: scanned.then(|| given_image.env.clone().unwrap_or_default()),
@@ -155,7 +149,6 @@ impl Given {
             machines: scanned.then(|| given_image.machines.clone().unwrap_or_default()),
             ..given_image
         };
-        let python = given("python", self.python.as_ref())?.unwrap_or_default();
         let toolkit = scanned
             .then(|| self.container_toolkit(&image))
             .transpose()?;
@@ -169,7 +162,7 @@ impl Given {
             driver: self.driver.clone(),
             loader: given("loader", self.loader.as_ref())?.map(Arc::new),
             container_toolkit: toolkit,
-            python: scanned.then_some(python),
+            python: scanned.then(|| self.python.clone().unwrap_or_default()),
             lint: given("lint", self.lint.as_ref())?,
             workload: given("workload", self.workload.as_ref())?,
             targets: given("targets", self.targets.as_ref())?.unwrap_or_default(),
