@@ -76,6 +76,11 @@ impl Key {
         }
     }
 
+    /// Whether it is kept for other machines, too: following links takes less time than asking for what they lead to.
+    pub(super) fn is_shared(&self) -> bool {
+        !matches!(self, Key::Links { .. })
+    }
+
     /// Whether the bytes can belong to the key.
     pub(super) fn accepts(&self, bytes: &[u8]) -> bool {
         match self {

@@ -162,7 +162,8 @@ impl Cache {
         let read = |sealed: &[u8]| entry::unseal(&name, sealed).filter(|it| key.accepts(it));
         let own = stores.directory.as_ref().and_then(|it| it.get(&name));
         own.and_then(|sealed| read(&sealed)).or_else(|| {
-            let sealed = stores.get_shared(&name, &self.cancellation)?;
+            let shared = || stores.get_shared(&name, &self.cancellation);
+            let sealed = key.is_shared().then(shared).flatten()?;
             let bytes = read(&sealed)?;
             stores.put_own(&name, &sealed);
             Some(bytes)
@@ -175,7 +176,9 @@ impl Cache {
             && let Some(sealed) = entry::seal(&name, bytes)
         {
             stores.put_own(&name, &sealed);
-            stores.put_shared(&name, sealed, &self.cancellation);
+            if key.is_shared() {
+                stores.put_shared(&name, sealed, &self.cancellation);
+            }
         }
     }
 
